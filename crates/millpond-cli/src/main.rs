@@ -1,0 +1,4 @@
+//! The `millpond` program.
+#![forbid(unsafe_code)]
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The unsafe ground floor of millpond.

@@ -1,0 +1,1 @@
+//! What machine this is: cores, quota, NUMA nodes.

@@ -1,0 +1,4 @@
+//! The house's gates.
+#![forbid(unsafe_code)]
+
+fn main() {}
