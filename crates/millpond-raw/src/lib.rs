@@ -1,1 +1,26 @@
-//! The unsafe ground floor of millpond.
+//! The ground floor of [millpond](https://crates.io/crates/millpond), and the only crate of it
+//! that contains `unsafe` code.
+//!
+//! Applications use `millpond`. This crate exists so that everything above it can say
+//! `#![forbid(unsafe_code)]`: each module here ends in a safe door, lists its invariants by number
+//! in its header, and every `SAFETY` comment cites one. `docs/safety.md` is the ledger of all of
+//! them, with the test or model that proves each.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`sync`] | one name for atomics, locks, cells and threads, whoever checks them: std, loom, shuttle, chaos |
+//! | [`park`] | the Block seam: how anything waits and is woken |
+//! | [`waits`] | a list of wakers, first come first served, from which a waiter can leave |
+//! | [`task`] | the task cell: closure, result, waiters and interrupt token in one allocation |
+//! | [`quiet`] | calling and dropping users' values without letting their panics out |
+//! | [`pad`] | keeping two hot words off one cache line |
+//!
+//! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`
+//! and `waits` know `sync`, and `task` knows them all.
+
+pub mod pad;
+pub mod park;
+pub mod quiet;
+pub mod sync;
+pub mod task;
+pub mod waits;

@@ -1,0 +1,85 @@
+//! Calling and dropping users' values without letting their panics out.
+//!
+//! A destructor, a waker or a panic payload is user code. When it panics on a worker it must cost
+//! nothing but itself: not the worker, not a count, not another task, not a lock. A payload's own
+//! destructor may panic too, and so may the payload of *that* panic; the third one is leaked,
+//! because nothing forbids an endless supply.
+//!
+//! With `panic = "abort"` nothing is caught here, and nothing needs to be.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
+
+/// What a panic carries.
+pub type Payload = Box<dyn Any + Send + 'static>;
+
+/// Runs `f`, and swallows its panic.
+///
+/// ```
+/// use millpond_raw::quiet;
+///
+/// assert_eq!(quiet::call(|| 7), Some(7));
+/// assert_eq!(quiet::call(|| -> u8 { std::panic::resume_unwind(Box::new("ignored")) }), None);
+/// ```
+pub fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            discard(payload);
+            None
+        }
+    }
+}
+
+/// Drops `value`, and swallows the panic of its destructor.
+pub fn drop<V>(value: V) {
+    let _ = call(move || core::mem::drop(value));
+}
+
+/// Wakes, and swallows what the waker throws.
+pub fn wake(waker: Waker) {
+    let _ = call(move || waker.wake());
+}
+
+/// Drops a payload; if that panics, drops the new payload; if that panics too, leaks it.
+fn discard(payload: Payload) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(move || core::mem::drop(payload))) {
+        if let Err(third) = catch_unwind(AssertUnwindSafe(move || core::mem::drop(second))) {
+            core::mem::forget(third);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{panic_any, resume_unwind};
+
+    struct Grenade(u32);
+
+    impl Drop for Grenade {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                resume_unwind(Box::new(Grenade(self.0 - 1)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_destructor_that_panics_costs_only_itself() {
+        super::drop(Grenade(1));
+    }
+
+    #[test]
+    fn payloads_that_panic_when_dropped_are_survived_to_any_depth() {
+        for depth in 0..6 {
+            assert!(call(|| resume_unwind(Box::new(Grenade(depth)))).is_none());
+        }
+    }
+
+    #[test]
+    fn a_panic_with_any_type_is_swallowed() {
+        assert!(call(|| panic_any(3_u8)).is_none());
+    }
+}

@@ -1,0 +1,64 @@
+//! The cell of the backends that do not watch memory, in the shape of loom's, which does.
+
+#![allow(clippy::disallowed_types, reason = "this is the seam")]
+
+/// A cell whose content is reached through a pointer that stands for the access itself: loom's
+/// twin of it notices when two accesses overlap.
+#[derive(Debug, Default)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// Puts `value` into a cell.
+    pub const fn new(value: T) -> Self {
+        UnsafeCell(core::cell::UnsafeCell::new(value))
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Starts a shared access, which lasts as long as the pointer.
+    pub fn get(&self) -> ConstPtr<T> {
+        ConstPtr(self.0.get())
+    }
+
+    /// Starts an exclusive access, which lasts as long as the pointer.
+    pub fn get_mut(&self) -> MutPtr<T> {
+        MutPtr(self.0.get())
+    }
+
+    /// One shared access.
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    /// One exclusive access.
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+/// A shared access under way.
+#[derive(Debug)]
+pub struct ConstPtr<T: ?Sized>(*const T);
+
+impl<T: ?Sized> ConstPtr<T> {
+    /// One use of the access.
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0)
+    }
+}
+
+/// An exclusive access under way.
+#[derive(Debug)]
+pub struct MutPtr<T: ?Sized>(*mut T);
+
+impl<T: ?Sized> MutPtr<T> {
+    /// One use of the access.
+    pub fn with<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0)
+    }
+}

@@ -1,0 +1,163 @@
+//! Atomics, orderings and fences.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the seam"
+)]
+
+use crate::sync::chaos::point;
+use std::sync::atomic as real;
+
+pub use real::Ordering;
+
+/// Orders memory without touching an atomic.
+#[inline]
+pub fn fence(order: Ordering) {
+    point("atomic.fence");
+    real::fence(order);
+}
+
+/// What all atomics can do.
+macro_rules! atomic {
+    ($name:ident $(<$param:ident>)?, $value:ty) => {
+        #[doc = concat!("std's `", stringify!($name), "`, method for method.")]
+        #[repr(transparent)]
+        pub struct $name $(<$param>)? (real::$name $(<$param>)?);
+
+        impl $(<$param>)? $name $(<$param>)? {
+            /// An atomic that holds `value`.
+            #[inline]
+            pub const fn new(value: $value) -> Self {
+                $name(real::$name::new(value))
+            }
+
+            /// Reads it.
+            #[inline]
+            pub fn load(&self, order: Ordering) -> $value {
+                point("atomic.load");
+                self.0.load(order)
+            }
+
+            /// Writes it.
+            #[inline]
+            pub fn store(&self, value: $value, order: Ordering) {
+                point("atomic.store");
+                self.0.store(value, order);
+            }
+
+            /// Writes it and returns what was there.
+            #[inline]
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                point("atomic.swap");
+                self.0.swap(value, order)
+            }
+
+            /// Writes `new` if `seen` is there; returns what was there.
+            ///
+            /// # Errors
+            ///
+            /// What was there instead.
+            #[inline]
+            pub fn compare_exchange(
+                &self,
+                seen: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                point("atomic.compare_exchange");
+                self.0.compare_exchange(seen, new, success, failure)
+            }
+
+            /// As [`compare_exchange`](Self::compare_exchange), but it may fail for no reason.
+            ///
+            /// # Errors
+            ///
+            /// What was there, which may be `seen`.
+            #[inline]
+            pub fn compare_exchange_weak(
+                &self,
+                seen: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                point("atomic.compare_exchange_weak");
+                self.0.compare_exchange_weak(seen, new, success, failure)
+            }
+
+            /// Where it is, for a system call.
+            #[inline]
+            pub const fn as_ptr(&self) -> *mut $value {
+                self.0.as_ptr()
+            }
+        }
+
+        impl $(<$param>)? std::fmt::Debug for $name $(<$param>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+/// What atomic numbers can do besides.
+macro_rules! atomic_number {
+    ($($name:ident, $value:ty;)*) => {$(
+        atomic!($name, $value);
+
+        impl $name {
+            /// Adds, wrapping, and returns what was there.
+            #[inline]
+            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                point("atomic.fetch_add");
+                self.0.fetch_add(value, order)
+            }
+
+            /// Subtracts, wrapping, and returns what was there.
+            #[inline]
+            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                point("atomic.fetch_sub");
+                self.0.fetch_sub(value, order)
+            }
+
+            /// Sets bits and returns what was there.
+            #[inline]
+            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                point("atomic.fetch_or");
+                self.0.fetch_or(value, order)
+            }
+
+            /// Keeps bits and returns what was there.
+            #[inline]
+            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                point("atomic.fetch_and");
+                self.0.fetch_and(value, order)
+            }
+
+            /// Raises it to `value` if that is more, and returns what was there.
+            #[inline]
+            pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+                point("atomic.fetch_max");
+                self.0.fetch_max(value, order)
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new(0)
+            }
+        }
+    )*};
+}
+
+atomic!(AtomicBool, bool);
+atomic!(AtomicPtr<T>, *mut T);
+atomic_number! {
+    AtomicU8, u8;
+    AtomicU32, u32;
+    AtomicU64, u64;
+    AtomicUsize, usize;
+    AtomicI64, i64;
+}

@@ -1,0 +1,75 @@
+//! std: what users run. Chaos runs on it too.
+//!
+//! Atomics and thread functions are thin wrappers and not re-exports, for two reasons: `clippy.toml`
+//! can then tell ours from std's, which it fences; and in chaos builds every atomic operation is a
+//! point of disturbance.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the seam"
+)]
+
+pub mod atomic;
+
+pub use super::cell::{ConstPtr, MutPtr, UnsafeCell};
+
+/// What to do in a loop that waits for another thread.
+pub mod hint {
+    pub use std::hint::spin_loop;
+}
+
+/// Threads.
+pub mod thread {
+    pub use std::thread::{JoinHandle, Thread, ThreadId, current, panicking};
+
+    /// Starts a thread with a name and a stack size; `None` leaves them to the platform.
+    ///
+    /// # Errors
+    ///
+    /// What the operating system says when it refuses, or that the name contains a zero byte.
+    pub fn start<T: Send + 'static>(
+        name: Option<String>,
+        stack_size: Option<usize>,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> std::io::Result<JoinHandle<T>> {
+        let mut builder = std::thread::Builder::new();
+        if let Some(name) = name {
+            if name.contains('\0') {
+                return Err(std::io::Error::new(
+                    std::io::ErrorKind::InvalidInput,
+                    format!("thread name {name:?} contains a zero byte: leave it out"),
+                ));
+            }
+            builder = builder.name(name);
+        }
+        if let Some(size) = stack_size {
+            builder = builder.stack_size(size);
+        }
+        builder.spawn(f)
+    }
+
+    /// Starts a thread, or panics.
+    pub fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        start(None, None, f).expect("the operating system starts a thread")
+    }
+
+    /// Lets another thread run.
+    pub fn yield_now() {
+        std::thread::yield_now();
+    }
+}
+
+/// Declares a thread-local value with a constant initial value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __millpond_local {
+    ($(#[$attr:meta])* $vis:vis static $name:ident: $kind:ty = $initial:expr;) => {
+        ::std::thread_local! {
+            $(#[$attr])*
+            $vis static $name: $kind = const { $initial };
+        }
+    };
+}
+
+pub use crate::__millpond_local as local;

@@ -1,0 +1,57 @@
+//! shuttle: random and PCT schedules, sequentially consistent memory.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the seam"
+)]
+
+pub use super::cell::{ConstPtr, MutPtr, UnsafeCell};
+pub use ::shuttle::hint;
+
+#[doc(hidden)]
+pub use ::shuttle as __shuttle;
+
+/// Atomics, orderings and fences.
+pub mod atomic {
+    pub use ::shuttle::sync::atomic::{
+        AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
+    };
+}
+
+/// Threads.
+pub mod thread {
+    pub use ::shuttle::thread::{JoinHandle, Thread, ThreadId, current, spawn, yield_now};
+    pub use ::std::thread::panicking;
+
+    /// Starts a thread; a model has no stacks to size.
+    ///
+    /// # Errors
+    ///
+    /// Never: models that need a failing one bring a factory that fails.
+    pub fn start<T: Send + 'static>(
+        name: Option<String>,
+        _stack_size: Option<usize>,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> std::io::Result<JoinHandle<T>> {
+        match name {
+            Some(name) => ::shuttle::thread::Builder::new().name(name).spawn(f),
+            None => Ok(spawn(f)),
+        }
+    }
+}
+
+/// Declares a thread-local value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __millpond_local {
+    ($(#[$attr:meta])* $vis:vis static $name:ident: $kind:ty = $initial:expr;) => {
+        $crate::sync::__shuttle::thread_local! {
+            $(#[$attr])*
+            $vis static $name: $kind = $initial;
+        }
+    };
+}
+
+pub use crate::__millpond_local as local;

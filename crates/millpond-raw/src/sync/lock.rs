@@ -1,0 +1,248 @@
+//! The lock: a futex word with three values, and the data it guards.
+//!
+//! ```text
+//!            lock (CAS)                 slow lock (swap)
+//!   FREE ---------------> HELD  ---------------------------> CONTENDED
+//!    ^                     |                                     |
+//!    +---- unlock (swap) --+------- unlock (swap) + wake one ----+
+//! ```
+//!
+//! Without contention a lock is one CAS and an unlock one swap, and neither enters the kernel. A
+//! thread that finds the lock taken looks a few times more, then marks it CONTENDED and sleeps. It
+//! also *takes* the lock as CONTENDED, because it cannot know whether others still sleep: one wake
+//! too many at the end of a contended phase, never one too few.
+//!
+//! It does not poison: code of ours never runs users' code under a lock, and a guard dropped while
+//! unwinding leaves the data as the last finished step did. It is not fair and not re-entrant.
+//!
+//! It sleeps on the futex directly and not through [`crate::park`]: these locks guard a few
+//! instructions, and a virtual thread that unmounted in the middle of them would leave them held.
+//! **Nobody parks, and nobody calls users' code, while holding one.**
+//!
+//! # Invariants
+//!
+//! - **L1** A thread that moved the word from FREE to HELD or CONTENDED owns the lock until it
+//!   swaps FREE in. Only the owner makes a reference to the data.
+//! - **L2** The data's access ends before the word turns FREE (the fields of [`MutexGuard`] drop
+//!   in that order).
+//! - **L3** A thread sleeps only while the word is CONTENDED, and whoever swaps CONTENDED for FREE
+//!   wakes one.
+//!
+//! # Orderings
+//!
+//! - `[L-own]` Unlock releases, lock acquires: the next owner sees what the last one wrote. Both
+//!   ways into the lock, the CAS and the slow swap, are ends of the pair.
+
+use super::atomic::Ordering;
+use super::{Futex, MutPtr, UnsafeCell, chaos, hint, spins};
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const CONTENDED: u32 = 2;
+
+/// The word without the data.
+#[derive(Debug)]
+struct RawLock {
+    word: Futex,
+}
+
+impl RawLock {
+    fn new() -> Self {
+        RawLock {
+            word: Futex::new(FREE),
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.word
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok() // [L-own]
+    }
+
+    fn lock(&self) {
+        if !self.try_lock() {
+            self.lock_slow();
+        }
+        chaos::point("lock.held");
+    }
+
+    #[cold]
+    fn lock_slow(&self) {
+        for _ in 0..spins() {
+            match self.word.load(Ordering::Relaxed) {
+                FREE if self.try_lock() => return,
+                // Others sleep already: the queue is long, spinning would only delay it.
+                CONTENDED => break,
+                _ => hint::spin_loop(),
+            }
+        }
+        while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
+            // [L-own]
+            let _ = self.word.wait(CONTENDED, None);
+        }
+    }
+
+    fn unlock(&self) {
+        chaos::point("lock.release");
+        let before = self.word.swap(FREE, Ordering::Release); // [L-own]
+        if before == CONTENDED {
+            self.word.wake_one();
+        }
+    }
+}
+
+/// A value that one thread at a time may touch.
+///
+/// ```
+/// use millpond_raw::sync::Mutex;
+///
+/// let jar = Mutex::new(vec![1]);
+/// jar.lock().push(2);
+/// assert_eq!(*jar.lock(), [1, 2]);
+/// ```
+pub struct Mutex<T: ?Sized> {
+    lock: RawLock,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: L1 - a reference to the data exists in one thread at a time, so moving `T` between
+// threads is all that sharing the lock amounts to.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+// SAFETY: L1 - as above.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+
+impl<T> Mutex<T> {
+    /// Puts `value` behind a lock.
+    pub fn new(value: T) -> Self {
+        Mutex {
+            lock: RawLock::new(),
+            data: UnsafeCell::new(value),
+        }
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits until the lock is free and takes it. A thread that already holds it waits for ever.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.lock.lock();
+        MutexGuard {
+            data: self.data.get_mut(),
+            _unlock: Unlock(&self.lock),
+        }
+    }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.lock.try_lock().then(|| MutexGuard {
+            data: self.data.get_mut(),
+            _unlock: Unlock(&self.lock),
+        })
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Mutex::new(T::default())
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_lock() {
+            Some(guard) => f.debug_tuple("Mutex").field(&&*guard).finish(),
+            None => f.write_str("Mutex(<locked>)"),
+        }
+    }
+}
+
+/// The right to touch the data; the lock is free again when it is dropped.
+#[must_use = "a guard that is dropped at once guards nothing"]
+pub struct MutexGuard<'a, T: ?Sized> {
+    // L2: fields drop in this order, the access before the lock.
+    data: MutPtr<T>,
+    _unlock: Unlock<'a>,
+}
+
+struct Unlock<'a>(&'a RawLock);
+
+impl Drop for Unlock<'_> {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
+// SAFETY: L1 - sharing a guard shares `&T` and nothing else. It is not `Send`, because `MutPtr`
+// holds a raw pointer: a lock is released where it was taken, which is what loom expects too.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: L1 - the guard owns the lock for as long as the reference lives.
+        self.data.with(|data| unsafe { &*data })
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: L1 - the guard owns the lock, and `&mut self` makes this the only reference.
+        self.data.with(|data| unsafe { &mut *data })
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    #![allow(
+        clippy::disallowed_methods,
+        reason = "scoped threads are the shortest test threads"
+    )]
+
+    use super::*;
+
+    #[test]
+    fn increments_under_the_lock_are_never_lost() {
+        let total = Mutex::new(0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10_000).for_each(|_| *total.lock() += 1));
+            }
+        });
+        assert_eq!(total.into_inner(), 40_000);
+    }
+
+    #[test]
+    fn a_held_lock_is_refused_and_shown_as_locked() {
+        let jar = Mutex::new(1);
+        let guard = jar.lock();
+        assert!(jar.try_lock().is_none());
+        assert_eq!(format!("{jar:?}"), "Mutex(<locked>)");
+        drop(guard);
+        assert_eq!(format!("{jar:?}"), "Mutex(1)");
+    }
+
+    #[test]
+    fn a_guard_dropped_by_a_panic_frees_the_lock_and_keeps_the_data() {
+        let jar = Mutex::new(1);
+        let held = crate::quiet::call(|| {
+            let mut guard = jar.lock();
+            *guard = 2;
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(held.is_none());
+        assert_eq!(*jar.lock(), 2);
+    }
+}

@@ -1,0 +1,52 @@
+//! The Sync seam: one name for atomics, locks, cells and threads, whoever checks them.
+//!
+//! All code of millpond takes its primitives from here and from nowhere else (`clippy.toml` fences
+//! the std ones), so the same source runs under four backends:
+//!
+//! | backend | switch | what it checks |
+//! |---|---|---|
+//! | std | none | nothing: this is what users run |
+//! | loom | `--cfg millpond_loom` | every interleaving of a small model, weak memory included |
+//! | shuttle | `--cfg millpond_shuttle` | random and PCT schedules of whole protocols |
+//! | chaos | `--cfg millpond_chaos` | std with seeded random yields at labelled points ([`chaos`]) |
+//!
+//! `--cfg millpond_portable` goes with std: it takes the futex of platforms without one, so that
+//! the fallback is built and tested on Linux too.
+//!
+//! # What is ours
+//!
+//! [`Mutex`] and the parkers of [`crate::park`] are built on [`Futex`], a 32-bit word one can sleep
+//! on. Reasons: std's mutex is not instrumented and gives false races under a thread sanitizer; its
+//! condition variable makes a system call per notify whether or not anyone waits; and a checker
+//! can only explore what it can see. Under loom and shuttle the futex is a model (a lock and a
+//! condition variable of the checker), while lock and parker stay the very code users run.
+//!
+//! `Arc` stays std's: its protocol is not ours to prove, and wakers are made of it.
+
+#[cfg(all(millpond_loom, millpond_shuttle))]
+compile_error!("millpond_loom and millpond_shuttle are two backends: choose one");
+
+mod backend;
+pub mod chaos;
+mod futex;
+mod lock;
+
+#[cfg(millpond_loom)]
+#[doc(hidden)]
+pub use backend::__loom;
+#[cfg(millpond_shuttle)]
+#[doc(hidden)]
+pub use backend::__shuttle;
+pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, hint, local, thread};
+pub use futex::{Futex, Woken};
+pub use lock::{Mutex, MutexGuard};
+
+/// How often a waiter looks again before it sleeps. Models do not: a spin is a schedule that differs
+/// from its neighbour in nothing, and there are thousands of them.
+pub const fn spins() -> u32 {
+    if cfg!(any(millpond_loom, millpond_shuttle)) {
+        0
+    } else {
+        64
+    }
+}

@@ -1,0 +1,188 @@
+//! The side of a cell that waits for the outcome. Invariants are in the [module](super).
+
+use super::cell::{CellRef, StillRunning};
+use super::state::Reading;
+use super::{CancelReason, Outcome, Shared, Token};
+use crate::waits::Ticket;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::task::{Context, Poll};
+use std::task::Waker;
+
+/// The one handle of a task: it may take the outcome.
+///
+/// Dropping it lets the task go on alone.
+pub struct Handle<T, M = ()> {
+    cell: CellRef,
+    /// The outcome is out of the stage, through us.
+    taken: bool,
+    /// Our place in the list of waiters.
+    ticket: Option<Ticket>,
+    _types: PhantomData<(T, M)>,
+}
+
+// SAFETY: T4 - the handle moves the value, which may be sent, to its thread; the rest is atomic.
+unsafe impl<T: Send, M: Send + Sync> Send for Handle<T, M> {}
+// SAFETY: T4 - a shared handle reads state and meta, cancels and interrupts, and never reaches the
+// value.
+unsafe impl<T: Send, M: Send + Sync> Sync for Handle<T, M> {}
+
+impl<T, M> Handle<T, M> {
+    /// Takes over one of the cell's references; `T` is what its closure returns.
+    pub(super) fn own(cell: CellRef) -> Self {
+        Handle {
+            cell,
+            taken: false,
+            ticket: None,
+            _types: PhantomData,
+        }
+    }
+
+    /// The value that travels with the task.
+    pub fn meta(&self) -> &M {
+        // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
+        unsafe { self.cell.meta() }
+    }
+
+    /// What has happened to the task.
+    pub fn state(&self) -> Reading {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.read() }
+    }
+
+    /// The interrupt token of the task.
+    pub fn token(&self) -> &Token {
+        // SAFETY: T1 - borrowed from our reference.
+        unsafe { &self.cell.header().token }
+    }
+
+    /// Cancels the task: one that has not started never will, and its closure is dropped before
+    /// this returns; of one that runs the outcome is dropped. Returns false if it was finished.
+    pub fn cancel(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.cancel(reason) }.is_some()
+    }
+
+    /// Cancels the task and, if its body runs, sets its interrupt token; also if it was cancelled
+    /// before and its body has not ended. Returns whether this call cancelled it.
+    pub fn interrupt(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
+        match unsafe { self.cell.cancel(reason) } {
+            Some(StillRunning(running)) => {
+                if running {
+                    self.token().set();
+                }
+                true
+            }
+            None => {
+                if !self.state().is_done() {
+                    self.token().set();
+                }
+                false
+            }
+        }
+    }
+
+    /// Runs the task on this thread if it has not started. Returns whether it did.
+    pub fn run_here(&self) -> bool {
+        // SAFETY: T1 - our reference, kept.
+        unsafe { self.cell.run(false) }.is_some()
+    }
+
+    /// Takes the outcome, once the task is finished. It can be taken once.
+    pub fn take(&mut self) -> Option<Outcome<T>> {
+        let seen = self.state();
+        if !seen.is_finished() || self.taken {
+            return None;
+        }
+        if let Some(reason) = seen.cancelled() {
+            return Some(Outcome::Cancelled(reason));
+        }
+        self.taken = true;
+        Some(match seen.is_panicked() {
+            // SAFETY: T4 - done, not cancelled, not taken, and we are the one handle.
+            true => Outcome::Panicked(unsafe { self.cell.take_payload() }),
+            // SAFETY: T4 - likewise; T5 - a handle's `T` is what its closure returns.
+            false => Outcome::Completed(unsafe { self.cell.take_value() }),
+        })
+    }
+
+    /// Asks for `waker` to be woken when the task finishes; replaces what was asked before.
+    /// Returns false if it is finished.
+    pub fn register(&mut self, waker: &Waker) -> bool {
+        // SAFETY: T1 - our reference.
+        let header = unsafe { self.cell.header() };
+        if let Some(ticket) = self.ticket {
+            if header.waits.renew(ticket, waker) {
+                return true;
+            }
+        }
+        // T8: in the list first, announced second, both under the list's lock.
+        self.ticket = header
+            .waits
+            .enlist(waker, || header.state.announce_waiter());
+        self.ticket.is_some()
+    }
+
+    /// Takes back what [`register`](Handle::register) asked for.
+    pub fn unregister(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            // SAFETY: T1 - our reference.
+            unsafe { self.cell.header() }.waits.leave(ticket);
+        }
+    }
+
+    /// Polls for the outcome, as a future does.
+    ///
+    /// # Panics
+    ///
+    /// If the outcome has been taken: a future is not polled again after it was ready.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Outcome<T>> {
+        assert!(
+            !self.taken,
+            "a task's handle was polled again after it had given its outcome"
+        );
+        if let Some(outcome) = self.take() {
+            return Poll::Ready(outcome);
+        }
+        if self.register(context.waker()) {
+            return Poll::Pending;
+        }
+        match self.take() {
+            Some(outcome) => Poll::Ready(outcome),
+            None => unreachable!("T8: who is not put on the list finds the task finished"),
+        }
+    }
+
+    /// Turns the handle into one that can be cloned, and that shows the outcome instead of giving
+    /// it away. Returns the handle unchanged if it has given the outcome away already.
+    ///
+    /// # Errors
+    ///
+    /// The handle itself, if the outcome is gone.
+    pub fn share(mut self) -> Result<Shared<T, M>, Self> {
+        if self.taken {
+            return Err(self);
+        }
+        self.unregister();
+        Ok(Shared::own(ManuallyDrop::new(self).cell))
+    }
+}
+
+impl<T, M> Drop for Handle<T, M> {
+    fn drop(&mut self) {
+        self.unregister();
+        // SAFETY: T1 - our reference, not used again; T4 - `taken` is true only if we took it.
+        unsafe { self.cell.release(self.taken) };
+    }
+}
+
+impl<T, M: fmt::Debug> fmt::Debug for Handle<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("state", &self.state())
+            .field("meta", self.meta())
+            .finish()
+    }
+}

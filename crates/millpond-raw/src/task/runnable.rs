@@ -1,0 +1,116 @@
+//! The side of a cell that queues and workers hold. Invariants are in the [module](super).
+
+use super::cell::CellRef;
+use super::state::Reading;
+use super::{CancelReason, Token};
+use crate::quiet::Payload;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+
+/// A task that waits to be run: a thin pointer to its cell.
+///
+/// It runs at most once. Dropping it unrun completes its handle as cancelled.
+pub struct Task<M = ()> {
+    cell: CellRef,
+    _meta: PhantomData<M>,
+}
+
+/// What came of running a task.
+pub enum Ran {
+    /// The body returned.
+    Completed,
+    /// The body panicked. The payload is here if no handle was there to take it.
+    Panicked(Option<Payload>),
+    /// There was nothing to run: it was cancelled, or somebody else ran it.
+    Gone,
+}
+
+impl fmt::Debug for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ran::Completed => "Completed",
+            Ran::Panicked(Some(_)) => "Panicked, and nobody was told",
+            Ran::Panicked(None) => "Panicked",
+            Ran::Gone => "Gone",
+        })
+    }
+}
+
+// SAFETY: T1, T2 - `task::new` takes only closures, values and meta values that may be sent; the
+// cell itself is shared by atomics.
+unsafe impl<M: Send + Sync> Send for Task<M> {}
+// SAFETY: T2 - a shared task only reads state and meta, or cancels, which any thread may do.
+unsafe impl<M: Send + Sync> Sync for Task<M> {}
+
+impl<M> Task<M> {
+    /// Takes over one of the cell's references.
+    pub(super) fn own(cell: CellRef) -> Self {
+        Task {
+            cell,
+            _meta: PhantomData,
+        }
+    }
+
+    /// The value that travels with the task.
+    pub fn meta(&self) -> &M {
+        // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
+        unsafe { self.cell.meta() }
+    }
+
+    /// What has happened to it.
+    pub fn state(&self) -> Reading {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.read() }
+    }
+
+    /// The interrupt token of the task.
+    pub fn token(&self) -> &Token {
+        // SAFETY: T1 - borrowed from our reference.
+        unsafe { &self.cell.header().token }
+    }
+
+    /// Runs the body on this thread, unless it is gone, and delivers the outcome.
+    pub fn run(self) -> Ran {
+        let cell = ManuallyDrop::new(self).cell;
+        // SAFETY: T1 - our reference.
+        let seen = unsafe { cell.read() };
+        if seen.references() == 1 && !seen.is_claimed() {
+            // SAFETY: T1 - nobody else refers to it; T2 - unclaimed.
+            return match unsafe { cell.run_alone() } {
+                None => Ran::Completed,
+                payload => Ran::Panicked(payload),
+            };
+        }
+        // SAFETY: T1 - our reference, given up here.
+        match unsafe { cell.run(true) } {
+            None => Ran::Gone,
+            Some(false) => Ran::Completed,
+            Some(true) => Ran::Panicked(None),
+        }
+    }
+
+    /// Gives the task up, and tells its handle why. Returns false if it was gone before.
+    pub fn cancel(self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference, which `self` gives back when it drops.
+        unsafe { self.cell.cancel(reason) }.is_some()
+    }
+}
+
+impl<M> Drop for Task<M> {
+    fn drop(&mut self) {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.cancel(CancelReason::Dropped) };
+        // SAFETY: T1 - our reference, not used again.
+        unsafe { self.cell.release(false) };
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Task<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("state", &self.state())
+            .field("meta", self.meta())
+            .finish()
+    }
+}

@@ -1,0 +1,133 @@
+//! A handle for many: it shows the outcome and takes nothing. Invariants are in the
+//! [module](super).
+
+use super::cell::CellRef;
+use super::state::Reading;
+use super::{CancelReason, Outcome, Token, panic_message};
+use crate::waits::{Ticket, Waits};
+use core::fmt;
+use core::marker::PhantomData;
+use std::task::Waker;
+
+/// One of any number of handles to a task. The outcome stays in the cell until the last is gone.
+///
+/// ```
+/// use millpond_raw::task::{self, Outcome};
+///
+/// let (task, handle) = task::new(|| String::from("water"), ());
+/// let one = handle.share().unwrap();
+/// let two = one.clone();
+/// let _ = task.run();
+/// assert!(matches!(one.outcome(), Some(Outcome::Completed(text)) if text == "water"));
+/// assert!(matches!(two.outcome(), Some(Outcome::Completed(text)) if text == "water"));
+/// ```
+pub struct Shared<T, M = ()> {
+    cell: CellRef,
+    _types: PhantomData<(T, M)>,
+}
+
+// SAFETY: T4 - the value is read from many threads and dropped on any of them.
+unsafe impl<T: Send + Sync, M: Send + Sync> Send for Shared<T, M> {}
+// SAFETY: T4 - as above. Of a payload, which need not be `Sync`, only a text is shown.
+unsafe impl<T: Send + Sync, M: Send + Sync> Sync for Shared<T, M> {}
+
+impl<T, M> Shared<T, M> {
+    /// Takes over one of the cell's references, the one handle's.
+    pub(super) fn own(cell: CellRef) -> Self {
+        Shared {
+            cell,
+            _types: PhantomData,
+        }
+    }
+
+    /// The value that travels with the task.
+    pub fn meta(&self) -> &M {
+        // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
+        unsafe { self.cell.meta() }
+    }
+
+    /// What has happened to the task.
+    pub fn state(&self) -> Reading {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.read() }
+    }
+
+    /// The interrupt token of the task.
+    pub fn token(&self) -> &Token {
+        // SAFETY: T1 - borrowed from our reference.
+        unsafe { &self.cell.header().token }
+    }
+
+    /// As [`Handle::cancel`](super::Handle::cancel).
+    pub fn cancel(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.cancel(reason) }.is_some()
+    }
+
+    /// The outcome, once the task is finished. Of a panic it shows the text, if it has one.
+    pub fn outcome(&self) -> Option<Outcome<&T, Option<&str>>> {
+        let seen = self.state();
+        if let Some(reason) = seen.cancelled() {
+            return Some(Outcome::Cancelled(reason));
+        }
+        if !seen.is_done() {
+            return None;
+        }
+        Some(match seen.is_panicked() {
+            // SAFETY: T4 - done, not cancelled, and nobody takes from a shared cell.
+            true => Outcome::Panicked(panic_message(&**unsafe { self.cell.payload() })),
+            // SAFETY: T4 - likewise; T5 - `T` is what the closure returns.
+            false => Outcome::Completed(unsafe { self.cell.value() }),
+        })
+    }
+
+    /// Asks for `waker` to be woken when the task finishes; `None` if it is finished. Whoever
+    /// gives up must [`leave`](Shared::leave).
+    pub fn enlist(&self, waker: &Waker) -> Option<Ticket> {
+        // SAFETY: T1 - our reference.
+        let header = unsafe { self.cell.header() };
+        // T8: in the list first, announced second, both under the list's lock.
+        header
+            .waits
+            .enlist(waker, || header.state.announce_waiter())
+    }
+
+    /// Replaces the waker that was enlisted; false if it has been woken already.
+    pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
+        self.waits().renew(ticket, waker)
+    }
+
+    /// Takes back what [`enlist`](Shared::enlist) asked for.
+    pub fn leave(&self, ticket: Ticket) {
+        self.waits().leave(ticket);
+    }
+
+    fn waits(&self) -> &Waits {
+        // SAFETY: T1 - borrowed from our reference.
+        unsafe { &self.cell.header().waits }
+    }
+}
+
+impl<T, M> Clone for Shared<T, M> {
+    fn clone(&self) -> Self {
+        // SAFETY: T1 - our reference vouches for the new one.
+        unsafe { self.cell.retain() };
+        Shared::own(self.cell)
+    }
+}
+
+impl<T, M> Drop for Shared<T, M> {
+    fn drop(&mut self) {
+        // SAFETY: T1 - our reference, not used again.
+        unsafe { self.cell.release(false) };
+    }
+}
+
+impl<T, M: fmt::Debug> fmt::Debug for Shared<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("state", &self.state())
+            .field("meta", self.meta())
+            .finish()
+    }
+}

@@ -1,0 +1,273 @@
+//! The state word of a task cell: what has happened to it, and how many refer to it.
+//!
+//! ```text
+//!    63 (31)                       16 15        8   5       4        3          2        1       0
+//!   +--------------------------------+-----------+-------+--------+-----------+----------+------+---------+
+//!   |           references           |  reason   | TAKEN | WAITER | CANCELLED | PANICKED | DONE | CLAIMED |
+//!   +--------------------------------+-----------+-------+--------+-----------+----------+------+---------+
+//! ```
+//!
+//! | bit | set when | by | never cleared, and |
+//! |---|---|---|---|
+//! | CLAIMED | somebody takes the closure over | runner or canceller, once | set before all but WAITER |
+//! | DONE | the body has ended | the runner, once | never set by a canceller |
+//! | PANICKED | it ended by a panic | together with DONE | |
+//! | CANCELLED | the handle is finished without an outcome | canceller, once, never after DONE | comes with a reason |
+//! | WAITER | somebody is in the list of waiters | waiters, under the list's lock | a hint: the waiter may have left |
+//! | TAKEN | the outcome is out of the stage | its handle, or the runner if CANCELLED | only with DONE, or just before it |
+//!
+//! A cell is *finished* when DONE or CANCELLED is set. CANCELLED wins over DONE in what a handle
+//! sees: a value that comes late is dropped.
+//!
+//! [`Reading`] is a plain copy of the word that answers questions; only [`AtomicState`] touches
+//! memory. Its transitions name what their caller has to do next.
+
+use super::CancelReason;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use core::fmt;
+
+const CLAIMED: usize = 1;
+const DONE: usize = 1 << 1;
+const PANICKED: usize = 1 << 2;
+const CANCELLED: usize = 1 << 3;
+const WAITER: usize = 1 << 4;
+const TAKEN: usize = 1 << 5;
+const REASON_SHIFT: u32 = 8;
+const REASON_MASK: usize = 0xff << REASON_SHIFT;
+const REF_SHIFT: u32 = 16;
+const REF: usize = 1 << REF_SHIFT;
+
+/// A copy of the state word, as it was at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Reading(usize);
+
+impl Reading {
+    /// Whether the closure has an owner: somebody runs it, has run it, or has dropped it.
+    pub fn is_claimed(self) -> bool {
+        self.0 & CLAIMED != 0
+    }
+
+    /// Whether the body has run to its end.
+    pub fn is_done(self) -> bool {
+        self.0 & DONE != 0
+    }
+
+    /// Whether there is an outcome for the handle.
+    pub fn is_finished(self) -> bool {
+        self.0 & (DONE | CANCELLED) != 0
+    }
+
+    /// Whether the outcome is a panic.
+    pub fn is_panicked(self) -> bool {
+        self.0 & (PANICKED | CANCELLED) == PANICKED
+    }
+
+    /// Why it was cancelled, if it was.
+    pub fn cancelled(self) -> Option<CancelReason> {
+        (self.0 & CANCELLED != 0)
+            .then(|| CancelReason::from_code(((self.0 & REASON_MASK) >> REASON_SHIFT) as u8))
+    }
+
+    pub(super) fn ended_in_panic(self) -> bool {
+        self.0 & PANICKED != 0
+    }
+
+    pub(super) fn has_waiter(self) -> bool {
+        self.0 & WAITER != 0
+    }
+
+    /// T4: whether the stage holds an outcome that somebody has to drop.
+    pub(super) fn holds_outcome(self) -> bool {
+        self.0 & (DONE | TAKEN) == DONE
+    }
+
+    pub(super) fn references(self) -> usize {
+        self.0 >> REF_SHIFT
+    }
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cancelled() {
+            Some(reason) if self.is_claimed() && !self.is_done() => {
+                write!(f, "cancelled ({reason})")
+            }
+            Some(reason) => write!(f, "cancelled ({reason}), its body has ended"),
+            None if self.is_panicked() => f.write_str("panicked"),
+            None if self.is_done() => f.write_str("completed"),
+            None if self.is_claimed() => f.write_str("running"),
+            None => f.write_str("queued"),
+        }
+    }
+}
+
+/// What a claim came to.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a claimed closure must be run or dropped"]
+pub(super) enum Claim {
+    /// The closure is the caller's.
+    Yours,
+    /// Somebody else has it, or had it.
+    Gone,
+}
+
+/// What a cancellation came to.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "the closure may have to be dropped, and waiters to be woken"]
+pub(super) enum Cancelled {
+    /// It had not started. The closure is the caller's to drop, then wake the waiters if any.
+    Unrun { waiter: bool },
+    /// Its body runs. Wake the waiters if any.
+    Running { waiter: bool },
+    /// It was finished before.
+    TooLate,
+}
+
+/// What completing came to.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "the duty depends on who else is there"]
+pub(super) enum Completed {
+    /// The outcome is delivered and, if that was asked for, the reference given back.
+    Delivered,
+    /// The outcome is delivered; somebody waits. Wake them, then give the reference back.
+    WakeWaiters,
+    /// Cancelled meanwhile: the outcome is the caller's to drop. Then [`AtomicState::bury`].
+    Unwanted,
+    /// Nobody else is there to want it: drop the outcome and free the cell.
+    Alone,
+}
+
+/// What giving a reference back came to.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "the last one frees the cell"]
+pub(super) enum Released {
+    /// Others are left.
+    Others,
+    /// It was the last one: free the cell, whose final state is this.
+    Last(Reading),
+}
+
+/// The state word.
+pub(super) struct AtomicState(AtomicUsize);
+
+impl AtomicState {
+    pub(super) fn new(references: usize) -> Self {
+        AtomicState(AtomicUsize::new(references << REF_SHIFT))
+    }
+
+    /// The state now. What a finished one has left behind may be read.
+    pub(super) fn read(&self) -> Reading {
+        Reading(self.0.load(Ordering::Acquire)) // [T-out] [T-ref]
+    }
+
+    /// Tries to become the owner of the closure.
+    ///
+    /// Relaxed: the closure was written before the cell was shared, and who loses touches nothing.
+    pub(super) fn claim(&self) -> Claim {
+        match Reading(self.0.fetch_or(CLAIMED, Ordering::Relaxed)).is_claimed() {
+            false => Claim::Yours,
+            true => Claim::Gone,
+        }
+    }
+
+    /// Finishes the handle without an outcome, unless it is finished.
+    ///
+    /// Relaxed: the reason is in the word itself.
+    pub(super) fn cancel(&self, reason: CancelReason) -> Cancelled {
+        let mark = CLAIMED | CANCELLED | usize::from(reason.code()) << REASON_SHIFT;
+        let mut seen = Reading(self.0.load(Ordering::Relaxed));
+        loop {
+            if seen.is_finished() {
+                return Cancelled::TooLate;
+            }
+            match self.swap_word(seen, seen.0 | mark, Ordering::Relaxed) {
+                Ok(()) if seen.is_claimed() => {
+                    return Cancelled::Running {
+                        waiter: seen.has_waiter(),
+                    };
+                }
+                Ok(()) => {
+                    return Cancelled::Unrun {
+                        waiter: seen.has_waiter(),
+                    };
+                }
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Ends the body: publishes what the caller has put into the stage.
+    ///
+    /// `release` gives the caller's reference back in the same step if nobody waits.
+    pub(super) fn complete(&self, panicked: bool, release: bool) -> Completed {
+        let done = if panicked { DONE | PANICKED } else { DONE };
+        let mut seen = self.read();
+        loop {
+            if seen.cancelled().is_some() {
+                return Completed::Unwanted;
+            }
+            if release && seen.references() == 1 {
+                return Completed::Alone;
+            }
+            let gives_back = release && !seen.has_waiter();
+            let next = (seen.0 | done) - if gives_back { REF } else { 0 };
+            match self.swap_word(seen, next, Ordering::Release) {
+                // [T-out] [T-ref]
+                Ok(()) if seen.has_waiter() => return Completed::WakeWaiters,
+                Ok(()) => return Completed::Delivered,
+                // Not acquired: a cell that turned out to be the caller's alone is read again.
+                Err(now) if now.references() == 1 => seen = self.read(),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Records that the body of a cancelled cell has ended and that its outcome is gone.
+    pub(super) fn bury(&self) {
+        self.0.fetch_or(DONE | TAKEN, Ordering::Relaxed);
+    }
+
+    /// Announces that somebody waits. Returns false if there is nothing left to wait for.
+    ///
+    /// Relaxed: the waiter itself travels under the lock of the list (T8).
+    pub(super) fn announce_waiter(&self) -> bool {
+        !Reading(self.0.fetch_or(WAITER, Ordering::Relaxed)).is_finished()
+    }
+
+    /// Counts one reference more. The caller owns one already.
+    pub(super) fn retain(&self) {
+        let before = Reading(self.0.fetch_add(REF, Ordering::Relaxed));
+        // Half the room is left for the threads that are between the addition and this line.
+        if before.references() > usize::MAX >> (REF_SHIFT + 1) {
+            std::process::abort();
+        }
+    }
+
+    /// Gives a reference back; `taken` says that its owner took the outcome out of the stage.
+    pub(super) fn release(&self, taken: bool) -> Released {
+        let taken = if taken { TAKEN } else { 0 };
+        let seen = self.read();
+        if seen.references() == 1 {
+            return Released::Last(Reading(seen.0 | taken));
+        }
+        // The owner of an outcome is the only one to set TAKEN, so the sum carries nothing over.
+        let before = self.0.fetch_add(taken.wrapping_sub(REF), Ordering::Release); // [T-ref]
+        match Reading(before).references() {
+            1 => Released::Last(Reading(self.read().0)),
+            _ => Released::Others,
+        }
+    }
+
+    fn swap_word(&self, seen: Reading, next: usize, order: Ordering) -> Result<(), Reading> {
+        self.0
+            .compare_exchange_weak(seen.0, next, order, Ordering::Relaxed)
+            .map(drop)
+            .map_err(Reading)
+    }
+}
+
+impl fmt::Debug for AtomicState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.read().fmt(f)
+    }
+}

@@ -1,0 +1,334 @@
+//! A list of wakers, first come first served, from which a waiter can leave.
+//!
+//! Everything that has waiters keeps one of these: the task cell its joiners, an interrupt token
+//! the strand it may have to wake, a queue its takers. A waiter [enlists](Waits::enlist) its waker
+//! and gets a [`Ticket`]; it [leaves](Waits::leave) with the ticket when it gives up (a time-out,
+//! an interrupt, a dropped future), so nothing piles up behind a thing that never happens.
+//!
+//! The first waiter needs no allocation: it has a place inside the list. Nearly all tasks have one
+//! joiner or none.
+//!
+//! # Rules
+//!
+//! - **W1** A ticket is in the list at most once; it is gone when it was woken or has left. Exactly
+//!   one of the two happens, under the lock: [`Waits::leave`] returns whether it was the leaving.
+//! - **W2** Users' code (waking, dropping or cloning a foreign waker) never runs under the lock.
+//! - **W3** Tickets count up and wrap; the list is sorted by age, so that leaving is a binary
+//!   search. That holds while fewer than 2^31 tickets lie between the oldest and the newest.
+
+use crate::quiet;
+use crate::sync::Mutex;
+use core::fmt;
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// A place in a list of waiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "who does not leave the list stays in it until it is woken"]
+pub struct Ticket(u32);
+
+/// A list of wakers.
+///
+/// ```
+/// use millpond_raw::waits::Waits;
+/// use std::task::Waker;
+///
+/// let waits = Waits::new();
+/// let ticket = waits.enlist(Waker::noop(), || true).expect("there is something to wait for");
+/// assert!(waits.leave(ticket));
+/// assert!(!waits.wake_one());
+/// ```
+pub struct Waits {
+    list: Mutex<List>,
+}
+
+#[derive(Default)]
+struct List {
+    /// The oldest waiter; empty only if there is none at all.
+    first: Option<Waker>,
+    first_ticket: u32,
+    next_ticket: u32,
+    /// All younger waiters. The box keeps the empty list small: most are never used.
+    #[allow(
+        clippy::box_collection,
+        reason = "24 bytes less in every task that nobody joins twice"
+    )]
+    more: Option<Box<VecDeque<(u32, Waker)>>>,
+}
+
+impl List {
+    fn push(&mut self, waker: Waker) -> u32 {
+        let ticket = self.next_ticket;
+        self.next_ticket = ticket.wrapping_add(1);
+        if self.first.is_none() {
+            self.first = Some(waker);
+            self.first_ticket = ticket;
+        } else {
+            self.more.get_or_insert_default().push_back((ticket, waker));
+        }
+        ticket
+    }
+
+    fn pop(&mut self) -> Option<Waker> {
+        let oldest = self.first.take()?;
+        if let Some((ticket, waker)) = self.more.as_mut().and_then(|more| more.pop_front()) {
+            self.first = Some(waker);
+            self.first_ticket = ticket;
+        }
+        Some(oldest)
+    }
+
+    /// Where a ticket other than the first stands in `more`.
+    fn position(&self, ticket: u32) -> Option<usize> {
+        let more = self.more.as_ref()?;
+        let age = |other: u32| other.wrapping_sub(self.first_ticket);
+        more.binary_search_by_key(&age(ticket), |(other, _)| age(*other))
+            .ok()
+    }
+
+    fn remove(&mut self, ticket: u32) -> Option<Waker> {
+        if self.first.is_some() && self.first_ticket == ticket {
+            return self.pop();
+        }
+        let position = self.position(ticket)?;
+        self.more.as_mut()?.remove(position).map(|(_, waker)| waker)
+    }
+
+    fn find(&mut self, ticket: u32) -> Option<&mut Waker> {
+        if self.first_ticket == ticket {
+            return self.first.as_mut();
+        }
+        let position = self.position(ticket)?;
+        self.more
+            .as_mut()?
+            .get_mut(position)
+            .map(|(_, waker)| waker)
+    }
+}
+
+impl Waits {
+    /// A list without waiters.
+    pub fn new() -> Self {
+        Waits {
+            list: Mutex::new(List::default()),
+        }
+    }
+
+    /// Enters the list, if there is still something to wait for.
+    ///
+    /// `still_waiting` is asked under the lock, after the waker is in the list and before anybody
+    /// can wake it: the step in which a protocol announces its waiter and looks a last time.
+    pub fn enlist(&self, waker: &Waker, still_waiting: impl FnOnce() -> bool) -> Option<Ticket> {
+        let waker = waker.clone();
+        let mut list = self.list.lock();
+        let ticket = list.push(waker);
+        if still_waiting() {
+            return Some(Ticket(ticket));
+        }
+        let back = list.remove(ticket);
+        drop(list);
+        quiet::drop(back);
+        None
+    }
+
+    /// Replaces the waker of a waiter by one that wakes another task. Returns false, and does
+    /// nothing, if the waiter is no longer in the list.
+    pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
+        let fresh = waker.clone();
+        let mut list = self.list.lock();
+        let Some(place) = list.find(ticket.0) else {
+            drop(list);
+            quiet::drop(fresh);
+            return false;
+        };
+        let stale = core::mem::replace(place, fresh);
+        drop(list);
+        quiet::drop(stale);
+        true
+    }
+
+    /// Leaves the list. Returns false if the waiter has been woken already; then it holds a token
+    /// that was meant for it, and passes it on if what it waited for is of use to only one.
+    pub fn leave(&self, ticket: Ticket) -> bool {
+        let left = self.list.lock().remove(ticket.0);
+        let found = left.is_some();
+        quiet::drop(left);
+        found
+    }
+
+    /// Wakes the waiter that has waited longest. Returns whether there was one.
+    pub fn wake_one(&self) -> bool {
+        let oldest = self.list.lock().pop();
+        match oldest {
+            Some(waker) => {
+                quiet::wake(waker);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Wakes everyone who is in the list now, the oldest first. Returns how many they were.
+    pub fn wake_all(&self) -> usize {
+        let mut list = self.list.lock();
+        let first = list.first.take();
+        let more = list.more.take();
+        drop(list);
+        let mut woken = 0;
+        for waker in first
+            .into_iter()
+            .chain(more.into_iter().flat_map(|more| *more).map(|(_, w)| w))
+        {
+            quiet::wake(waker);
+            woken += 1;
+        }
+        woken
+    }
+
+    /// How many wait now.
+    pub fn len(&self) -> usize {
+        let list = self.list.lock();
+        usize::from(list.first.is_some()) + list.more.as_ref().map_or(0, |more| more.len())
+    }
+
+    /// Whether nobody waits now.
+    pub fn is_empty(&self) -> bool {
+        self.list.lock().first.is_none()
+    }
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waits").field("len", &self.len()).finish()
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Bell(AtomicU32);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn bells<const N: usize>() -> ([Arc<Bell>; N], [Waker; N]) {
+        let bells = core::array::from_fn(|_| Arc::new(Bell::default()));
+        let wakers = core::array::from_fn(|i| Waker::from(Arc::clone(&bells[i])));
+        (bells, wakers)
+    }
+
+    fn rung<const N: usize>(bells: &[Arc<Bell>; N]) -> [u32; N] {
+        core::array::from_fn(|i| bells[i].0.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn the_oldest_is_woken_first() {
+        let (bells, wakers) = bells::<3>();
+        let waits = Waits::new();
+        for waker in &wakers {
+            let _ = waits.enlist(waker, || true);
+        }
+        assert!(waits.wake_one());
+        assert_eq!(rung(&bells), [1, 0, 0]);
+        assert!(waits.wake_one());
+        assert_eq!(rung(&bells), [1, 1, 0]);
+        assert_eq!(waits.wake_all(), 1);
+        assert_eq!(rung(&bells), [1, 1, 1]);
+        assert!(!waits.wake_one());
+    }
+
+    #[test]
+    fn whoever_leaves_is_not_woken_wherever_it_stood() {
+        for leaver in 0..4 {
+            let (bells, wakers) = bells::<4>();
+            let waits = Waits::new();
+            let tickets: Vec<_> = wakers
+                .iter()
+                .map(|w| waits.enlist(w, || true).expect("waits"))
+                .collect();
+            assert!(waits.leave(tickets[leaver]));
+            assert!(!waits.leave(tickets[leaver]), "one leaves once");
+            assert_eq!(waits.wake_all(), 3);
+            let mut expected = [1; 4];
+            expected[leaver] = 0;
+            assert_eq!(rung(&bells), expected);
+        }
+    }
+
+    #[test]
+    fn leaving_after_the_wake_says_so() {
+        let (_, wakers) = bells::<1>();
+        let waits = Waits::new();
+        let ticket = waits.enlist(&wakers[0], || true).expect("waits");
+        assert!(waits.wake_one());
+        assert!(!waits.leave(ticket));
+    }
+
+    #[test]
+    fn one_who_need_not_wait_is_not_in_the_list() {
+        let (bells, wakers) = bells::<2>();
+        let waits = Waits::new();
+        let _ = waits.enlist(&wakers[0], || true);
+        assert!(waits.enlist(&wakers[1], || false).is_none());
+        assert_eq!(waits.wake_all(), 1);
+        assert_eq!(rung(&bells), [1, 0]);
+        assert_eq!(Arc::strong_count(&bells[1]), 2, "its clone is gone");
+    }
+
+    #[test]
+    fn a_renewed_waker_replaces_the_old_one() {
+        let (bells, wakers) = bells::<3>();
+        let waits = Waits::new();
+        let _ = waits.enlist(&wakers[0], || true);
+        let second = waits.enlist(&wakers[1], || true).expect("waits");
+        assert!(waits.renew(second, &wakers[2]));
+        waits.wake_all();
+        assert_eq!(rung(&bells), [1, 0, 1]);
+        assert!(!waits.renew(second, &wakers[2]), "it is gone");
+    }
+
+    #[test]
+    fn tickets_that_wrap_around_stay_in_order() {
+        let (bells, wakers) = bells::<3>();
+        let waits = Waits::new();
+        waits.list.lock().next_ticket = u32::MAX - 1;
+        let tickets: Vec<_> = wakers
+            .iter()
+            .map(|w| waits.enlist(w, || true).expect("waits"))
+            .collect();
+        assert!(waits.leave(tickets[1]));
+        assert!(waits.leave(tickets[2]));
+        assert_eq!(waits.wake_all(), 1);
+        assert_eq!(rung(&bells), [1, 0, 0]);
+    }
+
+    #[test]
+    fn a_waker_that_panics_does_not_keep_the_others_asleep() {
+        struct Grenade;
+        impl Wake for Grenade {
+            fn wake(self: Arc<Self>) {
+                std::panic::resume_unwind(Box::new(()));
+            }
+        }
+        let (bells, wakers) = bells::<1>();
+        let waits = Waits::new();
+        let _ = waits.enlist(&Waker::from(Arc::new(Grenade)), || true);
+        let _ = waits.enlist(&wakers[0], || true);
+        assert_eq!(waits.wake_all(), 2);
+        assert_eq!(rung(&bells), [1]);
+    }
+}

@@ -1,0 +1,107 @@
+//! What can go wrong on the ground floor, as small programs.
+//!
+//! Each scenario is one race with its own assertions. It is run by three drivers: `loom_models.rs`
+//! (every interleaving, few threads), `shuttle_models.rs` (PCT schedules, more threads) and
+//! `stress_threads.rs` (real threads, many rounds, under sanitizers and chaos too). So what a checker
+//! proves and what users run is the same code, with the same expectations. [`drive!`] is the one
+//! list of all of them.
+//!
+//! Nothing may leak: a scenario counts its [`Probe`]s at the end.
+
+#![allow(
+    dead_code,
+    reason = "each driver is a crate of its own and lists what it drives"
+)]
+
+pub(crate) mod lock;
+pub(crate) mod park;
+pub(crate) mod task;
+pub(crate) mod token;
+
+use millpond_raw::sync::thread::{JoinHandle, spawn};
+use std::sync::Arc;
+
+/// Counts how many of its clones live. The count is std's, so a checker does not branch on it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probe(Arc<()>);
+
+impl Probe {
+    /// How many clones there are besides this one.
+    pub(crate) fn others(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
+}
+
+/// Starts `count` threads with numbers from 0.
+pub(crate) fn crew<R: Send + 'static>(
+    count: usize,
+    body: impl Fn(usize) -> R + Send + Sync + 'static,
+) -> Vec<JoinHandle<R>> {
+    let body = Arc::new(body);
+    (0..count)
+        .map(|number| {
+            let body = Arc::clone(&body);
+            spawn(move || body(number))
+        })
+        .collect()
+}
+
+/// Waits for threads and collects what they return; their panics go on here.
+pub(crate) fn gather<R>(crew: Vec<JoinHandle<R>>) -> Vec<R> {
+    crew.into_iter()
+        .map(|thread| thread.join().expect("a thread of the scenario ends well"))
+        .collect()
+}
+
+/// How many threads take part: loom explores every interleaving, so it gets the fewest that race.
+pub(crate) fn few_or_many(few: usize, many: usize) -> usize {
+    if cfg!(millpond_loom) { few } else { many }
+}
+
+/// Makes a test of every scenario, run by the function `$driver`.
+macro_rules! drive {
+    ($driver:ident) => {
+        scenarios::drive! {
+            @tests $driver
+            lock: {
+                owners_follow_one_another,
+                a_lock_had_by_trying_shows_what_the_last_owner_left,
+            }
+            park: {
+                a_token_brings_what_was_written_before_the_wake,
+                no_wake_is_lost,
+                a_wake_at_the_deadline_is_taken_or_kept,
+            }
+            token: {
+                an_interrupt_reaches_everyone_who_blocks,
+                blocking_together_for_the_first_time_makes_one_list,
+            }
+            task: {
+                a_join_gets_the_value_and_sees_the_bodys_writes,
+                a_pending_poll_is_woken,
+                a_poll_from_another_task_is_woken_there,
+                running_and_cancelling_agree,
+                a_cancelled_joiner_is_released,
+                dropping_the_handle_against_completing_leaks_nothing,
+                dropping_a_pending_handle_takes_its_waker_out,
+                dropping_the_task_releases_the_joiner,
+                dropping_and_cancelling_agree,
+                a_task_run_in_place_runs_once,
+                an_interrupt_reaches_the_body_that_blocks,
+                many_joiners_see_one_value,
+                a_joiner_that_gives_up_leaves_nothing_behind,
+                a_panic_is_delivered_and_dropped_once,
+            }
+        }
+    };
+    (@tests $driver:ident $($room:ident: { $($name:ident,)* })*) => {
+        $(mod $room { $(
+            #[test]
+            fn $name() {
+                super::$driver(super::scenarios::$room::$name);
+            }
+        )* })*
+    };
+}
+
+pub(crate) use drive;

@@ -1,0 +1,357 @@
+//! The task cell: completing, cancelling, interrupting and dropping, against joining and polling.
+
+use super::{Probe, crew, few_or_many, gather};
+use millpond_raw::park::{self, Site};
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::sync::thread::spawn;
+use millpond_raw::task::{self, CancelReason, Handle, Outcome, Ran, Shared, with_current_token};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+const JOIN: Site = Site::new("scenario.join");
+
+/// Joins as a thread does: register, look, park.
+fn join<T>(handle: &mut Handle<T>) -> Outcome<T> {
+    let here = park::current();
+    loop {
+        if let Some(outcome) = handle.take() {
+            return outcome;
+        }
+        if handle.register(&here.waker()) {
+            here.park(JOIN);
+        }
+    }
+}
+
+/// Joins one of many handles.
+fn join_shared<T>(handle: &Shared<T>) {
+    let here = park::current();
+    let Some(ticket) = handle.enlist(&here.waker()) else {
+        return;
+    };
+    while !handle.state().is_finished() {
+        here.park(JOIN);
+    }
+    handle.leave(ticket);
+}
+
+/// A waker that counts, and wakes a thread.
+struct Bell {
+    rung: AtomicUsize,
+    thread: Waker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.rung.fetch_add(1, Ordering::Release);
+        self.thread.wake_by_ref();
+    }
+}
+
+/// The joiner gets the value, and sees all that the body wrote.
+pub(crate) fn a_join_gets_the_value_and_sees_the_bodys_writes() {
+    let (probe, note) = (Probe::default(), Arc::new(AtomicUsize::new(0)));
+    let (task, mut handle) = task::new(
+        {
+            let (probe, note) = (probe.clone(), Arc::clone(&note));
+            move || {
+                note.store(7, Ordering::Relaxed);
+                probe
+            }
+        },
+        (),
+    );
+    let runner = spawn(move || task.run());
+    match join(&mut handle) {
+        Outcome::Completed(value) => assert_eq!((probe.others(), drop(value)), (1, ())),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(note.load(Ordering::Relaxed), 7);
+    assert!(matches!(runner.join().unwrap(), Ran::Completed));
+    drop(handle);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A future that was told to wait is woken, once, and then finds the value.
+pub(crate) fn a_pending_poll_is_woken() {
+    let (task, mut handle) = task::new(|| 7, ());
+    let runner = spawn(move || task.run());
+    let here = park::current();
+    let bell = Arc::new(Bell {
+        rung: AtomicUsize::new(0),
+        thread: here.waker(),
+    });
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut context = Context::from_waker(&waker);
+    let mut pending = false;
+    let outcome = loop {
+        match handle.poll(&mut context) {
+            Poll::Ready(outcome) => break outcome,
+            Poll::Pending => pending = true,
+        }
+        while bell.rung.load(Ordering::Acquire) == 0 {
+            here.park(JOIN);
+        }
+    };
+    assert!(matches!(outcome, Outcome::Completed(7)));
+    assert_eq!(bell.rung.load(Ordering::Acquire), usize::from(pending));
+    let _ = runner.join();
+}
+
+/// A future that moves to another task in the middle is woken there.
+pub(crate) fn a_poll_from_another_task_is_woken_there() {
+    let (task, mut handle) = task::new(|| 7, ());
+    let runner = spawn(move || task.run());
+    let first = handle.poll(&mut Context::from_waker(Waker::noop()));
+    if first.is_pending() {
+        assert!(matches!(join(&mut handle), Outcome::Completed(7)));
+    }
+    let _ = runner.join();
+}
+
+/// Of running and cancelling exactly one happens to a task that has not started; the closure is
+/// dropped once, and a value that nobody wants is dropped too.
+pub(crate) fn running_and_cancelling_agree() {
+    let cancellers = few_or_many(1, 3);
+    let (probe, runs) = (Probe::default(), Arc::new(AtomicUsize::new(0)));
+    let (task, handle) = task::new(
+        {
+            let (probe, runs) = (probe.clone(), Arc::clone(&runs));
+            move || {
+                runs.fetch_add(1, Ordering::Relaxed);
+                probe
+            }
+        },
+        (),
+    );
+    let handle = handle.share().expect("nothing is taken");
+    let runner = spawn(move || task.run());
+    let won: usize = gather(crew(cancellers, {
+        let handle = handle.clone();
+        move |_| usize::from(handle.cancel(CancelReason::Requested))
+    }))
+    .into_iter()
+    .sum();
+    let ran = runner.join().unwrap();
+    match handle.outcome().expect("everything has ended") {
+        Outcome::Completed(_) => assert_eq!((won, runs.load(Ordering::Relaxed)), (0, 1)),
+        Outcome::Cancelled(reason) => {
+            assert_eq!((won, reason), (1, CancelReason::Requested));
+            let runs = runs.load(Ordering::Relaxed);
+            assert_eq!(runs == 0, matches!(ran, Ran::Gone));
+            assert_eq!(probe.others(), 0, "closure and late value are gone at once");
+        }
+        Outcome::Panicked(text) => panic!("{text:?}"),
+    }
+    drop(handle);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A joiner is released by a cancellation as well as by the outcome.
+pub(crate) fn a_cancelled_joiner_is_released() {
+    let probe = Probe::default();
+    let (task, handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || probe
+        },
+        (),
+    );
+    let handle = handle.share().expect("nothing is taken");
+    let joiner = spawn({
+        let handle = handle.clone();
+        move || join_shared(&handle)
+    });
+    let runner = spawn(move || task.run());
+    handle.cancel(CancelReason::Requested);
+    let _ = (joiner.join().unwrap(), runner.join().unwrap());
+    assert!(handle.state().is_finished());
+    drop(handle);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A handle that is dropped while its task ends leaves nothing behind.
+pub(crate) fn dropping_the_handle_against_completing_leaks_nothing() {
+    let probe = Probe::default();
+    let (task, handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || probe
+        },
+        (),
+    );
+    let runner = spawn(move || task.run());
+    drop(handle);
+    assert!(matches!(runner.join().unwrap(), Ran::Completed));
+    assert_eq!(probe.others(), 0);
+}
+
+/// A future that is dropped while it waits takes its waker out, or has been woken.
+pub(crate) fn dropping_a_pending_handle_takes_its_waker_out() {
+    let (task, mut handle) = task::new(|| (), ());
+    let bell = Arc::new(Bell {
+        rung: AtomicUsize::new(0),
+        thread: Waker::noop().clone(),
+    });
+    let waker = Waker::from(Arc::clone(&bell));
+    let runner = spawn(move || task.run());
+    let _ = handle.poll(&mut Context::from_waker(&waker));
+    drop((handle, waker));
+    let _ = runner.join();
+    assert_eq!(Arc::strong_count(&bell), 1, "no waker is left in the cell");
+}
+
+/// A task that is dropped unrun completes its handle, with the reason.
+pub(crate) fn dropping_the_task_releases_the_joiner() {
+    let probe = Probe::default();
+    let (task, mut handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || probe
+        },
+        (),
+    );
+    let dropper = spawn(move || drop(task));
+    match join(&mut handle) {
+        Outcome::Cancelled(reason) => assert_eq!(reason, CancelReason::Dropped),
+        other => panic!("{other:?}"),
+    }
+    dropper.join().unwrap();
+    assert_eq!(
+        probe.others(),
+        0,
+        "the closure is gone, though the handle is not"
+    );
+}
+
+/// A task dropped by its queue while its handle cancels it is cancelled once.
+pub(crate) fn dropping_and_cancelling_agree() {
+    let probe = Probe::default();
+    let (task, handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || probe
+        },
+        (),
+    );
+    let dropper = spawn(move || task.cancel(CancelReason::ShutDown));
+    let requested = handle.cancel(CancelReason::Requested);
+    let shut_down = dropper.join().unwrap();
+    assert!(requested != shut_down, "exactly one of them wins");
+    let expected = if requested {
+        CancelReason::Requested
+    } else {
+        CancelReason::ShutDown
+    };
+    assert_eq!(handle.state().cancelled(), Some(expected));
+    drop(handle);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A task that its waiter may run in place runs once, here or there.
+pub(crate) fn a_task_run_in_place_runs_once() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let (task, mut handle) = task::new(
+        {
+            let runs = Arc::clone(&runs);
+            move || runs.fetch_add(1, Ordering::Relaxed)
+        },
+        (),
+    );
+    let runner = spawn(move || task.run());
+    let here = handle.run_here();
+    assert!(matches!(join(&mut handle), Outcome::Completed(0)));
+    assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone));
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+/// An interrupt reaches the body while it blocks, or keeps it from starting.
+pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
+    let (task, handle) = task::new(
+        || {
+            with_current_token(|token| {
+                let token = token.expect("a body has a token");
+                let here = park::current();
+                let Some(ticket) = token.enlist(&here.waker()) else {
+                    return;
+                };
+                while !token.is_set() {
+                    here.park(Site::new("scenario.body"));
+                }
+                token.leave(ticket);
+            });
+        },
+        (),
+    );
+    let runner = spawn(move || task.run());
+    assert!(handle.interrupt(CancelReason::Requested));
+    let _ = runner.join().unwrap();
+    assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
+}
+
+/// Every one of many joiners is woken and sees the same value.
+pub(crate) fn many_joiners_see_one_value() {
+    let joiners = few_or_many(1, 4);
+    let probe = Probe::default();
+    let (task, handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || (7, probe)
+        },
+        (),
+    );
+    let handle = handle.share().expect("nothing is taken");
+    let others = crew(joiners, {
+        let handle = handle.clone();
+        move |_| {
+            join_shared(&handle);
+            match handle.outcome() {
+                Some(Outcome::Completed((seven, _))) => assert_eq!(*seven, 7),
+                other => panic!("{}", other.is_some()),
+            }
+        }
+    });
+    drop(handle);
+    assert!(matches!(task.run(), Ran::Completed));
+    gather(others);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A joiner that gives up while the task ends leaves no waker and loses no outcome.
+pub(crate) fn a_joiner_that_gives_up_leaves_nothing_behind() {
+    let (task, mut handle) = task::new(|| 7, ());
+    let bell = Arc::new(Bell {
+        rung: AtomicUsize::new(0),
+        thread: Waker::noop().clone(),
+    });
+    let runner = spawn(move || task.run());
+    {
+        let waker = Waker::from(Arc::clone(&bell));
+        if handle.register(&waker) {
+            handle.unregister();
+        }
+    }
+    assert!(matches!(join(&mut handle), Outcome::Completed(7)));
+    let _ = runner.join();
+    assert_eq!(Arc::strong_count(&bell), 1);
+}
+
+/// A body that panics delivers its payload, which is dropped once.
+pub(crate) fn a_panic_is_delivered_and_dropped_once() {
+    let probe = Probe::default();
+    let (task, mut handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || -> u8 { std::panic::resume_unwind(Box::new(probe)) }
+        },
+        (),
+    );
+    let runner = spawn(move || task.run());
+    match join(&mut handle) {
+        Outcome::Panicked(payload) => assert!(payload.downcast::<Probe>().is_ok()),
+        other => panic!("{other:?}"),
+    }
+    let _ = runner.join();
+    drop(handle);
+    assert_eq!(probe.others(), 0);
+}
