@@ -1,4 +1,34 @@
 //! The `millpond` program.
+//!
+//! One module per subcommand. Without a subcommand it shows the `about` page: what is in the box,
+//! what machine this is, and what the building blocks cost on it.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a program that measures std's locks, threads and clock beside ours must call them"
+)]
 
-fn main() {}
+mod about;
+mod args;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let outcome = match args.command.unwrap_or(Command::About(args.about)) {
+        Command::About(options) => about::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("millpond: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,4 +1,33 @@
 //! The executor framework of `java.util.concurrent`, done the Rust way.
+//!
+//! ```
+//! use millpond::task;
+//! use millpond::thread::{ThreadFactory, Threads};
+//!
+//! let (task, handle) = task::new(|| (1..=20_u64).product::<u64>());
+//! let thread = Threads::named("mill").start(Box::new(move || drop(task.run())))?;
+//! assert_eq!(handle.join()?, 2_432_902_008_176_640_000);
+//! # thread.join().unwrap();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is in the box
+//!
+//! Modules depend downwards only, and modules of one rank do not know each other
+//! (`cargo xtask layers` checks):
+//!
+//! | rank | module | what it is |
+//! |---|---|---|
+//! | 2 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
+//! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
+//! | 0 | [`thread`] | how threads are started, and what they are called |
+//! | 0 | [`machine`] | what machine this is: CPUs, quota, NUMA nodes |
+//!
+//! All unsafe code is in the crate `millpond-raw` below this one.
+
 #![forbid(unsafe_code)]
 
 pub mod machine;
+pub mod task;
+pub mod thread;
+pub mod time;

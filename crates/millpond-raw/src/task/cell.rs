@@ -2,8 +2,8 @@
 //! run, cancel and free it. Invariants T1 to T8 are in the [module](super).
 
 use super::state::{AtomicState, Cancelled, Claim, Completed, Reading, Released};
-use super::{CancelReason, Token};
-use crate::quiet::{self, Payload};
+use super::{CancelReason, Panic, Token};
+use crate::quiet;
 use crate::sync::{UnsafeCell, chaos};
 use crate::waits::Waits;
 use core::mem::ManuallyDrop;
@@ -39,7 +39,7 @@ struct TaskCell<F, T, M> {
 union Stage<F, T> {
     closure: ManuallyDrop<F>,
     value: ManuallyDrop<T>,
-    payload: ManuallyDrop<Payload>,
+    payload: ManuallyDrop<Panic>,
 }
 
 /// What only code that knows the closure's type can do. Each function relies on T5.
@@ -51,7 +51,7 @@ pub(super) struct Vtable {
     /// Where the value is.
     value: unsafe fn(NonNull<Header>) -> *mut (),
     /// Where the payload is.
-    payload: unsafe fn(NonNull<Header>) -> *mut Payload,
+    payload: unsafe fn(NonNull<Header>) -> *mut Panic,
     /// Frees the memory, and drops header and meta, but nothing in the stage.
     free: unsafe fn(NonNull<Header>),
 }
@@ -99,7 +99,7 @@ impl<F: FnOnce() -> T, T, M> TaskCell<F, T, M> {
                 value: ManuallyDrop::new(value),
             },
             Err(payload) => Stage {
-                payload: ManuallyDrop::new(payload),
+                payload: ManuallyDrop::new(Panic::new(payload)),
             },
         };
         // SAFETY: T5 - by contract.
@@ -142,7 +142,7 @@ impl<F: FnOnce() -> T, T, M> TaskCell<F, T, M> {
     /// # Safety
     ///
     /// As [`Self::stage`], and T4: the stage holds a payload.
-    unsafe fn payload(header: NonNull<Header>) -> *mut Payload {
+    unsafe fn payload(header: NonNull<Header>) -> *mut Panic {
         // SAFETY: T5 - by contract.
         let stage = unsafe { Self::stage(header) };
         stage.with(|stage| stage.cast_mut().cast())
@@ -294,7 +294,7 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns the only reference, and gives it up. T2: the closure is there.
-    pub(super) unsafe fn run_alone(self) -> Option<Payload> {
+    pub(super) unsafe fn run_alone(self) -> Option<Panic> {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
         // SAFETY: T1 - by contract.
@@ -315,28 +315,49 @@ impl CellRef {
         payload
     }
 
-    /// Cancels; returns whether the body may still run, or `None` if it was finished before.
+    /// Cancels; `None` if it was finished before, otherwise whether its body may still run.
     ///
     /// # Safety
     ///
     /// As [`CellRef::header`].
-    pub(super) unsafe fn cancel(self, reason: CancelReason) -> Option<StillRunning> {
+    pub(super) unsafe fn cancel(self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
-        let (waiter, running) = match header.state.cancel(reason) {
+        let (waiter, body) = match header.state.cancel(reason) {
             Cancelled::TooLate => return None,
-            Cancelled::Running { waiter } => (waiter, StillRunning(true)),
+            Cancelled::Running { waiter } => (waiter, Body::Running),
             Cancelled::Unrun { waiter } => {
                 chaos::point("task.cancelled");
                 // SAFETY: T5 - this cell's own vtable; T2 - claimed by the cancellation.
                 unsafe { (header.vtable.drop_closure)(self.0) };
-                (waiter, StillRunning(false))
+                (waiter, Body::Gone)
             }
         };
         if waiter {
             header.waits.wake_all();
         }
-        Some(running)
+        Some(body)
+    }
+
+    /// Cancels, and sets the token if the body runs, whoever has cancelled it. Returns whether it
+    /// was this call that cancelled.
+    ///
+    /// # Safety
+    ///
+    /// As [`CellRef::header`].
+    pub(super) unsafe fn interrupt(self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - by contract.
+        let cancelled = unsafe { self.cancel(reason) };
+        // SAFETY: T1 - by contract.
+        let header = unsafe { self.header() };
+        let runs = match cancelled {
+            Some(body) => body == Body::Running,
+            None => !header.state.read().is_done(),
+        };
+        if runs {
+            header.token.set();
+        }
+        cancelled.is_some()
     }
 
     /// Moves the value out of the stage.
@@ -369,7 +390,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::header`], T4: the stage holds a payload that is the caller's.
-    pub(super) unsafe fn take_payload(self) -> Payload {
+    pub(super) unsafe fn take_payload(self) -> Panic {
         // SAFETY: T4 - by contract.
         let payload = unsafe { self.payload_place() };
         // SAFETY: T4 - by contract.
@@ -381,7 +402,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::take_payload`], but the payload is only shared, and stays for `'a`.
-    pub(super) unsafe fn payload<'a>(self) -> &'a Payload {
+    pub(super) unsafe fn payload<'a>(self) -> &'a Panic {
         // SAFETY: T4 - by contract.
         let payload = unsafe { self.payload_place() };
         // SAFETY: T4 - by contract.
@@ -401,7 +422,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::header`], T4: the stage holds a payload.
-    unsafe fn payload_place(self) -> *mut Payload {
+    unsafe fn payload_place(self) -> *mut Panic {
         // SAFETY: T1 - by contract.
         let vtable = unsafe { self.vtable() };
         // SAFETY: T5 - this cell's own vtable; T4 - by contract.
@@ -460,6 +481,11 @@ impl CellRef {
     }
 }
 
-/// Whether the body of a cancelled task may still be running.
+/// What a cancellation found of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StillRunning(pub(super) bool);
+pub(super) enum Body {
+    /// It runs.
+    Running,
+    /// It never will.
+    Gone,
+}

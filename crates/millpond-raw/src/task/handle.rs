@@ -1,12 +1,13 @@
 //! The side of a cell that waits for the outcome. Invariants are in the [module](super).
 
-use super::cell::{CellRef, StillRunning};
+use super::cell::CellRef;
 use super::state::Reading;
 use super::{CancelReason, Outcome, Shared, Token};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::task::{Context, Poll};
 use std::task::Waker;
 
@@ -27,6 +28,11 @@ unsafe impl<T: Send, M: Send + Sync> Send for Handle<T, M> {}
 // SAFETY: T4 - a shared handle reads state and meta, cancels and interrupts, and never reaches the
 // value.
 unsafe impl<T: Send, M: Send + Sync> Sync for Handle<T, M> {}
+
+// A pointer: what it points to stays where it is, and no panic leaves it half changed (T7).
+impl<T, M> Unpin for Handle<T, M> {}
+impl<T, M> UnwindSafe for Handle<T, M> {}
+impl<T, M> RefUnwindSafe for Handle<T, M> {}
 
 impl<T, M> Handle<T, M> {
     /// Takes over one of the cell's references; `T` is what its closure returns.
@@ -68,20 +74,7 @@ impl<T, M> Handle<T, M> {
     /// before and its body has not ended. Returns whether this call cancelled it.
     pub fn interrupt(&self, reason: CancelReason) -> bool {
         // SAFETY: T1 - our reference.
-        match unsafe { self.cell.cancel(reason) } {
-            Some(StillRunning(running)) => {
-                if running {
-                    self.token().set();
-                }
-                true
-            }
-            None => {
-                if !self.state().is_done() {
-                    self.token().set();
-                }
-                false
-            }
-        }
+        unsafe { self.cell.interrupt(reason) }
     }
 
     /// Runs the task on this thread if it has not started. Returns whether it did.

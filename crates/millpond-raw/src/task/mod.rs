@@ -71,7 +71,7 @@ mod token;
 
 pub use current::with_current_token;
 pub use handle::Handle;
-pub use outcome::{CancelReason, Outcome, panic_message};
+pub use outcome::{CancelReason, Outcome, Panic};
 pub use runnable::{Ran, Task};
 pub use shared::Shared;
 pub use token::Token;

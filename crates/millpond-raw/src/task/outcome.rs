@@ -1,11 +1,16 @@
 //! How a task ended.
+//!
+//! # Invariants
+//!
+//! - **Q1** `&Panic` gives away `&str` only, out of a `&'static str` or a `String`, both of which may
+//!   be shared; nobody reaches a payload of another type without owning the `Panic`.
 
 use crate::quiet::Payload;
-use core::any::Any;
 use core::fmt;
 
 /// How a task ended, and what it left.
-pub enum Outcome<T, P = Payload> {
+#[derive(Debug)]
+pub enum Outcome<T, P = Panic> {
     /// The closure returned this.
     Completed(T),
     /// The closure panicked with this.
@@ -14,28 +19,56 @@ pub enum Outcome<T, P = Payload> {
     Cancelled(CancelReason),
 }
 
-impl<T: fmt::Debug, P> fmt::Debug for Outcome<T, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Outcome::Completed(value) => f.debug_tuple("Completed").field(value).finish(),
-            Outcome::Panicked(_) => f.write_str("Panicked(..)"),
-            Outcome::Cancelled(reason) => f.debug_tuple("Cancelled").field(reason).finish(),
+/// What a closure panicked with.
+///
+/// A payload can be sent but, being of any type, not shared between threads. This is: by reference
+/// it shows a text and nothing else.
+pub struct Panic(Payload);
+
+// SAFETY: Q1 - a shared `Panic` is only asked for its text.
+unsafe impl Sync for Panic {}
+
+// Whoever owns it decides what to do with what is left of a panic; std's `JoinHandle` says the same.
+impl core::panic::UnwindSafe for Panic {}
+impl core::panic::RefUnwindSafe for Panic {}
+
+impl Panic {
+    /// Wraps a payload.
+    pub fn new(payload: Payload) -> Self {
+        Panic(payload)
+    }
+
+    /// The text of the panic, if its payload is one: what `panic!("...")` leaves.
+    ///
+    /// ```
+    /// use millpond_raw::task::Panic;
+    ///
+    /// let payload = std::panic::catch_unwind(|| panic!("no water")).unwrap_err();
+    /// assert_eq!(Panic::new(payload).message(), Some("no water"));
+    /// ```
+    pub fn message(&self) -> Option<&str> {
+        match self.0.downcast_ref::<&'static str>() {
+            Some(text) => Some(text),
+            None => self.0.downcast_ref::<String>().map(String::as_str),
         }
+    }
+
+    /// The payload itself.
+    pub fn into_payload(self) -> Payload {
+        self.0
+    }
+
+    /// Lets the panic go on in the present thread.
+    pub fn resume(self) -> ! {
+        std::panic::resume_unwind(self.0)
     }
 }
 
-/// The text of a panic, if its payload is one: what `panic!("...")` leaves.
-///
-/// ```
-/// use millpond_raw::task::panic_message;
-///
-/// let payload = std::panic::catch_unwind(|| panic!("no water")).unwrap_err();
-/// assert_eq!(panic_message(&*payload), Some("no water"));
-/// ```
-pub fn panic_message(payload: &(dyn Any + Send)) -> Option<&str> {
-    match payload.downcast_ref::<&'static str>() {
-        Some(text) => Some(text),
-        None => payload.downcast_ref::<String>().map(String::as_str),
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Panic")
+            .field(&self.message().unwrap_or("payload is no text"))
+            .finish()
     }
 }
 
@@ -111,7 +144,10 @@ mod tests {
 
     #[test]
     fn a_payload_that_is_no_text_has_no_message() {
-        assert_eq!(panic_message(&7_u8), None);
-        assert_eq!(panic_message(&String::from("text")), Some("text"));
+        assert_eq!(Panic::new(Box::new(7_u8)).message(), None);
+        assert_eq!(
+            Panic::new(Box::new(String::from("text"))).message(),
+            Some("text")
+        );
     }
 }

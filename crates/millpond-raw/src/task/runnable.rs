@@ -2,11 +2,11 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{CancelReason, Token};
-use crate::quiet::Payload;
+use super::{CancelReason, Panic, Token};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A task that waits to be run: a thin pointer to its cell.
 ///
@@ -17,24 +17,14 @@ pub struct Task<M = ()> {
 }
 
 /// What came of running a task.
+#[derive(Debug)]
 pub enum Ran {
     /// The body returned.
     Completed,
-    /// The body panicked. The payload is here if no handle was there to take it.
-    Panicked(Option<Payload>),
+    /// The body panicked. What it left is here if no handle was there to take it.
+    Panicked(Option<Panic>),
     /// There was nothing to run: it was cancelled, or somebody else ran it.
     Gone,
-}
-
-impl fmt::Debug for Ran {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Ran::Completed => "Completed",
-            Ran::Panicked(Some(_)) => "Panicked, and nobody was told",
-            Ran::Panicked(None) => "Panicked",
-            Ran::Gone => "Gone",
-        })
-    }
 }
 
 // SAFETY: T1, T2 - `task::new` takes only closures, values and meta values that may be sent; the
@@ -42,6 +32,11 @@ impl fmt::Debug for Ran {
 unsafe impl<M: Send + Sync> Send for Task<M> {}
 // SAFETY: T2 - a shared task only reads state and meta, or cancels, which any thread may do.
 unsafe impl<M: Send + Sync> Sync for Task<M> {}
+
+// A pointer: what it points to stays where it is, and no panic leaves it half changed (T7).
+impl<M> Unpin for Task<M> {}
+impl<M> UnwindSafe for Task<M> {}
+impl<M> RefUnwindSafe for Task<M> {}
 
 impl<M> Task<M> {
     /// Takes over one of the cell's references.

@@ -3,10 +3,11 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{CancelReason, Outcome, Token, panic_message};
+use super::{CancelReason, Outcome, Panic, Token};
 use crate::waits::{Ticket, Waits};
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::Waker;
 
 /// One of any number of handles to a task. The outcome stays in the cell until the last is gone.
@@ -28,8 +29,13 @@ pub struct Shared<T, M = ()> {
 
 // SAFETY: T4 - the value is read from many threads and dropped on any of them.
 unsafe impl<T: Send + Sync, M: Send + Sync> Send for Shared<T, M> {}
-// SAFETY: T4 - as above. Of a payload, which need not be `Sync`, only a text is shown.
+// SAFETY: T4 - as above, and a `Panic` may be shared.
 unsafe impl<T: Send + Sync, M: Send + Sync> Sync for Shared<T, M> {}
+
+// A pointer: what it points to stays where it is, and no panic leaves it half changed (T7).
+impl<T, M> Unpin for Shared<T, M> {}
+impl<T, M> UnwindSafe for Shared<T, M> {}
+impl<T, M> RefUnwindSafe for Shared<T, M> {}
 
 impl<T, M> Shared<T, M> {
     /// Takes over one of the cell's references, the one handle's.
@@ -64,8 +70,14 @@ impl<T, M> Shared<T, M> {
         unsafe { self.cell.cancel(reason) }.is_some()
     }
 
-    /// The outcome, once the task is finished. Of a panic it shows the text, if it has one.
-    pub fn outcome(&self) -> Option<Outcome<&T, Option<&str>>> {
+    /// As [`Handle::interrupt`](super::Handle::interrupt).
+    pub fn interrupt(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.interrupt(reason) }
+    }
+
+    /// The outcome, once the task is finished.
+    pub fn outcome(&self) -> Option<Outcome<&T, &Panic>> {
         let seen = self.state();
         if let Some(reason) = seen.cancelled() {
             return Some(Outcome::Cancelled(reason));
@@ -75,7 +87,7 @@ impl<T, M> Shared<T, M> {
         }
         Some(match seen.is_panicked() {
             // SAFETY: T4 - done, not cancelled, and nobody takes from a shared cell.
-            true => Outcome::Panicked(panic_message(&**unsafe { self.cell.payload() })),
+            true => Outcome::Panicked(unsafe { self.cell.payload() }),
             // SAFETY: T4 - likewise; T5 - `T` is what the closure returns.
             false => Outcome::Completed(unsafe { self.cell.value() }),
         })

@@ -141,7 +141,7 @@ pub(crate) fn running_and_cancelling_agree() {
             assert_eq!(runs == 0, matches!(ran, Ran::Gone));
             assert_eq!(probe.others(), 0, "closure and late value are gone at once");
         }
-        Outcome::Panicked(text) => panic!("{text:?}"),
+        Outcome::Panicked(panic) => panic!("{panic:?}"),
     }
     drop(handle);
     assert_eq!(probe.others(), 0);
@@ -348,7 +348,7 @@ pub(crate) fn a_panic_is_delivered_and_dropped_once() {
     );
     let runner = spawn(move || task.run());
     match join(&mut handle) {
-        Outcome::Panicked(payload) => assert!(payload.downcast::<Probe>().is_ok()),
+        Outcome::Panicked(panic) => assert!(panic.into_payload().is::<Probe>()),
         other => panic!("{other:?}"),
     }
     let _ = runner.join();

@@ -1,0 +1,98 @@
+//! Why a join has no value.
+
+use super::{CancelReason, Panic};
+use std::error::Error;
+use std::fmt;
+
+/// Why a join has no value.
+///
+/// ```
+/// use millpond::task;
+///
+/// let (task, handle) = task::new(|| -> u32 { panic!("the dam broke") });
+/// task.run();
+/// let error = handle.join().unwrap_err();
+/// assert!(error.is_panicked());
+/// assert_eq!(error.to_string(), "task panicked: the dam broke");
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// The task panicked, with this.
+    Panicked(Panic),
+    /// The task will have no value, for this reason.
+    Cancelled(CancelReason),
+    /// The *caller* was interrupted while it waited. The task goes on.
+    Interrupted,
+    /// The caller's patience ended before the task did. The task goes on.
+    TimedOut,
+}
+
+impl TaskError {
+    /// Whether the task panicked.
+    pub fn is_panicked(&self) -> bool {
+        matches!(self, TaskError::Panicked(_))
+    }
+
+    /// Whether the task was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, TaskError::Cancelled(_))
+    }
+
+    /// Whether the caller was interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, TaskError::Interrupted)
+    }
+
+    /// Whether the caller's time was up.
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self, TaskError::TimedOut)
+    }
+
+    /// What the task panicked with.
+    ///
+    /// # Errors
+    ///
+    /// The error itself, if it is no panic.
+    pub fn into_panic(self) -> Result<Panic, Self> {
+        match self {
+            TaskError::Panicked(panic) => Ok(panic),
+            other => Err(other),
+        }
+    }
+
+    /// Lets the task's panic go on in the present thread; returns the error if it is none.
+    ///
+    /// ```should_panic
+    /// use millpond::task;
+    ///
+    /// let (task, handle) = task::new(|| panic!("the dam broke"));
+    /// task.run();
+    /// if let Err(error) = handle.join() {
+    ///     panic!("not a panic: {}", error.resume());
+    /// }
+    /// ```
+    #[must_use = "an error that is no panic comes back"]
+    pub fn resume(self) -> Self {
+        match self {
+            TaskError::Panicked(panic) => panic.resume(),
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TaskError::Panicked(panic) => match panic.message() {
+                Some(text) => write!(f, "task panicked: {text}"),
+                None => f.write_str("task panicked with something that is no text"),
+            },
+            TaskError::Cancelled(reason) => write!(f, "task cancelled: {reason}"),
+            TaskError::Interrupted => f.write_str("interrupted while waiting for a task"),
+            TaskError::TimedOut => f.write_str("timed out while waiting for a task"),
+        }
+    }
+}
+
+impl Error for TaskError {}

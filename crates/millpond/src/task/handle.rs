@@ -1,0 +1,447 @@
+//! The side of a task that waits for its value.
+
+use super::interrupt::{self, WaitError};
+use super::{CancelReason, TaskError, TaskSpec};
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use millpond_raw::task::{self as raw, Outcome};
+use millpond_raw::waits::Ticket;
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// The handle of a task: block on it, `.await` it, cancel it.
+///
+/// Dropping it lets the task go on; [`abort_on_drop`](TaskHandle::abort_on_drop) cancels it instead.
+///
+/// ```
+/// use millpond::task;
+/// use std::time::Duration;
+///
+/// let (task, mut handle) = task::new(|| 6 * 7);
+/// assert!(handle.join_timeout(Duration::ZERO).unwrap_err().is_timed_out());
+/// task.run();
+/// assert!(handle.is_finished());
+/// assert_eq!(handle.join()?, 42);
+/// # Ok::<(), millpond::task::TaskError>(())
+/// ```
+#[doc(alias = "Future")]
+#[doc(alias = "FutureTask")]
+pub struct TaskHandle<T> {
+    raw: raw::Handle<T, TaskSpec>,
+}
+
+impl<T> TaskHandle<T> {
+    pub(super) fn from_raw(raw: raw::Handle<T, TaskSpec>) -> Self {
+        TaskHandle { raw }
+    }
+
+    /// Waits for the task and takes its value.
+    ///
+    /// # Errors
+    ///
+    /// The task panicked or was cancelled; or the caller, itself a task, was interrupted. To be
+    /// able to go on waiting after an interrupt, [`wait`](TaskHandle::wait) first.
+    #[doc(alias = "get")]
+    pub fn join(mut self) -> Result<T, TaskError> {
+        self.join_until(Deadline::NEVER)
+    }
+
+    /// Waits for the task, but not longer than `patience`, and takes its value. After a time-out or
+    /// an interrupt the handle can be used again.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](TaskHandle::join), or the time was up.
+    #[doc(alias = "get")]
+    pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
+        // The clock costs more than a look at a task that is done.
+        if let Some(result) = self.try_join() {
+            return result;
+        }
+        self.join_until(self.clock().deadline(patience))
+    }
+
+    /// Waits for the task until `deadline`, and takes its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`join_timeout`](TaskHandle::join_timeout).
+    pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
+        self.wait_until(deadline)?;
+        self.try_join().unwrap_or_else(|| panic!("{TAKEN}"))
+    }
+
+    /// Takes the value if the task is finished, and does not wait.
+    ///
+    /// A value can be taken once; after that this is `None` again.
+    #[doc(alias = "resultNow")]
+    pub fn try_join(&mut self) -> Option<Result<T, TaskError>> {
+        self.raw.take().map(into_result)
+    }
+
+    /// Waits until the task is finished, and leaves its value where it is.
+    ///
+    /// # Errors
+    ///
+    /// The caller, itself a task, was interrupted.
+    pub fn wait(&mut self) -> Result<(), interrupt::Interrupted> {
+        match self.wait_until(Deadline::NEVER) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(interrupt::Interrupted),
+        }
+    }
+
+    fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
+        if self.is_finished() {
+            return Ok(());
+        }
+        let clock = self.clock();
+        let site = Site::new("task.join").on(self.raw.token());
+        let waited = interrupt::wait(site, &clock, deadline, |waker| !self.raw.register(waker));
+        self.raw.unregister();
+        waited.map_err(|error| match error {
+            WaitError::Interrupted => TaskError::Interrupted,
+            WaitError::TimedOut => TaskError::TimedOut,
+        })
+    }
+
+    /// Runs the task on this thread if nobody has started it, then waits for it: no wake-up, no
+    /// second thread. This is for a caller that has nothing else to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](TaskHandle::join).
+    ///
+    /// ```
+    /// let (_queued_somewhere, handle) = millpond::task::new(|| 42);
+    /// assert_eq!(handle.join_here()?, 42);
+    /// # Ok::<(), millpond::task::TaskError>(())
+    /// ```
+    pub fn join_here(self) -> Result<T, TaskError> {
+        self.raw.run_here();
+        self.join()
+    }
+
+    /// Cancels the task. One that has not started never will, and its closure is dropped before
+    /// this returns. One that runs goes on, and its value is dropped. Either way the handle is
+    /// finished at once. Returns false if it was finished before.
+    pub fn cancel(&self) -> bool {
+        self.raw.cancel(CancelReason::Requested)
+    }
+
+    /// Cancels the task and, if it runs, asks it to stop: see [`interrupt`]. Returns whether this
+    /// call cancelled it; a task that was cancelled before and still runs is asked all the same.
+    #[doc(alias = "cancel")]
+    pub fn interrupt(&self) -> bool {
+        self.raw.interrupt(CancelReason::Requested)
+    }
+
+    /// Whether there is an outcome. Once true it stays true, and joining does not block.
+    #[doc(alias = "isDone")]
+    pub fn is_finished(&self) -> bool {
+        self.raw.state().is_finished()
+    }
+
+    /// Whether somebody has started to run it, or it never will be run.
+    pub fn is_started(&self) -> bool {
+        self.raw.state().is_claimed()
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.raw.state().cancelled().is_some()
+    }
+
+    /// What the task is called.
+    pub fn name(&self) -> Option<&str> {
+        self.raw.meta().name.as_deref()
+    }
+
+    /// Until when it must have started.
+    pub fn deadline(&self) -> Deadline {
+        self.raw.meta().deadline
+    }
+
+    /// Where it was made.
+    pub fn made_at(&self) -> &'static Location<'static> {
+        self.raw.meta().made_at
+    }
+
+    /// A handle that cancels the task when it is dropped.
+    pub fn abort_on_drop(self) -> AbortOnDrop<T> {
+        AbortOnDrop { handle: Some(self) }
+    }
+
+    /// A handle that can be cloned: any number may wait, and each gets a reference to the value.
+    ///
+    /// # Panics
+    ///
+    /// If the value has been taken out of this one.
+    pub fn shared(self) -> SharedHandle<T> {
+        match self.raw.share() {
+            Ok(raw) => SharedHandle { raw, ticket: None },
+            Err(_) => panic!("{TAKEN}"),
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        self.raw.meta().clock.clone()
+    }
+}
+
+const TAKEN: &str = "the value of this task has been taken already";
+
+fn into_result<T>(outcome: Outcome<T>) -> Result<T, TaskError> {
+    match outcome {
+        Outcome::Completed(value) => Ok(value),
+        Outcome::Panicked(panic) => Err(TaskError::Panicked(panic)),
+        Outcome::Cancelled(reason) => Err(TaskError::Cancelled(reason)),
+    }
+}
+
+/// Awaiting is cancel-safe: a handle that is dropped or polled elsewhere in the middle loses
+/// nothing, and `&mut handle` can be awaited, too.
+///
+/// ```
+/// # use std::{future::Future, pin::pin, task::{Context, Waker}};
+/// let (task, handle) = millpond::task::new(|| 42);
+/// task.run();
+/// let answer = async { handle.await };
+/// # let ready = pin!(answer).poll(&mut Context::from_waker(Waker::noop()));
+/// # assert!(matches!(ready, std::task::Poll::Ready(Ok(42))));
+/// ```
+impl<T> Future for TaskHandle<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.get_mut().raw.poll(context).map(into_result)
+    }
+}
+
+impl<T> fmt::Debug for TaskHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskHandle")
+            .field("name", &self.name())
+            .field("state", &self.raw.state())
+            .field("made_at", &format_args!("{}", self.made_at()))
+            .finish()
+    }
+}
+
+/// A [`TaskHandle`] that cancels its task when it is dropped.
+///
+/// ```
+/// let (task, handle) = millpond::task::new(|| ());
+/// drop(handle.abort_on_drop());
+/// assert!(task.is_gone());
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it cancels the task"]
+pub struct AbortOnDrop<T> {
+    handle: Option<TaskHandle<T>>,
+}
+
+impl<T> AbortOnDrop<T> {
+    /// The plain handle again; the task goes on without it.
+    pub fn keep(mut self) -> TaskHandle<T> {
+        self.handle
+            .take()
+            .expect("it is only taken here and in the drop")
+    }
+}
+
+impl<T> Deref for AbortOnDrop<T> {
+    type Target = TaskHandle<T>;
+
+    fn deref(&self) -> &TaskHandle<T> {
+        self.handle.as_ref().expect("it is only taken by value")
+    }
+}
+
+impl<T> Future for AbortOnDrop<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let handle = self.handle.as_mut().expect("it is only taken by value");
+        Pin::new(handle).poll(context)
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.handle {
+            handle.interrupt();
+        }
+    }
+}
+
+/// One of any number of handles to a task; each sees the value, none takes it.
+///
+/// ```
+/// use millpond::task;
+///
+/// let (task, handle) = task::new(|| String::from("flour"));
+/// let one = handle.shared();
+/// let two = one.clone();
+/// std::thread::spawn(move || task.run());
+/// assert_eq!(one.join()?, "flour");
+/// assert_eq!(two.join()?, "flour");
+/// # Ok::<(), task::TaskError>(())
+/// ```
+pub struct SharedHandle<T> {
+    raw: raw::Shared<T, TaskSpec>,
+    /// The place of this handle's future among the waiters.
+    ticket: Option<Ticket>,
+}
+
+impl<T> SharedHandle<T> {
+    /// Waits for the task and shows its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`TaskHandle::join`]; of a panic, whose payload only one could have, its text.
+    pub fn join(&self) -> Result<&T, TaskError> {
+        self.join_until(Deadline::NEVER)
+    }
+
+    /// Waits for the task, but not longer than `patience`.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](SharedHandle::join), or the time was up.
+    pub fn join_timeout(&self, patience: Duration) -> Result<&T, TaskError> {
+        self.join_until(self.raw.meta().clock.deadline(patience))
+    }
+
+    fn join_until(&self, deadline: Deadline) -> Result<&T, TaskError> {
+        let mut place = Place {
+            raw: &self.raw,
+            ticket: None,
+        };
+        if !self.is_finished() {
+            let site = Site::new("task.join").on(self.raw.token());
+            let clock = &self.raw.meta().clock;
+            interrupt::wait(site, clock, deadline, |waker| !place.take(waker)).map_err(
+                |error| match error {
+                    WaitError::Interrupted => TaskError::Interrupted,
+                    WaitError::TimedOut => TaskError::TimedOut,
+                },
+            )?;
+        }
+        self.try_join()
+            .expect("the wait has ended well, so the task is finished")
+    }
+
+    /// The value, if the task is finished.
+    pub fn try_join(&self) -> Option<Result<&T, TaskError>> {
+        self.raw.outcome().map(|outcome| match outcome {
+            Outcome::Completed(value) => Ok(value),
+            Outcome::Panicked(panic) => Err(TaskError::Panicked(copy_of(panic))),
+            Outcome::Cancelled(reason) => Err(TaskError::Cancelled(reason)),
+        })
+    }
+
+    /// As [`TaskHandle::cancel`].
+    pub fn cancel(&self) -> bool {
+        self.raw.cancel(CancelReason::Requested)
+    }
+
+    /// As [`TaskHandle::interrupt`].
+    pub fn interrupt(&self) -> bool {
+        self.raw.interrupt(CancelReason::Requested)
+    }
+
+    /// As [`TaskHandle::is_finished`].
+    pub fn is_finished(&self) -> bool {
+        self.raw.state().is_finished()
+    }
+
+    /// As [`TaskHandle::is_cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.raw.state().cancelled().is_some()
+    }
+}
+
+/// A panic with the same text: the payload itself stays in the cell.
+fn copy_of(panic: &raw::Panic) -> raw::Panic {
+    match panic.message() {
+        Some(text) => raw::Panic::new(Box::new(text.to_owned())),
+        None => raw::Panic::new(Box::new(())),
+    }
+}
+
+/// A place among the waiters of a shared task, given up when it is dropped.
+struct Place<'a, T> {
+    raw: &'a raw::Shared<T, TaskSpec>,
+    ticket: Option<Ticket>,
+}
+
+impl<T> Place<'_, T> {
+    /// Takes the place, or renews it. Returns false if there is nothing to wait for.
+    fn take(&mut self, waker: &Waker) -> bool {
+        if let Some(ticket) = self.ticket {
+            if self.raw.renew(ticket, waker) {
+                return true;
+            }
+        }
+        self.ticket = self.raw.enlist(waker);
+        self.ticket.is_some()
+    }
+}
+
+impl<T> Drop for Place<'_, T> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.raw.leave(ticket);
+        }
+    }
+}
+
+impl<T: Clone> Future for SharedHandle<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let mut place = Place {
+            raw: &this.raw,
+            ticket: this.ticket.take(),
+        };
+        let waits = !this.raw.state().is_finished() && place.take(context.waker());
+        if waits {
+            this.ticket = place.ticket.take();
+            return Poll::Pending;
+        }
+        drop(place);
+        Poll::Ready(this.try_join().expect("finished").cloned())
+    }
+}
+
+impl<T> Clone for SharedHandle<T> {
+    fn clone(&self) -> Self {
+        SharedHandle {
+            raw: self.raw.clone(),
+            ticket: None,
+        }
+    }
+}
+
+impl<T> Drop for SharedHandle<T> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.raw.leave(ticket);
+        }
+    }
+}
+
+impl<T> fmt::Debug for SharedHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedHandle")
+            .field("state", &self.raw.state())
+            .finish_non_exhaustive()
+    }
+}

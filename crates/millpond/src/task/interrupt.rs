@@ -1,0 +1,158 @@
+//! Interruption: asking a running task to stop.
+//!
+//! Every task has a token. [`TaskHandle::interrupt`](super::TaskHandle::interrupt) sets it; the task
+//! notices at its next blocking call of millpond, which returns [`Interrupted`], or at its next
+//! [`check`]:
+//!
+//! ```
+//! use millpond::task::{self, interrupt};
+//!
+//! let (task, handle) = task::new(|| {
+//!     let mut rounds = 0_u64;
+//!     while interrupt::check().is_ok() {
+//!         rounds += 1;
+//!     }
+//!     rounds
+//! });
+//! let runner = std::thread::spawn(move || task.run());
+//! while !handle.is_started() {
+//!     std::thread::yield_now();
+//! }
+//! handle.interrupt();
+//! runner.join().unwrap();
+//! assert!(handle.join().unwrap_err().is_cancelled());
+//! ```
+//!
+//! # Rules
+//!
+//! 1. The token belongs to the task. An interrupt that comes when the task has ended reaches
+//!    nobody else.
+//! 2. A call that reports an interrupt clears the token. A call that succeeds leaves it set.
+//! 3. Every blocking call looks at the token when it begins and while it waits.
+//! 4. Code that runs in no task is never interrupted.
+//! 5. A task that ignores its token goes on: nothing is killed, no destructor is skipped.
+
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::{self, Site};
+use millpond_raw::task::{Token, with_current_token};
+use std::error::Error;
+use std::fmt;
+use std::task::Waker;
+use std::time::Duration;
+
+/// The running task was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted: the running task was asked to stop")
+    }
+}
+
+impl Error for Interrupted {}
+
+/// Reports an interrupt of the running task, and clears it. For loops that do not block.
+///
+/// # Errors
+///
+/// [`Interrupted`], if the task was interrupted.
+#[doc(alias = "Thread.interrupted")]
+pub fn check() -> Result<(), Interrupted> {
+    match with_current_token(|token| token.is_some_and(Token::take)) {
+        true => Err(Interrupted),
+        false => Ok(()),
+    }
+}
+
+/// Whether the running task has been interrupted. Changes nothing.
+#[doc(alias = "Thread.isInterrupted")]
+pub fn is_interrupted() -> bool {
+    with_current_token(|token| token.is_some_and(Token::is_set))
+}
+
+/// Runs `f` as if nobody interrupted: what it blocks on, it waits for. An interrupt that comes
+/// meanwhile is noticed afterwards.
+///
+/// ```
+/// use millpond::task::interrupt;
+/// use std::time::Duration;
+///
+/// // Flushing a file must not be cut short.
+/// interrupt::uninterruptible(|| interrupt::sleep(Duration::from_millis(1)))?;
+/// # Ok::<(), interrupt::Interrupted>(())
+/// ```
+pub fn uninterruptible<R>(f: impl FnOnce() -> R) -> R {
+    Token::new().enter(f)
+}
+
+/// Sleeps, unless the running task is interrupted.
+///
+/// # Errors
+///
+/// [`Interrupted`], if the task was interrupted before or while it slept.
+#[doc(alias = "Thread.sleep")]
+pub fn sleep(time: Duration) -> Result<(), Interrupted> {
+    let clock = Clock::system();
+    let deadline = clock.deadline(time);
+    check()?;
+    match wait(Site::new("interrupt.sleep"), &clock, deadline, |_| false) {
+        Ok(()) | Err(WaitError::TimedOut) => Ok(()),
+        Err(WaitError::Interrupted) => Err(Interrupted),
+    }
+}
+
+/// Why a wait ended without what it waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitError {
+    Interrupted,
+    TimedOut,
+}
+
+/// Waits until `ready` says so: the one loop in which everything of millpond blocks.
+///
+/// `ready` is given the waker that ends the wait, sees to it that it will be called, and returns
+/// true if there is nothing to wait for. It is asked before the interrupt is looked at, and that
+/// before the time: what is done is done.
+pub(crate) fn wait(
+    site: Site,
+    clock: &Clock,
+    deadline: Deadline,
+    mut ready: impl FnMut(&Waker) -> bool,
+) -> Result<(), WaitError> {
+    let here = park::current();
+    let waker = here.waker();
+    with_current_token(|token| {
+        let listed = token.map(|token| Listed::new(token, &waker));
+        let mut timed_out = deadline.has_passed(clock.now());
+        loop {
+            if ready(&waker) {
+                return Ok(());
+            }
+            if listed.as_ref().is_some_and(|listed| listed.0.take()) {
+                return Err(WaitError::Interrupted);
+            }
+            if timed_out {
+                return Err(WaitError::TimedOut);
+            }
+            timed_out = clock.park_until(&here, site, deadline) == park::Woken::TimedOut;
+        }
+    })
+}
+
+/// Being on the list of a token, for the length of a wait.
+struct Listed<'a>(&'a Token, Option<millpond_raw::waits::Ticket>);
+
+impl<'a> Listed<'a> {
+    fn new(token: &'a Token, waker: &Waker) -> Self {
+        Listed(token, token.enlist(waker))
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.1.take() {
+            self.0.leave(ticket);
+        }
+    }
+}

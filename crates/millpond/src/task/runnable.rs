@@ -1,0 +1,70 @@
+//! The side of a task that executors hold.
+
+use super::{CancelReason, TaskSpec};
+use crate::time::Deadline;
+use millpond_raw::task as raw;
+use std::fmt;
+use std::panic::Location;
+
+pub use raw::Ran;
+
+/// A task that waits to be run. Dropping it unrun cancels it.
+///
+/// ```
+/// use millpond::task::{self, CancelReason};
+///
+/// let (task, handle) = task::new(|| ());
+/// task.cancel(CancelReason::ShutDown);
+/// let error = handle.join().unwrap_err();
+/// assert_eq!(error.to_string(), "task cancelled: its executor was shut down before it ran");
+/// ```
+#[must_use = "a task that is dropped unrun is cancelled"]
+pub struct Task(raw::Task<TaskSpec>);
+
+impl Task {
+    pub(super) fn from_raw(task: raw::Task<TaskSpec>) -> Self {
+        Task(task)
+    }
+
+    /// Runs it on this thread, unless it was cancelled or has been run in place by a waiter.
+    ///
+    /// A panic of the body goes to the handle; without a handle it is in what this returns.
+    pub fn run(self) -> Ran {
+        self.0.run()
+    }
+
+    /// Gives it up, and tells its handle why. Returns false if it was gone before.
+    pub fn cancel(self, reason: CancelReason) -> bool {
+        self.0.cancel(reason)
+    }
+
+    /// Whether there is nothing left to run: it is cancelled, or a waiter runs it in place.
+    pub fn is_gone(&self) -> bool {
+        self.0.state().is_claimed()
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> Option<&str> {
+        self.0.meta().name.as_deref()
+    }
+
+    /// Until when it must have started.
+    pub fn deadline(&self) -> Deadline {
+        self.0.meta().deadline
+    }
+
+    /// Where it was made.
+    pub fn made_at(&self) -> &'static Location<'static> {
+        self.0.meta().made_at
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("name", &self.name())
+            .field("state", &self.0.state())
+            .field("made_at", &format_args!("{}", self.made_at()))
+            .finish()
+    }
+}

@@ -1,0 +1,221 @@
+//! The Time seam: the system's clock, or one that a test moves by hand.
+//!
+//! A wait with a deadline goes through the clock as well ([`Clock::park_until`]). On the system's
+//! clock it sleeps until the deadline. On a manual clock it sleeps until it is woken, and every
+//! [`ManualClock::advance`] wakes all who have a deadline, to look at the new time. That is the whole
+//! difference; code that waits cannot tell which clock it waits by.
+
+use super::Deadline;
+use millpond_raw::park::{Site, Strand, Woken};
+use millpond_raw::sync::Mutex;
+use millpond_raw::waits::Waits;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What time it is, and how to wait until a later one.
+///
+/// ```
+/// use millpond::time::{Clock, ManualClock};
+/// use std::time::Duration;
+///
+/// let hand = ManualClock::new();
+/// let clock = hand.clock();
+/// let before = clock.now();
+/// hand.advance(Duration::from_secs(3600));
+/// assert_eq!(clock.now() - before, Duration::from_secs(3600));
+/// ```
+#[derive(Clone, Default)]
+pub struct Clock {
+    /// `None` is the system's.
+    manual: Option<Arc<Manual>>,
+}
+
+struct Manual {
+    now: Mutex<Instant>,
+    sleepers: Waits,
+}
+
+impl Clock {
+    /// The system's monotonic clock.
+    pub fn system() -> Self {
+        Clock::default()
+    }
+
+    /// The time.
+    #[allow(clippy::disallowed_methods, reason = "this is the seam")]
+    pub fn now(&self) -> Instant {
+        match &self.manual {
+            None => Instant::now(),
+            Some(manual) => *manual.now.lock(),
+        }
+    }
+
+    /// The deadline `patience` from now; never, if that is further than time can be told.
+    pub fn deadline(&self, patience: Duration) -> Deadline {
+        Deadline::after(self.now(), patience)
+    }
+
+    /// Parks the strand until it is woken, until the deadline, or for no reason.
+    pub fn park_until(&self, here: &Strand, site: Site, deadline: Deadline) -> Woken {
+        let Some(instant) = deadline.instant() else {
+            here.park(site);
+            return Woken::Maybe;
+        };
+        let Some(manual) = &self.manual else {
+            return here.park_until(site, instant);
+        };
+        // On the list before the look at the time: an advance after the look wakes us.
+        if let Some(ticket) = manual
+            .sleepers
+            .enlist(&here.waker(), || *manual.now.lock() < instant)
+        {
+            here.park(site);
+            manual.sleepers.leave(ticket);
+        }
+        if *manual.now.lock() < instant {
+            Woken::Maybe
+        } else {
+            Woken::TimedOut
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.manual.is_some() {
+            "Clock(manual)"
+        } else {
+            "Clock(system)"
+        })
+    }
+}
+
+/// The hand that moves a manual clock.
+///
+/// ```
+/// use millpond::task;
+/// use millpond::time::ManualClock;
+/// use std::time::Duration;
+///
+/// let hand = ManualClock::new();
+/// let tomorrow = hand.clock().deadline(Duration::from_secs(86_400));
+/// let (_task, mut handle) = task::TaskSpec::new().clock(hand.clock()).build(|| ());
+/// let mover = std::thread::spawn(move || hand.advance(Duration::from_secs(86_400)));
+/// // A day passes at once.
+/// assert!(handle.join_until(tomorrow).unwrap_err().is_timed_out());
+/// # mover.join().unwrap();
+/// ```
+#[derive(Clone)]
+pub struct ManualClock {
+    manual: Arc<Manual>,
+}
+
+impl ManualClock {
+    /// A clock that stands still, at the time it was made.
+    pub fn new() -> Self {
+        ManualClock {
+            manual: Arc::new(Manual {
+                now: Mutex::new(Clock::system().now()),
+                sleepers: Waits::new(),
+            }),
+        }
+    }
+
+    /// The clock that this hand moves. All clocks of one hand show the same time.
+    pub fn clock(&self) -> Clock {
+        Clock {
+            manual: Some(Arc::clone(&self.manual)),
+        }
+    }
+
+    /// Moves the clock on, and wakes everyone who waits by it for a deadline.
+    pub fn advance(&self, by: Duration) {
+        {
+            let mut now = self.manual.now.lock();
+            *now = now.checked_add(by).unwrap_or(*now);
+        }
+        self.manual.sleepers.wake_all();
+    }
+
+    /// How many wait for a deadline of this clock now.
+    pub fn sleepers(&self) -> usize {
+        self.manual.sleepers.len()
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManualClock")
+            .field("sleepers", &self.sleepers())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millpond_raw::park;
+    use millpond_raw::sync::thread;
+
+    const HERE: Site = Site::new("clock.test");
+
+    #[test]
+    fn a_manual_clock_stands_still_until_it_is_moved() {
+        let hand = ManualClock::new();
+        let clock = hand.clock();
+        let start = clock.now();
+        assert_eq!(clock.now(), start);
+        hand.advance(Duration::from_millis(5));
+        assert_eq!(hand.clock().now(), start + Duration::from_millis(5));
+    }
+
+    #[test]
+    fn moving_a_clock_past_the_end_of_time_leaves_it_where_it_is() {
+        let hand = ManualClock::new();
+        let start = hand.clock().now();
+        hand.advance(Duration::MAX);
+        assert_eq!(hand.clock().now(), start);
+    }
+
+    #[test]
+    fn a_sleeper_wakes_when_its_deadline_is_reached_and_not_before() {
+        let hand = ManualClock::new();
+        let clock = hand.clock();
+        let deadline = clock.deadline(Duration::from_secs(2));
+        let sleeper = thread::spawn(move || {
+            let mut looks = 0;
+            while clock.park_until(&park::current(), HERE, deadline) != Woken::TimedOut {
+                looks += 1;
+            }
+            looks
+        });
+        while hand.sleepers() == 0 {
+            thread::yield_now();
+        }
+        hand.advance(Duration::from_secs(1));
+        while hand.sleepers() == 0 {
+            thread::yield_now();
+        }
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(sleeper.join().unwrap(), 1);
+        assert_eq!(hand.sleepers(), 0);
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_is_not_slept_on() {
+        for clock in [Clock::system(), ManualClock::new().clock()] {
+            let deadline = clock.deadline(Duration::ZERO);
+            assert_eq!(
+                clock.park_until(&park::current(), HERE, deadline),
+                Woken::TimedOut
+            );
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Time: clocks, and deadlines that saturate.
+//!
+//! All of millpond asks a [`Clock`], never the operating system: a pool on a manual clock ages by
+//! hand, so tests of time-outs are exact and take no time, and a simulation runs at its own speed.
+
+mod clock;
+mod deadline;
+
+pub use clock::{Clock, ManualClock};
+pub use deadline::Deadline;
