@@ -1,4 +1,15 @@
-//! The house's gates.
+//! `cargo xtask`: the door to the house's gates. `cargo xtask --help` lists them.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match xtask::cli::main() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

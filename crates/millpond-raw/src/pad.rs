@@ -1,7 +1,7 @@
 //! Cache-line padding.
 //!
 //! Two words that different threads write must not share a line, or each write takes the line
-//! from the other core (131 ns there and back on the machine of `docs/hacking.md`). 128 bytes, not
+//! from the other core (about 100 ns there and back on a small server). 128 bytes, not
 //! 64: x86_64 fetches lines in pairs, and some aarch64 cores have lines of 128.
 
 use core::fmt;

@@ -2,8 +2,8 @@
 //!
 //! A destructor, a waker or a panic payload is user code. When it panics on a worker it must cost
 //! nothing but itself: not the worker, not a count, not another task, not a lock. A payload's own
-//! destructor may panic too, and so may the payload of *that* panic; the third one is leaked,
-//! because nothing forbids an endless supply.
+//! destructor may panic too, and so may the payload of *that* panic, without end; after
+//! [`PATIENCE`] of them the next is leaked.
 //!
 //! With `panic = "abort"` nothing is caught here, and nothing needs to be.
 
@@ -42,13 +42,18 @@ pub fn wake(waker: Waker) {
     let _ = call(move || waker.wake());
 }
 
-/// Drops a payload; if that panics, drops the new payload; if that panics too, leaks it.
-fn discard(payload: Payload) {
-    if let Err(second) = catch_unwind(AssertUnwindSafe(move || core::mem::drop(payload))) {
-        if let Err(third) = catch_unwind(AssertUnwindSafe(move || core::mem::drop(second))) {
-            core::mem::forget(third);
+/// How many payloads of panics of payloads are dropped before one is leaked.
+const PATIENCE: usize = 16;
+
+/// Drops a payload; if that panics, drops the new payload, and so on.
+fn discard(mut payload: Payload) {
+    for _ in 0..PATIENCE {
+        match catch_unwind(AssertUnwindSafe(move || core::mem::drop(payload))) {
+            Ok(()) => return,
+            Err(next) => payload = next,
         }
     }
+    core::mem::forget(payload);
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@
 //!
 //! | rank | module | what it is |
 //! |---|---|---|
-//! | 2 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
+//! | 3 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
+//! | 2 | [`interrupt`] | asking a running task to stop; the one loop in which everything waits |
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
 //! | 0 | [`thread`] | how threads are started, and what they are called |
 //! | 0 | [`machine`] | what machine this is: CPUs, quota, NUMA nodes |
@@ -27,6 +28,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod interrupt;
 pub mod machine;
 pub mod task;
 pub mod thread;

@@ -6,7 +6,8 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-use millpond::task::{self, CancelReason, TaskError, TaskSpec, interrupt};
+use millpond::interrupt;
+use millpond::task::{self, CancelReason, TaskError, TaskSpec};
 use millpond::time::ManualClock;
 use std::future::Future;
 use std::pin::pin;

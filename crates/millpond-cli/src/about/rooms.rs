@@ -30,6 +30,7 @@ macro_rules! ready {
 
 ready! {
     millpond::task => "a task and its TaskHandle: join, time-out, await, cancel, interrupt",
+    millpond::interrupt => "asking a running task to stop, without killing anything",
     millpond::time => "Clock, the system's and a manual one for tests; saturating deadlines",
     millpond::thread => "ThreadFactory: how threads are started, named and sized",
     millpond::machine => "CPUs, quota, memory and NUMA nodes this process may use",

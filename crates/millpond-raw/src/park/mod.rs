@@ -35,7 +35,6 @@
 //! thread has really blocked before a test interrupts it.
 
 mod block;
-#[cfg(any(test, feature = "probe"))]
 pub mod probe;
 mod thread_block;
 
@@ -147,10 +146,7 @@ impl Strand {
     }
 
     fn wait(&self, site: Site, deadline: Option<Instant>) -> Woken {
-        #[cfg(any(test, feature = "probe"))]
         let _noted = probe::note(site, deadline.is_some());
-        #[cfg(not(any(test, feature = "probe")))]
-        let _ = site;
         self.block.park(deadline)
     }
 }

@@ -57,7 +57,8 @@ impl ThreadBlock {
     /// Leaves a token, and wakes the strand if it sleeps.
     pub fn unpark(&self) {
         chaos::point("park.unpark");
-        let before = self.word.swap(TOKEN, Ordering::Release); // [P-tok]
+        // [P-tok]
+        let before = self.word.swap(TOKEN, Ordering::Release);
         if before == PARKED {
             self.word.wake_one();
         }
@@ -65,8 +66,9 @@ impl ThreadBlock {
 
     fn take_token(&self) -> bool {
         self.word
+            // [P-tok]
             .compare_exchange(TOKEN, EMPTY, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok() // [P-tok]
+            .is_ok()
     }
 }
 

@@ -49,16 +49,19 @@ struct RawLock {
 }
 
 impl RawLock {
-    fn new() -> Self {
-        RawLock {
-            word: Futex::new(FREE),
+    const_outside_models! {
+        fn new() -> Self {
+            RawLock {
+                word: Futex::new(FREE),
+            }
         }
     }
 
     fn try_lock(&self) -> bool {
         self.word
+            // [L-own]
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok() // [L-own]
+            .is_ok()
     }
 
     fn lock(&self) {
@@ -78,15 +81,16 @@ impl RawLock {
                 _ => hint::spin_loop(),
             }
         }
+        // [L-own]
         while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
-            // [L-own]
             let _ = self.word.wait(CONTENDED, None);
         }
     }
 
     fn unlock(&self) {
         chaos::point("lock.release");
-        let before = self.word.swap(FREE, Ordering::Release); // [L-own]
+        // [L-own]
+        let before = self.word.swap(FREE, Ordering::Release);
         if before == CONTENDED {
             self.word.wake_one();
         }
@@ -114,11 +118,13 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
-    /// Puts `value` behind a lock.
-    pub fn new(value: T) -> Self {
-        Mutex {
-            lock: RawLock::new(),
-            data: UnsafeCell::new(value),
+    const_outside_models! {
+        /// Puts `value` behind a lock.
+        pub fn new(value: T) -> Self {
+            Mutex {
+                lock: RawLock::new(),
+                data: UnsafeCell::new(value),
+            }
         }
     }
 
@@ -206,22 +212,23 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
-    #![allow(
-        clippy::disallowed_methods,
-        reason = "scoped threads are the shortest test threads"
-    )]
-
     use super::*;
+    use crate::sync::thread;
+    use std::sync::Arc;
 
     #[test]
     fn increments_under_the_lock_are_never_lost() {
-        let total = Mutex::new(0_u64);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| (0..10_000).for_each(|_| *total.lock() += 1));
-            }
-        });
-        assert_eq!(total.into_inner(), 40_000);
+        let total = Arc::new(Mutex::new(0_u64));
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let total = Arc::clone(&total);
+                thread::spawn(move || (0..10_000).for_each(|_| *total.lock() += 1))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("it only counts");
+        }
+        assert_eq!(*total.lock(), 40_000);
     }
 
     #[test]

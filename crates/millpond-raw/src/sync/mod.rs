@@ -26,6 +26,20 @@
 #[cfg(all(millpond_loom, millpond_shuttle))]
 compile_error!("millpond_loom and millpond_shuttle are two backends: choose one");
 
+/// A function that can initialise a static, except under checkers, whose primitives are born in a
+/// model and die with it.
+macro_rules! const_outside_models {
+    ($(#[$attr:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty)?) -> $made:ty $body:block) => {
+        $(#[$attr])*
+        #[cfg(not(any(millpond_loom, millpond_shuttle)))]
+        $vis const fn $name($($arg: $kind)?) -> $made $body
+
+        $(#[$attr])*
+        #[cfg(any(millpond_loom, millpond_shuttle))]
+        $vis fn $name($($arg: $kind)?) -> $made $body
+    };
+}
+
 mod backend;
 pub mod chaos;
 mod futex;

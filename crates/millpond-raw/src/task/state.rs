@@ -157,7 +157,8 @@ impl AtomicState {
 
     /// The state now. What a finished one has left behind may be read.
     pub(super) fn read(&self) -> Reading {
-        Reading(self.0.load(Ordering::Acquire)) // [T-out] [T-ref]
+        // [T-out] [T-ref]
+        Reading(self.0.load(Ordering::Acquire))
     }
 
     /// Tries to become the owner of the closure.
@@ -211,8 +212,8 @@ impl AtomicState {
             }
             let gives_back = release && !seen.has_waiter();
             let next = (seen.0 | done) - if gives_back { REF } else { 0 };
+            // [T-out] [T-ref]
             match self.swap_word(seen, next, Ordering::Release) {
-                // [T-out] [T-ref]
                 Ok(()) if seen.has_waiter() => return Completed::WakeWaiters,
                 Ok(()) => return Completed::Delivered,
                 // Not acquired: a cell that turned out to be the caller's alone is read again.
@@ -251,7 +252,8 @@ impl AtomicState {
             return Released::Last(Reading(seen.0 | taken));
         }
         // The owner of an outcome is the only one to set TAKEN, so the sum carries nothing over.
-        let before = self.0.fetch_add(taken.wrapping_sub(REF), Ordering::Release); // [T-ref]
+        // [T-ref]
+        let before = self.0.fetch_add(taken.wrapping_sub(REF), Ordering::Release);
         match Reading(before).references() {
             1 => Released::Last(Reading(self.read().0)),
             _ => Released::Others,

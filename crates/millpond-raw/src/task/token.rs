@@ -119,7 +119,8 @@ impl Token {
     }
 
     fn list_or_new(&self) -> &Waits {
-        let mut seen = self.word.load(Ordering::Acquire); // [K-list]
+        // [K-list]
+        let mut seen = self.word.load(Ordering::Acquire);
         if let Some(waits) = self.list(seen) {
             return waits;
         }
@@ -140,7 +141,8 @@ impl Token {
 
     fn swap_word(&self, seen: *mut Waits, next: *mut Waits) -> Result<(), *mut Waits> {
         self.word
-            .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire) // [K-list]
+            // [K-list]
+            .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire)
             .map(drop)
     }
 }

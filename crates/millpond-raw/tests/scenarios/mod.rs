@@ -32,15 +32,15 @@ impl Probe {
     }
 }
 
-/// Starts `count` threads with numbers from 0.
+/// Starts `count` threads with numbers from 0. Each gets a copy of the body, so that nothing but the
+/// scenario itself orders what they drop.
 pub(crate) fn crew<R: Send + 'static>(
     count: usize,
-    body: impl Fn(usize) -> R + Send + Sync + 'static,
+    body: impl Fn(usize) -> R + Clone + Send + 'static,
 ) -> Vec<JoinHandle<R>> {
-    let body = Arc::new(body);
     (0..count)
         .map(|number| {
-            let body = Arc::clone(&body);
+            let body = body.clone();
             spawn(move || body(number))
         })
         .collect()

@@ -1,7 +1,7 @@
 //! The side of a task that waits for its value.
 
-use super::interrupt::{self, WaitError};
 use super::{CancelReason, TaskError, TaskSpec};
+use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use millpond_raw::task::{self as raw, Outcome};
@@ -102,7 +102,9 @@ impl<T> TaskHandle<T> {
         }
         let clock = self.clock();
         let site = Site::new("task.join").on(self.raw.token());
-        let waited = interrupt::wait(site, &clock, deadline, |waker| !self.raw.register(waker));
+        let waited = interrupt::wait(site, &clock, deadline, |waker| {
+            Look::done_if(!self.raw.register(waker))
+        });
         self.raw.unregister();
         waited.map_err(|error| match error {
             WaitError::Interrupted => TaskError::Interrupted,
@@ -134,7 +136,7 @@ impl<T> TaskHandle<T> {
         self.raw.cancel(CancelReason::Requested)
     }
 
-    /// Cancels the task and, if it runs, asks it to stop: see [`interrupt`]. Returns whether this
+    /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether this
     /// call cancelled it; a task that was cancelled before and still runs is asked all the same.
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
@@ -326,12 +328,13 @@ impl<T> SharedHandle<T> {
         if !self.is_finished() {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = &self.raw.meta().clock;
-            interrupt::wait(site, clock, deadline, |waker| !place.take(waker)).map_err(
-                |error| match error {
-                    WaitError::Interrupted => TaskError::Interrupted,
-                    WaitError::TimedOut => TaskError::TimedOut,
-                },
-            )?;
+            interrupt::wait(site, clock, deadline, |waker| {
+                Look::done_if(!place.take(waker))
+            })
+            .map_err(|error| match error {
+                WaitError::Interrupted => TaskError::Interrupted,
+                WaitError::TimedOut => TaskError::TimedOut,
+            })?;
         }
         self.try_join()
             .expect("the wait has ended well, so the task is finished")

@@ -23,7 +23,7 @@
 //! - **Memory.** What was written before the task was made is visible in it; what it wrote is
 //!   visible after the join.
 //! - **Interrupts hit one task.** They set the token of the task, never of a thread; see
-//!   [`interrupt`].
+//!   [`crate::interrupt`].
 //!
 //! # What it costs
 //!
@@ -32,7 +32,6 @@
 
 mod error;
 mod handle;
-pub mod interrupt;
 mod runnable;
 mod spec;
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Sleepers;
 
 impl Sleepers {
-    pub(super) fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Sleepers
     }
 

@@ -78,11 +78,13 @@ pub struct Futex {
 }
 
 impl Futex {
-    /// A word that holds `value`.
-    pub fn new(value: u32) -> Self {
-        Futex {
-            word: AtomicU32::new(value),
-            sleepers: Sleepers::new(),
+    const_outside_models! {
+        /// A word that holds `value`.
+        pub fn new(value: u32) -> Self {
+            Futex {
+                word: AtomicU32::new(value),
+                sleepers: Sleepers::new(),
+            }
         }
     }
 

@@ -42,7 +42,7 @@ fn bucket(word: &AtomicU32) -> &'static Bucket {
 pub(super) struct Sleepers;
 
 impl Sleepers {
-    pub(super) fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Sleepers
     }
 

@@ -1,24 +1,13 @@
-//! Who waits where: the registry behind honest race tests.
-//!
-//! A test that wants to interrupt a thread *while it blocks in `queue.take`* must know that it
-//! does; sleeping and hoping is how flaky tests are made. With the feature `probe` every park notes
-//! its site here before it sleeps and strikes it out after.
-//!
-//! Being noted means that the strand has decided to wait and will not look at its condition again
-//! before something wakes it. It may still be a few instructions away from the futex; the token
-//! rule makes the difference invisible.
+//! The registry itself. Its lock is ours, so that a thread sanitizer sees it.
 
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "watches the seam, so it stands outside"
-)]
-
-use super::Site;
+use crate::park::{Block, Site, ThreadBlock, Woken};
+use crate::sync::{Mutex, thread};
 use core::fmt;
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::task::Waker;
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// One strand that waits.
@@ -48,51 +37,55 @@ impl fmt::Display for Wait {
 struct Registry {
     next: u64,
     waits: BTreeMap<u64, Wait>,
+    /// Who wants to know of the next change.
+    watchers: Vec<Waker>,
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     next: 0,
     waits: BTreeMap::new(),
+    watchers: Vec::new(),
 });
-static CHANGED: Condvar = Condvar::new();
 
-fn registry() -> MutexGuard<'static, Registry> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+/// Changes the registry and tells the watchers.
+fn change<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
+    let mut registry = REGISTRY.lock();
+    let result = f(&mut registry);
+    let watchers = core::mem::take(&mut registry.watchers);
+    drop(registry);
+    watchers.into_iter().for_each(Waker::wake);
+    result
 }
 
 /// A note in the registry; dropping it strikes it out.
-pub(super) struct Noted(u64);
+pub(in crate::park) struct Noted(u64);
 
-pub(super) fn note(site: Site, timed: bool) -> Noted {
+pub(in crate::park) fn note(site: Site, timed: bool) -> Noted {
     let thread = thread::current();
-    let name = thread.name().map(str::to_owned);
-    let mut registry = registry();
-    let id = registry.next;
-    registry.next += 1;
-    registry.waits.insert(
-        id,
-        Wait {
-            thread: thread.id(),
-            name,
-            site,
-            timed,
-        },
-    );
-    CHANGED.notify_all();
-    Noted(id)
+    let wait = Wait {
+        thread: thread.id(),
+        name: thread.name().map(str::to_owned),
+        site,
+        timed,
+    };
+    Noted(change(|registry| {
+        let id = registry.next;
+        registry.next += 1;
+        registry.waits.insert(id, wait);
+        id
+    }))
 }
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        registry().waits.remove(&self.0);
-        CHANGED.notify_all();
+        change(|registry| registry.waits.remove(&self.0));
     }
 }
 
 /// Everyone who waits now, longest first. [`Wait`]s print as sentences: this is what a watchdog
 /// shows when a test hangs.
 pub fn waits() -> Vec<Wait> {
-    registry().waits.values().cloned().collect()
+    REGISTRY.lock().waits.values().cloned().collect()
 }
 
 /// Blocks until some strand's wait satisfies `wanted`, and returns that wait.
@@ -118,30 +111,46 @@ pub fn waits() -> Vec<Wait> {
 /// let wait = watcher.join().unwrap().expect("it was seen");
 /// assert!(wait.to_string().ends_with("is parked in example.sleep"));
 /// ```
+#[allow(
+    clippy::disallowed_methods,
+    reason = "watches the seam, so it stands outside"
+)]
 pub fn await_wait(patience: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<Wait, String> {
     let deadline = Instant::now() + patience;
-    let mut registry = registry();
+    // Not through a strand: the watcher must not find itself in the registry.
+    let block = Arc::new(ThreadBlock::new());
+    let mut timed_out = false;
     loop {
-        if let Some(wait) = registry.waits.values().find(|wait| wanted(wait)) {
-            return Ok(wait.clone());
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            let mut text = format!("nobody came to wait there within {patience:?}");
-            for wait in registry.waits.values() {
-                text.push_str(&format!("\n  {wait}"));
+        {
+            let mut registry = REGISTRY.lock();
+            if let Some(wait) = registry.waits.values().find(|wait| wanted(wait)) {
+                return Ok(wait.clone());
             }
-            return Err(text);
+            if timed_out {
+                return Err(nobody_came(patience, registry.waits.values()));
+            }
+            registry.watchers.push(Arc::clone(&block).waker());
         }
-        registry = CHANGED
-            .wait_timeout(registry, left)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
+        timed_out = block.park(Some(deadline)) == Woken::TimedOut;
     }
 }
 
-#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+fn nobody_came<'a>(patience: Duration, waits: impl Iterator<Item = &'a Wait>) -> String {
+    let mut text = format!("nobody came to wait there within {patience:?}; these wait elsewhere:");
+    for wait in waits {
+        let _ = write!(text, "\n  {wait}");
+    }
+    text
+}
+
+#[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::disallowed_types,
+        clippy::disallowed_methods,
+        reason = "a test stands outside"
+    )]
+
     use super::*;
     use crate::park;
 
@@ -150,14 +159,12 @@ mod tests {
     #[test]
     fn a_parked_thread_is_seen_by_name_and_site_until_it_is_woken() {
         let (send, receive) = std::sync::mpsc::channel();
-        let sleeper = thread::Builder::new()
-            .name("sleeper".into())
-            .spawn(move || {
-                let here = park::current();
-                send.send(here.waker()).expect("the test listens");
-                here.park(Site::new("probe.test"));
-            })
-            .expect("a thread can be started");
+        let sleeper = thread::start(Some("sleeper".into()), None, move || {
+            let here = park::current();
+            send.send(here.waker()).expect("the test listens");
+            here.park(Site::new("probe.test"));
+        })
+        .expect("a thread can be started");
         let waker = receive.recv().expect("the sleeper sends its waker");
         let id = sleeper.thread().id();
         let wait = await_wait(PATIENCE, |wait| wait.thread == id).expect("it parks");

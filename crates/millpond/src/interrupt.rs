@@ -1,11 +1,11 @@
 //! Interruption: asking a running task to stop.
 //!
-//! Every task has a token. [`TaskHandle::interrupt`](super::TaskHandle::interrupt) sets it; the task
+//! Every task has a token. `TaskHandle::interrupt` sets it; the task
 //! notices at its next blocking call of millpond, which returns [`Interrupted`], or at its next
 //! [`check`]:
 //!
 //! ```
-//! use millpond::task::{self, interrupt};
+//! use millpond::{interrupt, task};
 //!
 //! let (task, handle) = task::new(|| {
 //!     let mut rounds = 0_u64;
@@ -75,7 +75,7 @@ pub fn is_interrupted() -> bool {
 /// meanwhile is noticed afterwards.
 ///
 /// ```
-/// use millpond::task::interrupt;
+/// use millpond::interrupt;
 /// use std::time::Duration;
 ///
 /// // Flushing a file must not be cut short.
@@ -96,7 +96,9 @@ pub fn sleep(time: Duration) -> Result<(), Interrupted> {
     let clock = Clock::system();
     let deadline = clock.deadline(time);
     check()?;
-    match wait(Site::new("interrupt.sleep"), &clock, deadline, |_| false) {
+    match wait(Site::new("interrupt.sleep"), &clock, deadline, |_| {
+        Look::done_if(false)
+    }) {
         Ok(()) | Err(WaitError::TimedOut) => Ok(()),
         Err(WaitError::Interrupted) => Err(Interrupted),
     }
@@ -109,33 +111,53 @@ pub(crate) enum WaitError {
     TimedOut,
 }
 
-/// Waits until `ready` says so: the one loop in which everything of millpond blocks.
+/// What a look at the thing that is waited for came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// There is nothing left to wait for.
+    Done,
+    /// Wait to be woken; and at this time it is worth looking again without that.
+    AgainAt(Deadline),
+}
+
+impl Look {
+    /// Done if it is so, otherwise wait to be woken.
+    pub(crate) fn done_if(done: bool) -> Self {
+        if done {
+            Look::Done
+        } else {
+            Look::AgainAt(Deadline::NEVER)
+        }
+    }
+}
+
+/// Waits until a look says that it is done: the one loop in which everything of millpond blocks.
 ///
-/// `ready` is given the waker that ends the wait, sees to it that it will be called, and returns
-/// true if there is nothing to wait for. It is asked before the interrupt is looked at, and that
-/// before the time: what is done is done.
+/// `look` is given the waker that ends the wait, and sees to it that it will be called. It is asked
+/// before the interrupt is looked at, and that before the time: what is done is done.
 pub(crate) fn wait(
     site: Site,
     clock: &Clock,
     deadline: Deadline,
-    mut ready: impl FnMut(&Waker) -> bool,
+    mut look: impl FnMut(&Waker) -> Look,
 ) -> Result<(), WaitError> {
     let here = park::current();
     let waker = here.waker();
     with_current_token(|token| {
         let listed = token.map(|token| Listed::new(token, &waker));
-        let mut timed_out = deadline.has_passed(clock.now());
+        let mut timed_out = false;
         loop {
-            if ready(&waker) {
+            let Look::AgainAt(again) = look(&waker) else {
                 return Ok(());
-            }
+            };
             if listed.as_ref().is_some_and(|listed| listed.0.take()) {
                 return Err(WaitError::Interrupted);
             }
             if timed_out {
                 return Err(WaitError::TimedOut);
             }
-            timed_out = clock.park_until(&here, site, deadline) == park::Woken::TimedOut;
+            let woken = clock.park_until(&here, site, deadline.min(again));
+            timed_out = woken == park::Woken::TimedOut && deadline <= again;
         }
     })
 }

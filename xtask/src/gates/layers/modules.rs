@@ -1,0 +1,239 @@
+//! Which module of the library may use which.
+//!
+//! A module may use modules of a strictly lower rank; modules on one rank are siblings and never
+//! use each other. The tokens decide, not the `use` items alone: a path in an expression, in a
+//! type or in a macro is an import too. Tests inside the source keep the same rule, so that a
+//! module can be tested without the floors above it.
+//!
+//! `lib.rs` and `prelude.rs` are the front door: they may name everything, and nobody inside goes
+//! through them (`crate::Pool` would hide the room the name comes from).
+
+use std::path::Path;
+
+use anyhow::Result;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::report::Report;
+use crate::text::files;
+use crate::text::source::Source;
+use crate::text::tokens::{self, Next, Place, group, is_sign, is_word, word};
+
+/// THE table of modules: a line is a rank, lowest first.
+const RANKS: &[&[&str]] = &[
+    &["thread", "meter", "machine"],
+    &["time"],
+    &["interrupt"],
+    &["task", "queue"],
+    &["executor", "manage"],
+    &["future"],
+    &["pool", "schedule", "forkjoin"],
+    &["preset", "adapt"],
+];
+
+const LIBRARY: &str = "crates/millpond/src";
+const FRONT_DOOR: &[&str] = &["lib", "prelude"];
+
+fn rank(module: &str) -> Option<usize> {
+    RANKS.iter().position(|line| line.contains(&module))
+}
+
+/// Checks every source file of the library.
+///
+/// # Errors
+/// If a file cannot be read or is not Rust.
+pub fn check(root: &Path) -> Result<Report> {
+    let mut report = Report::default();
+    for file in files::below(root, LIBRARY, "rs")? {
+        report.looked_at += 1;
+        let path = module_path(file.strip_prefix(LIBRARY).unwrap_or(&file));
+        let Some(module) = path.first() else { continue };
+        if FRONT_DOOR.contains(&module.as_str()) {
+            continue;
+        }
+        let Some(own) = rank(module) else {
+            let advice = "add it to RANKS in xtask/src/gates/layers/modules.rs";
+            report.add(&file, 0, format!("module `{module}` has no rank: {advice}"));
+            continue;
+        };
+        let source = Source::read(root, &file)?;
+        for import in imports(&source.tokens, path.len()) {
+            if let Some(wrong) = judge(module, own, &import.module) {
+                report.add(&file, import.line, wrong);
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn judge(module: &str, own: usize, used: &str) -> Option<String> {
+    match rank(used) {
+        _ if used == module => None,
+        Some(other) if other < own => None,
+        Some(other) if other == own => Some(format!(
+            "`{module}` uses its sibling `{used}`: both stand on rank {own}"
+        )),
+        Some(other) => Some(format!(
+            "`{module}` (rank {own}) uses `{used}` (rank {other}): imports point down only"
+        )),
+        None => Some(format!(
+            "`{module}` goes through the crate root for `{used}`: name the module it lives in"
+        )),
+    }
+}
+
+/// `time/wheel.rs` is [time, wheel]; `time/mod.rs` is [time]; `lib.rs` is [lib].
+fn module_path(file: &Path) -> Vec<String> {
+    let mut path: Vec<String> = file
+        .with_extension("")
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if path.last().is_some_and(|last| last == "mod") {
+        path.pop();
+    }
+    path
+}
+
+struct Import {
+    module: String,
+    line: usize,
+}
+
+/// Every name reached through the crate root, in a module `depth` floors below it.
+fn imports(tokens: &TokenStream, depth: usize) -> Vec<Import> {
+    let mut found = Vec::new();
+    tokens::walk(tokens, &mut |place| {
+        let climbed = if is_word(Some(place.token()), "crate") {
+            Some(1)
+        } else if is_word(Some(place.token()), "super") && !follows_a_path(place) {
+            let steps = supers(place);
+            (steps == depth + inline_depth(place)).then_some(3 * steps - 2)
+        } else {
+            None
+        };
+        if let Some(width) = climbed {
+            found.extend(names_behind(place, width));
+        }
+        Next::Enter
+    });
+    found
+}
+
+/// True for the second `super` of `super::super`: the first one has been counted with it.
+fn follows_a_path(place: &Place<'_>) -> bool {
+    is_sign(place.back(1), ':') && is_sign(place.back(2), ':') && is_word(place.back(3), "super")
+}
+
+fn supers(place: &Place<'_>) -> usize {
+    let mut steps = 1;
+    while is_sign(place.ahead(3 * steps - 2), ':')
+        && is_sign(place.ahead(3 * steps - 1), ':')
+        && is_word(place.ahead(3 * steps), "super")
+    {
+        steps += 1;
+    }
+    steps
+}
+
+/// How many `mod x { .. }` of this file stand around the place.
+fn inline_depth(place: &Place<'_>) -> usize {
+    let mut depth = 0;
+    let mut around = place.outer;
+    let mut delimiter = place.delimiter;
+    while let Some(outer) = around {
+        let named = matches!(outer.back(1), Some(TokenTree::Ident(_)));
+        if delimiter == Delimiter::Brace && named && is_word(outer.back(2), "mod") {
+            depth += 1;
+        }
+        delimiter = outer.delimiter;
+        around = outer.outer;
+    }
+    depth
+}
+
+/// The first names behind the root: one, or each of a `{..}` list.
+fn names_behind(place: &Place<'_>, width: usize) -> Vec<Import> {
+    let line = place.line();
+    if !is_sign(place.ahead(width), ':') || !is_sign(place.ahead(width + 1), ':') {
+        // `use crate as c` would make every later path invisible.
+        return match is_word(place.ahead(width), "as") {
+            true => vec![Import {
+                module: "crate as ..".into(),
+                line,
+            }],
+            false => Vec::new(),
+        };
+    }
+    let behind = place.ahead(width + 2);
+    if let Some(module) = word(behind) {
+        return vec![Import { module, line }];
+    }
+    if is_sign(behind, '*') {
+        return vec![Import {
+            module: "*".into(),
+            line,
+        }];
+    }
+    let list = group(behind, Delimiter::Brace).unwrap_or_default();
+    list.split(|token| is_sign(Some(token), ','))
+        .filter_map(|entry| entry.first())
+        .map(|first| Import {
+            module: word(Some(first)).unwrap_or_else(|| "*".into()),
+            line: tokens::line_of(first),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::str::FromStr;
+
+    fn modules_in(text: &str, depth: usize) -> Vec<String> {
+        let tokens = TokenStream::from_str(text).unwrap();
+        imports(&tokens, depth)
+            .into_iter()
+            .map(|import| import.module)
+            .collect()
+    }
+
+    #[test]
+    fn every_way_to_name_a_module_is_seen() {
+        assert_eq!(modules_in("use crate::time::Clock;", 1), ["time"]);
+        assert_eq!(
+            modules_in("use crate::{time::Clock, task, self};", 1),
+            ["time", "task", "self"]
+        );
+        assert_eq!(
+            modules_in("fn f() { crate::pool::Pool::new() }", 1),
+            ["pool"]
+        );
+        assert_eq!(
+            modules_in("fn f(x: &dyn crate::queue::Queue) {}", 1),
+            ["queue"]
+        );
+        assert_eq!(modules_in("vec![crate::meter::now()];", 1), ["meter"]);
+        assert_eq!(
+            modules_in("macro_rules! m { () => { $crate::future::x() } }", 1),
+            ["future"]
+        );
+        assert_eq!(modules_in("use crate::*;", 1), ["*"]);
+        assert_eq!(modules_in("use crate as root;", 1), ["crate as .."]);
+        assert_eq!(modules_in("pub(crate) fn f() {}", 1), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn supers_count_only_when_they_reach_the_root() {
+        assert_eq!(modules_in("use super::clock;", 2), [] as [&str; 0]);
+        assert_eq!(modules_in("use super::super::task;", 2), ["task"]);
+        assert_eq!(modules_in("use super::task;", 1), ["task"]);
+        assert_eq!(
+            modules_in("mod t { use super::super::task; use super::own; }", 1),
+            ["task"]
+        );
+        assert_eq!(
+            modules_in("mod t { fn f() { super::super::{a, b::C} } }", 1),
+            ["a", "b"]
+        );
+    }
+}

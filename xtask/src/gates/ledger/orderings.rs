@@ -1,0 +1,312 @@
+//! Every ordering above `Relaxed` carries the label of a pair, the pair is explained in a header,
+//! and it has at least two ends.
+//!
+//! The label stands in a comment on the line of the ordering, or on a comment line directly above
+//! it. Code that exists for tests alone is left out: its orderings are not part of a protocol.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use proc_macro2::{Delimiter, TokenTree};
+
+use super::headers::{Headers, labels};
+use crate::report::Report;
+use crate::text::files;
+use crate::text::source::Source;
+use crate::text::tokens::{self, Next, Place, is_sign, is_word, test_only_item, word};
+
+const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
+
+/// The crates whose atomics are part of a protocol.
+const CRATES: &[&str] = &["crates/millpond-raw", "crates/millpond"];
+
+/// An ordering above `Relaxed` in the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strong {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its name.
+    pub name: String,
+    /// How it is taken back to `Relaxed`.
+    pub edit: Edit,
+}
+
+/// A change within one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The line, from 1.
+    pub line: usize,
+    /// The first character that goes, from 0.
+    pub column: usize,
+    /// How many characters go.
+    pub width: usize,
+    /// What comes in their place.
+    pub with: String,
+}
+
+/// A labelled end of a pair.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// The file, relative to the root.
+    pub file: PathBuf,
+    /// The ordering.
+    pub ordering: Strong,
+    /// The labels on it; none if it is not labelled.
+    pub labels: Vec<String>,
+    /// The comment that carries the labels.
+    pub comment: String,
+}
+
+/// Checks both crates below `root`.
+///
+/// # Errors
+/// If a file cannot be read or is not Rust.
+pub fn check(root: &Path) -> Result<Report> {
+    let mut report = Report::default();
+    for package in CRATES {
+        report.merge(check_crate(root, package)?);
+    }
+    Ok(report)
+}
+
+fn check_crate(root: &Path, package: &str) -> Result<Report> {
+    let mut report = Report::default();
+    let mut headers = Headers::default();
+    let mut places: BTreeMap<String, Vec<(PathBuf, usize)>> = BTreeMap::new();
+    let top = Path::new(package).join("src");
+    for end in ends(root, package)? {
+        report.looked_at += 1;
+        let (file, line) = (&end.file, end.ordering.line);
+        if end.labels.is_empty() {
+            let name = &end.ordering.name;
+            let advice = "write its pair, as in `// [P-tok]`, on this line or on the line above";
+            report.add(file, line, format!("`{name}` has no label: {advice}"));
+        }
+        let around = headers.around(root, &top, file)?;
+        for label in &end.labels {
+            if !around
+                .iter()
+                .any(|text| labels(text).contains(&label.as_str()))
+            {
+                report.add(
+                    file,
+                    line,
+                    format!("no header around explains the label [{label}]"),
+                );
+            }
+            places
+                .entry(label.clone())
+                .or_default()
+                .push((file.clone(), line));
+        }
+    }
+    for (label, mut ends) in places {
+        ends.dedup();
+        if let [(file, line)] = ends.as_slice() {
+            report.add(
+                file,
+                *line,
+                format!("[{label}] marks one place only: a pair has two ends"),
+            );
+        }
+    }
+    Ok(report)
+}
+
+/// Every strong ordering in the sources of `package`, with its labels.
+///
+/// # Errors
+/// If a file cannot be read or is not Rust.
+pub fn ends(root: &Path, package: &str) -> Result<Vec<End>> {
+    let top = Path::new(package).join("src");
+    let mut sources = Vec::new();
+    for file in files::below(root, &top.to_string_lossy(), "rs")? {
+        sources.push(Source::read(root, &file)?);
+    }
+    let test_files: Vec<PathBuf> = sources.iter().flat_map(test_files).collect();
+    let mut found = Vec::new();
+    for source in &sources {
+        let for_tests = test_files
+            .iter()
+            .any(|test| source.path.with_extension("") == *test || source.path.starts_with(test));
+        if for_tests {
+            continue;
+        }
+        found.extend(
+            strong(source)
+                .into_iter()
+                .map(|ordering| labelled(source, ordering)),
+        );
+    }
+    Ok(found)
+}
+
+fn labelled(source: &Source, ordering: Strong) -> End {
+    let own = source
+        .line(ordering.line)
+        .and_then(|line| line.plain_comment());
+    let above = source
+        .line(ordering.line - 1)
+        .filter(|line| line.is_comment_only());
+    let above = above.and_then(|line| line.plain_comment());
+    let comment = [own, above]
+        .into_iter()
+        .flatten()
+        .find(|text| !labels(text).is_empty())
+        .unwrap_or_default()
+        .trim()
+        .to_string();
+    let labels = labels(&comment).into_iter().map(String::from).collect();
+    End {
+        file: source.path.clone(),
+        ordering,
+        labels,
+        comment,
+    }
+}
+
+/// Every strong ordering outside test-only items.
+pub fn strong(source: &Source) -> Vec<Strong> {
+    let mut found = Vec::new();
+    tokens::walk(&source.tokens, &mut |place| {
+        if let Some(steps) = test_only_item(place).or_else(|| import(place)) {
+            return Next::Skip(steps);
+        }
+        if is_strong(place) {
+            let name = place.token().to_string();
+            let edit = relaxed_fence(place).unwrap_or_else(|| relaxed(place, &name));
+            found.push(Strong {
+                line: place.line(),
+                name,
+                edit,
+            });
+        }
+        Next::Enter
+    });
+    found
+}
+
+/// `Ordering::Acquire` becomes `Ordering::Relaxed`; a bare `Acquire` gets the whole path, because
+/// nobody says that `Relaxed` is imported too.
+fn relaxed(place: &Place<'_>, name: &str) -> Edit {
+    let start = place.token().span().start();
+    let with = match is_sign(place.back(1), ':') {
+        true => "Relaxed",
+        false => "core::sync::atomic::Ordering::Relaxed",
+    };
+    Edit {
+        line: start.line,
+        column: start.column,
+        width: name.len(),
+        with: with.into(),
+    }
+}
+
+/// A relaxed fence panics, which would prove nothing. The weakest fence is one for the compiler
+/// alone: models do not see it.
+fn relaxed_fence(place: &Place<'_>) -> Option<Edit> {
+    let outer = place.outer?;
+    if !is_word(outer.back(1), "fence") {
+        return None;
+    }
+    let end = outer.back(1)?.span().end();
+    let mut first = 1;
+    while is_sign(outer.back(first + 1), ':') && word(outer.back(first + 3)).is_some() {
+        first += 3;
+    }
+    let start = outer.back(first)?.span().start();
+    let with = "core::sync::atomic::compiler_fence".into();
+    (start.line == end.line).then(|| Edit {
+        line: start.line,
+        column: start.column,
+        width: end.column - start.column,
+        with,
+    })
+}
+
+/// If a `use` item starts here: how many tokens until its end.
+fn import(place: &Place<'_>) -> Option<usize> {
+    let is_use = is_word(Some(place.token()), "use");
+    let end = || {
+        place.level[place.at..]
+            .iter()
+            .position(|token| is_sign(Some(token), ';'))
+    };
+    if is_use { end() } else { None }
+}
+
+/// `Ordering::Acquire` anywhere, or a bare `Acquire` as an argument.
+fn is_strong(place: &Place<'_>) -> bool {
+    let name = word(Some(place.token()));
+    if !name.is_some_and(|name| STRONG.contains(&name.as_str())) {
+        return false;
+    }
+    if is_sign(place.back(1), ':') && is_sign(place.back(2), ':') {
+        return is_word(place.back(3), "Ordering");
+    }
+    let begins = place.at == 0 || is_sign(place.back(1), ',');
+    let ends = place.ahead(1).is_none() || is_sign(place.ahead(1), ',');
+    let called = place.outer.and_then(|outer| outer.back(1));
+    place.delimiter == Delimiter::Parenthesis
+        && begins
+        && ends
+        && matches!(called, Some(TokenTree::Ident(_) | TokenTree::Punct(_)))
+}
+
+/// Files of `#[cfg(test)] mod name;`, without extension.
+fn test_files(source: &Source) -> Vec<PathBuf> {
+    let own = source.path.with_extension("");
+    let folder = match own.file_name().and_then(|name| name.to_str()) {
+        Some("mod" | "lib" | "main") => own.parent().unwrap_or(&own).to_path_buf(),
+        _ => own,
+    };
+    let mut found = Vec::new();
+    tokens::walk(&source.tokens, &mut |place| {
+        if let Some(steps) = test_only_item(place) {
+            let item = &place.level[place.at..=place.at + steps];
+            if let [.., kind, TokenTree::Ident(name), end] = item
+                && is_word(Some(kind), "mod")
+                && is_sign(Some(end), ';')
+            {
+                found.push(folder.join(name.to_string()));
+            }
+            return Next::Skip(steps);
+        }
+        Next::Enter
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let source = Source::parse(Path::new("a.rs"), text.into()).unwrap();
+        strong(&source)
+            .into_iter()
+            .map(|strong| strong.name)
+            .collect()
+    }
+
+    #[test]
+    fn orderings_are_seen_in_both_spellings() {
+        assert_eq!(
+            names("fn f() { x.load(Ordering::Acquire); x.store(1, Release) }"),
+            ["Acquire", "Release"]
+        );
+        assert_eq!(
+            names("fn f() { fence(atomic::Ordering::SeqCst); }"),
+            ["SeqCst"]
+        );
+        assert_eq!(names("m! { x.swap(1, AcqRel) }"), ["AcqRel"]);
+    }
+
+    #[test]
+    fn imports_relaxed_and_words_of_the_same_name_do_not_count() {
+        assert!(names("use Ordering::{Acquire, Release}; fn f() { x.load(Relaxed) }").is_empty());
+        assert!(names("struct Release; fn f(a: Release) -> Acquire { Acquire::new() }").is_empty());
+        assert!(names("#[cfg(test)] mod tests { fn f() { x.load(Acquire) } }").is_empty());
+    }
+}

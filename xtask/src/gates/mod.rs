@@ -1,0 +1,16 @@
+//! The gates, one file or folder each. [`crate::table`] says in which order they are asked.
+//!
+//! Pure gates ([`layers`], [`ledger`], [`links`]) read files and nothing else. The others call
+//! cargo and judge how it ended; what they decide by themselves is a pure function too.
+
+pub mod clippy;
+pub mod docs;
+pub mod fmt;
+pub mod layers;
+pub mod ledger;
+pub mod links;
+pub mod models;
+pub mod program;
+pub mod sanitize;
+pub mod tests;
+pub mod weaken;

@@ -1,0 +1,88 @@
+//! The models of `millpond-raw`: loom walks every interleaving of small cases, shuttle random
+//! schedules of larger ones.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::house::{House, Switch};
+use crate::stage::Stage;
+use crate::table::Outcome;
+use crate::tally::Tally;
+
+/// Who explores the interleavings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Checker {
+    /// Every interleaving of small cases.
+    Loom,
+    /// Random schedules of larger cases.
+    Shuttle,
+}
+
+impl Checker {
+    /// The switch its models are built under.
+    pub const fn switch(self) -> Switch {
+        match self {
+            Checker::Loom => Switch::Loom,
+            Checker::Shuttle => Switch::Shuttle,
+        }
+    }
+}
+
+/// The arguments that choose the models of `checker`.
+pub fn arguments(checker: Checker) -> Vec<String> {
+    let pattern = format!("{}_*", checker.switch().name());
+    [
+        "test",
+        "-p",
+        "millpond-raw",
+        "--profile",
+        "models",
+        "--test",
+        &pattern,
+    ]
+    .map(String::from)
+    .to_vec()
+}
+
+fn command(house: &House, checker: Checker, filter: Option<&str>) -> Command {
+    let mut command = house.cargo_under(checker.switch(), &[]);
+    command
+        .args(arguments(checker))
+        .arg("--no-fail-fast")
+        .args(filter);
+    command
+}
+
+/// Runs the models of one checker whose name contains `filter`.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run(
+    house: &House,
+    stage: &mut Stage,
+    checker: Checker,
+    filter: Option<&str>,
+) -> Result<Outcome> {
+    let ended = stage.run(&mut command(house, checker, filter))?;
+    Ok(Outcome::of_tests(
+        ended.success,
+        Tally::of_output(&ended.output),
+    ))
+}
+
+/// The gate `loom`.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_loom(house: &House, stage: &mut Stage) -> Result<Outcome> {
+    run(house, stage, Checker::Loom, None)
+}
+
+/// The gate `shuttle`.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_shuttle(house: &House, stage: &mut Stage) -> Result<Outcome> {
+    run(house, stage, Checker::Shuttle, None)
+}

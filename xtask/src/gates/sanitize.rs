@@ -1,0 +1,174 @@
+//! The tests under the sanitizers of the compiler.
+//!
+//! They belong to nightly; `RUSTC_BOOTSTRAP=1` lets a stable compiler take the flags. The standard
+//! library is not instrumented: what our own code does is watched, what std does in between is
+//! not. Where the toolchain refuses even an empty program, the step is skipped and says so.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::house::{House, with_flags};
+use crate::stage::Stage;
+use crate::table::{Outcome, Verdict};
+use crate::tally::Tally;
+
+/// A sanitizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sanitizer {
+    /// Use after free, overflow, leaks.
+    Asan,
+    /// Data races.
+    Tsan,
+}
+
+impl Sanitizer {
+    /// The name of its step and of its build directory.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sanitizer::Asan => "asan",
+            Sanitizer::Tsan => "tsan",
+        }
+    }
+
+    const fn flags(self) -> &'static str {
+        match self {
+            Sanitizer::Asan => "-Zsanitizer=address",
+            // The compiler refuses to mix instrumented code with std's unless told that we know.
+            Sanitizer::Tsan => "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
+        }
+    }
+}
+
+/// The gate `asan`.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_asan(house: &House, stage: &mut Stage) -> Result<Outcome> {
+    run(house, stage, Sanitizer::Asan)
+}
+
+/// The gate `tsan`.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_tsan(house: &House, stage: &mut Stage) -> Result<Outcome> {
+    run(house, stage, Sanitizer::Tsan)
+}
+
+/// Runs the unit and integration tests of both crates under one sanitizer.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run(house: &House, stage: &mut Stage, sanitizer: Sanitizer) -> Result<Outcome> {
+    let host = host()?;
+    if let Some(refusal) = refusal(house, stage, sanitizer, &host)? {
+        return Ok(Outcome::skipped(format!("not supported here: {refusal}")));
+    }
+    let mut command = house.cargo(&["test", "-p", "millpond-raw", "-p", "millpond"]);
+    command
+        .args([
+            "--features",
+            "millpond-raw/probe",
+            "--lib",
+            "--tests",
+            "--no-fail-fast",
+        ])
+        .args(["--target", &host])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", with_flags("RUSTFLAGS", sanitizer.flags()))
+        .env("CARGO_TARGET_DIR", house.target_of(sanitizer.name()));
+    if sanitizer == Sanitizer::Tsan {
+        let excused = house.root.join("xtask").join("tsan.supp");
+        command.env(
+            "TSAN_OPTIONS",
+            format!("suppressions={}", excused.display()),
+        );
+    }
+    let ended = stage.run(&mut command)?;
+    Ok(judge(ended.success, &ended.output))
+}
+
+/// A sanitizer reports after the tests, which may all have passed.
+fn judge(success: bool, output: &str) -> Outcome {
+    let reports = output
+        .lines()
+        .filter(|line| line.starts_with("SUMMARY: "))
+        .count();
+    let mut outcome = Outcome::of_tests(success && reports == 0, Tally::of_output(output));
+    if reports > 0 {
+        outcome.verdict = Verdict::Failed(format!("sanitizer reports: {reports}"));
+    }
+    outcome
+}
+
+/// The platform the compiler runs on.
+fn host() -> Result<String> {
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .context("cannot run rustc")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_string())
+}
+
+/// Why an empty program cannot be built and run with the sanitizer, if so.
+fn refusal(
+    house: &House,
+    stage: &mut Stage,
+    sanitizer: Sanitizer,
+    host: &str,
+) -> Result<Option<String>> {
+    let folder = house.target_of(sanitizer.name());
+    fs::create_dir_all(&folder)?;
+    let (source, program) = (folder.join("empty.rs"), folder.join("empty"));
+    fs::write(&source, "fn main() {}\n")?;
+    let mut compiler = Command::new("rustc");
+    compiler
+        .args(sanitizer.flags().split(' '))
+        .args(["--edition", "2024", "--target", host, "-o"])
+        .args([&program, &source])
+        .env("RUSTC_BOOTSTRAP", "1");
+    let built = stage.run(&mut compiler)?;
+    if !built.success {
+        let why = built.output.lines().find(|line| line.starts_with("error"));
+        return Ok(Some(why.unwrap_or("rustc refuses the flag").to_string()));
+    }
+    let ran = stage.run(&mut Command::new(&program))?;
+    Ok((!ran.success).then(|| "an empty program does not start".to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULT: &str = "test result: ok. 3 passed; 0 failed; 0 ignored";
+
+    #[test]
+    fn a_report_fails_the_step_though_every_test_passed() {
+        assert_eq!(judge(true, RESULT).verdict, Verdict::Passed);
+        let raced = judge(
+            true,
+            &format!("SUMMARY: ThreadSanitizer: data race a.rs:1\n{RESULT}"),
+        );
+        assert_eq!(
+            raced.verdict,
+            Verdict::Failed("sanitizer reports: 1".into())
+        );
+        assert_eq!(raced.tally().failed, 1);
+        assert_ne!(judge(true, "").verdict, Verdict::Passed);
+    }
+
+    #[test]
+    fn no_code_of_ours_is_excused() {
+        for line in include_str!("../../tsan.supp").lines() {
+            let names_std = ["race:^<std::", "race:^test::", "race:^<alloc::"];
+            let is_good = line.is_empty()
+                || line.starts_with('#')
+                || names_std.iter().any(|start| line.starts_with(start));
+            assert!(is_good && !line.contains("millpond"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The gate `ledger`: unsafe code and its sheet.
+
+use xtask::gates::ledger::{check, safety};
+
+use crate::tree::{Tree, falls, stands};
+
+const HEADER: &str = "//! Parking.\n//!\n//! - **P1** one owner\n//! - **P2** no second one\n";
+
+const SHEET: &str = "# Safety\n\n| module | promise | proof |\n|---|---|---|\n\
+    | `park.rs` | nobody sleeps for ever | `tests/loom_park.rs` under loom |\n";
+
+const SAFE_ROOT: &str = "//! Says unsafe in words only.\n#![forbid(unsafe_code)]\n\
+    const WORD: &str = \"unsafe { }\"; // unsafe\n";
+
+fn clean() -> Tree {
+    park("// SAFETY: P1 - we own it.\nfn f() { g(unsafe { h() }) }\n")
+        .with(
+            "crates/millpond-raw/Cargo.toml",
+            "[package]\nname = \"millpond-raw\"\n",
+        )
+        .with("crates/millpond-raw/src/lib.rs", "//! Raw.\nmod park;\n")
+        .with(
+            "crates/millpond-raw/tests/loom_park.rs",
+            "fn f() { unsafe { g() } }",
+        )
+        .with(
+            "crates/millpond/Cargo.toml",
+            "[package]\nname = \"millpond\"\n",
+        )
+        .with("crates/millpond/src/lib.rs", SAFE_ROOT)
+        .with("docs/safety.md", SHEET)
+}
+
+/// A tree with nothing but `park.rs`.
+fn park(code: &str) -> Tree {
+    Tree::new(&[(
+        "crates/millpond-raw/src/park.rs",
+        &format!("{HEADER}{code}"),
+    )])
+}
+
+/// Where the code of `park` starts.
+fn line(number: usize) -> String {
+    format!(
+        "crates/millpond-raw/src/park.rs:{}",
+        HEADER.lines().count() + number
+    )
+}
+
+#[test]
+fn a_kept_ledger_stands() {
+    stands(check, &clean());
+}
+
+#[test]
+fn unsafe_code_outside_its_crate_falls_wherever_it_hides() {
+    for place in [
+        "src/a.rs",
+        "tests/a.rs",
+        "benches/a.rs",
+        "examples/a.rs",
+        "build.rs",
+    ] {
+        let file = format!("crates/millpond/{place}");
+        let tree = clean().with(&file, "\nmacro_rules! m { () => { unsafe { f() } } }");
+        falls(
+            check,
+            &tree,
+            &format!("{file}:2"),
+            "unsafe code belongs in crates/millpond-raw",
+        );
+    }
+}
+
+#[test]
+fn xtask_and_examples_are_watched_too() {
+    let file = "xtask/src/lib.rs";
+    let tree = clean()
+        .with("xtask/Cargo.toml", "[package]\nname = \"xtask\"\n")
+        .with(file, "#![forbid(unsafe_code)]\nunsafe fn f() {}");
+    falls(check, &tree, &format!("{file}:2"), "unsafe code belongs");
+    let tree = clean().with("examples/one.rs", "fn main() { unsafe { f() } }");
+    falls(check, &tree, "examples/one.rs:1", "safe code only");
+}
+
+#[test]
+fn every_crate_root_forbids_unsafe_code() {
+    for root in [
+        "src/lib.rs",
+        "src/main.rs",
+        "src/bin/a.rs",
+        "src/bin/b/main.rs",
+    ] {
+        let file = format!("crates/millpond/{root}");
+        let tree = clean().with(&file, "// #![forbid(unsafe_code)]\nfn main() {}");
+        falls(check, &tree, &file, "#![forbid(unsafe_code)]");
+    }
+}
+
+#[test]
+fn a_root_named_in_the_manifest_forbids_unsafe_code_too() {
+    let manifest = "[package]\nname = \"millpond\"\n[[bin]]\nname = \"a\"\npath = \"src/a.rs\"\n";
+    let tree = clean().with("crates/millpond/Cargo.toml", manifest).with(
+        "crates/millpond/src/a.rs",
+        "#![deny(unsafe_code)]\nfn main() {}",
+    );
+    falls(
+        check,
+        &tree,
+        "crates/millpond/src/a.rs:1",
+        "#![forbid(unsafe_code)]",
+    );
+}
+
+#[test]
+fn a_comment_may_stand_above_the_expression_or_its_statement() {
+    let code = "fn f() {\n\
+        // SAFETY: P1 - above the statement.\n\
+        let a = g(\n    1,\n    |x| unsafe { h(x) },\n);\n\
+        let b = g(\n    1,\n    // SAFETY: P2, P1 - above the argument,\n    // in two lines.\n    \
+        unsafe { h(x) },\n);\n\
+        match a {\n    // SAFETY: P1 - above the arm.\n    Some(x) => unsafe { h(x) },\n    None => b,\n}\n}\n\
+        // SAFETY: P1 - above the attribute.\n#[allow(x)]\nunsafe impl Send for A {}\n";
+    stands(safety::check, &park(code));
+}
+
+#[test]
+fn an_unsafe_block_without_a_comment_falls() {
+    falls(
+        safety::check,
+        &park("fn f() {\n    unsafe { g() }\n}\n"),
+        &line(2),
+        "SAFETY",
+    );
+}
+
+#[test]
+fn the_comment_of_another_statement_does_not_count() {
+    let code = "fn f() {\n    // SAFETY: P1 - ours.\n    unsafe { g() };\n    unsafe { g() };\n}\n";
+    falls(safety::check, &park(code), &line(4), "SAFETY");
+}
+
+#[test]
+fn a_comment_behind_an_empty_line_does_not_count() {
+    let code = "// SAFETY: P1 - somewhere above.\n\nunsafe impl Send for A {}\n";
+    falls(safety::check, &park(code), &line(3), "directly above");
+}
+
+#[test]
+fn documentation_is_no_safety_comment() {
+    let code = "/// SAFETY: P1 - as documentation.\nunsafe impl Send for A {}\n";
+    falls(safety::check, &park(code), &line(2), "SAFETY");
+}
+
+#[test]
+fn an_unsafe_block_in_a_macro_falls_like_any_other() {
+    let code = "macro_rules! m {\n    () => {\n        unsafe { g() }\n    };\n}\n";
+    falls(safety::check, &park(code), &line(3), "SAFETY");
+}
+
+#[test]
+fn a_feeling_is_no_invariant() {
+    let code = "// SAFETY: this is fine.\nunsafe impl Send for A {}\n";
+    falls(safety::check, &park(code), &line(2), "cites no invariant");
+}
+
+#[test]
+fn an_invariant_that_nobody_states_falls() {
+    let code = "// SAFETY: P1 and P7 - hopefully.\nunsafe impl Send for A {}\n";
+    falls(safety::check, &park(code), &line(2), "cites P7");
+}
+
+#[test]
+fn an_invariant_stated_twice_falls() {
+    let tree = Tree::new(&[(
+        "crates/millpond-raw/src/a.rs",
+        "//! - **A1** one\n//! - **A1** two\n",
+    )]);
+    falls(
+        safety::check,
+        &tree,
+        "crates/millpond-raw/src/a.rs:2",
+        "stated twice",
+    );
+}
+
+#[test]
+fn a_folder_states_invariants_for_its_files_and_for_no_others() {
+    let cites = "// SAFETY: T1 - see the folder.\nunsafe impl Send for A {}\n";
+    let tree = || {
+        Tree::new(&[
+            (
+                "crates/millpond-raw/src/task/mod.rs",
+                "//! - **T1** one owner\n",
+            ),
+            ("crates/millpond-raw/src/task/cell/mod.rs", "//! Cells.\n"),
+            ("crates/millpond-raw/src/task/cell/raw.rs", cites),
+        ])
+    };
+    stands(safety::check, &tree());
+    let tree = tree().with("crates/millpond-raw/src/ring.rs", cites);
+    falls(
+        safety::check,
+        &tree,
+        "crates/millpond-raw/src/ring.rs:2",
+        "cites T1",
+    );
+}
+
+#[test]
+fn an_unsafe_function_or_trait_says_what_it_demands() {
+    let good = "/// Frees.\n///\n/// # Safety\n/// Once.\n#[inline]\npub(crate) unsafe fn f() {}\n\
+        /// # Safety\n/// Be good.\npub unsafe trait T {}\ntype F = unsafe fn(u8);\n";
+    stands(safety::check, &park(good));
+    falls(
+        safety::check,
+        &park("/// Frees.\npub unsafe fn f() {}\n"),
+        &line(2),
+        "# Safety",
+    );
+    falls(
+        safety::check,
+        &park("unsafe extern \"C\" fn f() {}\n"),
+        &line(1),
+        "# Safety",
+    );
+    falls(
+        safety::check,
+        &park("pub unsafe trait T {}\n"),
+        &line(1),
+        "# Safety",
+    );
+}
+
+#[test]
+fn a_house_without_its_sheet_falls() {
+    falls(
+        check,
+        &clean().without("docs/safety.md"),
+        "docs/safety.md",
+        "the ledger is missing",
+    );
+}
+
+#[test]
+fn a_file_with_unsafe_code_and_no_row_falls() {
+    let code = "//! - **R1** x\n// SAFETY: R1 - x.\nunsafe impl Send for A {}\n";
+    let tree = clean().with("crates/millpond-raw/src/ring.rs", code);
+    falls(
+        check,
+        &tree,
+        "crates/millpond-raw/src/ring.rs",
+        "no row in docs/safety.md",
+    );
+}
+
+#[test]
+fn a_row_without_its_file_or_without_unsafe_code_falls() {
+    for module in ["gone.rs", "lib.rs"] {
+        let sheet = format!("{SHEET}| `{module}` | x | `tests/loom_park.rs` |\n");
+        let tree = clean().with("docs/safety.md", &sheet);
+        falls(check, &tree, "docs/safety.md:6", "drop the row");
+    }
+}
+
+#[test]
+fn a_row_without_a_module_falls() {
+    let tree = clean().with("docs/safety.md", &format!("{SHEET}| park | x | y |\n"));
+    falls(
+        check,
+        &tree,
+        "docs/safety.md:6",
+        "names a file in backticks",
+    );
+}
+
+#[test]
+fn a_proof_that_does_not_exist_falls() {
+    let tree = clean().with("docs/safety.md", &SHEET.replace("loom_park", "loom_gone"));
+    falls(
+        check,
+        &tree,
+        "docs/safety.md:5",
+        "`tests/loom_gone.rs` does not exist",
+    );
+}
+
+#[test]
+fn a_row_without_a_proof_falls() {
+    let tree = clean().with(
+        "docs/safety.md",
+        &SHEET.replace("`tests/loom_park.rs`", "trust us"),
+    );
+    falls(check, &tree, "docs/safety.md:5", "no proof for `park.rs`");
+}
