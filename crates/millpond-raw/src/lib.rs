@@ -14,10 +14,13 @@
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one allocation |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`pad`] | keeping two hot words off one cache line |
+//! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
 //! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`
 //! and `waits` know `sync`, and `task` knows them all.
 
+#[cfg(feature = "count-alloc")]
+pub mod count;
 pub mod pad;
 pub mod park;
 pub mod quiet;

@@ -39,13 +39,29 @@ pub struct Ticket(u32);
 /// assert!(!waits.wake_one());
 /// ```
 pub struct Waits {
-    list: Mutex<List>,
+    list: Mutex<List<Waker>>,
 }
 
-#[derive(Default)]
-struct List {
+/// The list itself, for those who keep it under a lock of their own.
+///
+/// The keeper holds W1 and W2: entries that it gets back are dropped and woken after its lock is
+/// free. Once a list has been used it keeps its memory, so that waiting does not allocate.
+///
+/// ```
+/// use millpond_raw::waits::List;
+///
+/// let mut list = List::new();
+/// let first = list.push("first");
+/// let second = list.push("second");
+/// assert_eq!(list.pop(), Some("first"));
+/// // It was called for nothing, and takes its old place, before those who came later.
+/// list.restore(first, "first");
+/// assert_eq!(list.remove(second), Some("second"));
+/// assert_eq!(list.len(), 1);
+/// ```
+pub struct List<E> {
     /// The oldest waiter; empty only if there is none at all.
-    first: Option<Waker>,
+    first: Option<E>,
     first_ticket: u32,
     next_ticket: u32,
     /// All younger waiters. The box keeps the empty list small: most are never used.
@@ -53,48 +69,91 @@ struct List {
         clippy::box_collection,
         reason = "24 bytes less in every task that nobody joins twice"
     )]
-    more: Option<Box<VecDeque<(u32, Waker)>>>,
+    more: Option<Box<VecDeque<(u32, E)>>>,
 }
 
-impl List {
-    fn push(&mut self, waker: Waker) -> u32 {
+impl<E> List<E> {
+    /// A list without waiters.
+    pub const fn new() -> Self {
+        List {
+            first: None,
+            first_ticket: 0,
+            next_ticket: 0,
+            more: None,
+        }
+    }
+
+    /// Enters at the end.
+    pub fn push(&mut self, entry: E) -> Ticket {
         let ticket = self.next_ticket;
         self.next_ticket = ticket.wrapping_add(1);
         if self.first.is_none() {
-            self.first = Some(waker);
+            self.first = Some(entry);
             self.first_ticket = ticket;
         } else {
-            self.more.get_or_insert_default().push_back((ticket, waker));
+            self.more.get_or_insert_default().push_back((ticket, entry));
         }
-        ticket
+        Ticket(ticket)
     }
 
-    fn pop(&mut self) -> Option<Waker> {
+    /// Enters again with a ticket that is no longer in the list, at the place it had.
+    pub fn restore(&mut self, Ticket(ticket): Ticket, entry: E) {
+        let Some(first) = self.first.take() else {
+            self.first = Some(entry);
+            self.first_ticket = ticket;
+            return;
+        };
+        if is_older(ticket, self.first_ticket) {
+            let second = (self.first_ticket, first);
+            self.more.get_or_insert_default().push_front(second);
+            self.first = Some(entry);
+            self.first_ticket = ticket;
+        } else {
+            self.first = Some(first);
+            let more = self.more.get_or_insert_default();
+            let place = more.partition_point(|(other, _)| is_older(*other, ticket));
+            more.insert(place, (ticket, entry));
+        }
+    }
+
+    /// Takes the oldest out.
+    pub fn pop(&mut self) -> Option<E> {
         let oldest = self.first.take()?;
-        if let Some((ticket, waker)) = self.more.as_mut().and_then(|more| more.pop_front()) {
-            self.first = Some(waker);
+        if let Some((ticket, entry)) = self.more.as_mut().and_then(|more| more.pop_front()) {
+            self.first = Some(entry);
             self.first_ticket = ticket;
         }
         Some(oldest)
     }
 
+    /// Takes the oldest out that `wanted` chooses.
+    pub fn pop_where(&mut self, mut wanted: impl FnMut(&E) -> bool) -> Option<E> {
+        if wanted(self.first.as_ref()?) {
+            return self.pop();
+        }
+        let more = self.more.as_mut()?;
+        let place = more.iter().position(|(_, entry)| wanted(entry))?;
+        more.remove(place).map(|(_, entry)| entry)
+    }
+
     /// Where a ticket other than the first stands in `more`.
     fn position(&self, ticket: u32) -> Option<usize> {
         let more = self.more.as_ref()?;
-        let age = |other: u32| other.wrapping_sub(self.first_ticket);
-        more.binary_search_by_key(&age(ticket), |(other, _)| age(*other))
-            .ok()
+        let place = more.partition_point(|(other, _)| is_older(*other, ticket));
+        (more.get(place)?.0 == ticket).then_some(place)
     }
 
-    fn remove(&mut self, ticket: u32) -> Option<Waker> {
+    /// Takes the one with this ticket out, if it is still in.
+    pub fn remove(&mut self, Ticket(ticket): Ticket) -> Option<E> {
         if self.first.is_some() && self.first_ticket == ticket {
             return self.pop();
         }
         let position = self.position(ticket)?;
-        self.more.as_mut()?.remove(position).map(|(_, waker)| waker)
+        self.more.as_mut()?.remove(position).map(|(_, entry)| entry)
     }
 
-    fn find(&mut self, ticket: u32) -> Option<&mut Waker> {
+    /// The one with this ticket, if it is still in.
+    pub fn find(&mut self, Ticket(ticket): Ticket) -> Option<&mut E> {
         if self.first_ticket == ticket {
             return self.first.as_mut();
         }
@@ -102,7 +161,34 @@ impl List {
         self.more
             .as_mut()?
             .get_mut(position)
-            .map(|(_, waker)| waker)
+            .map(|(_, entry)| entry)
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, |more| more.len())
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
+/// Whether one ticket was given out before the other (W3).
+fn is_older(one: u32, other: u32) -> bool {
+    one.wrapping_sub(other) > u32::MAX / 2
+}
+
+impl<E> Default for List<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E> fmt::Debug for List<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List").field("len", &self.len()).finish()
     }
 }
 
@@ -110,7 +196,7 @@ impl Waits {
     /// A list without waiters.
     pub fn new() -> Self {
         Waits {
-            list: Mutex::new(List::default()),
+            list: Mutex::new(List::new()),
         }
     }
 
@@ -123,7 +209,7 @@ impl Waits {
         let mut list = self.list.lock();
         let ticket = list.push(waker);
         if still_waiting() {
-            return Some(Ticket(ticket));
+            return Some(ticket);
         }
         let back = list.remove(ticket);
         drop(list);
@@ -136,7 +222,7 @@ impl Waits {
     pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
         let fresh = waker.clone();
         let mut list = self.list.lock();
-        let Some(place) = list.find(ticket.0) else {
+        let Some(place) = list.find(ticket) else {
             drop(list);
             quiet::drop(fresh);
             return false;
@@ -150,7 +236,7 @@ impl Waits {
     /// Leaves the list. Returns false if the waiter has been woken already; then it holds a token
     /// that was meant for it, and passes it on if what it waited for is of use to only one.
     pub fn leave(&self, ticket: Ticket) -> bool {
-        let left = self.list.lock().remove(ticket.0);
+        let left = self.list.lock().remove(ticket);
         let found = left.is_some();
         quiet::drop(left);
         found
@@ -187,13 +273,12 @@ impl Waits {
 
     /// How many wait now.
     pub fn len(&self) -> usize {
-        let list = self.list.lock();
-        usize::from(list.first.is_some()) + list.more.as_ref().map_or(0, |more| more.len())
+        self.list.lock().len()
     }
 
     /// Whether nobody waits now.
     pub fn is_empty(&self) -> bool {
-        self.list.lock().first.is_none()
+        self.list.lock().is_empty()
     }
 }
 
@@ -314,6 +399,34 @@ mod tests {
         assert!(waits.leave(tickets[2]));
         assert_eq!(waits.wake_all(), 1);
         assert_eq!(rung(&bells), [1, 0, 0]);
+    }
+
+    #[test]
+    fn whoever_is_restored_stands_where_its_age_puts_it() {
+        for start in [0, u32::MAX - 2] {
+            let mut list = List::new();
+            list.next_ticket = start;
+            let tickets: Vec<_> = (0..5).map(|number| list.push(number)).collect();
+            let out: Vec<_> = (0..4).filter_map(|_| list.pop()).collect();
+            assert_eq!(out, [0, 1, 2, 3]);
+            for number in [2, 0, 3, 1] {
+                list.restore(tickets[number], number);
+            }
+            let order: Vec<_> = core::iter::from_fn(|| list.pop()).collect();
+            assert_eq!(order, [0, 1, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn the_oldest_that_is_wanted_comes_out_wherever_it_stands() {
+        let mut list = List::new();
+        for number in 0..5 {
+            let _ = list.push(number);
+        }
+        assert_eq!(list.pop_where(|n| n % 2 == 1), Some(1));
+        assert_eq!(list.pop_where(|n| *n == 0), Some(0));
+        assert_eq!(list.pop_where(|n| *n > 9), None);
+        assert_eq!(list.len(), 3);
     }
 
     #[test]

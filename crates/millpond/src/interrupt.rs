@@ -162,6 +162,14 @@ pub(crate) fn wait(
     })
 }
 
+/// Puts an interrupt back that a wait has reported and cleared, because the call that waited got
+/// what it wanted at the last moment: success leaves the token set (rule 2).
+pub(crate) fn put_back(waited: Result<(), WaitError>) {
+    if waited == Err(WaitError::Interrupted) {
+        with_current_token(|token| token.map(Token::set));
+    }
+}
+
 /// Being on the list of a token, for the length of a wait.
 struct Listed<'a>(&'a Token, Option<millpond_raw::waits::Ticket>);
 

@@ -18,6 +18,7 @@
 //!
 //! | rank | module | what it is |
 //! |---|---|---|
+//! | 4 | [`executor`] | who runs tasks: the traits, and the executors without a queue of their own |
 //! | 3 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
 //! | 2 | [`interrupt`] | asking a running task to stop; the one loop in which everything waits |
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
@@ -28,8 +29,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod executor;
 pub mod interrupt;
 pub mod machine;
+pub mod queue;
 pub mod task;
 pub mod thread;
 pub mod time;
+
+/// The programs in the README, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

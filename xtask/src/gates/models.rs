@@ -1,5 +1,5 @@
-//! The models of `millpond-raw`: loom walks every interleaving of small cases, shuttle random
-//! schedules of larger ones.
+//! The models: loom walks every interleaving of small cases of `millpond-raw`, shuttle random
+//! schedules of larger ones, those of the library's queues and executors included.
 
 use std::process::Command;
 
@@ -27,22 +27,25 @@ impl Checker {
             Checker::Shuttle => Switch::Shuttle,
         }
     }
+
+    /// The crates that have models for it. Whole queues are too large for loom.
+    const fn crates(self) -> &'static [&'static str] {
+        match self {
+            Checker::Loom => &["millpond-raw"],
+            Checker::Shuttle => &["millpond-raw", "millpond"],
+        }
+    }
 }
 
 /// The arguments that choose the models of `checker`.
 pub fn arguments(checker: Checker) -> Vec<String> {
     let pattern = format!("{}_*", checker.switch().name());
-    [
-        "test",
-        "-p",
-        "millpond-raw",
-        "--profile",
-        "models",
-        "--test",
-        &pattern,
-    ]
-    .map(String::from)
-    .to_vec()
+    let crates = checker.crates().iter().flat_map(|name| ["-p", name]);
+    ["test", "--profile", "models", "--test", &pattern]
+        .into_iter()
+        .chain(crates)
+        .map(String::from)
+        .collect()
 }
 
 fn command(house: &House, checker: Checker, filter: Option<&str>) -> Command {

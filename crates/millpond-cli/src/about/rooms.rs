@@ -29,6 +29,8 @@ macro_rules! ready {
 }
 
 ready! {
+    millpond::executor => "submit, invoke all or any; thread per task, in order by key",
+    millpond::queue => "blocking queues of eight kinds, for threads and async code",
     millpond::task => "a task and its TaskHandle: join, time-out, await, cancel, interrupt",
     millpond::interrupt => "asking a running task to stop, without killing anything",
     millpond::time => "Clock, the system's and a manual one for tests; saturating deadlines",
@@ -41,8 +43,6 @@ ready! {
 
 /// What comes next, in the order it is built.
 pub(super) const PLANNED: &[&str] = &[
-    "queues",
-    "executors",
     "ThreadPool",
     "insight and overload",
     "bench",

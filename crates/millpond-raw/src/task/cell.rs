@@ -1,12 +1,14 @@
 //! The allocation itself: layout, the functions that know the closure's type, and the steps that
 //! run, cancel and free it. Invariants T1 to T8 are in the [module](super).
 
+use super::reach::Reach;
 use super::state::{AtomicState, Cancelled, Claim, Completed, Reading, Released};
 use super::{CancelReason, Panic, Token};
 use crate::quiet;
 use crate::sync::{UnsafeCell, chaos};
 use crate::waits::Waits;
-use core::mem::ManuallyDrop;
+use core::any::TypeId;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -47,6 +49,10 @@ pub(super) struct Vtable {
     /// Moves the closure out, runs it, and moves the outcome in. Returns whether it panicked.
     run: unsafe fn(NonNull<Header>) -> bool,
     drop_closure: unsafe fn(NonNull<Header>),
+    /// What the closure is.
+    closure_type: fn() -> TypeId,
+    /// Moves the closure to a place that is fit for it.
+    move_closure: unsafe fn(NonNull<Header>, *mut ()),
     drop_value: unsafe fn(NonNull<Header>),
     /// Where the value is.
     value: unsafe fn(NonNull<Header>) -> *mut (),
@@ -56,10 +62,12 @@ pub(super) struct Vtable {
     free: unsafe fn(NonNull<Header>),
 }
 
-impl<F: FnOnce() -> T, T, M> TaskCell<F, T, M> {
+impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     const VTABLE: Vtable = Vtable {
         run: Self::run,
         drop_closure: Self::drop_closure,
+        closure_type: TypeId::of::<F>,
+        move_closure: Self::move_closure,
         drop_value: Self::drop_value,
         value: Self::value,
         payload: Self::payload,
@@ -120,6 +128,16 @@ impl<F: FnOnce() -> T, T, M> TaskCell<F, T, M> {
 
     /// # Safety
     ///
+    /// As [`Self::take_closure`], and T5: `place` may be written with an `F`.
+    unsafe fn move_closure(header: NonNull<Header>, place: *mut ()) {
+        // SAFETY: T2 - by contract.
+        let closure = unsafe { Self::take_closure(header) };
+        // SAFETY: T5 - by contract.
+        unsafe { place.cast::<F>().write(closure) };
+    }
+
+    /// # Safety
+    ///
     /// As [`Self::stage`], and T4: the stage holds a value that is the caller's.
     unsafe fn drop_value(header: NonNull<Header>) {
         // SAFETY: T5 - by contract.
@@ -169,7 +187,7 @@ impl CellRef {
     /// Allocates a cell with `references` references, all of which are the caller's to hand out.
     pub(super) fn new<F, T, M>(closure: F, meta: M, references: usize) -> Self
     where
-        F: FnOnce() -> T,
+        F: FnOnce() -> T + 'static,
     {
         let header = Header {
             state: AtomicState::new(references),
@@ -240,7 +258,7 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns a reference, which is given back if `release` is set.
-    pub(super) unsafe fn run(self, release: bool) -> Option<bool> {
+    pub(super) unsafe fn run(self, release: bool, reach: Option<&Reach>) -> Option<bool> {
         // SAFETY: T1 - by contract; so for the rest of this function until it is released.
         let state = unsafe { self.state() };
         // SAFETY: T1 - as above.
@@ -253,10 +271,8 @@ impl CellRef {
             return None;
         }
         chaos::point("task.claimed");
-        // SAFETY: T1 - the body runs while the caller's reference is held.
-        let token = unsafe { &self.header().token };
-        // SAFETY: T5 - this cell's own vtable; T2 - claimed just now.
-        let panicked = token.enter(|| unsafe { (vtable.run)(self.0) });
+        // SAFETY: T1 - the body runs while the caller's reference is held; T2 - claimed just now.
+        let panicked = unsafe { self.run_body(reach) };
         chaos::point("task.complete");
         match state.complete(panicked, release) {
             Completed::Delivered => {}
@@ -288,19 +304,33 @@ impl CellRef {
         Some(panicked)
     }
 
+    /// Runs the body as the current task, within reach of whoever may stop it.
+    ///
+    /// # Safety
+    ///
+    /// T1: the caller owns a reference. T2: it owns the closure.
+    unsafe fn run_body(self, reach: Option<&Reach>) -> bool {
+        // SAFETY: T1 - by contract.
+        let header = unsafe { self.header() };
+        // SAFETY: T1 - by contract, and it outlives this function, in which the guard drops.
+        let _entered = reach.map(|reach| unsafe { reach.enter(self) });
+        // SAFETY: T5 - this cell's own vtable; T2 - by contract.
+        header
+            .token
+            .enter(|| unsafe { (header.vtable.run)(self.0) })
+    }
+
     /// Runs the body of a cell that is the caller's alone, and frees it. Returns the payload of
     /// its panic.
     ///
     /// # Safety
     ///
     /// T1: the caller owns the only reference, and gives it up. T2: the closure is there.
-    pub(super) unsafe fn run_alone(self) -> Option<Panic> {
-        // SAFETY: T1 - by contract.
-        let header = unsafe { self.header() };
+    pub(super) unsafe fn run_alone(self, reach: Option<&Reach>) -> Option<Panic> {
         // SAFETY: T1 - by contract.
         let vtable = unsafe { self.vtable() };
-        // SAFETY: T5 - this cell's own vtable; T2 - by contract.
-        let panicked = header.token.enter(|| unsafe { (vtable.run)(self.0) });
+        // SAFETY: T1, T2 - by contract.
+        let panicked = unsafe { self.run_body(reach) };
         let payload = match panicked {
             // SAFETY: T4 - the body has just panicked, and the stage is the caller's.
             true => Some(unsafe { self.take_payload() }),
@@ -310,9 +340,44 @@ impl CellRef {
                 None
             }
         };
-        // SAFETY: T1 - the only reference, and the stage is empty.
-        unsafe { (vtable.free)(self.0) };
+        if reach.is_some() {
+            // Whoever stops it may have counted a reference meanwhile.
+            // SAFETY: T1 - by contract.
+            unsafe { self.state() }.bury();
+            // SAFETY: T1 - the caller's reference.
+            unsafe { self.release(false) };
+        } else {
+            // SAFETY: T1 - the only reference, and the stage is empty.
+            unsafe { (vtable.free)(self.0) };
+        }
         payload
+    }
+
+    /// Takes the closure back out of a cell that has not started, and cancels it; `None` if it is
+    /// gone, or is no `F`.
+    ///
+    /// # Safety
+    ///
+    /// As [`CellRef::header`].
+    pub(super) unsafe fn reclaim<F: 'static>(self, reason: CancelReason) -> Option<F> {
+        // SAFETY: T1 - by contract.
+        let header = unsafe { self.header() };
+        if (header.vtable.closure_type)() != TypeId::of::<F>()
+            || header.state.claim() == Claim::Gone
+        {
+            return None;
+        }
+        chaos::point("task.reclaimed");
+        let mut closure = MaybeUninit::<F>::uninit();
+        // SAFETY: T5 - this cell's own vtable; T2 - claimed just now; the place is an `F`'s.
+        unsafe { (header.vtable.move_closure)(self.0, closure.as_mut_ptr().cast()) };
+        // Claimed, so to others it looks like a body that runs; somebody may have cancelled that.
+        if let Cancelled::Running { waiter: true } = header.state.cancel(reason) {
+            header.waits.wake_all();
+        }
+        // SAFETY: T5 - of this type, and moved there.
+        let closure = unsafe { closure.assume_init() };
+        Some(closure)
     }
 
     /// Cancels; `None` if it was finished before, otherwise whether its body may still run.

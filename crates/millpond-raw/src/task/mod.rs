@@ -22,7 +22,8 @@
 //! ```
 //!
 //! Whoever *claims* the cell owns its closure: a worker to run it, a waiter to run it in place
-//! ([`Handle::run_here`]), a canceller to drop it at once. A task that is dropped unrun cancels
+//! ([`Handle::run_here`]), a canceller to drop it at once, its maker to have it back
+//! ([`Task::reclaim`]). A task that is dropped unrun cancels
 //! itself with [`CancelReason::Dropped`]: **a handle always completes.**
 //!
 //! # What it costs
@@ -43,7 +44,8 @@
 //! - **T4** With DONE and neither CANCELLED nor TAKEN the stage holds the outcome: a payload if
 //!   PANICKED, else a value. It belongs to the one [`Handle`], or is shared read-only by
 //!   [`Shared`]s, or to whoever frees the cell. CANCELLED and DONE are never set without TAKEN: a
-//!   runner that finds CANCELLED drops the outcome itself.
+//!   runner that finds CANCELLED drops the outcome itself. A reclaimed cell is CLAIMED and
+//!   CANCELLED, never DONE, and its stage is empty.
 //! - **T5** The [`Vtable`] of a header was made for the very cell it is in, so its functions may
 //!   cast the pointer back to the cell's full type.
 //! - **T6** The header and the meta value are at the same offsets whatever the closure is
@@ -64,6 +66,7 @@ mod cell;
 mod current;
 mod handle;
 mod outcome;
+mod reach;
 mod runnable;
 mod shared;
 pub mod state;
@@ -72,6 +75,7 @@ mod token;
 pub use current::with_current_token;
 pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
+pub use reach::Reach;
 pub use runnable::{Ran, Task};
 pub use shared::Shared;
 pub use token::Token;

@@ -110,6 +110,10 @@ reasons! {
     Expired = "its deadline passed before it ran",
     /// It was shed under overload.
     Shed = "shed under overload",
+    /// Its executor would not have it.
+    Refused = "its executor refused it",
+    /// Who waited for it has stopped waiting: another one was first, or the time was up.
+    Abandoned = "its caller stopped waiting for it",
 }
 
 impl CancelReason {

@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{CancelReason, Panic, Token};
+use super::{CancelReason, Panic, Reach, Token};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -67,21 +67,54 @@ impl<M> Task<M> {
 
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.
     pub fn run(self) -> Ran {
+        self.run_in(None)
+    }
+
+    /// As [`run`](Task::run), and while the body runs `reach` can stop it.
+    pub fn run_within(self, reach: &Reach) -> Ran {
+        self.run_in(Some(reach))
+    }
+
+    fn run_in(self, reach: Option<&Reach>) -> Ran {
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: T1 - our reference.
         let seen = unsafe { cell.read() };
         if seen.references() == 1 && !seen.is_claimed() {
             // SAFETY: T1 - nobody else refers to it; T2 - unclaimed.
-            return match unsafe { cell.run_alone() } {
+            return match unsafe { cell.run_alone(reach) } {
                 None => Ran::Completed,
                 payload => Ran::Panicked(payload),
             };
         }
         // SAFETY: T1 - our reference, given up here.
-        match unsafe { cell.run(true) } {
+        match unsafe { cell.run(true, reach) } {
             None => Ran::Gone,
             Some(false) => Ran::Completed,
             Some(true) => Ran::Panicked(None),
+        }
+    }
+
+    /// Takes the closure back out of a task that has not started, and tells its handle why. This is
+    /// for whoever made the task and knows what `F` it was made of.
+    ///
+    /// # Errors
+    ///
+    /// The task, if it was made of something else, or its closure is gone.
+    ///
+    /// ```
+    /// use millpond_raw::task::{self, CancelReason};
+    ///
+    /// fn refused<F: FnOnce() -> u8 + Send + 'static>(f: F) -> F {
+    ///     let (task, _handle) = task::new(f, ());
+    ///     task.reclaim(CancelReason::Refused).expect("nobody has run it")
+    /// }
+    /// assert_eq!(refused(|| 7)(), 7);
+    /// ```
+    pub fn reclaim<F: 'static>(self, reason: CancelReason) -> Result<F, Self> {
+        // SAFETY: T1 - our reference, which `self` gives back when it drops.
+        match unsafe { self.cell.reclaim(reason) } {
+            Some(closure) => Ok(closure),
+            None => Err(self),
         }
     }
 

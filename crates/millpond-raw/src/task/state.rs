@@ -14,7 +14,7 @@
 //! | PANICKED | it ended by a panic | together with DONE | |
 //! | CANCELLED | the handle is finished without an outcome | canceller, once, never after DONE | comes with a reason |
 //! | WAITER | somebody is in the list of waiters | waiters, under the list's lock | a hint: the waiter may have left |
-//! | TAKEN | the outcome is out of the stage | its handle, or the runner if CANCELLED | only with DONE, or just before it |
+//! | TAKEN | the outcome is out of the stage | its handle, or the runner if CANCELLED or without a handle | only with DONE, or just before it |
 //!
 //! A cell is *finished* when DONE or CANCELLED is set. CANCELLED wins over DONE in what a handle
 //! sees: a value that comes late is dropped.
@@ -223,9 +223,10 @@ impl AtomicState {
         }
     }
 
-    /// Records that the body of a cancelled cell has ended and that its outcome is gone.
+    /// Records that the body has ended and that its outcome is gone: it was cancelled meanwhile, or
+    /// its runner, who has no handle to think of, took it.
     pub(super) fn bury(&self) {
-        self.0.fetch_or(DONE | TAKEN, Ordering::Relaxed);
+        self.0.fetch_or(CLAIMED | DONE | TAKEN, Ordering::Relaxed);
     }
 
     /// Announces that somebody waits. Returns false if there is nothing left to wait for.

@@ -91,6 +91,10 @@ macro_rules! drive {
                 many_joiners_see_one_value,
                 a_joiner_that_gives_up_leaves_nothing_behind,
                 a_panic_is_delivered_and_dropped_once,
+                reclaiming_and_running_agree,
+                reclaiming_releases_the_joiner,
+                a_stop_reaches_every_body_within_reach,
+                a_stop_against_an_ending_body_leaks_nothing,
             }
         }
     };

@@ -4,7 +4,9 @@ use super::{Probe, crew, few_or_many, gather};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::{self, CancelReason, Handle, Outcome, Ran, Shared, with_current_token};
+use millpond_raw::task::{
+    self, CancelReason, Handle, Outcome, Ran, Reach, Shared, with_current_token,
+};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -353,5 +355,122 @@ pub(crate) fn a_panic_is_delivered_and_dropped_once() {
     }
     let _ = runner.join();
     drop(handle);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A closure that its maker takes back while a waiter may run it is run once or comes back whole.
+pub(crate) fn reclaiming_and_running_agree() {
+    /// A task, its handle, and how its maker takes it back.
+    type Made<F> = (
+        task::Task,
+        Handle<Probe>,
+        fn(task::Task) -> Result<F, task::Task>,
+    );
+    fn made<F: FnOnce() -> Probe + Send + 'static>(f: F) -> Made<F> {
+        let (task, handle) = task::new(f, ());
+        (task, handle, |task| task.reclaim(CancelReason::Refused))
+    }
+    let probe = Probe::default();
+    let (task, handle, reclaim) = made({
+        let probe = probe.clone();
+        move || probe
+    });
+    let waiter = spawn(move || {
+        let ran = handle.run_here();
+        (handle, ran)
+    });
+    let back = reclaim(task);
+    let (mut handle, ran) = waiter.join().unwrap();
+    match (back, ran) {
+        (Ok(closure), false) => {
+            assert_eq!(handle.state().cancelled(), Some(CancelReason::Refused));
+            assert_eq!(probe.others(), 1, "the closure has it");
+            drop(closure);
+        }
+        (Err(task), true) => {
+            drop(task);
+            assert!(matches!(handle.take(), Some(Outcome::Completed(_))));
+        }
+        (back, ran) => panic!("reclaimed: {}, ran: {ran}", back.is_ok()),
+    }
+    drop(handle);
+    assert_eq!(probe.others(), 0);
+}
+
+/// A joiner is released when the maker takes the closure back.
+pub(crate) fn reclaiming_releases_the_joiner() {
+    fn reclaimer<F: FnOnce() -> u8 + Send + 'static>(
+        f: F,
+    ) -> (Handle<u8>, impl FnOnce() -> F + Send) {
+        let (task, handle) = task::new(f, ());
+        (handle, move || {
+            task.reclaim(CancelReason::Refused).expect("nobody runs it")
+        })
+    }
+    let (mut handle, reclaim) = reclaimer(|| 7);
+    let joiner = spawn(move || join(&mut handle));
+    assert_eq!(reclaim()(), 7);
+    assert!(matches!(
+        joiner.join().unwrap(),
+        Outcome::Cancelled(CancelReason::Refused)
+    ));
+}
+
+/// A stop reaches a body that enters before, and one that enters after, and nothing that has left.
+pub(crate) fn a_stop_reaches_every_body_within_reach() {
+    let (probe, reach) = (Probe::default(), Arc::new(Reach::new()));
+    let body = |probe: Probe| {
+        move || {
+            with_current_token(|token| {
+                let token = token.expect("a body has a token");
+                let here = park::current();
+                let Some(ticket) = token.enlist(&here.waker()) else {
+                    return;
+                };
+                while !token.is_set() {
+                    here.park(Site::new("scenario.body"));
+                }
+                token.leave(ticket);
+            });
+            drop(probe);
+        }
+    };
+    let blocks = task::detached(body(probe.clone()), ());
+    let runner = spawn({
+        let reach = Arc::clone(&reach);
+        move || blocks.run_within(&reach)
+    });
+    reach.stop();
+    assert!(matches!(runner.join().unwrap(), Ran::Completed));
+    assert_eq!(probe.others(), 0);
+}
+
+/// A stop that comes while a body ends finds the cell or does not; neither frees it twice.
+pub(crate) fn a_stop_against_an_ending_body_leaks_nothing() {
+    let (probe, reach) = (Probe::default(), Arc::new(Reach::new()));
+    let (task, handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || probe
+        },
+        (),
+    );
+    let alone = task::detached(
+        {
+            let probe = probe.clone();
+            move || drop(probe)
+        },
+        (),
+    );
+    let runner = spawn({
+        let reach = Arc::clone(&reach);
+        move || (task.run_within(&reach), alone.run_within(&reach))
+    });
+    reach.stop();
+    drop(handle);
+    assert!(matches!(
+        runner.join().unwrap(),
+        (Ran::Completed, Ran::Completed)
+    ));
     assert_eq!(probe.others(), 0);
 }

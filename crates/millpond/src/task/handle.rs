@@ -1,6 +1,7 @@
 //! The side of a task that waits for its value.
 
-use super::{CancelReason, TaskError, TaskSpec};
+use super::name::Name;
+use super::{CancelReason, TaskError, TaskSpec, context};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
@@ -125,7 +126,12 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn join_here(self) -> Result<T, TaskError> {
-        self.raw.run_here();
+        let inherited = &self.raw.meta().inherited;
+        if context::is_plain(inherited) {
+            self.raw.run_here();
+        } else {
+            context::enter(inherited.clone(), || self.raw.run_here());
+        }
         self.join()
     }
 
@@ -141,6 +147,11 @@ impl<T> TaskHandle<T> {
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
         self.raw.interrupt(CancelReason::Requested)
+    }
+
+    /// Interrupts the task on behalf of a caller who has stopped waiting for it.
+    pub(crate) fn abandon(&self) {
+        self.raw.interrupt(CancelReason::Abandoned);
     }
 
     /// Whether there is an outcome. Once true it stays true, and joining does not block.
@@ -161,12 +172,12 @@ impl<T> TaskHandle<T> {
 
     /// What the task is called.
     pub fn name(&self) -> Option<&str> {
-        self.raw.meta().name.as_deref()
+        self.raw.meta().inherited.name.as_ref().map(Name::as_str)
     }
 
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
-        self.raw.meta().deadline
+        self.raw.meta().inherited.deadline
     }
 
     /// Where it was made.

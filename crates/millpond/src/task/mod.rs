@@ -30,14 +30,18 @@
 //! One allocation for closure, result, waiters and token together; see `millpond-raw` for the
 //! protocol and its models.
 
+mod context;
 mod error;
 mod handle;
+mod name;
 mod runnable;
+mod span;
 mod spec;
 
 pub use error::TaskError;
 pub use handle::{AbortOnDrop, SharedHandle, TaskHandle};
 pub use millpond_raw::task::{CancelReason, Panic};
+pub(crate) use name::Name;
 pub use runnable::{Ran, Task};
 pub use spec::TaskSpec;
 

@@ -1,6 +1,7 @@
 //! The side of a task that executors hold.
 
-use super::{CancelReason, TaskSpec};
+use super::name::Name;
+use super::{CancelReason, TaskSpec, context};
 use crate::time::Deadline;
 use millpond_raw::task as raw;
 use std::fmt;
@@ -30,7 +31,29 @@ impl Task {
     ///
     /// A panic of the body goes to the handle; without a handle it is in what this returns.
     pub fn run(self) -> Ran {
-        self.0.run()
+        self.run_as(raw::Task::run)
+    }
+
+    /// As [`run`](Task::run), and while the body runs its engine can stop it through `reach`.
+    pub(crate) fn run_within(self, reach: &raw::Reach) -> Ran {
+        self.run_as(|task| task.run_within(reach))
+    }
+
+    fn run_as(self, run: impl FnOnce(raw::Task<TaskSpec>) -> Ran) -> Ran {
+        let inherited = &self.0.meta().inherited;
+        if context::is_plain(inherited) {
+            return run(self.0);
+        }
+        context::enter(inherited.clone(), || run(self.0))
+    }
+
+    /// Takes the closure that the task was made of back out, unrun.
+    ///
+    /// # Errors
+    ///
+    /// The task, if its closure is gone or is no `F`.
+    pub(crate) fn reclaim<F: 'static>(self, reason: CancelReason) -> Result<F, Self> {
+        self.0.reclaim(reason).map_err(Task)
     }
 
     /// Gives it up, and tells its handle why. Returns false if it was gone before.
@@ -45,12 +68,22 @@ impl Task {
 
     /// What it is called.
     pub fn name(&self) -> Option<&str> {
-        self.0.meta().name.as_deref()
+        self.0.meta().inherited.name.as_ref().map(Name::as_str)
     }
 
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
-        self.0.meta().deadline
+        self.0.meta().inherited.deadline
+    }
+
+    /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    pub fn is_expired(&self) -> bool {
+        let deadline = self.deadline();
+        deadline != Deadline::NEVER && deadline.has_passed(self.0.meta().clock.now())
+    }
+
+    pub(crate) fn shared_name(&self) -> Option<Name> {
+        self.0.meta().inherited.name.clone()
     }
 
     /// Where it was made.

@@ -1,5 +1,6 @@
 //! What a task is, apart from its closure: name, deadline, place of submission.
 
+use super::context::{self, Inherited};
 use super::{Task, TaskHandle};
 use crate::time::{Clock, Deadline};
 use millpond_raw::task as raw;
@@ -20,19 +21,28 @@ use std::panic::Location;
 #[derive(Clone, Debug)]
 #[must_use = "a description does nothing until a task is built from it"]
 pub struct TaskSpec {
-    pub(super) name: Option<Cow<'static, str>>,
-    pub(super) deadline: Deadline,
+    /// Name, deadline and span: what the task's own tasks have, too.
+    pub(super) inherited: Inherited,
     pub(super) clock: Clock,
     pub(super) made_at: &'static Location<'static>,
 }
 
 impl TaskSpec {
-    /// A task without a name and without a deadline, made here.
+    /// A task that is made here. Inside another task it has the name and the deadline of that one
+    /// until it is given its own; otherwise it has none.
+    ///
+    /// ```
+    /// use millpond::task::{self, TaskSpec};
+    ///
+    /// let (outer, handle) = TaskSpec::new().name("order").build(|| task::new(|| ()).1);
+    /// outer.run();
+    /// assert_eq!(handle.join()?.name(), Some("order"));
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     #[track_caller]
     pub fn new() -> Self {
         TaskSpec {
-            name: None,
-            deadline: Deadline::NEVER,
+            inherited: context::here(),
             clock: Clock::system(),
             made_at: Location::caller(),
         }
@@ -40,13 +50,13 @@ impl TaskSpec {
 
     /// What it is called in statistics, logs and dumps.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = Some(name.into());
+        self.inherited.name = Some(name.into().into());
         self
     }
 
     /// Until when it must have started. Engines shed a task whose deadline has passed.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
-        self.deadline = deadline;
+        self.inherited.deadline = deadline;
         self
     }
 

@@ -1,0 +1,255 @@
+//! What is measured, and the rounds in which it is measured.
+//!
+//! ```text
+//!   Suite  "queue"                     one question
+//!     Workload  "1p1c, capacity 1"     one row of the answer: the same work for everybody
+//!       Candidate  "millpond array"    one who does it
+//! ```
+//!
+//! A workload is measured in four steps:
+//! 1. **Sizing.** Each candidate runs more and more operations until a round takes as long as
+//!    [`Settings::round_time`]. This warms it up, and is thrown away.
+//! 2. **Rounds.** Every candidate once, then every candidate again. Each round begins with another
+//!    one, so that nobody always runs behind the same neighbour.
+//! 3. **Counting.** Allocations, if there is an allocator that counts: see [`crate::alloc`].
+//! 4. **Judging.** Medians, and their ratio to the best peer: see [`crate::report`].
+
+use crate::alloc::{self, CountingAlloc};
+use crate::progress::Progress;
+use crate::report::{self, PerOperation, Row};
+use crate::stats::Spread;
+use crate::usage::Usage;
+use anyhow::{Context, Result};
+use std::fmt;
+use std::time::Duration;
+
+/// One question, and the workloads that answer it.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// The question.
+    pub about: &'static str,
+    /// Makes its workloads.
+    pub workloads: fn() -> Vec<Workload>,
+}
+
+/// The same work, done by every candidate.
+#[derive(Debug)]
+pub struct Workload {
+    /// The suite it belongs to.
+    pub suite: &'static str,
+    /// What it is called within the suite.
+    pub name: String,
+    /// What one operation is: the figures are nanoseconds per this.
+    pub operation: &'static str,
+    /// A round has no more operations than this, however fast a candidate is.
+    pub most_operations: u64,
+    /// Who does it.
+    pub candidates: Vec<Candidate>,
+}
+
+/// One who does the work of a workload.
+pub struct Candidate {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is to us.
+    pub standing: Standing,
+    /// Does the given number of operations, or a few more, and checks what came out.
+    pub run: Box<Run>,
+}
+
+/// Does a number of operations, and says what it took.
+pub type Run = dyn Fn(u64) -> Result<Sample>;
+
+/// What a candidate is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// One of ours.
+    Ours,
+    /// It does the same, and we want to be at least as fast.
+    Peer,
+    /// It does something else, so no ratio is taken to it.
+    Reference {
+        /// What it does otherwise.
+        because: &'static str,
+    },
+}
+
+/// What a round took.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// How many operations there really were.
+    pub operations: u64,
+    /// How long they took together.
+    pub elapsed: Duration,
+    /// What all threads used for them.
+    pub usage: Usage,
+}
+
+/// How long and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Rounds that count.
+    pub rounds: usize,
+    /// How long a round of one candidate should take.
+    pub round_time: Duration,
+}
+
+impl Settings {
+    /// For figures that are quoted.
+    pub const FULL: Settings = Settings {
+        rounds: 10,
+        round_time: Duration::from_millis(100),
+    };
+
+    /// For a look.
+    pub const QUICK: Settings = Settings {
+        rounds: 3,
+        round_time: Duration::from_millis(20),
+    };
+}
+
+/// Sizing begins with so many operations.
+const FEWEST_OPERATIONS: u64 = 64;
+
+/// Counting needs no long rounds, and a shared counter makes them longer.
+const MOST_COUNTED: u64 = 10_000;
+
+impl Workload {
+    /// How many steps `progress` will be told of.
+    pub fn steps(&self, settings: Settings) -> u64 {
+        // Sizing and counting are a step each.
+        (self.candidates.len() * (settings.rounds + 2)) as u64
+    }
+
+    /// Measures every candidate, and judges.
+    ///
+    /// # Errors
+    ///
+    /// If a candidate did not do its work.
+    pub fn measure(
+        &self,
+        settings: Settings,
+        allocator: Option<&CountingAlloc>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Row>> {
+        let mut courses = Vec::new();
+        for candidate in &self.candidates {
+            progress.step(&self.label(candidate));
+            courses.push(Course {
+                candidate,
+                operations: self.at(candidate, size(candidate, settings, self.most_operations))?,
+                samples: Vec::with_capacity(settings.rounds),
+            });
+        }
+        for round in 0..settings.rounds {
+            for index in turn(round, courses.len()) {
+                let course = &mut courses[index];
+                progress.step(&self.label(course.candidate));
+                let sample = (course.candidate.run)(course.operations);
+                course.samples.push(self.at(course.candidate, sample)?);
+            }
+        }
+        let mut rows = Vec::new();
+        for course in &courses {
+            progress.step(&self.label(course.candidate));
+            let allocations = self.at(course.candidate, course.count(allocator))?;
+            rows.extend(course.row(self, allocations));
+        }
+        report::judge(&mut rows);
+        Ok(rows)
+    }
+
+    fn label(&self, candidate: &Candidate) -> String {
+        format!("{} {}: {}", self.suite, self.name, candidate.name)
+    }
+
+    fn at<T>(&self, candidate: &Candidate, outcome: Result<T>) -> Result<T> {
+        outcome.with_context(|| self.label(candidate))
+    }
+}
+
+impl Sample {
+    /// Nanoseconds per operation.
+    pub fn nanos(&self) -> f64 {
+        self.elapsed.as_nanos() as f64 / self.operations.max(1) as f64
+    }
+}
+
+/// A candidate on its way through the rounds.
+struct Course<'a> {
+    candidate: &'a Candidate,
+    operations: u64,
+    samples: Vec<Sample>,
+}
+
+impl Course<'_> {
+    fn count(&self, allocator: Option<&CountingAlloc>) -> Result<Option<f64>> {
+        let Some(allocator) = allocator else {
+            return Ok(None);
+        };
+        let operations = self.operations.min(MOST_COUNTED);
+        let run = |operations| (self.candidate.run)(operations).map(drop);
+        alloc::per_operation(allocator, operations, run).map(Some)
+    }
+
+    /// `None` without a single round.
+    fn row(&self, workload: &Workload, allocations: Option<f64>) -> Option<Row> {
+        let nanos: Vec<f64> = self.samples.iter().map(Sample::nanos).collect();
+        let operations: u64 = self.samples.iter().map(|sample| sample.operations).sum();
+        let usage: Usage = self.samples.iter().map(|sample| sample.usage).sum();
+        Some(Row {
+            suite: workload.suite,
+            workload: workload.name.clone(),
+            candidate: self.candidate.name,
+            standing: self.candidate.standing.into(),
+            unit: format!("ns/{}", workload.operation),
+            spread: Spread::of(&nanos)?,
+            rounds: self.samples.len(),
+            operations,
+            per_operation: PerOperation::new(usage, operations, allocations),
+            ratio_to_best_peer: None,
+            lost: false,
+        })
+    }
+}
+
+/// The order of a round: all candidates, beginning with another one each time.
+fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
+    (0..candidates).map(move |place| (place + round) % candidates)
+}
+
+/// Finds how many operations of `candidate` fill a round, by running it.
+fn size(candidate: &Candidate, settings: Settings, most: u64) -> Result<u64> {
+    let mut operations = FEWEST_OPERATIONS.min(most);
+    loop {
+        let sample = (candidate.run)(operations)?;
+        let fitting = fitting(operations, sample.elapsed, settings.round_time, most);
+        // Short runs are mostly thread starts and cold caches. They say how to go on, not where
+        // to stop.
+        if sample.elapsed >= settings.round_time / 4 || fitting <= operations {
+            return Ok(fitting);
+        }
+        operations = fitting.min(operations * 16);
+    }
+}
+
+/// So many operations take `wanted` if `operations` took `elapsed`.
+fn fitting(operations: u64, elapsed: Duration, wanted: Duration, most: u64) -> u64 {
+    let factor = wanted.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+    // A float too large for an integer becomes the largest integer.
+    ((operations as f64 * factor) as u64).clamp(1, most.max(1))
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate")
+            .field("name", &self.name)
+            .field("standing", &self.standing)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

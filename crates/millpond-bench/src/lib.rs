@@ -1,0 +1,52 @@
+//! Millpond and its peers, measured side by side.
+//!
+//! ```text
+//! cargo bench -p millpond-bench -- queue task      two suites, 10 interleaved rounds
+//! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier
+//! cargo bench -p millpond-bench -- --help
+//! ```
+//!
+//! # Rules
+//!
+//! 1. Candidates of one workload take turns, round by round, in one process. Absolute figures move
+//!    from day to day and from machine to machine; what counts is the ratio to the best peer of the
+//!    same run.
+//! 2. Warm-up is thrown away. A figure is the median of the rounds, with the smallest and largest.
+//! 3. Every result is consumed and checked. A candidate that loses or invents a message is no
+//!    candidate.
+//! 4. Allocations are counted in runs of their own, so that counting does not slow the timed ones.
+//! 5. Rows we lose stay in, and are marked.
+//! 6. A candidate that does something else than the others (one that spins where they sleep) is
+//!    shown for reference, with the reason, and no ratio is taken to it.
+//!
+//! # Rooms
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`harness`] | what a suite, a workload and a candidate are, and how rounds are run |
+//! | [`workloads`] | the suites: one file per question |
+//! | [`peers`] | others and us behind one trait each, so that a workload is written once |
+//! | [`crew`] | threads that start together, and what they used |
+//! | [`usage`], [`alloc`] | CPU time and context switches; allocations |
+//! | [`stats`], [`report`], [`table`] | from samples to figures, ratios, and a page to read |
+//! | [`machine`] | where it was measured, and how quiet it was |
+//! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a program that measures std and others beside ours uses their threads, channels and clock"
+)]
+
+pub mod alloc;
+pub mod crew;
+pub mod harness;
+pub mod machine;
+pub mod peers;
+pub mod program;
+pub mod progress;
+pub mod report;
+pub mod stats;
+pub mod table;
+pub mod usage;
+pub mod workloads;

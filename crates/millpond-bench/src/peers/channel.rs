@@ -1,0 +1,61 @@
+//! What a channel is, to a workload.
+
+use std::fmt::Debug;
+use std::marker::Send as StdSend;
+
+/// A way for messages from some threads to others.
+pub trait Channel {
+    /// What it is called.
+    const NAME: &'static str;
+
+    /// Where messages go in. Each producer has one.
+    type Sender: Send + StdSend;
+
+    /// Where messages come out. Each consumer has one.
+    type Receiver: Receive + StdSend;
+
+    /// Opens one.
+    fn open(ends: Ends) -> Opened<Self::Sender, Self::Receiver>;
+}
+
+/// What a channel should connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// How many threads send.
+    pub producers: usize,
+    /// How many threads receive.
+    pub consumers: usize,
+    /// How many messages it may hold; `None` if it has no bound.
+    pub bound: Option<usize>,
+}
+
+/// Sends a message, and waits as long as there is no room.
+pub trait Send {
+    /// Sends `message`.
+    fn send(&mut self, message: u64);
+}
+
+/// Receives a message, and waits as long as there is none.
+pub trait Receive {
+    /// Receives the next message.
+    fn receive(&mut self) -> u64;
+}
+
+/// The ends of an open channel, one for each thread.
+#[derive(Debug)]
+pub struct Opened<S, R> {
+    /// One for each producer.
+    pub senders: Vec<S>,
+    /// One for each consumer.
+    pub receivers: Vec<R>,
+}
+
+impl<S: Clone, R: Clone> Opened<S, R> {
+    /// Clones the ends of a channel that any number of threads can hold.
+    pub(super) fn cloned(ends: Ends, sender: S, receiver: R) -> Self {
+        Opened {
+            senders: vec![sender; ends.producers],
+            receivers: vec![receiver; ends.consumers],
+        }
+    }
+}

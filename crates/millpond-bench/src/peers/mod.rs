@@ -1,0 +1,14 @@
+//! Others and us behind one trait, so that a workload is written once.
+//!
+//! A workload is generic over the trait and not written for `dyn`: the call of a channel costs as
+//! much as a virtual call, and everybody would pay for ours.
+
+pub mod channel;
+pub mod concurrent_queue;
+pub mod crossbeam;
+pub mod flume;
+pub mod kanal;
+pub mod millpond;
+pub mod std_mpsc;
+
+pub use channel::{Channel, Ends, Opened, Receive, Send};

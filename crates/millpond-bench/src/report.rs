@@ -1,0 +1,227 @@
+//! What was found: one row per workload and candidate, and who is ahead.
+//!
+//! Figures are times, so less is better. The ratio of a row is its median divided by the best
+//! median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row of
+//! ours above 1 is lost, by however little: the spread beside it says how much that means.
+
+use crate::harness::Standing;
+use crate::machine::Surroundings;
+use crate::stats::Spread;
+use crate::usage::Usage;
+use serde::Serialize;
+
+/// All that a run found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Where it was measured.
+    pub machine: Surroundings,
+    /// What was found.
+    pub rows: Vec<Row>,
+}
+
+/// The figures of one candidate in one workload.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The suite.
+    pub suite: &'static str,
+    /// The workload.
+    pub workload: String,
+    /// The candidate.
+    pub candidate: &'static str,
+    /// What it is to us.
+    #[serde(flatten)]
+    pub standing: StandingFact,
+    /// The unit of the figures.
+    pub unit: String,
+    /// The figures.
+    #[serde(flatten)]
+    pub spread: Spread,
+    /// How many rounds there were.
+    pub rounds: usize,
+    /// How many operations, in all rounds together.
+    pub operations: u64,
+    /// What an operation used.
+    pub per_operation: PerOperation,
+    /// Its median by that of the best peer, if there is a peer.
+    pub ratio_to_best_peer: Option<f64>,
+    /// Whether it is one of ours, and a peer is faster.
+    pub lost: bool,
+}
+
+/// A [`Standing`], as it is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StandingFact {
+    /// `ours`, `peer` or `reference`.
+    pub standing: &'static str,
+    /// Why a reference is no peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<&'static str>,
+}
+
+impl StandingFact {
+    const OURS: &'static str = "ours";
+    const PEER: &'static str = "peer";
+
+    /// Whether it is one of ours.
+    pub fn is_ours(&self) -> bool {
+        self.standing == Self::OURS
+    }
+
+    /// Whether ratios are taken to it.
+    pub fn is_peer(&self) -> bool {
+        self.standing == Self::PEER
+    }
+}
+
+impl From<Standing> for StandingFact {
+    fn from(standing: Standing) -> Self {
+        let (standing, because) = match standing {
+            Standing::Ours => (Self::OURS, None),
+            Standing::Peer => (Self::PEER, None),
+            Standing::Reference { because } => ("reference", Some(because)),
+        };
+        StandingFact { standing, because }
+    }
+}
+
+/// What one operation used, on average. What is not known is `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PerOperation {
+    /// How often memory was asked for.
+    pub allocations: Option<f64>,
+    /// How often a thread slept, to be woken later.
+    pub sleeps: Option<f64>,
+    /// How often a thread lost its CPU to another, or yielded it.
+    pub preemptions: Option<f64>,
+    /// CPU time of all threads.
+    pub cpu_ns: Option<f64>,
+}
+
+impl PerOperation {
+    /// Shares `usage` out among `operations`.
+    pub fn new(usage: Usage, operations: u64, allocations: Option<f64>) -> Self {
+        let share = |whole: f64| whole / operations.max(1) as f64;
+        PerOperation {
+            allocations,
+            sleeps: usage.sleeps.map(|sleeps| share(sleeps as f64)),
+            preemptions: usage
+                .preemptions
+                .map(|preemptions| share(preemptions as f64)),
+            cpu_ns: usage.cpu.map(|cpu| share(cpu.as_nanos() as f64)),
+        }
+    }
+}
+
+/// Takes the ratios of the rows of one workload, and marks those we lose.
+pub fn judge(rows: &mut [Row]) {
+    let peers = rows.iter().filter(|row| row.standing.is_peer());
+    let best = peers.map(|row| row.spread.median).min_by(f64::total_cmp);
+    for row in rows {
+        row.ratio_to_best_peer = best.map(|best| row.spread.median / best);
+        row.lost =
+            row.standing.is_ours() && row.ratio_to_best_peer.is_some_and(|ratio| ratio > 1.0);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn row(candidate: &'static str, standing: Standing, median: f64) -> Row {
+        Row {
+            suite: "queue",
+            workload: "1p1c, capacity 1".into(),
+            candidate,
+            standing: standing.into(),
+            unit: "ns/message".into(),
+            spread: Spread {
+                median,
+                min: median / 2.0,
+                max: median * 2.0,
+            },
+            rounds: 10,
+            operations: 1_000,
+            per_operation: PerOperation::default(),
+            ratio_to_best_peer: None,
+            lost: false,
+        }
+    }
+
+    const SPINS: Standing = Standing::Reference {
+        because: "it spins",
+    };
+
+    fn judged(rows: &[(Standing, f64)]) -> Vec<(Option<f64>, bool)> {
+        let mut rows: Vec<_> = rows
+            .iter()
+            .map(|&(standing, median)| row("x", standing, median))
+            .collect();
+        judge(&mut rows);
+        rows.iter()
+            .map(|row| (row.ratio_to_best_peer, row.lost))
+            .collect()
+    }
+
+    #[test]
+    fn ratios_are_taken_to_the_fastest_peer() {
+        let rows = [
+            (Standing::Ours, 30.0),
+            (Standing::Peer, 80.0),
+            (Standing::Peer, 60.0),
+        ];
+        let expected = [(0.5, false), (80.0 / 60.0, false), (1.0, false)];
+        assert_eq!(
+            judged(&rows),
+            expected.map(|(ratio, lost)| (Some(ratio), lost))
+        );
+    }
+
+    #[test]
+    fn each_of_ours_that_is_slower_than_the_best_peer_is_lost() {
+        let rows = [
+            (Standing::Ours, 90.0),
+            (Standing::Peer, 60.0),
+            (Standing::Ours, 60.0),
+        ];
+        let expected = [(1.5, true), (1.0, false), (1.0, false)];
+        assert_eq!(
+            judged(&rows),
+            expected.map(|(ratio, lost)| (Some(ratio), lost))
+        );
+    }
+
+    #[test]
+    fn a_reference_is_no_peer_however_fast_it_is() {
+        let rows = [
+            (Standing::Ours, 50.0),
+            (SPINS, 5.0),
+            (Standing::Peer, 100.0),
+        ];
+        let expected = [(0.5, false), (0.05, false), (1.0, false)];
+        assert_eq!(
+            judged(&rows),
+            expected.map(|(ratio, lost)| (Some(ratio), lost))
+        );
+    }
+
+    #[test]
+    fn without_a_peer_there_is_no_ratio_and_nothing_is_lost() {
+        assert_eq!(
+            judged(&[(Standing::Ours, 50.0), (SPINS, 5.0)]),
+            [(None, false); 2]
+        );
+    }
+
+    #[test]
+    fn a_row_is_one_flat_object() {
+        let mut rows = [row("flume", Standing::Peer, 60.0), row("q", SPINS, 30.0)];
+        judge(&mut rows);
+        let json = serde_json::to_value(&rows).unwrap();
+        assert_eq!(json[0]["median"], 60.0);
+        assert_eq!(json[0]["standing"], "peer");
+        assert_eq!(json[0]["ratio_to_best_peer"], 1.0);
+        assert_eq!(json[0].get("because"), None);
+        assert_eq!(json[1]["because"], "it spins");
+        assert_eq!(json[0]["per_operation"]["cpu_ns"], serde_json::Value::Null);
+    }
+}

@@ -1,0 +1,9 @@
+//! The suites. One file per question; a new suite gets a line in [`SUITES`].
+
+pub mod queue;
+pub mod task;
+
+use crate::harness::Suite;
+
+/// All suites, in the order in which they are run.
+pub const SUITES: &[Suite] = &[queue::SUITE, task::SUITE];

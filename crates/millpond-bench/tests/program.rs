@@ -1,0 +1,103 @@
+//! The program, from its options to its tables and its file.
+#![forbid(unsafe_code)]
+
+use millpond_bench::harness::Settings;
+use millpond_bench::program::{Options, run};
+use serde_json::Value;
+
+fn printed(options: &Options) -> anyhow::Result<String> {
+    let mut out = Vec::new();
+    run(options, None, &mut out)?;
+    Ok(String::from_utf8(out)?)
+}
+
+fn tiny(suite: &str, only: &str) -> Options {
+    Options {
+        suites: vec![suite.into()],
+        only: Some(only.into()),
+        quick: true,
+        rounds: Some(1),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn figures_that_are_quoted_come_from_ten_rounds_at_least() {
+    assert!(Options::default().settings().rounds >= 10);
+    let quick = Options {
+        quick: true,
+        ..Options::default()
+    };
+    assert_eq!(quick.settings(), Settings::QUICK);
+    assert_eq!(tiny("queue", "").settings().rounds, 1);
+}
+
+#[test]
+fn a_suite_that_does_not_exist_is_answered_with_those_that_do() {
+    let error = printed(&tiny("quue", "")).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "there is no suite \"quue\": the suites are queue, task"
+    );
+}
+
+#[test]
+fn a_workload_that_does_not_exist_is_no_silent_success() {
+    let error = printed(&tiny("queue", "9p9c")).unwrap_err().to_string();
+    assert!(
+        error.contains("\"9p9c\"") && error.contains("--list"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_list_names_suites_workloads_and_candidates_and_measures_nothing() {
+    let options = Options {
+        list: true,
+        ..Options::default()
+    };
+    let text = printed(&options).unwrap();
+    let row = "  1p1c, capacity 1: millpond array, millpond linked, crossbeam-channel, flume, kanal, \
+               std::sync::mpsc, concurrent-queue\n";
+    assert!(text.starts_with("queue: "), "{text}");
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("\ntask: "), "{text}");
+    assert!(!text.contains("median"), "{text}");
+}
+
+#[test]
+fn the_file_holds_every_row_of_the_tables_and_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures.json");
+    let options = Options {
+        json: Some(file.clone()),
+        ..tiny("task", "join")
+    };
+    let text = printed(&options).unwrap();
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert!(json["machine"]["effective_cpus"].as_f64().unwrap() > 0.0);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let candidate = row["candidate"].as_str().unwrap();
+        assert!(text.contains(candidate), "{candidate} is not in {text}");
+        let [min, median, max] = ["min", "median", "max"].map(|key| row[key].as_f64().unwrap());
+        assert!(0.0 < min && min <= median && median <= max, "{row}");
+        assert!(row["ratio_to_best_peer"].as_f64().unwrap() > 0.0);
+        assert_eq!(row["unit"], "ns/task");
+    }
+    assert!(text.contains(" of 1 rows of ours"), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let options = Options {
+        json: Some("/no/such/folder/figures.json".into()),
+        ..tiny("task", "join")
+    };
+    let error = printed(&options).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "cannot write the figures to /no/such/folder/figures.json"
+    );
+}

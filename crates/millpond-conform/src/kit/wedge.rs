@@ -1,0 +1,194 @@
+//! A test that hangs says who waits where, and ends the process so that everyone sees it.
+//!
+//! One watchdog thread serves all tests of a process. Arming costs a lock; a test that ends in time
+//! strikes its entry out. When one does not, the watchdog prints everyone who is parked, and every
+//! thread of the process with its state where the operating system tells, and calls the alarm,
+//! which aborts.
+
+use millpond_raw::park::probe;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+type Alarm = Box<dyn FnOnce(&str) + Send>;
+
+struct Entry {
+    name: String,
+    patience: Duration,
+    end: Instant,
+    alarm: Alarm,
+}
+
+#[derive(Default)]
+struct Watched {
+    next: u64,
+    entries: BTreeMap<u64, Entry>,
+}
+
+static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
+static CHANGED: Condvar = Condvar::new();
+static STARTED: Once = Once::new();
+
+fn watched() -> MutexGuard<'static, Option<Watched>> {
+    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A watch over one test; dropping it ends the watch.
+#[derive(Debug)]
+#[must_use = "the watch ends when it is dropped"]
+pub struct Wedge(u64);
+
+impl Wedge {
+    /// Watches until it is dropped. After `patience` the process prints what hangs and aborts.
+    pub fn arm(name: &str, patience: Duration) -> Self {
+        Wedge::arm_with(name, patience, |report| {
+            // Not by a macro: those write into the test's captured output, which dies with us.
+            let _ = std::io::stderr().write_all(report.as_bytes());
+            std::process::abort();
+        })
+    }
+
+    /// Watches, and calls `alarm` with the report instead.
+    pub fn arm_with(
+        name: &str,
+        patience: Duration,
+        alarm: impl FnOnce(&str) + Send + 'static,
+    ) -> Self {
+        STARTED.call_once(|| {
+            std::thread::Builder::new()
+                .name("wedge".into())
+                .spawn(watch)
+                .expect("a thread can be started");
+        });
+        let mut guard = watched();
+        let watched = guard.get_or_insert_default();
+        let id = watched.next;
+        watched.next += 1;
+        let entry = Entry {
+            name: name.to_owned(),
+            patience,
+            end: Instant::now() + patience,
+            alarm: Box::new(alarm),
+        };
+        watched.entries.insert(id, entry);
+        CHANGED.notify_all();
+        Wedge(id)
+    }
+}
+
+impl Drop for Wedge {
+    fn drop(&mut self) {
+        if let Some(watched) = watched().as_mut() {
+            watched.entries.remove(&self.0);
+        }
+    }
+}
+
+fn watch() {
+    let mut guard = watched();
+    loop {
+        let now = Instant::now();
+        let entries = &mut guard.get_or_insert_default().entries;
+        let due = entries
+            .iter()
+            .find(|(_, entry)| entry.end <= now)
+            .map(|(&id, _)| id);
+        if let Some(entry) = due.and_then(|id| entries.remove(&id)) {
+            drop(guard);
+            (entry.alarm)(&report(&entry.name, entry.patience));
+            guard = watched();
+            continue;
+        }
+        let next = entries.values().map(|entry| entry.end).min();
+        guard = match next {
+            None => CHANGED.wait(guard).unwrap_or_else(PoisonError::into_inner),
+            Some(end) => {
+                CHANGED
+                    .wait_timeout(guard, end - now)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+        };
+    }
+}
+
+fn report(name: &str, patience: Duration) -> String {
+    let mut text = format!("wedged: `{name}` has not ended within {patience:?}\nparked:\n");
+    let waits = probe::waits();
+    if waits.is_empty() {
+        text.push_str("  nobody\n");
+    }
+    for wait in waits {
+        let _ = writeln!(text, "  {wait}");
+    }
+    text.push_str("threads:\n");
+    for thread in threads() {
+        let _ = writeln!(text, "  {thread}");
+    }
+    text
+}
+
+/// Every thread of the process with its state, where `/proc` tells.
+fn threads() -> Vec<String> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return vec!["this operating system does not tell".to_owned()];
+    };
+    let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    tasks
+        .flatten()
+        .map(|task| {
+            let status = read(task.path().join("status"));
+            let field = |name: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
+                line.unwrap_or("unknown").trim().to_owned()
+            };
+            let wchan = read(task.path().join("wchan"));
+            format!("`{}` is {} {wchan}", field("Name:"), field("State:"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kit::{Actor, delays};
+    use millpond::interrupt;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_test_that_hangs_is_reported_with_who_waits_where() {
+        let sleeper = Actor::start("hanging", || interrupt::sleep(Duration::MAX));
+        sleeper.await_parked("interrupt.sleep");
+        let (tell, told) = mpsc::channel();
+        let _wedge = Wedge::arm_with("the_wheel_turns", delays::timeout(), move |report| {
+            tell.send(report.to_owned()).unwrap();
+        });
+        let report = told.recv_timeout(delays::long()).unwrap();
+        assert!(
+            report.contains("`the_wheel_turns` has not ended"),
+            "{report}"
+        );
+        assert!(
+            report.contains("thread `hanging` is parked in interrupt.sleep"),
+            "{report}"
+        );
+        assert!(report.contains("`wedge` is"), "{report}");
+        sleeper.interrupt();
+        assert!(sleeper.finish().is_err());
+    }
+
+    #[test]
+    fn a_test_that_ends_in_time_is_left_alone() {
+        let (tell, told) = mpsc::channel::<()>();
+        drop(Wedge::arm_with("quick", delays::longer(), move |_| {
+            drop(tell)
+        }));
+        assert_eq!(
+            told.try_recv(),
+            Err(mpsc::TryRecvError::Disconnected),
+            "the alarm is dropped uncalled"
+        );
+    }
+}

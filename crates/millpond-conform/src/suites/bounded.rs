@@ -1,0 +1,386 @@
+//! What queues do that have a bound: refusing, waiting for room, and changing the bound in use.
+
+use super::item::{Make, Queue, full, item, offer_all, polled, ranks, with};
+use crate::kit::{Actor, DropCount, Gate, Stopwatch, delays};
+use millpond::interrupt;
+use millpond::queue::{CapacityError, Offered, Place, QueueExt, Reason, Refused};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+/// Tests of a queue with a bound, made by a [`Make`].
+#[macro_export]
+macro_rules! bounded_suite {
+    ($make:expr) => {
+        $crate::bodies! { bounded, ($make as $crate::suites::item::Make);
+            a_queue_has_exactly_the_capacity_that_was_asked_for
+            a_capacity_of_zero_is_refused
+            a_huge_capacity_is_refused_or_costs_nothing
+            room_and_length_add_up_to_the_capacity
+            a_full_queue_refuses_and_gives_the_element_back
+            what_does_not_fit_in_bulk_comes_back_and_the_rest_stays
+            a_put_waits_for_room_until_it_is_interrupted
+            a_pending_interrupt_ends_a_put_even_if_there_is_room
+            a_put_waits_for_a_take
+            a_timed_offer_waits_its_time_out_and_not_less
+            a_timed_offer_without_patience_is_an_offer
+            a_timed_offer_gets_the_room_that_comes
+            whatever_makes_room_frees_a_put
+            a_drain_that_fails_frees_a_put
+            each_put_is_freed_by_room_of_its_own
+            more_capacity_frees_those_who_wait
+            less_capacity_keeps_the_elements_and_takes_no_new_ones
+            a_capacity_that_cannot_be_had_changes_nothing
+            putters_that_gave_up_leave_nothing_behind
+            room_that_comes_too_late_is_passed_on
+        }
+    };
+}
+
+/// A putter that waits for room, with an element of this rank.
+fn waiting_putter(queue: &Queue, rank: u32) -> Actor<Result<(), Refused<super::item::Item>>> {
+    let own = Arc::clone(queue);
+    let putter = Actor::start("putter", move || own.put(item(rank)));
+    putter.await_parked_on("queue.put", &**queue);
+    putter
+}
+
+/// Holds: ArrayBlockingQueueTest.testConstructor1, LinkedBlockingDequeTest.testConstructor1
+pub fn a_queue_has_exactly_the_capacity_that_was_asked_for(make: &Make) {
+    for capacity in [1, 2, 3, 20, 1000] {
+        let queue = make(capacity).unwrap();
+        assert_eq!(queue.capacity(), Some(capacity));
+        assert_eq!(queue.remaining_capacity(), capacity);
+        offer_all(&queue, 0..capacity as u32);
+        assert_eq!(queue.remaining_capacity(), 0);
+        assert!(queue.offer(item(0)).is_err());
+    }
+}
+
+/// Holds: ArrayBlockingQueueTest.testConstructor_nonPositiveCapacity
+/// Holds: LinkedBlockingQueueTest.testConstructor2
+pub fn a_capacity_of_zero_is_refused(make: &Make) {
+    let error = make(0).expect_err("it holds nothing");
+    assert_eq!(error, CapacityError::Zero);
+    assert!(error.to_string().contains("at least 1"));
+}
+
+/// Nobody allocates by the bound alone.
+pub fn a_huge_capacity_is_refused_or_costs_nothing(make: &Make) {
+    for capacity in [usize::MAX, usize::MAX / 2, 1 << 40] {
+        match make(capacity) {
+            Ok(queue) => {
+                offer_all(&queue, 0..3);
+                assert_eq!(polled(&queue), [0, 1, 2]);
+            }
+            Err(error) => assert!(
+                matches!(error, CapacityError::TooLarge { asked, most } if asked > most),
+                "{error}"
+            ),
+        }
+    }
+}
+
+/// Holds: ArrayBlockingQueueTest.testRemainingCapacity
+/// Holds: LinkedBlockingQueueTest.testRemainingCapacity
+/// Holds: LinkedBlockingDequeTest.testRemainingCapacity
+pub fn room_and_length_add_up_to_the_capacity(make: &Make) {
+    let queue = make(5).unwrap();
+    for rank in 0..5 {
+        assert_eq!(queue.remaining_capacity() + queue.len(), 5);
+        assert_eq!(queue.len(), rank as usize);
+        offer_all(&queue, [rank]);
+    }
+    for left in (0..5).rev() {
+        assert!(queue.poll().is_some());
+        assert_eq!(queue.remaining_capacity(), 5 - left);
+        assert_eq!(queue.len(), left);
+    }
+}
+
+/// Holds: ArrayBlockingQueueTest.testOffer, LinkedBlockingQueueTest.testOffer
+/// Holds: LinkedBlockingDequeTest.testOffer
+/// Holds: ArrayBlockingQueueTest.testAdd, LinkedBlockingQueueTest.testAdd
+/// Holds: LinkedBlockingDequeTest.testAdd
+/// Holds: LinkedBlockingQueueTest.testEmptyFull, LinkedBlockingDequeTest.testEmptyFull
+pub fn a_full_queue_refuses_and_gives_the_element_back(make: &Make) {
+    let queue = full(make, 2);
+    let watch = Stopwatch::start();
+    let refused = queue.offer(item(9).marked(7)).unwrap_err();
+    watch.assert_prompt();
+    assert_eq!(refused.reason, Reason::Full);
+    assert_eq!((refused.element.rank, refused.element.mark), (9, 7));
+    assert_eq!(queue.remaining_capacity(), 0);
+    assert_eq!(ranks(&queue), [0, 1]);
+    assert!(queue.poll().is_some());
+    assert!(queue.offer(refused.element).is_ok());
+}
+
+/// Holds: ArrayBlockingQueueTest.testAddAll_insufficientSpace, LinkedBlockingQueueTest.testAddAll4
+/// Holds: LinkedBlockingDequeTest.testAddAll4
+/// Holds: ArrayBlockingQueueTest.testConstructor_collectionTooLarge
+pub fn what_does_not_fit_in_bulk_comes_back_and_the_rest_stays(make: &Make) {
+    let queue = make(2).unwrap();
+    let refused = (0..4).find_map(|rank| queue.offer(item(rank)).err());
+    assert_eq!(refused.unwrap().element, item(2));
+    assert_eq!(ranks(&queue), [0, 1]);
+}
+
+/// Holds: ArrayBlockingQueueTest.testBlockingPut, LinkedBlockingQueueTest.testBlockingPut
+/// Holds: LinkedBlockingDequeTest.testBlockingPut
+pub fn a_put_waits_for_room_until_it_is_interrupted(make: &Make) {
+    let queue = full(make, 2);
+    let putter = waiting_putter(&queue, 9);
+    putter.interrupt();
+    let refused = putter.finish().unwrap_err();
+    assert_eq!(refused.reason, Reason::Interrupted);
+    assert_eq!(refused.element, item(9));
+    assert_eq!(ranks(&queue), [0, 1]);
+    assert_eq!(queue.remaining_capacity(), 0);
+}
+
+/// A pending interrupt ends every putting form that may wait, and the element comes back.
+pub fn a_pending_interrupt_ends_a_put_even_if_there_is_room(make: &Make) {
+    for fill in [0, 2] {
+        let queue = make(2).unwrap();
+        offer_all(&queue, 0..fill);
+        let own = Arc::clone(&queue);
+        let putter = Actor::start_interrupted("putter", move || {
+            let refused = own.put(item(9)).unwrap_err();
+            assert_eq!(refused.reason, Reason::Interrupted);
+            assert!(!interrupt::is_interrupted(), "what is reported is cleared");
+            refused.element
+        });
+        assert_eq!(putter.finish(), item(9));
+        let own = Arc::clone(&queue);
+        let putter = Actor::start_interrupted("putter", move || {
+            own.offer_timeout(item(9), delays::longer()).unwrap_err()
+        });
+        assert_eq!(putter.finish().reason, Reason::Interrupted);
+        assert_eq!(queue.len(), fill as usize);
+    }
+}
+
+/// Holds: ArrayBlockingQueueTest.testPutWithTake, LinkedBlockingQueueTest.testPutWithTake
+/// Holds: LinkedBlockingDequeTest.testPutWithTake
+pub fn a_put_waits_for_a_take(make: &Make) {
+    let queue = full(make, 2);
+    let putter = waiting_putter(&queue, 2);
+    assert_eq!(queue.take(), Ok(item(0)));
+    putter.finish().unwrap();
+    assert_eq!(ranks(&queue), [1, 2]);
+    let again = waiting_putter(&queue, 3);
+    again.interrupt();
+    assert_eq!(again.finish().unwrap_err().reason, Reason::Interrupted);
+    assert_eq!(ranks(&queue), [1, 2]);
+}
+
+/// Holds: LinkedBlockingQueueTest.testTimedOffer
+pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Make) {
+    let queue = full(make, 2);
+    let own = Arc::clone(&queue);
+    let timed_out = Gate::new();
+    let opener = timed_out.clone();
+    let putter = Actor::start("putter", move || {
+        let watch = Stopwatch::start();
+        let refused = own.offer_timeout(item(9), delays::timeout()).unwrap_err();
+        watch.assert_at_least(delays::timeout());
+        assert_eq!(refused.reason, Reason::TimedOut);
+        opener.open();
+        own.offer_timeout(refused.element, delays::longer())
+    });
+    timed_out.wait();
+    putter.interrupt_at("queue.put");
+    let refused = putter.finish().unwrap_err();
+    assert_eq!(refused.reason, Reason::Interrupted);
+    assert_eq!(refused.element, item(9));
+    assert_eq!(ranks(&queue), [0, 1]);
+}
+
+/// No patience at all tries once, and says that the time was up.
+pub fn a_timed_offer_without_patience_is_an_offer(make: &Make) {
+    let queue = full(make, 2);
+    let watch = Stopwatch::start();
+    for patience in delays::instants() {
+        let refused = queue.offer_timeout(item(9), patience).unwrap_err();
+        assert_eq!(refused.reason, Reason::TimedOut);
+    }
+    watch.assert_prompt();
+    assert!(queue.poll().is_some());
+    for patience in delays::instants() {
+        let _ = queue.poll();
+        assert!(queue.offer_timeout(item(9), patience).is_ok());
+    }
+}
+
+/// Holds: ArrayBlockingQueueTest.testOfferInExecutor, LinkedBlockingQueueTest.testOfferInExecutor
+/// Holds: LinkedBlockingDequeTest.testOfferInExecutor
+pub fn a_timed_offer_gets_the_room_that_comes(make: &Make) {
+    for patience in delays::eternities() {
+        let queue = full(make, 2);
+        let own = Arc::clone(&queue);
+        let putter = Actor::start("putter", move || {
+            assert!(own.offer(item(2)).is_err());
+            let watch = Stopwatch::start();
+            own.offer_timeout(item(2), patience).unwrap();
+            watch.assert_prompt();
+        });
+        putter.await_parked_on("queue.put", &*queue);
+        assert_eq!(queue.take(), Ok(item(0)));
+        putter.finish();
+        assert_eq!(polled(&queue), [1, 2]);
+    }
+}
+
+/// Holds: ArrayBlockingQueueTest.testDrainToWithActivePut
+pub fn whatever_makes_room_frees_a_put(make: &Make) {
+    for way in 0..5 {
+        let queue = full(make, 2);
+        let putter = waiting_putter(&queue, 2);
+        match way {
+            0 => drop(queue.poll()),
+            1 => assert!(queue.remove(&item(1))),
+            2 => queue.clear(),
+            3 => assert!(queue.drain_into(&mut Vec::new()) >= 2),
+            _ => assert_eq!(queue.poll_timeout(delays::long()), Ok(Some(item(0)))),
+        }
+        putter.finish().unwrap();
+        // A drain that goes on while it frees the putter may have moved its element as well.
+        assert!(queue.len() <= 2);
+    }
+}
+
+/// Room that a failing drain has made is room.
+pub fn a_drain_that_fails_frees_a_put(make: &Make) {
+    let queue = full(make, 2);
+    let putter = waiting_putter(&queue, 2);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        queue.drain_to(usize::MAX, &mut |_| resume_unwind(Box::new("no sack")))
+    }));
+    assert!(caught.is_err());
+    putter.finish().unwrap();
+    assert_eq!(ranks(&queue), [1, 2]);
+}
+
+/// Two who wait need two takes; one take frees one.
+pub fn each_put_is_freed_by_room_of_its_own(make: &Make) {
+    let queue = full(make, 1);
+    let putters = [1, 2].map(|rank| waiting_putter(&queue, rank));
+    assert_eq!(queue.take(), Ok(item(0)));
+    let mut rest = vec![queue.take().unwrap().rank, queue.take().unwrap().rank];
+    rest.sort_unstable();
+    assert_eq!(rest, [1, 2]);
+    for putter in putters {
+        putter.finish().unwrap();
+    }
+    assert!(queue.is_empty());
+}
+
+/// Growing a full queue lets in as many as there is new room for.
+pub fn more_capacity_frees_those_who_wait(make: &Make) {
+    let queue = full(make, 1);
+    let putters = [1, 2].map(|rank| waiting_putter(&queue, rank));
+    queue.set_capacity(3).unwrap();
+    for putter in putters {
+        putter.finish().unwrap();
+    }
+    assert_eq!(queue.capacity(), Some(3));
+    assert_eq!(queue.len(), 3);
+    assert!(queue.offer(item(9)).is_err());
+}
+
+/// Shrinking below the length keeps the elements, and there is no room until they are gone.
+pub fn less_capacity_keeps_the_elements_and_takes_no_new_ones(make: &Make) {
+    let queue = full(make, 4);
+    queue.set_capacity(2).unwrap();
+    assert_eq!(ranks(&queue), [0, 1, 2, 3]);
+    assert_eq!(queue.remaining_capacity(), 0);
+    let putter = waiting_putter(&queue, 9);
+    for rank in 0..2 {
+        assert_eq!(queue.poll(), Some(item(rank)));
+        assert_eq!(queue.offer(item(8)).unwrap_err().reason, Reason::Full);
+    }
+    assert_eq!(queue.poll(), Some(item(2)));
+    putter.finish().unwrap();
+    assert_eq!(polled(&queue), [3, 9]);
+    offer_all(&queue, [0, 1]);
+    assert!(queue.offer(item(2)).is_err());
+}
+
+/// A refused change leaves the old bound and the elements.
+pub fn a_capacity_that_cannot_be_had_changes_nothing(make: &Make) {
+    let queue = with(make, 3);
+    let before = queue.capacity();
+    assert_eq!(queue.set_capacity(0), Err(CapacityError::Zero));
+    assert_eq!(queue.capacity(), before);
+    if let Err(error) = queue.set_capacity(usize::MAX) {
+        assert!(matches!(error, CapacityError::TooLarge { .. }), "{error}");
+        assert_eq!(queue.capacity(), before);
+    }
+    assert_eq!(polled(&queue), [0, 1, 2]);
+}
+
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Whoever gives up gets the element back, and no waker stays behind.
+pub fn putters_that_gave_up_leave_nothing_behind(make: &Make) {
+    let count = DropCount::new();
+    let queue = full(make, 1);
+    let bell = Arc::new(Bell(AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&bell));
+    for _ in 0..100 {
+        let (mut element, mut place) = (Some(item(9).counted(&count)), Place::default());
+        let offered = queue.poll_offer(&mut element, &mut place, &waker);
+        assert_eq!(offered, Offered::Wait);
+        queue.leave_offer(&mut element, &mut place);
+        assert_eq!(element, Some(item(9)));
+    }
+    drop(waker);
+    assert_eq!(Arc::strong_count(&bell), 1, "no waker is left in the queue");
+    assert_eq!(ranks(&queue), [0]);
+}
+
+/// A putter that is called and then gives up does not swallow the call.
+pub fn room_that_comes_too_late_is_passed_on(make: &Make) {
+    let queue = full(make, 1);
+    let gone = Arc::new(Bell(AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&gone));
+    let (mut element, mut place) = (Some(item(8)), Place::default());
+    let offered = queue.poll_offer(&mut element, &mut place, &waker);
+    assert_eq!(offered, Offered::Wait);
+    let stays = waiting_putter(&queue, 9);
+    assert_eq!(queue.poll(), Some(item(0)));
+    queue.leave_offer(&mut element, &mut place);
+    if element.is_none() {
+        assert_eq!(
+            queue.take(),
+            Ok(item(8)),
+            "it was let in at the last moment"
+        );
+    }
+    stays.finish().unwrap();
+    assert_eq!(queue.take(), Ok(item(9)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suite_catches_a_queue_that_never_waits() {
+        // A queue that refuses at once has no putter parked in it; the actor ends instead.
+        let make: Make = |capacity| {
+            millpond::queue::LinkedQueue::bounded(capacity).map(|queue| Arc::new(queue) as Queue)
+        };
+        let queue = super::super::item::empty(&make);
+        let caught = catch_unwind(AssertUnwindSafe(|| waiting_putter(&queue, 1)));
+        assert!(caught.is_err(), "there is room, so nobody waits");
+    }
+}

@@ -1,0 +1,93 @@
+//! A wait that is given up and succeeds all the same, at the last moment.
+//!
+//! With threads the moment is a few instructions wide. This queue makes it certain: whoever waits
+//! in it waits in vain, and whoever gives up finds that it has been served.
+
+use millpond::interrupt;
+use millpond::queue::{BlockingQueue, CapacityError, Offered, Place, Reason, Refused, Taken};
+use millpond::time::{Clock, Deadline};
+use millpond_conform::kit::{Actor, delays};
+use std::ops::ControlFlow;
+use std::task::Waker;
+
+#[derive(Debug, Default)]
+struct LastMoment {
+    clock: Clock,
+}
+
+impl BlockingQueue<u32> for LastMoment {
+    fn offer(&self, element: u32) -> Result<(), Refused<u32>> {
+        Err(Refused {
+            element,
+            reason: Reason::Full,
+        })
+    }
+
+    fn poll(&self) -> Option<u32> {
+        None
+    }
+
+    fn poll_offer(&self, _: &mut Option<u32>, _: &mut Place, _: &Waker) -> Offered {
+        Offered::Wait
+    }
+
+    fn poll_take(&self, _: &mut Place, _: &Waker) -> Taken<u32> {
+        Taken::Wait(Deadline::NEVER)
+    }
+
+    fn leave_offer(&self, element: &mut Option<u32>, _: &mut Place) {
+        *element = None;
+    }
+
+    fn leave_take(&self, _: &mut Place) -> Option<u32> {
+        Some(7)
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn set_capacity(&self, _: usize) -> Result<(), CapacityError> {
+        Err(CapacityError::Fixed)
+    }
+
+    fn visit(&self, _: &mut dyn FnMut(&u32) -> ControlFlow<()>) {}
+
+    fn remove_where(&self, _: usize, _: &mut dyn FnMut(&u32) -> bool) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+#[test]
+fn a_take_that_succeeds_at_the_last_moment_leaves_the_interrupt_set() {
+    let taker = Actor::start("taker", || {
+        (LastMoment::default().take(), interrupt::is_interrupted())
+    });
+    taker.interrupt_at("queue.take");
+    assert_eq!(taker.finish(), (Ok(7), true), "the interrupt is lost");
+}
+
+#[test]
+fn a_put_that_succeeds_at_the_last_moment_leaves_the_interrupt_set() {
+    let putter = Actor::start("putter", || {
+        let put = LastMoment::default().put(7).is_ok();
+        (put, interrupt::is_interrupted())
+    });
+    putter.interrupt_at("queue.put");
+    assert_eq!(putter.finish(), (true, true), "the interrupt is lost");
+}
+
+#[test]
+fn a_time_out_that_comes_too_late_is_a_success() {
+    let queue = LastMoment::default();
+    assert_eq!(queue.poll_timeout(delays::timeout()), Ok(Some(7)));
+    assert!(queue.offer_timeout(7, delays::timeout()).is_ok());
+}

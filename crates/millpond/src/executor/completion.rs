@@ -1,0 +1,297 @@
+//! Results in the order in which they come.
+//!
+//! The service does not wrap the closures: it puts a waker of its own on each handle before the task
+//! goes out. Whatever ends the task, a value, a panic, a cancellation, an executor that drops it,
+//! calls the waker; so everything that was submitted arrives, once.
+//!
+//! ```text
+//!   submit -> pending { id: handle } --its waker is called--> arrived [ (id, result), ... ] -> take
+//! ```
+
+use super::watched::Watched;
+use super::{Executor, Rejected};
+use crate::interrupt::{Interrupted, WaitError};
+use crate::task::{TaskError, TaskHandle, TaskSpec};
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
+
+/// Which task of a [`CompletionService`]: what `submit` returned is what the result carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(u64);
+
+/// A task that has ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Arrived<T> {
+    /// Which one.
+    pub id: TaskId,
+    /// What came of it.
+    pub result: Result<T, TaskError>,
+}
+
+/// The tasks that are out, and the results that are in.
+pub(super) struct Arrivals<T: Send + 'static> {
+    lists: Watched<Lists<T>>,
+    /// What the wakers hold on to: weakly, because the handles hold the wakers.
+    this: Weak<Self>,
+}
+
+struct Lists<T> {
+    next: u64,
+    pending: HashMap<TaskId, TaskHandle<T>>,
+    arrived: VecDeque<Arrived<T>>,
+}
+
+impl<T: Send + 'static> Arrivals<T> {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new_cyclic(|this| Arrivals {
+            lists: Watched::new(Lists {
+                next: 0,
+                pending: HashMap::new(),
+                arrived: VecDeque::new(),
+            }),
+            this: this.clone(),
+        })
+    }
+
+    pub(super) fn submit<E, F>(
+        &self,
+        executor: &E,
+        spec: TaskSpec,
+        f: F,
+    ) -> Result<TaskId, Rejected<F>>
+    where
+        E: Executor + ?Sized,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let (task, mut handle) = spec.build(f);
+        let id = self.lists.with(|lists| {
+            lists.next += 1;
+            TaskId(lists.next)
+        });
+        let bell = Waker::from(Arc::new(Bell {
+            arrivals: self.this.clone(),
+            id,
+        }));
+        // Nobody has the task yet, so this cannot be ready: the waker is on before anything happens.
+        let polled = Pin::new(&mut handle).poll(&mut Context::from_waker(&bell));
+        debug_assert!(polled.is_pending());
+        self.lists.with(|lists| lists.pending.insert(id, handle));
+        match executor.execute(task) {
+            Ok(()) => Ok(id),
+            Err(refused) => {
+                // Before the closure is taken back, which ends the task: a refusal is no arrival.
+                drop(self.lists.with(|lists| lists.pending.remove(&id)));
+                Err(refused.reclaim())
+            }
+        }
+    }
+
+    /// Moves a task that has ended to the results.
+    fn arrive(&self, id: TaskId) {
+        if let Some(handle) = self.lists.with(|lists| lists.pending.remove(&id)) {
+            self.deliver(id, handle);
+        }
+    }
+
+    fn deliver(&self, id: TaskId, mut handle: TaskHandle<T>) {
+        let Some(result) = handle.try_join() else {
+            return;
+        };
+        self.lists
+            .change(|lists| lists.arrived.push_back(Arrived { id, result }));
+    }
+
+    pub(super) fn poll(&self) -> Option<Arrived<T>> {
+        self.lists.with(|lists| lists.arrived.pop_front())
+    }
+
+    pub(super) fn wait(
+        &self,
+        site: &'static str,
+        clock: &Clock,
+        deadline: Deadline,
+    ) -> Result<Arrived<T>, WaitError> {
+        self.lists.wait(Site::new(site), clock, deadline, |lists| {
+            lists.arrived.pop_front()
+        })
+    }
+
+    /// Forgets all that is pending, and returns the handles.
+    pub(super) fn give_up(&self) -> Vec<TaskHandle<T>> {
+        let pending = self.lists.with(|lists| std::mem::take(&mut lists.pending));
+        pending.into_values().collect()
+    }
+
+    /// Cancels one. Not under the lock: cancelling drops a closure and calls a waker.
+    fn interrupt(&self, id: TaskId) -> bool {
+        let Some(handle) = self.lists.with(|lists| lists.pending.remove(&id)) else {
+            return false;
+        };
+        let cancelled = handle.interrupt();
+        self.deliver(id, handle);
+        cancelled
+    }
+}
+
+/// Rings when a task ends.
+struct Bell<T: Send + 'static> {
+    arrivals: Weak<Arrivals<T>>,
+    id: TaskId,
+}
+
+impl<T: Send + 'static> Wake for Bell<T> {
+    fn wake(self: Arc<Self>) {
+        if let Some(arrivals) = self.arrivals.upgrade() {
+            arrivals.arrive(self.id);
+        }
+    }
+}
+
+/// Brings tasks to an executor and gives their results in the order in which they come.
+///
+/// It can be shared: any number may submit and take. Dropping it lets the tasks go on.
+///
+/// ```
+/// use millpond::executor::{CompletionService, ThreadPerTask};
+/// use std::sync::mpsc;
+///
+/// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+/// let (go, may_go) = mpsc::channel();
+/// let slow = results.submit(move || { may_go.recv().unwrap(); "slow" })?;
+/// let quick = results.submit(|| "quick")?;
+/// assert_eq!(results.take()?.id, quick);
+/// go.send(())?;
+/// let last = results.take()?;
+/// assert_eq!((last.id, last.result?), (slow, "slow"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "ExecutorCompletionService")]
+pub struct CompletionService<T: Send + 'static, E> {
+    executor: E,
+    arrivals: Arc<Arrivals<T>>,
+}
+
+impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
+    /// A service over this executor.
+    pub fn new(executor: E) -> Self {
+        CompletionService {
+            executor,
+            arrivals: Arrivals::new(),
+        }
+    }
+
+    /// The executor below.
+    pub fn executor(&self) -> &E {
+        &self.executor
+    }
+
+    /// Runs the closure; its result will arrive under the id that is returned.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the executor refuses it; then nothing arrives.
+    #[track_caller]
+    pub fn submit<F>(&self, f: F) -> Result<TaskId, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.submit_spec(TaskSpec::new().clock(self.executor.clock()), f)
+    }
+
+    /// As [`submit`](CompletionService::submit), for a task that is described.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](CompletionService::submit).
+    pub fn submit_spec<F>(&self, spec: TaskSpec, f: F) -> Result<TaskId, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.arrivals.submit(&self.executor, spec, f)
+    }
+
+    /// Waits for the next result. If nothing is [pending](CompletionService::pending) that means:
+    /// until somebody else submits.
+    ///
+    /// # Errors
+    ///
+    /// The caller, itself a task, was interrupted.
+    pub fn take(&self) -> Result<Arrived<T>, Interrupted> {
+        let arrived = self.next(Deadline::NEVER)?;
+        Ok(arrived.expect("a wait without a deadline ends with a result"))
+    }
+
+    /// The next result, if it is there.
+    pub fn poll(&self) -> Option<Arrived<T>> {
+        self.arrivals.poll()
+    }
+
+    /// Waits for the next result, but not longer than `patience`; `None` if the time was up.
+    ///
+    /// # Errors
+    ///
+    /// The caller, itself a task, was interrupted.
+    #[doc(alias = "poll")]
+    pub fn poll_timeout(&self, patience: Duration) -> Result<Option<Arrived<T>>, Interrupted> {
+        self.next(self.executor.clock().deadline(patience))
+    }
+
+    fn next(&self, deadline: Deadline) -> Result<Option<Arrived<T>>, Interrupted> {
+        crate::interrupt::check()?;
+        let clock = self.executor.clock();
+        match self.arrivals.wait("completion.take", &clock, deadline) {
+            Ok(arrived) => Ok(Some(arrived)),
+            Err(WaitError::TimedOut) => Ok(None),
+            Err(WaitError::Interrupted) => Err(Interrupted),
+        }
+    }
+
+    /// How many tasks have been submitted and have not arrived.
+    pub fn pending(&self) -> usize {
+        self.arrivals.lists.with(|lists| lists.pending.len())
+    }
+
+    /// How many results have arrived and have not been taken.
+    pub fn arrived(&self) -> usize {
+        self.arrivals.lists.with(|lists| lists.arrived.len())
+    }
+
+    /// Cancels a task and, if it runs, asks it to stop. It arrives at once, as cancelled. Returns
+    /// false if it has ended before.
+    pub fn interrupt(&self, id: TaskId) -> bool {
+        self.arrivals.interrupt(id)
+    }
+
+    /// Cancels all that is pending, and asks what runs to stop. All of it arrives at once.
+    pub fn interrupt_all(&self) {
+        let pending: Vec<TaskId> = self
+            .arrivals
+            .lists
+            .with(|lists| lists.pending.keys().copied().collect());
+        for id in pending {
+            self.arrivals.interrupt(id);
+        }
+    }
+}
+
+impl<T: Send + 'static, E: fmt::Debug> fmt::Debug for CompletionService<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pending, arrived) = self
+            .arrivals
+            .lists
+            .with(|lists| (lists.pending.len(), lists.arrived.len()));
+        f.debug_struct("CompletionService")
+            .field("executor", &self.executor)
+            .field("pending", &pending)
+            .field("arrived", &arrived)
+            .finish()
+    }
+}

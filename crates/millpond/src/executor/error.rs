@@ -1,0 +1,250 @@
+//! Refusals, which give everything back, and what a batch can come to.
+
+use crate::interrupt::Interrupted;
+use crate::task::{CancelReason, Task, TaskError};
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// Why an executor would not have a task.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RejectReason {
+    /// There is no room: every worker is busy and the queue is full.
+    Saturated {
+        /// How many tasks wait.
+        queued: usize,
+        /// How many may wait.
+        capacity: usize,
+        /// How many workers there are; there may be no more.
+        workers: usize,
+    },
+    /// It has been shut down.
+    ShutDown,
+    /// It needed a thread and could not start one.
+    SpawnFailed(io::Error),
+    /// The caller, itself a task, was interrupted while it waited for room.
+    Interrupted,
+}
+
+impl RejectReason {
+    /// Whether there was no room: it is worth trying again later.
+    pub fn is_saturated(&self) -> bool {
+        matches!(self, RejectReason::Saturated { .. })
+    }
+
+    /// Whether the executor has been shut down: it is not worth trying again.
+    pub fn is_shut_down(&self) -> bool {
+        matches!(self, RejectReason::ShutDown)
+    }
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RejectReason::Saturated {
+                queued,
+                capacity,
+                workers,
+            } => write!(
+                f,
+                "the executor is saturated ({queued} of {capacity} places in its queue taken, all \
+                 {workers} workers busy): try again later, or give it more room"
+            ),
+            RejectReason::ShutDown => {
+                f.write_str("the executor has been shut down: it takes no more tasks")
+            }
+            RejectReason::SpawnFailed(error) => write!(
+                f,
+                "the executor could not start a thread ({error}): use fewer threads, or raise the \
+                 limit of the process"
+            ),
+            RejectReason::Interrupted => f.write_str(
+                "interrupted while waiting for room in the executor: the running task was asked \
+                 to stop",
+            ),
+        }
+    }
+}
+
+impl Error for RejectReason {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            RejectReason::SpawnFailed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A refused task, given back whole, with the reason.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
+///
+/// let threads = ThreadPerTask::builder("mill", 1).build()?;
+/// threads.shutdown();
+/// let water = String::from("water");
+/// let refused = threads.submit(move || water).unwrap_err();
+/// assert!(refused.reason.is_shut_down());
+/// // The very closure, with what it owns.
+/// assert_eq!((refused.task)(), "water");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "RejectedExecutionException")]
+#[non_exhaustive]
+pub struct Rejected<F> {
+    /// What was refused.
+    pub task: F,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+impl<F> Rejected<F> {
+    /// A refusal of `task`.
+    pub fn new(task: F, reason: RejectReason) -> Self {
+        Rejected { task, reason }
+    }
+
+    /// The same refusal of something that was made out of what was refused, or the other way round.
+    pub fn map<G>(self, f: impl FnOnce(F) -> G) -> Rejected<G> {
+        Rejected::new(f(self.task), self.reason)
+    }
+}
+
+impl Rejected<Task> {
+    /// The refusal of the closure that the task was made of.
+    pub(super) fn reclaim<F: 'static>(self) -> Rejected<F> {
+        self.map(|task| match task.reclaim(CancelReason::Refused) {
+            Ok(closure) => closure,
+            Err(task) => panic!(
+                "an executor that refuses a task must give that very task back unrun; this one \
+                 gave back {task:?}"
+            ),
+        })
+    }
+}
+
+impl<F> fmt::Debug for Rejected<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rejected")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for Rejected<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task refused: {}", self.reason)
+    }
+}
+
+impl<F> Error for Rejected<F> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.reason.source()
+    }
+}
+
+/// Why [`invoke_all`](super::ExecutorExt::invoke_all) has no results.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InvokeAllError {
+    /// One of the tasks was refused; the others have been cancelled.
+    Rejected(RejectReason),
+    /// The caller, itself a task, was interrupted; all that was unfinished has been cancelled.
+    Interrupted,
+}
+
+impl fmt::Display for InvokeAllError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvokeAllError::Rejected(reason) => write!(f, "a task of the batch refused: {reason}"),
+            InvokeAllError::Interrupted => Interrupted.fmt(f),
+        }
+    }
+}
+
+impl Error for InvokeAllError {}
+
+impl From<Interrupted> for InvokeAllError {
+    fn from(_: Interrupted) -> Self {
+        InvokeAllError::Interrupted
+    }
+}
+
+/// Why one of several candidates has not succeeded.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure<E> {
+    /// It returned this.
+    Returned(E),
+    /// It panicked, or was cancelled.
+    Task(TaskError),
+    /// The executor would not have it.
+    Rejected(RejectReason),
+}
+
+impl<E: fmt::Display> fmt::Display for Failure<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Returned(error) => error.fmt(f),
+            Failure::Task(error) => error.fmt(f),
+            Failure::Rejected(reason) => reason.fmt(f),
+        }
+    }
+}
+
+/// Why [`invoke_any`](super::ExecutorExt::invoke_any) has no value.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InvokeAnyError<E> {
+    /// There was no candidate.
+    Empty,
+    /// Every candidate failed: why, in the order in which they did.
+    AllFailed(Vec<Failure<E>>),
+    /// Every candidate was refused; this is the last reason.
+    Rejected(RejectReason),
+    /// The caller, itself a task, was interrupted; all candidates have been cancelled.
+    Interrupted,
+    /// No candidate succeeded in time; those that were unfinished have been cancelled.
+    TimedOut,
+}
+
+impl<E: fmt::Display> fmt::Display for InvokeAnyError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvokeAnyError::Empty => {
+                f.write_str("there is no task to choose from: give at least one")
+            }
+            InvokeAnyError::AllFailed(failures) => {
+                write!(f, "all {} tasks failed", failures.len())?;
+                match failures.last() {
+                    Some(last) => write!(f, ", the last one: {last}"),
+                    None => Ok(()),
+                }
+            }
+            InvokeAnyError::Rejected(reason) => write!(f, "every task refused: {reason}"),
+            InvokeAnyError::Interrupted => Interrupted.fmt(f),
+            InvokeAnyError::TimedOut => f.write_str("no task succeeded in time"),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> Error for InvokeAnyError<E> {}
+
+impl<E> From<Interrupted> for InvokeAnyError<E> {
+    fn from(_: Interrupted) -> Self {
+        InvokeAnyError::Interrupted
+    }
+}
+
+/// An executor that cannot be built as described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError(pub(super) String);
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for BuildError {}

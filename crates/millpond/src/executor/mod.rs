@@ -1,0 +1,69 @@
+//! Executors: bring a closure, get a handle.
+//!
+//! [`Executor`] is what an engine implements: one method that takes a task or gives it back.
+//! [`ExecutorExt`] is what everybody uses: closures in, handles out, batches, time-outs; it is
+//! there for every executor, also for `Arc<dyn Executor>`. [`Lifecycle`] is for those that can be
+//! shut down.
+//!
+//! | | executor | where tasks run |
+//! |---|---|---|
+//! | 1 | [`DirectExecutor`] | in the caller, at once |
+//! | 2 | [`ThreadPerTask`] | each in a new thread, up to a bound |
+//! | 3 | [`SerialExecutor`] | on another executor, one at a time per key |
+//! | 4 | `TokioExecutor` (feature `tokio`) | on the blocking threads of a tokio runtime |
+//! | 5 | `RayonExecutor` (feature `rayon`) | on the workers of a rayon pool |
+//!
+//! On top of any of them: [`CompletionService`] gives results in the order in which they come,
+//! [`SpawnFuture`] drives futures, and `Spawner` (feature `futures`) is a spawner of the `futures`
+//! crates.
+//!
+//! # Guarantees
+//!
+//! 1. **A refusal gives everything back.** The very closure, with all that it owns, and the reason;
+//!    no handle is left behind.
+//! 2. **Everything accepted ends.** It runs, or its handle is cancelled with the reason.
+//! 3. **A panic costs its task and nothing else.** It goes to the handle; without a handle, to the
+//!    hook of the executor ([`UncaughtPanic`]).
+//! 4. **Whoever stops waiting cancels.** A batch whose caller is interrupted, runs out of time or
+//!    panics leaves nothing running that it could stop.
+//! 5. **Counts hang on bodies.** A cancelled task that still runs keeps its thread counted and its
+//!    executor from terminating.
+//! 6. **Memory.** What was written before a task was brought is visible in it; what it wrote is
+//!    visible after the join, and after the wait for termination.
+//!
+//! `scope`, for tasks that borrow, comes with the engines that can keep its promise.
+
+mod completion;
+mod direct;
+mod error;
+mod future;
+mod invoke;
+mod serial;
+mod thread_per_task;
+mod traits;
+mod uncaught;
+mod watched;
+
+#[cfg(feature = "futures")]
+mod futures_spawn;
+#[cfg(feature = "rayon")]
+mod rayon;
+#[cfg(feature = "tokio")]
+mod tokio;
+
+pub use completion::{Arrived, CompletionService, TaskId};
+pub use direct::DirectExecutor;
+pub use error::{BuildError, Failure, InvokeAllError, InvokeAnyError, RejectReason, Rejected};
+pub use future::SpawnFuture;
+pub use invoke::Results;
+pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
+pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
+pub use traits::{Executor, ExecutorExt, Lifecycle};
+pub use uncaught::UncaughtPanic;
+
+#[cfg(feature = "futures")]
+pub use futures_spawn::Spawner;
+#[cfg(feature = "rayon")]
+pub use rayon::RayonExecutor;
+#[cfg(feature = "tokio")]
+pub use tokio::TokioExecutor;

@@ -1,0 +1,359 @@
+//! A new thread for every task, up to a bound.
+//!
+//! # Life of a thread
+//!
+//! ```text
+//!   execute: 1 reserve (bound and phase, one step)   2 the task goes into a slot, on the list
+//!            3 the factory starts the thread         4 refused? the task comes back out of the slot
+//!   thread:  5 takes the task out of its slot        6 runs it within the slot's reach
+//!            7 leaves: off the list, the place is free
+//! ```
+//!
+//! # Rules
+//!
+//! - **E1** A place is taken before the thread starts and given back when its *body* is gone:
+//!   run to the end, or dropped by a factory that never ran it. A handle that is cancelled while its
+//!   body runs does not give the place back.
+//! - **E2** The task is in its slot until exactly one takes it out: the thread, to run it; the
+//!   submitter, if the thread could not be started; or `shutdown_now`, to hand it back.
+//! - **E3** A slot is on the list before its thread starts, and `shutdown_now` stops the reach of
+//!   every slot on the list. So a body that has not begun by then begins interrupted.
+
+use super::error::{BuildError, RejectReason, Rejected};
+use super::traits::{Executor, Lifecycle};
+use super::uncaught::{Runner, UncaughtPanic};
+use super::watched::Watched;
+use crate::interrupt::{Interrupted, WaitError};
+use crate::task::Task;
+use crate::thread::{Body, ThreadFactory, Threads};
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use millpond_raw::quiet;
+use millpond_raw::sync::Mutex;
+use millpond_raw::task::Reach;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What to do with a task that comes when all threads are there that may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtBound {
+    /// Give it back.
+    Refuse,
+    /// Let its bringer wait until a thread ends.
+    Block,
+    /// Let its bringer wait, but not longer than this; then give it back.
+    BlockFor(Duration),
+}
+
+/// Starts a thread for every task, and never more than its bound at a time.
+///
+/// For tasks that block for long, are few, or must not share a thread. Dropping it shuts it down in
+/// order and does not wait: what runs goes on.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
+///
+/// let threads = ThreadPerTask::builder("uploads", 16).build()?;
+/// let handle = threads.submit(|| std::thread::current().name().map(str::to_owned))?;
+/// assert_eq!(handle.join()?.as_deref(), Some("uploads-1"));
+/// threads.close();
+/// assert!(threads.is_terminated());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "newThreadPerTaskExecutor")]
+pub struct ThreadPerTask {
+    engine: Arc<Engine>,
+}
+
+struct Engine {
+    crew: Watched<Crew>,
+    at_bound: AtBound,
+    max_threads: usize,
+    factory: Box<dyn ThreadFactory>,
+    runner: Runner,
+    clock: Clock,
+}
+
+struct Crew {
+    shut_down: bool,
+    next: u64,
+    /// E1: as many as there are places taken.
+    slots: BTreeMap<u64, Arc<Slot>>,
+}
+
+/// Where a task waits for its thread, and how its body is reached.
+struct Slot {
+    task: Mutex<Option<Task>>,
+    reach: Reach,
+}
+
+impl Slot {
+    fn take(&self) -> Option<Task> {
+        self.task.lock().take()
+    }
+}
+
+impl ThreadPerTask {
+    /// An executor whose threads are called `name-1`, `name-2` and so on, at most `max_threads` at a
+    /// time. Left alone it refuses what is too much.
+    pub fn builder(name: impl Into<Cow<'static, str>>, max_threads: usize) -> ThreadPerTaskBuilder {
+        ThreadPerTaskBuilder {
+            max_threads,
+            at_bound: AtBound::Refuse,
+            factory: Box::new(Threads::named(name)),
+            runner: Runner::default(),
+            clock: Clock::system(),
+        }
+    }
+
+    /// How many threads there are, those that are being started included.
+    pub fn threads(&self) -> usize {
+        self.engine.crew.with(|crew| crew.slots.len())
+    }
+
+    /// How many threads there may be.
+    pub fn max_threads(&self) -> usize {
+        self.engine.max_threads
+    }
+}
+
+impl Engine {
+    /// E1, E3: takes a place and puts the slot on the list, in one step; waits for it if it may.
+    fn reserve(&self, slot: &Arc<Slot>) -> Result<u64, RejectReason> {
+        let take_place = |crew: &mut Crew| -> Option<Result<u64, RejectReason>> {
+            if crew.shut_down {
+                return Some(Err(RejectReason::ShutDown));
+            }
+            (crew.slots.len() < self.max_threads).then(|| {
+                crew.next += 1;
+                crew.slots.insert(crew.next, Arc::clone(slot));
+                Ok(crew.next)
+            })
+        };
+        let saturated = RejectReason::Saturated {
+            queued: 0,
+            capacity: 0,
+            workers: self.max_threads,
+        };
+        let deadline = match self.at_bound {
+            AtBound::Refuse => {
+                return self.crew.with(take_place).unwrap_or(Err(saturated));
+            }
+            AtBound::Block => Deadline::NEVER,
+            AtBound::BlockFor(patience) => self.clock.deadline(patience),
+        };
+        let site = Site::new("thread_per_task.execute");
+        match self.crew.wait(site, &self.clock, deadline, take_place) {
+            Ok(reserved) => reserved,
+            Err(WaitError::Interrupted) => Err(RejectReason::Interrupted),
+            Err(WaitError::TimedOut) => Err(saturated),
+        }
+    }
+
+    fn start(&self, body: Body) -> io::Result<()> {
+        // The factory is the user's: its panic is a refusal like any other.
+        match quiet::call(|| self.factory.start(body)) {
+            Some(started) => started.map(drop),
+            None => Err(io::Error::other("the thread factory panicked")),
+        }
+    }
+
+    fn shut_down(&self) {
+        self.crew.change(|crew| crew.shut_down = true);
+    }
+}
+
+/// A taken place; dropping it gives the place back (E1).
+struct Place {
+    engine: Arc<Engine>,
+    number: u64,
+    slot: Arc<Slot>,
+}
+
+impl Place {
+    fn work(&self) {
+        if let Some(task) = self.slot.take() {
+            self.engine.runner.run_within(task, &self.slot.reach);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let slot = self
+            .engine
+            .crew
+            .change(|crew| crew.slots.remove(&self.number));
+        drop(slot);
+    }
+}
+
+impl Executor for ThreadPerTask {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        let engine = &self.engine;
+        let slot = Arc::new(Slot {
+            task: Mutex::new(Some(task)),
+            reach: Reach::new(),
+        });
+        let refused = match engine.reserve(&slot) {
+            Err(reason) => reason,
+            Ok(number) => {
+                let place = Place {
+                    engine: Arc::clone(engine),
+                    number,
+                    slot: Arc::clone(&slot),
+                };
+                match engine.start(Box::new(move || place.work())) {
+                    Ok(()) => return Ok(()),
+                    Err(error) => RejectReason::SpawnFailed(error),
+                }
+            }
+        };
+        // E2: gone, if a shutdown has handed it back meanwhile, or if the factory has run it after
+        // all. Either way it is taken care of.
+        match slot.take() {
+            Some(task) => Err(Rejected::new(task, refused)),
+            None => Ok(()),
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        self.engine.clock.clone()
+    }
+}
+
+impl Lifecycle for ThreadPerTask {
+    fn shutdown(&self) {
+        self.engine.shut_down();
+    }
+
+    fn shutdown_now(&self) -> Vec<Task> {
+        let slots: Vec<Arc<Slot>> = self.engine.crew.change(|crew| {
+            crew.shut_down = true;
+            crew.slots.values().cloned().collect()
+        });
+        let mut unstarted = Vec::new();
+        for slot in slots {
+            unstarted.extend(slot.take());
+            slot.reach.stop();
+        }
+        unstarted
+    }
+
+    fn is_shutdown(&self) -> bool {
+        self.engine.crew.with(|crew| crew.shut_down)
+    }
+
+    fn is_terminated(&self) -> bool {
+        self.engine.crew.with(|crew| crew.is_over())
+    }
+
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+        crate::interrupt::check()?;
+        let engine = &self.engine;
+        let site = Site::new("thread_per_task.await_termination");
+        let over = |crew: &mut Crew| crew.is_over().then_some(());
+        match engine.crew.wait(site, &engine.clock, deadline, over) {
+            Ok(()) => Ok(true),
+            Err(WaitError::TimedOut) => Ok(false),
+            Err(WaitError::Interrupted) => Err(Interrupted),
+        }
+    }
+
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+        self.await_termination_until(self.engine.clock.deadline(patience))
+    }
+}
+
+impl Crew {
+    fn is_over(&self) -> bool {
+        self.shut_down && self.slots.is_empty()
+    }
+}
+
+impl Drop for ThreadPerTask {
+    fn drop(&mut self) {
+        self.engine.shut_down();
+    }
+}
+
+impl fmt::Debug for ThreadPerTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPerTask")
+            .field("threads", &self.threads())
+            .field("max_threads", &self.engine.max_threads)
+            .field("at_bound", &self.engine.at_bound)
+            .field("shut_down", &self.is_shutdown())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Describes a [`ThreadPerTask`].
+#[derive(Debug)]
+#[must_use = "a description does nothing until it is built"]
+pub struct ThreadPerTaskBuilder {
+    max_threads: usize,
+    at_bound: AtBound,
+    factory: Box<dyn ThreadFactory>,
+    runner: Runner,
+    clock: Clock,
+}
+
+impl ThreadPerTaskBuilder {
+    /// What to do with a task that comes when all threads are there. Default:
+    /// [`AtBound::Refuse`].
+    pub fn at_bound(mut self, at_bound: AtBound) -> Self {
+        self.at_bound = at_bound;
+        self
+    }
+
+    /// Who starts the threads. Default: [`Threads`] of the executor's name.
+    pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
+        self.factory = Box::new(factory);
+        self
+    }
+
+    /// The clock by which its time-outs run. Default: the system's.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// What to do with the panic of a task that has no handle. Default: it goes no further than the
+    /// program's panic hook.
+    pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
+        self.runner = Runner::with_hook(hook);
+        self
+    }
+
+    /// Builds it. Threads start with the first tasks.
+    ///
+    /// # Errors
+    ///
+    /// A bound of no threads at all.
+    pub fn build(self) -> Result<ThreadPerTask, BuildError> {
+        if self.max_threads == 0 {
+            return Err(BuildError(
+                "max_threads is 0, so no task could ever run: allow at least one".into(),
+            ));
+        }
+        Ok(ThreadPerTask {
+            engine: Arc::new(Engine {
+                crew: Watched::new(Crew {
+                    shut_down: false,
+                    next: 0,
+                    slots: BTreeMap::new(),
+                }),
+                at_bound: self.at_bound,
+                max_threads: self.max_threads,
+                factory: self.factory,
+                runner: self.runner,
+                clock: self.clock,
+            }),
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! What an executor is, and what every executor can do besides.
+
+use super::error::{InvokeAllError, InvokeAnyError, Rejected};
+use super::invoke;
+use crate::interrupt::{self, Interrupted};
+use crate::task::{Task, TaskHandle, TaskSpec};
+use crate::time::{Clock, Deadline};
+use millpond_raw::task::with_current_token;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Something that runs tasks, somewhere, at some time.
+///
+/// The trait is object-safe: `Arc<dyn Executor>` is an executor. Closures come in through
+/// [`ExecutorExt`].
+///
+/// # Duties of an implementation
+///
+/// 1. It takes the task (`Ok`) and will run it, cancel it or drop it, sooner or later; any of them
+///    completes the task's handle.
+/// 2. Or it refuses: then that very task comes back, unrun and not cancelled, with the reason.
+/// 3. It runs no user's code under a lock, and a panic of a task costs it nothing.
+///
+/// ```
+/// use millpond::executor::{Executor, ExecutorExt, Rejected};
+/// use millpond::task::Task;
+///
+/// /// An executor in five lines.
+/// #[derive(Debug)]
+/// struct InPlace;
+///
+/// impl Executor for InPlace {
+///     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+///         task.run();
+///         Ok(())
+///     }
+/// }
+///
+/// assert_eq!(InPlace.submit(|| 6 * 7)?.join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "java.util.concurrent.Executor")]
+pub trait Executor: fmt::Debug + Send + Sync {
+    /// Takes the task to run it.
+    ///
+    /// # Errors
+    ///
+    /// The task, if it cannot be taken.
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>>;
+
+    /// The clock by which its time-outs run.
+    fn clock(&self) -> Clock {
+        Clock::system()
+    }
+}
+
+macro_rules! executor_through {
+    ($($pointer:ty),*) => { $(
+        impl<E: Executor + ?Sized> Executor for $pointer {
+            fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+                (**self).execute(task)
+            }
+
+            fn clock(&self) -> Clock {
+                (**self).clock()
+            }
+        }
+    )* };
+}
+
+executor_through!(&E, Box<E>, Arc<E>);
+
+/// What every executor can do, closures in and handles out. There is nothing to implement.
+#[doc(alias = "ExecutorService")]
+pub trait ExecutorExt: Executor {
+    /// Runs the closure, and nobody waits for it. Its panic goes to the executor's hook.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if it is refused.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt};
+    /// use std::sync::mpsc;
+    ///
+    /// let (send, receive) = mpsc::channel();
+    /// DirectExecutor::new().run(move || send.send("flour").unwrap())?;
+    /// assert_eq!(receive.recv()?, "flour");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "execute")]
+    #[track_caller]
+    fn run<F>(&self, f: F) -> Result<(), Rejected<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        let task = TaskSpec::new().clock(self.clock()).build_detached(f);
+        self.execute(task).map_err(Rejected::reclaim)
+    }
+
+    /// Runs the closure, and returns the handle to what it will return.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if it is refused; then there is no handle.
+    ///
+    /// # Panics
+    ///
+    /// If the executor refuses and does not give back what it was given: see the duties of an
+    /// [`Executor`].
+    #[track_caller]
+    fn submit<F, T>(&self, f: F) -> Result<TaskHandle<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.submit_spec(TaskSpec::new().clock(self.clock()), f)
+    }
+
+    /// Runs the closure as the task that is described: with a name, a deadline, a clock.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](ExecutorExt::submit).
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt};
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let handle = DirectExecutor::new().submit_spec(TaskSpec::new().name("thumbnail"), || 7)?;
+    /// assert_eq!(handle.name(), Some("thumbnail"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn submit_spec<F, T>(&self, spec: TaskSpec, f: F) -> Result<TaskHandle<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (task, handle) = spec.build(f);
+        match self.execute(task) {
+            Ok(()) => Ok(handle),
+            Err(refused) => Err(refused.reclaim()),
+        }
+    }
+
+    /// Runs all closures and waits for all of them. The results come in the order of the closures;
+    /// one that panics is an error in its own place and nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// One was refused, or the caller was interrupted. Then all that is unfinished is cancelled and
+    /// asked to stop; nothing is left behind.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ThreadPerTask};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 8).build()?;
+    /// let squares = threads.invoke_all((1..=4).map(|n| move || n * n))?;
+    /// let squares: Vec<u32> = squares.into_iter().collect::<Result<_, _>>()?;
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "invokeAll")]
+    #[track_caller]
+    fn invoke_all<F, T>(
+        &self,
+        tasks: impl IntoIterator<Item = F>,
+    ) -> Result<invoke::Results<T>, InvokeAllError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let spec = TaskSpec::new().clock(self.clock());
+        invoke::all(self, spec, tasks, Deadline::NEVER)
+    }
+
+    /// As [`invoke_all`](ExecutorExt::invoke_all), but not longer than `patience`: then what is
+    /// unfinished is cancelled and asked to stop, and shows as cancelled in its place. What has
+    /// finished keeps its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`invoke_all`](ExecutorExt::invoke_all). A time-out is none.
+    #[doc(alias = "invokeAll")]
+    #[track_caller]
+    fn invoke_all_timeout<F, T>(
+        &self,
+        tasks: impl IntoIterator<Item = F>,
+        patience: Duration,
+    ) -> Result<invoke::Results<T>, InvokeAllError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let clock = self.clock();
+        let deadline = clock.deadline(patience);
+        invoke::all(self, TaskSpec::new().clock(clock), tasks, deadline)
+    }
+
+    /// Runs closures until one returns `Ok`, and returns that. The others are cancelled and asked
+    /// to stop; those that have not been brought to the executor by then never are.
+    ///
+    /// # Errors
+    ///
+    /// There was none, all failed (returned an error, panicked, were refused), or the caller was
+    /// interrupted, which cancels all.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ThreadPerTask};
+    ///
+    /// let threads = ThreadPerTask::builder("mirrors", 8).build()?;
+    /// let mirrors = ["down", "up", "down"].map(|mirror| {
+    ///     move || if mirror == "up" { Ok("the file") } else { Err("no answer") }
+    /// });
+    /// assert_eq!(threads.invoke_any(mirrors)?, "the file");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "invokeAny")]
+    #[track_caller]
+    fn invoke_any<F, T, X>(
+        &self,
+        tasks: impl IntoIterator<Item = F>,
+    ) -> Result<T, InvokeAnyError<X>>
+    where
+        F: FnOnce() -> Result<T, X> + Send + 'static,
+        T: Send + 'static,
+        X: Send + 'static,
+    {
+        let spec = TaskSpec::new().clock(self.clock());
+        invoke::any(self, spec, tasks, Deadline::NEVER)
+    }
+
+    /// As [`invoke_any`](ExecutorExt::invoke_any), but not longer than `patience`.
+    ///
+    /// # Errors
+    ///
+    /// As [`invoke_any`](ExecutorExt::invoke_any), or the time was up; then all that is unfinished
+    /// is cancelled and asked to stop.
+    #[doc(alias = "invokeAny")]
+    #[track_caller]
+    fn invoke_any_timeout<F, T, X>(
+        &self,
+        tasks: impl IntoIterator<Item = F>,
+        patience: Duration,
+    ) -> Result<T, InvokeAnyError<X>>
+    where
+        F: FnOnce() -> Result<T, X> + Send + 'static,
+        T: Send + 'static,
+        X: Send + 'static,
+    {
+        let clock = self.clock();
+        let deadline = clock.deadline(patience);
+        invoke::any(self, TaskSpec::new().clock(clock), tasks, deadline)
+    }
+}
+
+impl<E: Executor + ?Sized> ExecutorExt for E {}
+
+/// An executor that can be ended.
+///
+/// ```text
+///   running --shutdown--> draining --last task ended--> terminated
+///      \                      |                             ^
+///       `----shutdown_now-----+--> stopping: running tasks -'
+///                                  are asked to stop
+/// ```
+#[doc(alias = "ExecutorService")]
+pub trait Lifecycle: fmt::Debug {
+    /// Takes no more tasks. Those that it has taken still run, and nobody is interrupted. Doing it
+    /// twice does nothing.
+    fn shutdown(&self);
+
+    /// Takes no more tasks, interrupts those that run, and hands those back that have not started.
+    /// Dropping one of them cancels it. A running task that ignores its interrupt goes on.
+    #[doc(alias = "shutdownNow")]
+    fn shutdown_now(&self) -> Vec<Task>;
+
+    /// Whether it takes no more tasks.
+    #[doc(alias = "isShutdown")]
+    fn is_shutdown(&self) -> bool;
+
+    /// Whether it takes no more tasks and the last one has ended.
+    #[doc(alias = "isTerminated")]
+    fn is_terminated(&self) -> bool;
+
+    /// Waits until it is terminated, but not longer than `deadline`; false if the time was up. All
+    /// that its tasks wrote is visible afterwards.
+    ///
+    /// # Errors
+    ///
+    /// The caller, itself a task, was interrupted.
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted>;
+
+    /// Waits until it is terminated, but not longer than `patience`; false if the time was up.
+    ///
+    /// # Errors
+    ///
+    /// The caller, itself a task, was interrupted.
+    #[doc(alias = "awaitTermination")]
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted>;
+
+    /// Waits until it is terminated, which somebody must have begun.
+    ///
+    /// # Errors
+    ///
+    /// The caller, itself a task, was interrupted.
+    #[doc(alias = "awaitTermination")]
+    fn await_termination(&self) -> Result<(), Interrupted> {
+        self.await_termination_until(Deadline::NEVER).map(drop)
+    }
+
+    /// Shuts down in order, and waits for the end. If the caller, itself a task, is interrupted
+    /// meanwhile, it stops what runs, goes on waiting, and is still interrupted afterwards.
+    ///
+    /// Never from inside one of its own tasks: that one would wait for itself.
+    fn close(&self) {
+        self.shutdown();
+        if self.await_termination().is_ok() {
+            return;
+        }
+        drop(self.shutdown_now());
+        // Uninterruptible, so it only returns when it is over.
+        let _ = interrupt::uninterruptible(|| self.await_termination());
+        with_current_token(|token| {
+            if let Some(token) = token {
+                token.set();
+            }
+        });
+    }
+}

@@ -1,0 +1,104 @@
+//! Where the panics of tasks without a handle go.
+//!
+//! A panic belongs to the task's handle. A fire-and-forget task has none, so its executor reports
+//! it: by then the program's panic hook has printed it, and the executor's own hook, if it has one,
+//! is given the payload. A panic of that hook costs nothing but itself.
+
+use crate::task::{CancelReason, Name, Panic, Ran, Task};
+use millpond_raw::quiet;
+use millpond_raw::task::Reach;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// The panic of a task that has no handle.
+pub struct UncaughtPanic {
+    name: Option<Name>,
+    made_at: &'static Location<'static>,
+    panic: Panic,
+}
+
+impl UncaughtPanic {
+    /// What the task is called.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_ref().map(Name::as_str)
+    }
+
+    /// Where the task was made.
+    pub fn made_at(&self) -> &'static Location<'static> {
+        self.made_at
+    }
+
+    /// What it panicked with.
+    pub fn panic(&self) -> &Panic {
+        &self.panic
+    }
+
+    /// What it panicked with, to keep.
+    pub fn into_panic(self) -> Panic {
+        self.panic
+    }
+}
+
+impl fmt::Debug for UncaughtPanic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UncaughtPanic")
+            .field("name", &self.name)
+            .field("made_at", &format_args!("{}", self.made_at))
+            .field("panic", &self.panic)
+            .finish()
+    }
+}
+
+/// Runs the tasks of an executor, and knows where their uncaught panics go.
+#[derive(Clone, Default)]
+pub(super) struct Runner {
+    hook: Option<Arc<dyn Fn(UncaughtPanic) + Send + Sync>>,
+}
+
+impl Runner {
+    pub(super) fn with_hook(hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
+        Runner {
+            hook: Some(Arc::new(hook)),
+        }
+    }
+
+    /// Runs the task, unless its deadline has passed. Nothing of it panics out of here.
+    pub(super) fn run(&self, task: Task) {
+        self.run_as(task, Task::run);
+    }
+
+    /// As [`run`](Runner::run), within reach of whoever may stop it.
+    pub(super) fn run_within(&self, task: Task, reach: &Reach) {
+        self.run_as(task, |task| task.run_within(reach));
+    }
+
+    fn run_as(&self, task: Task, run: impl FnOnce(Task) -> Ran) {
+        if task.is_expired() {
+            task.cancel(CancelReason::Expired);
+            return;
+        }
+        let Some(hook) = &self.hook else {
+            quiet::drop(run(task));
+            return;
+        };
+        let (name, made_at) = (task.shared_name(), task.made_at());
+        if let Ran::Panicked(Some(panic)) = run(task) {
+            let report = UncaughtPanic {
+                name,
+                made_at,
+                panic,
+            };
+            let _ = quiet::call(|| hook(report));
+        }
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.hook {
+            Some(_) => "Runner(with a panic hook)",
+            None => "Runner",
+        })
+    }
+}

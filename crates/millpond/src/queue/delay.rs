@@ -1,0 +1,119 @@
+//! The queue whose elements come out when they are due.
+//!
+//! Takers of a delay queue wait for a time as well as for an element. Only one of them, the leader,
+//! sleeps until the first element is due; the others sleep until they are called (Q5 in
+//! `guarded.rs`). So one element wakes one thread, and a new first element finds a taker who watches
+//! for it.
+//!
+//! There is no async form: a future can be woken by an element that comes, but not by a time that
+//! comes, without a timer to wake it.
+
+use super::flavor::flavor;
+use super::guarded::{Guarded, bound};
+use super::ranked::{Order, Ranked};
+use super::store::End;
+use super::{CapacityError, Refused};
+use crate::time::Deadline;
+use std::time::{Duration, Instant};
+
+/// A queue whose elements come out when they are due, in the order of their due times; those that are
+/// due at the same time in the order in which they came.
+///
+/// What is not due yet counts in [`len`](super::BlockingQueue::len), is shown by
+/// [`visit`](super::BlockingQueue::visit) and `peek`, and can be removed; only `poll`, `take` and
+/// `drain_to` wait for its time. A due time that has passed is due at once; one that is further away
+/// than time can be told never comes.
+///
+/// ```
+/// use millpond::queue::{BlockingQueue, DelayQueue};
+/// use millpond::time::ManualClock;
+/// use std::time::Duration;
+///
+/// let hand = ManualClock::new();
+/// let queue = DelayQueue::new().with_clock(hand.clock());
+/// queue.offer_after("bread", Duration::from_secs(3600)).unwrap();
+/// queue.offer_after("dough", Duration::from_secs(600)).unwrap();
+/// assert_eq!(queue.poll(), None);
+/// hand.advance(Duration::from_secs(600));
+/// assert_eq!(queue.poll(), Some("dough"));
+/// assert_eq!(queue.poll(), None, "the bread is still in the oven");
+/// assert_eq!(queue.len(), 1);
+/// ```
+#[doc(alias = "java.util.concurrent.DelayQueue")]
+pub struct DelayQueue<T: Send> {
+    engine: Guarded<Ranked<T, true>>,
+}
+
+impl<T: Send> DelayQueue<T> {
+    /// A queue without a bound. What comes without a due time is due at once.
+    pub fn new() -> Self {
+        Self::stamped(|clock, _| Deadline::at(clock.now()))
+    }
+
+    /// A queue whose elements know when they are due.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DelayQueue};
+    /// use millpond::time::Clock;
+    ///
+    /// let now = Clock::system().now();
+    /// let queue = DelayQueue::due_by(|(due, _)| *due);
+    /// queue.put((now, "at once"))?;
+    /// assert_eq!(queue.poll(), Some((now, "at once")));
+    /// # Ok::<(), millpond::queue::Refused<(std::time::Instant, &str)>>(())
+    /// ```
+    #[doc(alias = "java.util.concurrent.Delayed")]
+    pub fn due_by(due: impl Fn(&T) -> Instant + Send + Sync + 'static) -> Self {
+        Self::stamped(move |_, element| Deadline::at(due(element)))
+    }
+
+    fn stamped(due: impl Fn(&crate::time::Clock, &T) -> Deadline + Send + Sync + 'static) -> Self {
+        DelayQueue {
+            engine: Guarded::new(Ranked::new(Order::Age), None, Some(Box::new(due))),
+        }
+    }
+
+    /// The same with a bound; what is not due yet counts too.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError::Zero`] for 0.
+    pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
+        self.engine.set_bound(bound(capacity)?)?;
+        Ok(self)
+    }
+
+    /// Takes the element in, to come out after `delay`; never, if that is further away than time
+    /// can be told.
+    ///
+    /// # Errors
+    ///
+    /// The element, if there is no room.
+    pub fn offer_after(&self, element: T, delay: Duration) -> Result<(), Refused<T>> {
+        let due = self.engine.clock().deadline(delay);
+        self.engine.offer_stamped(element, due, End::Last)
+    }
+
+    /// Takes the element in, to come out at `due`.
+    ///
+    /// # Errors
+    ///
+    /// The element, if there is no room.
+    pub fn offer_at(&self, element: T, due: Instant) -> Result<(), Refused<T>> {
+        let due = Deadline::at(due);
+        self.engine.offer_stamped(element, due, End::Last)
+    }
+
+    /// When the first element is due: never, if there is none.
+    pub fn next_due(&self) -> Deadline {
+        self.engine.ready_at()
+    }
+}
+
+flavor! { DelayQueue, with {} }
+
+impl<T: Send> Default for DelayQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

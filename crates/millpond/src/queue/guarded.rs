@@ -1,0 +1,472 @@
+//! The engine of the flavors that hold elements: a store behind a lock, and who waits for it.
+//!
+//! A flavor is this engine around a [`Store`]. Locks are held for a few instructions; a wake-up, the
+//! one thing here that costs thousands, happens only if somebody really waits, and after the lock
+//! is free. Who finds the queue empty or full looks again for a moment ([`super::wait`]) before it
+//! comes here to wait.
+//!
+//! # The protocol
+//!
+//! Takers wait in one list and putters in another, both under the lock of the store. A waiter is in
+//! its list, or it has been *called* (its waker was taken out of the list), or it is gone. Called is
+//! not served: somebody else may take what it was called for, and then it goes back to the place
+//! that it had.
+//!
+//! # Invariants
+//!
+//! - **Q1** A waiter enters its list in the same locked step in which it found nothing.
+//! - **Q2** While takers are listed, there are no more elements to take than takers who have been
+//!   called and have not come. So every push calls one taker, if one is listed, and nobody calls a
+//!   second one for the same element.
+//! - **Q3** Likewise, while putters are listed whose elements fit, as much room is promised to
+//!   putters who have been called. So whoever makes room calls those who fit into it, the oldest
+//!   first: for each element taken out one, and when weights differ as many as fit.
+//! - **Q4** A waiter that leaves after it was called calls another in its place, if there is still
+//!   something to be had. That covers time-outs, interrupts, dropped futures, and panics of a
+//!   comparator in the midst of a take.
+//! - **Q5** In a timed store the elements become ready without a push. One of the listed takers, the
+//!   leader, has been told the time to look again; the others sleep without one. While takers are
+//!   listed and the store is not empty there is a leader who knows the right time, or a taker who
+//!   has been called. So a push that changes that time, a take, and a leader that leaves each call
+//!   one taker, which then takes or leads.
+//! - **Q6** No waker is cloned, called or dropped under the lock, and no element is dropped under
+//!   it. Comparators, predicates and visitors do run under it; they must not use the queue. Their
+//!   panics unwind through the guard, which unlocks, and leave the store as it was (S1).
+
+use super::line::{Calls, Waiter, list_waiter};
+use super::store::{End, Store};
+use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
+use crate::time::{Clock, Deadline};
+use millpond_raw::quiet;
+use millpond_raw::sync::{Mutex, MutexGuard, spins, thread};
+use millpond_raw::waits::{List, Ticket};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::task::Waker;
+
+/// How often one who finds the lock taken lets others run before it queues up for it.
+const STEPS_BACK: u32 = 16;
+
+/// A store behind a lock, and who waits for it.
+pub(super) struct Guarded<S: Store> {
+    core: Mutex<Core<S>>,
+    glance: Glance,
+    clock: Clock,
+    stamper: S::Stamper,
+}
+
+struct Core<S> {
+    store: S,
+    /// In elements, or in weight.
+    bound: Option<u64>,
+    takers: List<Waiter>,
+    putters: List<Waiter>,
+    /// Q5.
+    leader: Option<Ticket>,
+}
+
+/// Whether there is room.
+enum Room {
+    Free,
+    Later,
+    Never(Reason),
+}
+
+impl<S: Store> Core<S> {
+    fn limit(&self) -> u64 {
+        self.bound.unwrap_or(u64::MAX)
+    }
+
+    #[inline]
+    fn room_for(&self, weight: u64) -> Room {
+        let bound = self.limit();
+        if weight > bound {
+            return Room::Never(Reason::TooHeavy { weight, bound });
+        }
+        match self.store.used() > bound - weight {
+            true => Room::Later,
+            false => Room::Free,
+        }
+    }
+
+    /// Takes an element in, and calls a taker for it (Q2, Q5).
+    #[inline]
+    fn push(&mut self, element: S::Element, stamp: S::Stamp, spot: S::Spot) -> Calls {
+        if !self.store.push(element, stamp, spot) {
+            return Calls::default();
+        }
+        self.leader = None;
+        self.call_taker()
+    }
+
+    /// Calls the putters for whom there is room, after `freed` elements went out (Q3).
+    #[inline]
+    fn call_putters(&mut self, freed: usize) -> Calls {
+        if self.putters.is_empty() {
+            return Calls::default();
+        }
+        self.call_listed_putters(freed)
+    }
+
+    fn call_listed_putters(&mut self, freed: usize) -> Calls {
+        let mut calls = Calls::default();
+        let Some(mut free) = self.limit().checked_sub(self.store.used()) else {
+            return calls;
+        };
+        if S::UNIT {
+            free = free.min(freed as u64);
+        }
+        while let Some(putter) = self.putters.pop_where(|putter| putter.weight <= free) {
+            free -= putter.weight;
+            calls.add(putter.waker);
+        }
+        calls
+    }
+
+    /// Calls one taker (Q2).
+    #[inline]
+    fn call_taker(&mut self) -> Calls {
+        Calls::of(self.takers.pop().map(|taker| taker.waker))
+    }
+
+    /// Calls a taker if one must take over the watch (Q5) or may take what is there (Q4).
+    fn pass_on(&mut self) -> Calls {
+        match self.store.len() > 0 && self.leader.is_none() {
+            true => self.call_taker(),
+            false => Calls::default(),
+        }
+    }
+
+    /// The taker at `ticket` has found nothing ready: tells it when to look again (Q5).
+    fn watch(&mut self, ticket: Ticket) -> Deadline {
+        if !S::TIMED || self.leader.is_some_and(|leader| leader != ticket) {
+            return Deadline::NEVER;
+        }
+        self.leader = (self.store.len() > 0).then_some(ticket);
+        self.store.ready_at()
+    }
+
+    /// A taker is done with its place. Returns what was in the list, to be dropped outside.
+    fn strike_taker(&mut self, place: &mut Place) -> Option<Waiter> {
+        let ticket = place.ticket.take()?;
+        if self.leader == Some(ticket) {
+            self.leader = None;
+        }
+        self.takers.remove(ticket)
+    }
+}
+
+impl<S: Store> Guarded<S> {
+    pub(super) fn new(store: S, bound: Option<u64>, stamper: S::Stamper) -> Self {
+        let guarded = Guarded {
+            glance: Glance::new(),
+            core: Mutex::new(Core {
+                store,
+                bound,
+                takers: List::new(),
+                putters: List::new(),
+                leader: None,
+            }),
+            clock: Clock::system(),
+            stamper,
+        };
+        guarded.note(&guarded.lock());
+        guarded
+    }
+
+    /// The same, by another clock.
+    pub(super) fn with_clock(self, clock: Clock) -> Self {
+        Guarded { clock, ..self }
+    }
+
+    /// The same, with other stamps.
+    pub(super) fn with_stamper(self, stamper: S::Stamper) -> Self {
+        Guarded { stamper, ..self }
+    }
+
+    /// Takes the lock. Who finds it taken steps back for a while, instead of fighting for the line
+    /// in which it lies: the other then gets many steps done, each at the price of an undisturbed
+    /// one, and the sum is several times what taking turns would give.
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Core<S>> {
+        match self.core.try_lock() {
+            Some(core) => core,
+            None => self.lock_after_a_while(),
+        }
+    }
+
+    #[cold]
+    fn lock_after_a_while(&self) -> MutexGuard<'_, Core<S>> {
+        // Models do not spin, see `spins`.
+        let rounds = if spins() == 0 { 0 } else { STEPS_BACK };
+        for _ in 0..rounds {
+            thread::yield_now();
+            if let Some(core) = self.core.try_lock() {
+                return core;
+            }
+        }
+        self.core.lock()
+    }
+
+    /// Writes down what a passer-by may want to know.
+    #[inline]
+    fn note(&self, core: &Core<S>) {
+        self.glance
+            .set(core.store.len() > 0, core.store.used() < core.limit());
+    }
+
+    /// What every change ends with: note it, unlock, wake.
+    #[inline]
+    fn finish(&self, core: MutexGuard<'_, Core<S>>, calls: Calls) {
+        self.note(&core);
+        drop(core);
+        calls.wake();
+    }
+
+    #[inline]
+    pub(super) fn offer(&self, element: S::Element, end: End) -> Result<(), Refused<S::Element>> {
+        let stamp = S::stamp(&self.stamper, &self.clock, &element);
+        self.offer_stamped(element, stamp, end)
+    }
+
+    #[inline]
+    pub(super) fn offer_stamped(
+        &self,
+        element: S::Element,
+        stamp: S::Stamp,
+        end: End,
+    ) -> Result<(), Refused<S::Element>> {
+        let mut core = self.lock();
+        let reason = match core.room_for(S::weight(stamp)) {
+            Room::Free => {
+                let spot = core.store.spot(&element, stamp, end);
+                let calls = core.push(element, stamp, spot);
+                self.finish(core, calls);
+                return Ok(());
+            }
+            Room::Later => Reason::Full,
+            Room::Never(reason) => reason,
+        };
+        drop(core);
+        Err(Refused { element, reason })
+    }
+
+    #[inline]
+    pub(super) fn poll(&self, end: End) -> Option<S::Element> {
+        let mut core = self.lock();
+        let element = core.store.pop(&self.clock, end)?;
+        let calls = core.call_putters(1);
+        self.finish(core, calls);
+        Some(element)
+    }
+
+    pub(super) fn poll_offer(
+        &self,
+        element: &mut Option<S::Element>,
+        end: End,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Offered {
+        let Some(offered) = element.as_ref() else {
+            return Offered::In;
+        };
+        let stamp = S::stamp(&self.stamper, &self.clock, offered);
+        let weight = S::weight(stamp);
+        let mut clone = None;
+        loop {
+            let mut core = self.lock();
+            match core.room_for(weight) {
+                Room::Free => {
+                    let spot = core.store.spot(offered, stamp, end);
+                    let struck = place.ticket.take().and_then(|own| core.putters.remove(own));
+                    let calls = match element.take() {
+                        Some(element) => core.push(element, stamp, spot),
+                        None => Calls::default(),
+                    };
+                    self.finish(core, calls);
+                    quiet::drop((struck.map(|putter| putter.waker), clone));
+                    return Offered::In;
+                }
+                Room::Never(reason) => {
+                    drop(core);
+                    quiet::drop(clone);
+                    self.leave_offer(place);
+                    return Offered::Never(reason);
+                }
+                Room::Later => {}
+            }
+            let listed = list_waiter(&mut core.putters, place, waker, &mut clone, weight);
+            if let Some((_, stale)) = listed {
+                // Q4: it may have been called for room in which a lighter one fits.
+                let calls = match S::UNIT {
+                    true => Calls::default(),
+                    false => core.call_putters(1),
+                };
+                self.finish(core, calls);
+                quiet::drop((stale, clone));
+                return Offered::Wait;
+            }
+            drop(core);
+            clone = Some(waker.clone());
+        }
+    }
+
+    pub(super) fn poll_take(
+        &self,
+        end: End,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Taken<S::Element> {
+        let mut clone = None;
+        loop {
+            let mut core = self.lock();
+            if let Some(element) = core.store.pop(&self.clock, end) {
+                let struck = core.strike_taker(place);
+                let mut calls = core.call_putters(1);
+                if S::TIMED {
+                    calls = calls.and(core.pass_on());
+                }
+                self.finish(core, calls);
+                quiet::drop((struck.map(|taker| taker.waker), clone));
+                return Taken::Got(element);
+            }
+            let listed = list_waiter(&mut core.takers, place, waker, &mut clone, 0);
+            if let Some((ticket, stale)) = listed {
+                let again = core.watch(ticket);
+                drop(core);
+                quiet::drop((stale, clone));
+                return Taken::Wait(again);
+            }
+            drop(core);
+            clone = Some(waker.clone());
+        }
+    }
+
+    pub(super) fn leave_offer(&self, place: &mut Place) {
+        let Some(ticket) = place.ticket.take() else {
+            return;
+        };
+        let mut core = self.lock();
+        let struck = core.putters.remove(ticket);
+        let calls = match struck {
+            Some(_) => Calls::default(),
+            None => core.call_putters(1),
+        };
+        self.finish(core, calls);
+        quiet::drop(struck.map(|putter| putter.waker));
+    }
+
+    pub(super) fn leave_take(&self, place: &mut Place) {
+        if place.ticket.is_none() {
+            return;
+        }
+        let mut core = self.lock();
+        let led = S::TIMED && core.leader == place.ticket;
+        let struck = core.strike_taker(place);
+        let calls = match struck.is_none() || led {
+            true => core.pass_on(),
+            false => Calls::default(),
+        };
+        self.finish(core, calls);
+        quiet::drop(struck.map(|taker| taker.waker));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().store.len()
+    }
+
+    /// When there will be an element to take, if none comes in.
+    pub(super) fn ready_at(&self) -> Deadline {
+        self.lock().store.ready_at()
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.lock().store.used()
+    }
+
+    pub(super) fn bound(&self) -> Option<u64> {
+        self.lock().bound
+    }
+
+    /// What is left of the bound; `None` if there is none.
+    pub(super) fn left(&self) -> Option<u64> {
+        let core = self.lock();
+        core.bound
+            .map(|bound| bound.saturating_sub(core.store.used()))
+    }
+
+    pub(super) fn set_bound(&self, bound: u64) -> Result<(), CapacityError> {
+        if bound == 0 {
+            return Err(CapacityError::Zero);
+        }
+        let mut core = self.lock();
+        core.bound = Some(bound);
+        let mut calls = core.call_putters(usize::MAX);
+        // Who can never fit any more waits for nothing: it is called to hear so.
+        while let Some(putter) = core.putters.pop_where(|putter| putter.weight > bound) {
+            calls.add(putter.waker);
+        }
+        self.finish(core, calls);
+        Ok(())
+    }
+
+    pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&S::Element) -> ControlFlow<()>) {
+        self.lock().store.visit(end, see);
+    }
+
+    pub(super) fn remove_where(
+        &self,
+        end: End,
+        limit: usize,
+        unwanted: &mut dyn FnMut(&S::Element) -> bool,
+    ) -> Vec<S::Element> {
+        let mut core = self.lock();
+        let removed = core.store.remove_where(end, limit, unwanted);
+        let calls = core.call_putters(removed.len());
+        self.finish(core, calls);
+        removed
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn glance(&self) -> Option<&Glance> {
+        (!S::TIMED).then_some(&self.glance)
+    }
+
+    /// How many wait for an element, and how many for room.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        let core = self.lock();
+        (core.takers.len(), core.putters.len())
+    }
+}
+
+/// The bound of a queue that may hold so many elements.
+pub(super) fn bound(capacity: usize) -> Result<u64, CapacityError> {
+    match capacity {
+        0 => Err(CapacityError::Zero),
+        some => Ok(some as u64),
+    }
+}
+
+/// A bound as a number of elements.
+pub(super) fn counted(bound: u64) -> usize {
+    usize::try_from(bound).unwrap_or(usize::MAX)
+}
+
+impl<S: Store> Guarded<S> {
+    /// The Debug text of a flavor. Its elements need not have one, so it counts them.
+    pub(super) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let core = self.lock();
+        let (len, bound) = (core.store.len(), core.bound);
+        let (takers, putters) = (core.takers.len(), core.putters.len());
+        drop(core);
+        f.debug_struct(name.split('<').next().unwrap_or(name))
+            .field("len", &len)
+            .field("bound", &bound)
+            .field("takers", &takers)
+            .field("putters", &putters)
+            .finish()
+    }
+}

@@ -1,0 +1,87 @@
+//! Who waits in a queue, and whom to wake when its lock is free.
+
+use super::Place;
+use millpond_raw::quiet;
+use millpond_raw::waits::{List, Ticket};
+use std::task::Waker;
+
+/// One who waits in a list of the engine.
+pub(super) struct Waiter {
+    pub(super) waker: Waker,
+    /// What it wants to put; a taker's is nothing.
+    pub(super) weight: u64,
+}
+
+/// Wakers to call when the lock is free; nearly always none or one.
+#[derive(Default)]
+#[must_use = "who is called but not woken sleeps for ever"]
+pub(super) struct Calls {
+    first: Option<Waker>,
+    more: Vec<Waker>,
+}
+
+impl Calls {
+    /// One call or none.
+    #[inline]
+    pub(super) fn of(waker: Option<Waker>) -> Self {
+        Calls {
+            first: waker,
+            more: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, waker: Waker) {
+        match self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.more.push(waker),
+        }
+    }
+
+    pub(super) fn and(mut self, others: Calls) -> Calls {
+        for waker in others.first.into_iter().chain(others.more) {
+            self.add(waker);
+        }
+        self
+    }
+
+    #[inline]
+    pub(super) fn wake(self) {
+        if let Some(waker) = self.first {
+            quiet::wake(waker);
+            self.more.into_iter().for_each(quiet::wake);
+        }
+    }
+}
+
+/// Puts a waiter into a list, or makes sure that it is there with the right waker. Returns its
+/// ticket and what is to be dropped outside the lock; or `None` if a clone of the waker is needed.
+pub(super) fn list_waiter(
+    list: &mut List<Waiter>,
+    place: &mut Place,
+    waker: &Waker,
+    clone: &mut Option<Waker>,
+    weight: u64,
+) -> Option<(Ticket, Option<Waker>)> {
+    let listed = place.ticket.and_then(|ticket| list.find(ticket));
+    if let Some(waiter) = listed {
+        waiter.weight = weight;
+        let stale = match waiter.waker.will_wake(waker) {
+            true => None,
+            false => Some(std::mem::replace(&mut waiter.waker, clone.take()?)),
+        };
+        return Some((place.ticket?, stale));
+    }
+    let waiter = Waiter {
+        waker: clone.take()?,
+        weight,
+    };
+    let ticket = match place.ticket {
+        None => list.push(waiter),
+        Some(ticket) => {
+            list.restore(ticket, waiter);
+            ticket
+        }
+    };
+    place.ticket = Some(ticket);
+    Some((ticket, None))
+}

@@ -1,0 +1,60 @@
+//! The queue that need not have a bound.
+
+use super::flavor::flavor;
+use super::guarded::{Guarded, bound};
+use super::ring::Ring;
+use super::{AsyncQueue, CapacityError};
+
+/// A queue with a bound or none, first in, first out.
+///
+/// It grows with what comes. When it has been emptied, the memory that a burst took goes back; what a
+/// few thousand elements need is kept, so that a queue in use does not allocate.
+///
+/// ```
+/// use millpond::queue::{BlockingQueue, LinkedQueue, QueueExt};
+///
+/// let queue = LinkedQueue::unbounded();
+/// for number in 0..10_000 {
+///     queue.offer(number).unwrap();
+/// }
+/// assert_eq!(queue.capacity(), None);
+/// assert_eq!(queue.peek(), Some(0));
+/// ```
+#[doc(alias = "java.util.concurrent.LinkedBlockingQueue")]
+#[doc(alias = "LinkedBlockingQueue")]
+pub struct LinkedQueue<T: Send> {
+    engine: Guarded<Ring<T>>,
+}
+
+impl<T: Send> LinkedQueue<T> {
+    /// A queue that takes in whatever comes, as long as there is memory.
+    pub fn unbounded() -> Self {
+        LinkedQueue {
+            engine: Guarded::new(Ring::growing(), None, ()),
+        }
+    }
+
+    /// A queue for at most `capacity` elements.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError::Zero`] for 0.
+    pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
+        Ok(LinkedQueue {
+            engine: Guarded::new(Ring::growing(), Some(bound(capacity)?), ()),
+        })
+    }
+}
+
+flavor! { LinkedQueue, with {} }
+
+impl<T: Send> AsyncQueue<T> for LinkedQueue<T> {}
+
+impl<T: Send> FromIterator<T> for LinkedQueue<T> {
+    /// A queue without a bound, with these elements in it.
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        LinkedQueue {
+            engine: Guarded::new(elements.into_iter().collect(), None, ()),
+        }
+    }
+}

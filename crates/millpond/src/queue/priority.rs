@@ -1,0 +1,138 @@
+//! The queue that hands out the least element first.
+//!
+//! # Aging
+//!
+//! A queue that always serves the most urgent starves the others as long as urgent ones keep coming.
+//! With [aging](PriorityQueue::aging) an element of level `n` counts as if it had come `n` steps
+//! later than it did, and who came first goes first. So an urgent element overtakes, but only those
+//! that have not waited long enough, and the order of two elements never changes while they wait:
+//! aging costs nothing but a look at the clock when an element comes in.
+
+use super::flavor::flavor;
+use super::guarded::{Guarded, bound};
+use super::ranked::{Order, Ranked};
+use super::{AsyncQueue, CapacityError};
+use crate::time::Deadline;
+use std::cmp::Ordering;
+use std::time::Duration;
+
+/// A queue by priority: the least element first, and among equals the one that came first.
+///
+/// ```
+/// use millpond::queue::{BlockingQueue, PriorityQueue};
+///
+/// let queue = PriorityQueue::new();
+/// for number in [3, 1, 2] {
+///     queue.offer(number).unwrap();
+/// }
+/// assert_eq!(queue.poll(), Some(1));
+///
+/// let longest_first = PriorityQueue::by(|one: &&str, other: &&str| other.len().cmp(&one.len()));
+/// for grain in ["rye", "barley", "oats", "millet"] {
+///     longest_first.offer(grain).unwrap();
+/// }
+/// assert_eq!(longest_first.poll(), Some("barley"));
+/// assert_eq!(longest_first.poll(), Some("millet"), "as long, but it came later");
+/// ```
+///
+/// The comparator runs while the queue is locked: it must not use the queue. If it panics, the call
+/// that asked it panics, and the queue is as it was before.
+#[doc(alias = "java.util.concurrent.PriorityBlockingQueue")]
+#[doc(alias = "PriorityBlockingQueue")]
+pub struct PriorityQueue<T: Send> {
+    engine: Guarded<Ranked<T, false>>,
+}
+
+impl<T: Send + Ord> PriorityQueue<T> {
+    /// A queue without a bound. [`std::cmp::Reverse`] turns its order round.
+    pub fn new() -> Self {
+        Self::ordered(Order::Natural(T::cmp))
+    }
+
+    /// A queue for at most `capacity` elements.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError::Zero`] for 0.
+    pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
+        Self::new().with_bound(capacity)
+    }
+}
+
+impl<T: Send> PriorityQueue<T> {
+    /// A queue without a bound, in the order of a comparator.
+    pub fn by(compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static) -> Self {
+        Self::ordered(Order::By(Box::new(compare)))
+    }
+
+    fn ordered(order: Order<T>) -> Self {
+        PriorityQueue {
+            engine: Guarded::new(Ranked::new(order), None, None),
+        }
+    }
+
+    /// The same with a bound.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError::Zero`] for 0.
+    pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
+        self.engine.set_bound(bound(capacity)?)?;
+        Ok(self)
+    }
+
+    /// The same with aging: an element of level `n` goes before everything that comes more than
+    /// `n * per_level` after it, whatever that is. Level 0 is the most urgent. Elements that stand
+    /// equal go in the order of the comparator.
+    ///
+    /// That is the bound: an element of level `n` waits for what is before it when it comes in, and
+    /// for what comes in during the next `n * per_level` and is more urgent, and for nothing else.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, PriorityQueue};
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let queue = PriorityQueue::new()
+    ///     .aging(Duration::from_secs(1), |(level, _)| *level)
+    ///     .with_clock(hand.clock());
+    /// queue.offer((3, "patient")).unwrap();
+    /// hand.advance(Duration::from_secs(2));
+    /// queue.offer((0, "urgent")).unwrap();
+    /// hand.advance(Duration::from_secs(2));
+    /// queue.offer((0, "too late")).unwrap();
+    ///
+    /// assert_eq!(queue.poll(), Some((0, "urgent")));
+    /// assert_eq!(queue.poll(), Some((3, "patient")));
+    /// assert_eq!(queue.poll(), Some((0, "too late")));
+    /// ```
+    ///
+    /// Builder-style: call it before there is anything in the queue.
+    #[must_use]
+    pub fn aging(
+        self,
+        per_level: Duration,
+        level: impl Fn(&T) -> u32 + Send + Sync + 'static,
+    ) -> Self {
+        let engine =
+            self.engine
+                .with_stamper(Some(Box::new(move |clock, element| {
+                    match per_level.checked_mul(level(element)) {
+                        Some(handicap) => clock.deadline(handicap),
+                        None => Deadline::NEVER,
+                    }
+                })));
+        PriorityQueue { engine }
+    }
+}
+
+flavor! { PriorityQueue, with {} }
+
+impl<T: Send> AsyncQueue<T> for PriorityQueue<T> {}
+
+impl<T: Send + Ord> Default for PriorityQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,153 @@
+//! The store of the flavors that sort: a heap by due time, then by comparator, then by age.
+//!
+//! A priority queue leaves the due time out, unless it ages; a delay queue has no comparator, and
+//! hands out only what is due (`TIMED`).
+
+use super::heap::Heap;
+use super::store::{End, Store};
+use crate::time::{Clock, Deadline};
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+/// A comparator of the user's.
+pub(super) type Comparator<T> = Box<dyn Fn(&T, &T) -> Ordering + Send + Sync>;
+
+/// Which of two elements comes first, if they are due at the same time.
+pub(super) enum Order<T> {
+    /// The one that came first.
+    Age,
+    /// The lesser.
+    Natural(fn(&T, &T) -> Ordering),
+    /// The one that the comparator says.
+    By(Comparator<T>),
+}
+
+impl<T> Order<T> {
+    fn compare(&self, one: &T, other: &T) -> Ordering {
+        match self {
+            Order::Age => Ordering::Equal,
+            Order::Natural(compare) => compare(one, other),
+            Order::By(compare) => compare(one, other),
+        }
+    }
+}
+
+/// When an element is due.
+pub(super) type Due<T> = Box<dyn Fn(&Clock, &T) -> Deadline + Send + Sync>;
+
+struct Entry<T> {
+    element: T,
+    due: Deadline,
+    /// Counts up: what came first goes first among equals.
+    number: u64,
+}
+
+pub(super) struct Ranked<T, const TIMED: bool> {
+    heap: Heap<Entry<T>>,
+    order: Order<T>,
+    next: u64,
+}
+
+impl<T, const TIMED: bool> Ranked<T, TIMED> {
+    pub(super) fn new(order: Order<T>) -> Self {
+        Ranked {
+            heap: Heap::new(),
+            order,
+            next: 0,
+        }
+    }
+
+    fn compare(order: &Order<T>, one: &Entry<T>, other: &Entry<T>) -> Ordering {
+        one.due
+            .cmp(&other.due)
+            .then_with(|| order.compare(&one.element, &other.element))
+            .then(one.number.cmp(&other.number))
+    }
+}
+
+impl<T: Send, const TIMED: bool> Store for Ranked<T, TIMED> {
+    type Element = T;
+    type Stamp = Deadline;
+    type Stamper = Option<Due<T>>;
+    type Spot = usize;
+
+    const TIMED: bool = TIMED;
+
+    fn stamp(due: &Option<Due<T>>, clock: &Clock, element: &T) -> Deadline {
+        match due {
+            Some(due) => due(clock, element),
+            None => Deadline::NEVER,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    fn spot(&self, element: &T, due: Deadline, _: End) -> usize {
+        self.heap.spot(|other| {
+            // The newest: it goes behind its equals.
+            due.cmp(&other.due)
+                .then_with(|| self.order.compare(element, &other.element))
+                == Ordering::Less
+        })
+    }
+
+    fn push(&mut self, element: T, due: Deadline, spot: usize) -> bool {
+        let number = self.next;
+        self.next += 1;
+        let entry = Entry {
+            element,
+            due,
+            number,
+        };
+        self.heap.insert(entry, spot);
+        // What is not due before all others changes nothing for those who wait for a time.
+        !TIMED || spot == 0
+    }
+
+    fn pop(&mut self, clock: &Clock, _: End) -> Option<T> {
+        if TIMED {
+            let due = self.heap.first()?.due;
+            if !due.has_passed(clock.now()) {
+                return None;
+            }
+        }
+        let order = &self.order;
+        self.heap
+            .pop(|one, other| Self::compare(order, one, other) == Ordering::Less)
+            .map(|entry| entry.element)
+    }
+
+    fn ready_at(&self) -> Deadline {
+        match self.heap.first() {
+            Some(entry) => entry.due,
+            None => Deadline::NEVER,
+        }
+    }
+
+    fn visit(&self, _: End, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {
+        let _ = self
+            .heap
+            .in_order(|one, other| Self::compare(&self.order, one, other))
+            .try_for_each(|entry| see(&entry.element));
+    }
+
+    fn remove_where(
+        &mut self,
+        _: End,
+        limit: usize,
+        unwanted: &mut dyn FnMut(&T) -> bool,
+    ) -> Vec<T> {
+        let order = &self.order;
+        self.heap
+            .remove_where(
+                |one, other| Self::compare(order, one, other),
+                limit,
+                |entry| unwanted(&entry.element),
+            )
+            .into_iter()
+            .map(|entry| entry.element)
+            .collect()
+    }
+}

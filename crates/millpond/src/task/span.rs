@@ -1,0 +1,64 @@
+//! The tracing span that a task was made in: the whole of the feature `tracing`.
+//!
+//! With the feature, a task remembers the span that was current where it was made, and is inside it
+//! while it runs. Without, this is nothing and costs nothing.
+
+pub(super) use which::Span;
+
+#[cfg(feature = "tracing")]
+mod which {
+    use millpond_raw::quiet;
+
+    /// A span, or none.
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct Span(Option<tracing::Span>);
+
+    impl Span {
+        pub(in super::super) const fn none() -> Self {
+            Span(None)
+        }
+
+        pub(in super::super) fn current() -> Self {
+            let span = tracing::Span::current();
+            Span((!span.is_none()).then_some(span))
+        }
+
+        pub(in super::super) fn is_none(&self) -> bool {
+            self.0.is_none()
+        }
+
+        pub(in super::super) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+            let Some(span) = &self.0 else { return f() };
+            // A subscriber is users' code: its panic must not cost the task.
+            let entered = quiet::call(|| span.enter());
+            let result = f();
+            quiet::drop(entered);
+            result
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+mod which {
+    /// No span.
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct Span;
+
+    impl Span {
+        pub(in super::super) const fn none() -> Self {
+            Span
+        }
+
+        pub(in super::super) fn current() -> Self {
+            Span
+        }
+
+        pub(in super::super) fn is_none(&self) -> bool {
+            true
+        }
+
+        pub(in super::super) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+            f()
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What the tests of executors share.
+
+#![allow(
+    dead_code,
+    reason = "each test file is a crate of its own and takes what it needs"
+)]
+
+use millpond::executor::{Executor, Lifecycle, RejectReason, Rejected, ThreadPerTask};
+use millpond::task::{self, Task, TaskHandle};
+use millpond_raw::park::probe;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Longer than anything takes that works.
+pub(crate) const LONG: Duration = Duration::from_secs(20);
+
+/// Refuses everything.
+#[derive(Debug)]
+pub(crate) struct Refusing;
+
+impl Executor for Refusing {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        let reason = RejectReason::Saturated {
+            queued: 7,
+            capacity: 7,
+            workers: 2,
+        };
+        Err(Rejected::new(task, reason))
+    }
+}
+
+/// Takes tasks and keeps them, until the test runs or drops them.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    tasks: Mutex<Vec<Task>>,
+    /// How many it takes before it refuses.
+    pub(crate) room: AtomicUsize,
+}
+
+impl Shelf {
+    pub(crate) fn with_room(room: usize) -> Arc<Self> {
+        Arc::new(Shelf {
+            tasks: Mutex::default(),
+            room: AtomicUsize::new(room),
+        })
+    }
+
+    pub(crate) fn take(&self) -> Vec<Task> {
+        std::mem::take(&mut self.tasks.lock().unwrap())
+    }
+
+    /// Runs what is there, and what comes meanwhile.
+    pub(crate) fn run_all(&self) {
+        loop {
+            let tasks = self.take();
+            if tasks.is_empty() {
+                return;
+            }
+            for task in tasks {
+                drop(task.run());
+            }
+        }
+    }
+}
+
+impl Executor for Shelf {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        let took = self
+            .room
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| {
+                room.checked_sub(1)
+            });
+        if took.is_err() {
+            return Refusing.execute(task);
+        }
+        self.tasks.lock().unwrap().push(task);
+        Ok(())
+    }
+}
+
+/// Somewhere a body waits until the test lets it go, with a limit to its patience.
+pub(crate) fn gate() -> (Sender<()>, impl FnOnce() + Send + 'static) {
+    let (open, opened) = mpsc::channel::<()>();
+    (open, move || {
+        opened
+            .recv_timeout(LONG)
+            .expect("the test opens the gate in time");
+    })
+}
+
+/// A signal with a limit to the patience of who waits for it.
+pub(crate) fn signal() -> (Sender<()>, Expect) {
+    let (send, receive) = mpsc::channel();
+    (send, Expect(receive))
+}
+
+pub(crate) struct Expect(Receiver<()>);
+
+impl Expect {
+    #[track_caller]
+    pub(crate) fn wait(&self) {
+        self.0.recv_timeout(LONG).expect("the signal comes in time");
+    }
+
+    pub(crate) fn has_come(&self) -> bool {
+        self.0.try_recv().is_ok()
+    }
+}
+
+/// A pool of threads for a test, whose end is part of the test.
+pub(crate) struct Crew(pub(crate) Arc<ThreadPerTask>);
+
+impl Crew {
+    pub(crate) fn of(threads: usize) -> Self {
+        Crew(Arc::new(
+            ThreadPerTask::builder("crew", threads).build().unwrap(),
+        ))
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.0.shutdown();
+        let over = self.0.await_termination_timeout(LONG);
+        if !std::thread::panicking() {
+            assert_eq!(over, Ok(true), "every task of the test ends");
+        }
+    }
+}
+
+/// Runs `body` as a task in a thread called `name`, and interrupts it when it is parked at `site`.
+pub(crate) fn interrupt_at<T: Send + 'static>(
+    name: &'static str,
+    site: &'static str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (send, receive) = mpsc::channel();
+    let (task, handle) = task::new(move || send.send(body()).unwrap());
+    let thread = std::thread::Builder::new().name(name.into());
+    let runner = thread.spawn(move || drop(task.run())).unwrap();
+    probe::await_wait(LONG, |wait| {
+        wait.name.as_deref() == Some(name) && wait.site.name() == site
+    })
+    .expect("it blocks there");
+    handle.interrupt();
+    let result = receive.recv_timeout(LONG).expect("the interrupt ends it");
+    runner.join().unwrap();
+    result
+}
+
+/// Runs `body` as a task whose token is set before it begins.
+pub(crate) fn interrupted_before<T: Send + 'static>(
+    body: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (send, receive) = mpsc::channel();
+    let (started, start) = signal();
+    let (go, may_go) = gate();
+    let (task, handle): (Task, TaskHandle<()>) = task::new(move || {
+        started.send(()).unwrap();
+        may_go();
+        send.send(body()).unwrap();
+    });
+    let runner = std::thread::spawn(move || drop(task.run()));
+    start.wait();
+    handle.interrupt();
+    go.send(()).unwrap();
+    let result = receive.recv_timeout(LONG).expect("it does not wait");
+    runner.join().unwrap();
+    result
+}
+
+/// Counts drops.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drops(Arc<AtomicUsize>);
+
+impl Drops {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Something whose drop is counted.
+    pub(crate) fn token(&self) -> DropToken {
+        DropToken(Arc::clone(&self.0))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct DropToken(Arc<AtomicUsize>);
+
+impl Drop for DropToken {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Panics without a line on the terminal.
+pub(crate) fn quiet_panic(text: &'static str) -> ! {
+    std::panic::resume_unwind(Box::new(text))
+}
