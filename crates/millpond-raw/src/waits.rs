@@ -170,6 +170,7 @@ impl<E> List<E> {
     }
 
     /// Whether nobody waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }

@@ -58,6 +58,7 @@ impl Error for Interrupted {}
 ///
 /// [`Interrupted`], if the task was interrupted.
 #[doc(alias = "Thread.interrupted")]
+#[inline]
 pub fn check() -> Result<(), Interrupted> {
     match with_current_token(|token| token.is_some_and(Token::take)) {
         true => Err(Interrupted),

@@ -57,6 +57,7 @@ impl RawLock {
         }
     }
 
+    #[inline]
     fn try_lock(&self) -> bool {
         self.word
             // [L-own]
@@ -64,6 +65,7 @@ impl RawLock {
             .is_ok()
     }
 
+    #[inline]
     fn lock(&self) {
         if !self.try_lock() {
             self.lock_slow();
@@ -87,6 +89,7 @@ impl RawLock {
         }
     }
 
+    #[inline]
     fn unlock(&self) {
         chaos::point("lock.release");
         // [L-own]
@@ -136,6 +139,7 @@ impl<T> Mutex<T> {
 
 impl<T: ?Sized> Mutex<T> {
     /// Waits until the lock is free and takes it. A thread that already holds it waits for ever.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.lock.lock();
         MutexGuard {
@@ -145,6 +149,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Takes the lock if it is free.
+    #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.lock.try_lock().then(|| MutexGuard {
             data: self.data.get_mut(),
@@ -179,6 +184,7 @@ pub struct MutexGuard<'a, T: ?Sized> {
 struct Unlock<'a>(&'a RawLock);
 
 impl Drop for Unlock<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.0.unlock();
     }
@@ -191,6 +197,7 @@ unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: L1 - the guard owns the lock for as long as the reference lives.
         self.data.with(|data| unsafe { &*data })
@@ -198,6 +205,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: L1 - the guard owns the lock, and `&mut self` makes this the only reference.
         self.data.with(|data| unsafe { &mut *data })

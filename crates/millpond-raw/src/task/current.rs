@@ -37,6 +37,7 @@ pub(super) fn enter<R>(token: &Token, f: impl FnOnce() -> R) -> R {
 /// Calls `f` with the token of the task that the present thread runs, if it runs one.
 ///
 /// A task that runs another one in place obeys the inner one's token meanwhile.
+#[inline]
 pub fn with_current_token<R>(f: impl FnOnce(Option<&Token>) -> R) -> R {
     let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
     // SAFETY: N1 - null, or borrowed by an `enter` further down this stack; N2 - `f` cannot keep it.

@@ -89,26 +89,21 @@ impl<S: Store> Core<S> {
         }
     }
 
-    /// Takes an element in, and calls a taker for it (Q2, Q5).
+    /// Takes an element in. Returns whether a taker is to be called for it (Q2, Q5).
     #[inline]
-    fn push(&mut self, element: S::Element, stamp: S::Stamp, spot: S::Spot) -> Calls {
+    #[must_use = "a taker that is not called sleeps on"]
+    fn push(&mut self, element: S::Element, stamp: S::Stamp, spot: S::Spot) -> bool {
         if !self.store.push(element, stamp, spot) {
-            return Calls::default();
+            return false;
         }
-        self.leader = None;
-        self.call_taker()
+        if S::TIMED {
+            self.leader = None;
+        }
+        !self.takers.is_empty()
     }
 
     /// Calls the putters for whom there is room, after `freed` elements went out (Q3).
-    #[inline]
     fn call_putters(&mut self, freed: usize) -> Calls {
-        if self.putters.is_empty() {
-            return Calls::default();
-        }
-        self.call_listed_putters(freed)
-    }
-
-    fn call_listed_putters(&mut self, freed: usize) -> Calls {
         let mut calls = Calls::default();
         let Some(mut free) = self.limit().checked_sub(self.store.used()) else {
             return calls;
@@ -124,7 +119,6 @@ impl<S: Store> Core<S> {
     }
 
     /// Calls one taker (Q2).
-    #[inline]
     fn call_taker(&mut self) -> Calls {
         Calls::of(self.takers.pop().map(|taker| taker.waker))
     }
@@ -215,12 +209,30 @@ impl<S: Store> Guarded<S> {
             .set(core.store.len() > 0, core.store.used() < core.limit());
     }
 
-    /// What every change ends with: note it, unlock, wake.
+    /// What a change ends with if nobody is to be woken: note it, unlock.
     #[inline]
-    fn finish(&self, core: MutexGuard<'_, Core<S>>, calls: Calls) {
+    fn settle(&self, core: MutexGuard<'_, Core<S>>) {
         self.note(&core);
-        drop(core);
+    }
+
+    /// What every other change ends with: note it, unlock, wake.
+    fn finish(&self, core: MutexGuard<'_, Core<S>>, calls: Calls) {
+        self.settle(core);
         calls.wake();
+    }
+
+    /// Calls a taker for what has been pushed.
+    #[cold]
+    fn finish_push(&self, mut core: MutexGuard<'_, Core<S>>) {
+        let calls = core.call_taker();
+        self.finish(core, calls);
+    }
+
+    /// Calls a putter for the room that one element has left.
+    #[cold]
+    fn finish_pop(&self, mut core: MutexGuard<'_, Core<S>>) {
+        let calls = core.call_putters(1);
+        self.finish(core, calls);
     }
 
     #[inline]
@@ -240,8 +252,10 @@ impl<S: Store> Guarded<S> {
         let reason = match core.room_for(S::weight(stamp)) {
             Room::Free => {
                 let spot = core.store.spot(&element, stamp, end);
-                let calls = core.push(element, stamp, spot);
-                self.finish(core, calls);
+                match core.push(element, stamp, spot) {
+                    false => self.settle(core),
+                    true => self.finish_push(core),
+                }
                 return Ok(());
             }
             Room::Later => Reason::Full,
@@ -255,8 +269,10 @@ impl<S: Store> Guarded<S> {
     pub(super) fn poll(&self, end: End) -> Option<S::Element> {
         let mut core = self.lock();
         let element = core.store.pop(&self.clock, end)?;
-        let calls = core.call_putters(1);
-        self.finish(core, calls);
+        match core.putters.is_empty() {
+            true => self.settle(core),
+            false => self.finish_pop(core),
+        }
         Some(element)
     }
 
@@ -279,11 +295,13 @@ impl<S: Store> Guarded<S> {
                 Room::Free => {
                     let spot = core.store.spot(offered, stamp, end);
                     let struck = place.ticket.take().and_then(|own| core.putters.remove(own));
-                    let calls = match element.take() {
-                        Some(element) => core.push(element, stamp, spot),
-                        None => Calls::default(),
-                    };
-                    self.finish(core, calls);
+                    let calls_taker = element
+                        .take()
+                        .is_some_and(|element| core.push(element, stamp, spot));
+                    match calls_taker {
+                        false => self.settle(core),
+                        true => self.finish_push(core),
+                    }
                     quiet::drop((struck.map(|putter| putter.waker), clone));
                     return Offered::In;
                 }

@@ -7,20 +7,28 @@ use super::{BlockingQueue, Offered, Place, Reason, Refused, Taken};
 use crate::interrupt::{self, Interrupted, Look, WaitError};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
-use millpond_raw::sync::{spins, thread};
+use millpond_raw::sync::{hint, spins, thread};
+
+/// How long the longest spin between two looks is, as a power of two.
+const LONGEST_SPIN: u32 = 6;
 
 /// How often a waiter lets others run before it parks.
-///
-/// It yields and does not spin: a few spins before the yields made no difference that could be told
-/// from noise on two cores, and with more threads than cores they keep the other side from running.
-const YIELDS: u32 = 32;
+const YIELDS: u32 = 16;
 
 /// Looks again and again, for a moment, whether it is worth trying; and tries.
+///
+/// First it spins, each time twice as long: on another core the other side needs less time for its
+/// step than a yield takes. Then it yields: perhaps the other side has no core.
 fn linger<R>(worth: impl Fn() -> bool, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
     // Models do not, see `spins`.
-    let rounds = if spins() == 0 { 0 } else { YIELDS };
-    for _ in 0..rounds {
-        thread::yield_now();
+    if spins() == 0 {
+        return None;
+    }
+    for round in 0..=LONGEST_SPIN + YIELDS {
+        match round <= LONGEST_SPIN {
+            true => (0..1_u32 << round).for_each(|_| hint::spin_loop()),
+            false => thread::yield_now(),
+        }
         if worth() {
             if let Some(got) = attempt() {
                 return Some(got);

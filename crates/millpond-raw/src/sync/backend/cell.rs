@@ -21,21 +21,25 @@ impl<T> UnsafeCell<T> {
 
 impl<T: ?Sized> UnsafeCell<T> {
     /// Starts a shared access, which lasts as long as the pointer.
+    #[inline]
     pub fn get(&self) -> ConstPtr<T> {
         ConstPtr(self.0.get())
     }
 
     /// Starts an exclusive access, which lasts as long as the pointer.
+    #[inline]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr(self.0.get())
     }
 
     /// One shared access.
+    #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
     /// One exclusive access.
+    #[inline]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
@@ -47,6 +51,7 @@ pub struct ConstPtr<T: ?Sized>(*const T);
 
 impl<T: ?Sized> ConstPtr<T> {
     /// One use of the access.
+    #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0)
     }
@@ -58,6 +63,7 @@ pub struct MutPtr<T: ?Sized>(*mut T);
 
 impl<T: ?Sized> MutPtr<T> {
     /// One use of the access.
+    #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0)
     }

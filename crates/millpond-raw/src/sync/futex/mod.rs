@@ -107,6 +107,7 @@ impl Futex {
 impl Deref for Futex {
     type Target = AtomicU32;
 
+    #[inline]
     fn deref(&self) -> &AtomicU32 {
         &self.word
     }
