@@ -1,8 +1,8 @@
 //! The bounded queue on a ring.
 
 use super::flavor::flavor;
-use super::guarded::{Guarded, bound};
 use super::ring::Ring;
+use super::twin::Twin;
 use super::{AsyncQueue, CapacityError};
 
 /// A bounded queue, first in, first out.
@@ -27,7 +27,7 @@ use super::{AsyncQueue, CapacityError};
 #[doc(alias = "java.util.concurrent.ArrayBlockingQueue")]
 #[doc(alias = "ArrayBlockingQueue")]
 pub struct ArrayQueue<T: Send> {
-    engine: Guarded<Ring<T>>,
+    engine: Twin<T>,
 }
 
 impl<T: Send> ArrayQueue<T> {
@@ -37,9 +37,12 @@ impl<T: Send> ArrayQueue<T> {
     ///
     /// [`CapacityError::Zero`] for 0.
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
-        let store = Ring::for_about(capacity);
+        if capacity == 0 {
+            return Err(CapacityError::Zero);
+        }
+        let ring = || Ring::for_about(capacity);
         Ok(ArrayQueue {
-            engine: Guarded::new(store, Some(bound(capacity)?), ()),
+            engine: Twin::new(ring(), ring(), Some(capacity)),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! How a flavor becomes a queue: the engine's methods under the names of the trait, once for all.
 
 /// Implements [`BlockingQueue`](super::BlockingQueue) and what goes with it for a type whose field
-/// `engine` is a [`Guarded`](super::guarded::Guarded), and adds the inherent methods that every
+/// `engine` is a [`Guarded`](super::guarded::Guarded) or a [`Twin`](super::twin::Twin), and adds the inherent methods that every
 /// flavor has.
 ///
 /// `first` and `last` are the ends at which it takes out and puts in. What stands in `with` replaces
@@ -109,7 +109,7 @@ macro_rules! flavor {
                 self.engine.clock()
             }
 
-            fn glance(&self) -> Option<&$crate::queue::Glance> {
+            fn glance(&self) -> Option<$crate::queue::Glance> {
                 self.engine.glance()
             }
 

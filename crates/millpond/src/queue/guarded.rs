@@ -33,24 +33,22 @@
 //!   it. Comparators, predicates and visitors do run under it; they must not use the queue. Their
 //!   panics unwind through the guard, which unlocks, and leave the store as it was (S1).
 
-use super::line::{Calls, Waiter, list_waiter};
+use super::glance::Signs;
+use super::line::{Calls, Waiter, list_waiter, lock};
 use super::store::{End, Store};
 use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
 use crate::time::{Clock, Deadline};
 use millpond_raw::quiet;
-use millpond_raw::sync::{Mutex, MutexGuard, spins, thread};
+use millpond_raw::sync::{Mutex, MutexGuard};
 use millpond_raw::waits::{List, Ticket};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Waker;
 
-/// How often one who finds the lock taken lets others run before it queues up for it.
-const STEPS_BACK: u32 = 16;
-
 /// A store behind a lock, and who waits for it.
 pub(super) struct Guarded<S: Store> {
     core: Mutex<Core<S>>,
-    glance: Glance,
+    signs: Signs,
     clock: Clock,
     stamper: S::Stamper,
 }
@@ -153,7 +151,7 @@ impl<S: Store> Core<S> {
 impl<S: Store> Guarded<S> {
     pub(super) fn new(store: S, bound: Option<u64>, stamper: S::Stamper) -> Self {
         let guarded = Guarded {
-            glance: Glance::new(),
+            signs: Signs::new(),
             core: Mutex::new(Core {
                 store,
                 bound,
@@ -178,34 +176,15 @@ impl<S: Store> Guarded<S> {
         Guarded { stamper, ..self }
     }
 
-    /// Takes the lock. Who finds it taken steps back for a while, instead of fighting for the line
-    /// in which it lies: the other then gets many steps done, each at the price of an undisturbed
-    /// one, and the sum is several times what taking turns would give.
     #[inline]
     fn lock(&self) -> MutexGuard<'_, Core<S>> {
-        match self.core.try_lock() {
-            Some(core) => core,
-            None => self.lock_after_a_while(),
-        }
-    }
-
-    #[cold]
-    fn lock_after_a_while(&self) -> MutexGuard<'_, Core<S>> {
-        // Models do not spin, see `spins`.
-        let rounds = if spins() == 0 { 0 } else { STEPS_BACK };
-        for _ in 0..rounds {
-            thread::yield_now();
-            if let Some(core) = self.core.try_lock() {
-                return core;
-            }
-        }
-        self.core.lock()
+        lock(&self.core)
     }
 
     /// Writes down what a passer-by may want to know.
     #[inline]
     fn note(&self, core: &Core<S>) {
-        self.glance
+        self.signs
             .set(core.store.len() > 0, core.store.used() < core.limit());
     }
 
@@ -449,8 +428,8 @@ impl<S: Store> Guarded<S> {
         &self.clock
     }
 
-    pub(super) fn glance(&self) -> Option<&Glance> {
-        (!S::TIMED).then_some(&self.glance)
+    pub(super) fn glance(&self) -> Option<Glance> {
+        (!S::TIMED).then(|| self.signs.glance())
     }
 
     /// How many wait for an element, and how many for room.
@@ -480,11 +459,23 @@ impl<S: Store> Guarded<S> {
         let (len, bound) = (core.store.len(), core.bound);
         let (takers, putters) = (core.takers.len(), core.putters.len());
         drop(core);
-        f.debug_struct(name.split('<').next().unwrap_or(name))
-            .field("len", &len)
-            .field("bound", &bound)
-            .field("takers", &takers)
-            .field("putters", &putters)
-            .finish()
+        describe(name, len, bound, takers, putters, f)
     }
+}
+
+/// The Debug text of every flavor that has an engine.
+pub(super) fn describe(
+    name: &str,
+    len: usize,
+    bound: Option<u64>,
+    takers: usize,
+    putters: usize,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    f.debug_struct(name.split('<').next().unwrap_or(name))
+        .field("len", &len)
+        .field("bound", &bound)
+        .field("takers", &takers)
+        .field("putters", &putters)
+        .finish()
 }

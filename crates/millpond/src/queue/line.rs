@@ -2,6 +2,7 @@
 
 use super::Place;
 use millpond_raw::quiet;
+use millpond_raw::sync::{Mutex, MutexGuard, spins, thread};
 use millpond_raw::waits::{List, Ticket};
 use std::task::Waker;
 
@@ -84,4 +85,31 @@ pub(super) fn list_waiter(
     };
     place.ticket = Some(ticket);
     Some((ticket, None))
+}
+
+/// How often one who finds a lock taken lets others run before it queues up for it.
+const STEPS_BACK: u32 = 16;
+
+/// Takes a lock. Who finds it taken steps back for a while, instead of fighting for the line in
+/// which it lies: the other then gets many steps done, each at the price of an undisturbed one, and
+/// the sum is several times what taking turns would give.
+#[inline]
+pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    match mutex.try_lock() {
+        Some(guard) => guard,
+        None => lock_after_a_while(mutex),
+    }
+}
+
+#[cold]
+fn lock_after_a_while<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
+    // Models do not spin, see `spins`.
+    let rounds = if spins() == 0 { 0 } else { STEPS_BACK };
+    for _ in 0..rounds {
+        thread::yield_now();
+        if let Some(guard) = mutex.try_lock() {
+            return guard;
+        }
+    }
+    mutex.lock()
 }

@@ -1,8 +1,8 @@
 //! The queue that need not have a bound.
 
 use super::flavor::flavor;
-use super::guarded::{Guarded, bound};
 use super::ring::Ring;
+use super::twin::Twin;
 use super::{AsyncQueue, CapacityError};
 
 /// A queue with a bound or none, first in, first out.
@@ -23,14 +23,14 @@ use super::{AsyncQueue, CapacityError};
 #[doc(alias = "java.util.concurrent.LinkedBlockingQueue")]
 #[doc(alias = "LinkedBlockingQueue")]
 pub struct LinkedQueue<T: Send> {
-    engine: Guarded<Ring<T>>,
+    engine: Twin<T>,
 }
 
 impl<T: Send> LinkedQueue<T> {
     /// A queue that takes in whatever comes, as long as there is memory.
     pub fn unbounded() -> Self {
         LinkedQueue {
-            engine: Guarded::new(Ring::growing(), None, ()),
+            engine: Twin::new(Ring::growing(), Ring::growing(), None),
         }
     }
 
@@ -40,8 +40,11 @@ impl<T: Send> LinkedQueue<T> {
     ///
     /// [`CapacityError::Zero`] for 0.
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
+        if capacity == 0 {
+            return Err(CapacityError::Zero);
+        }
         Ok(LinkedQueue {
-            engine: Guarded::new(Ring::growing(), Some(bound(capacity)?), ()),
+            engine: Twin::new(Ring::growing(), Ring::growing(), Some(capacity)),
         })
     }
 }
@@ -54,7 +57,7 @@ impl<T: Send> FromIterator<T> for LinkedQueue<T> {
     /// A queue without a bound, with these elements in it.
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         LinkedQueue {
-            engine: Guarded::new(elements.into_iter().collect(), None, ()),
+            engine: Twin::new(Ring::growing(), elements.into_iter().collect(), None),
         }
     }
 }

@@ -50,6 +50,7 @@ mod ranked;
 mod ring;
 mod store;
 mod transfer;
+mod twin;
 mod wait;
 mod weighed;
 
@@ -142,7 +143,7 @@ pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
 
     /// What can be seen of it without its lock, by those who look again for a moment before they
     /// wait. A flavor whose takers and putters must find each other waiting shows nothing.
-    fn glance(&self) -> Option<&Glance> {
+    fn glance(&self) -> Option<Glance> {
         None
     }
 

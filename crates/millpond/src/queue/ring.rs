@@ -35,6 +35,11 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Moves everything out of another ring to the end of this one.
+    pub(super) fn append(&mut self, other: &mut Ring<T>) {
+        self.elements.append(&mut other.elements);
+    }
+
     #[cold]
     fn give_back(&mut self) {
         self.elements.shrink_to(self.kept);

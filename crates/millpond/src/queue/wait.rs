@@ -13,7 +13,7 @@ use millpond_raw::sync::{hint, spins, thread};
 const LONGEST_SPIN: u32 = 6;
 
 /// How often a waiter lets others run before it parks.
-const YIELDS: u32 = 16;
+const YIELDS: u32 = 64;
 
 /// Looks again and again, for a moment, whether it is worth trying; and tries.
 ///
@@ -60,9 +60,9 @@ pub(super) fn put<T, Q: BlockingQueue<T> + ?Sized>(
     if is_over(queue, deadline) {
         return refuse(element.expect("it was refused"), Reason::TimedOut);
     }
-    if let Some(glance) = queue.glance() {
+    if queue.glance().is_some() {
         let done = linger(
-            || glance.has_room(),
+            || queue.glance().is_some_and(|glance| glance.has_room),
             || match queue.offer(element.take()?) {
                 Err(refused) if refused.reason == Reason::Full => {
                     element = Some(refused.element);
@@ -124,8 +124,9 @@ pub(super) fn take<T, Q: BlockingQueue<T> + ?Sized>(
     if got.is_some() || is_over(queue, deadline) {
         return Ok(got);
     }
-    if let Some(glance) = queue.glance() {
-        let got = linger(|| glance.is_ready(), || queue.poll());
+    if queue.glance().is_some() {
+        let ready = || queue.glance().is_some_and(|glance| glance.is_ready);
+        let got = linger(ready, || queue.poll());
         if got.is_some() {
             return Ok(got);
         }

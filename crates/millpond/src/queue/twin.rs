@@ -1,0 +1,442 @@
+//! The engine of the plain first-in-first-out flavors: two boxes, two locks.
+//!
+//! Putters push into the *inbox* and takers pop out of the *outbox*, each behind a lock of its own.
+//! A taker that finds the outbox empty swaps the two: one look at the other side's lines for as many
+//! elements as have come meanwhile. So putters and takers hardly ever meet, and each side works at
+//! the price of an undisturbed lock.
+//!
+//! ```text
+//!            inbox (lock)                     outbox (lock)
+//!   put --> [ g h i ]  -- swap when empty --> [ d e f ] --> take
+//!            put = 9                           taken = 3          length = put - taken
+//!            bound, putters, takers
+//! ```
+//!
+//! # The bound
+//!
+//! Each side counts for itself, under its own lock: `put` in the inbox, `taken` beside the outbox.
+//! A putter knows `taken` as it was when it last looked, and looks again before it says that there is
+//! no room: the bound is exact, and nobody is refused while there is room.
+//!
+//! # Invariants
+//!
+//! - **B1** The outbox's elements are older than the inbox's. Who needs both locks takes the
+//!   outbox's first.
+//! - **B2** Takers wait in a list under the inbox's lock, and enter it while they hold both locks and
+//!   both boxes are empty. So a push sees every taker that did not see it, and calls one.
+//! - **B3** Putters wait in a list under the inbox's lock. `putters_wait` says whether there is one.
+//!   A putter raises it *before* its last look at `taken`, and a taker adds to `taken` *before* it
+//!   looks at `putters_wait`: one of them sees the other, and the taker then calls one putter for
+//!   each element that it took.
+//! - **B4** As in [`super::guarded`]: called is not served. Who was called in vain goes back to the
+//!   place it had; who was called and leaves calls another in its place.
+//! - **B5** No waker is cloned, called or dropped under a lock, and no element is dropped under one.
+//!   Predicates and visitors run under both locks; their panics find the boxes whole.
+//!
+//! # Orderings
+//!
+//! - `[B-room]` The four accesses of B3 are sequentially consistent: Dekker's pattern. Everything else
+//!   that is shared travels under a lock. shuttle checks the protocol (`tests/shuttle_queue.rs`);
+//!   loom, which takes such accesses for acquire and release, could not tell this pattern from a
+//!   broken one.
+
+use super::line::{Calls, Waiter, list_waiter, lock};
+use super::ring::Ring;
+use super::store::{End, Store};
+use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
+use crate::time::{Clock, Deadline};
+use millpond_raw::pad::Padded;
+use millpond_raw::quiet;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use millpond_raw::sync::{Mutex, MutexGuard};
+use millpond_raw::waits::List;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::task::Waker;
+
+/// Two boxes, and who waits for them.
+pub(super) struct Twin<T: Send> {
+    inbox: Padded<InSide<T>>,
+    outbox: Padded<OutSide<T>>,
+    /// B3. Written under the inbox's lock, and rarely.
+    putters_wait: Padded<AtomicBool>,
+    clock: Clock,
+}
+
+/// The putters' side. What they write with every element lies together (`repr(C)`), and takers who
+/// look out for an element look at a line that they need next anyway.
+#[repr(C)]
+struct InSide<T> {
+    /// A hint: the inbox is not empty. Written under the lock.
+    is_ready: AtomicBool,
+    /// A hint: what `taken` was when a putter last found no room. Written under the lock.
+    taken_when_full: AtomicUsize,
+    inbox: Mutex<Inbox<T>>,
+}
+
+/// The takers' side, likewise.
+#[repr(C)]
+struct OutSide<T> {
+    /// How many elements have ever gone out; it wraps. Written under the lock.
+    taken: AtomicUsize,
+    ring: Mutex<Ring<T>>,
+}
+
+#[repr(C)]
+struct Inbox<T> {
+    ring: Ring<T>,
+    /// How many elements have ever come in; it wraps.
+    put: usize,
+    /// How many had ever gone out when a putter last looked.
+    taken_seen: usize,
+    bound: Option<usize>,
+    takers: List<Waiter>,
+    putters: List<Waiter>,
+}
+
+impl<T> Inbox<T> {
+    fn free(&self) -> usize {
+        let used = self.put.wrapping_sub(self.taken_seen);
+        self.bound.unwrap_or(usize::MAX).saturating_sub(used)
+    }
+}
+
+impl<T: Send> Twin<T> {
+    /// Two boxes of one kind; `bound` elements may be in them together.
+    pub(super) fn new(inbox: Ring<T>, outbox: Ring<T>, bound: Option<usize>) -> Self {
+        let (put, ready) = (inbox.len() + outbox.len(), inbox.len() > 0);
+        Twin {
+            inbox: Padded::new(InSide {
+                is_ready: AtomicBool::new(ready),
+                // Not yet full: nothing has gone out, and less than nothing never has.
+                taken_when_full: AtomicUsize::new(usize::MAX),
+                inbox: Mutex::new(Inbox {
+                    ring: inbox,
+                    put,
+                    taken_seen: 0,
+                    bound,
+                    takers: List::new(),
+                    putters: List::new(),
+                }),
+            }),
+            outbox: Padded::new(OutSide {
+                taken: AtomicUsize::new(0),
+                ring: Mutex::new(outbox),
+            }),
+            putters_wait: Padded::new(AtomicBool::new(false)),
+            clock: Clock::system(),
+        }
+    }
+
+    /// The same, by another clock.
+    pub(super) fn with_clock(self, clock: Clock) -> Self {
+        Twin { clock, ..self }
+    }
+
+    /// Whether there is room, after a look at what has gone out if need be.
+    #[inline]
+    fn has_room(&self, inbox: &mut Inbox<T>) -> bool {
+        inbox.free() > 0 || self.has_room_now(inbox)
+    }
+
+    #[cold]
+    fn has_room_now(&self, inbox: &mut Inbox<T>) -> bool {
+        self.look(inbox);
+        let has_room = inbox.free() > 0;
+        if !has_room {
+            let seen = inbox.taken_seen;
+            self.inbox.taken_when_full.store(seen, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    fn look(&self, inbox: &mut Inbox<T>) {
+        // [B-room]
+        inbox.taken_seen = self.outbox.taken.load(Ordering::SeqCst);
+    }
+
+    /// Takes an element in, for which there is room, and calls a taker for it (B2).
+    #[inline]
+    fn push(&self, mut inbox: MutexGuard<'_, Inbox<T>>, element: T) {
+        if inbox.ring.len() == 0 {
+            self.inbox.is_ready.store(true, Ordering::Relaxed);
+        }
+        inbox.ring.push(element, (), End::Last);
+        inbox.put = inbox.put.wrapping_add(1);
+        if !inbox.takers.is_empty() {
+            self.call_taker(inbox);
+        }
+    }
+
+    #[cold]
+    fn call_taker(&self, mut inbox: MutexGuard<'_, Inbox<T>>) {
+        let taker = inbox.takers.pop();
+        drop(inbox);
+        Calls::of(taker.map(|taker| taker.waker)).wake();
+    }
+
+    /// Moves all that is in the inbox to the outbox, which is empty. Returns whether there was any.
+    fn refill(&self, inbox: &mut Inbox<T>, outbox: &mut Ring<T>) -> bool {
+        if inbox.ring.len() == 0 {
+            return false;
+        }
+        std::mem::swap(&mut inbox.ring, outbox);
+        self.inbox.is_ready.store(false, Ordering::Relaxed);
+        true
+    }
+
+    /// Counts what has gone out, unlocks, and calls putters for the room (B3).
+    #[inline]
+    fn settle(&self, outbox: MutexGuard<'_, Ring<T>>, count: usize) {
+        // [B-room]
+        self.outbox.taken.fetch_add(count, Ordering::SeqCst);
+        drop(outbox);
+        // [B-room]
+        if self.putters_wait.load(Ordering::SeqCst) {
+            self.finish(lock(&self.inbox.inbox), count);
+        }
+    }
+
+    /// Calls putters for at most `most` places that are free, and unlocks.
+    #[cold]
+    fn finish(&self, mut inbox: MutexGuard<'_, Inbox<T>>, most: usize) {
+        self.look(&mut inbox);
+        let mut calls = Calls::default();
+        for _ in 0..inbox.free().min(most) {
+            let Some(putter) = inbox.putters.pop() else {
+                break;
+            };
+            calls.add(putter.waker);
+        }
+        self.note(&inbox);
+        drop(inbox);
+        calls.wake();
+    }
+
+    /// Says whether putters wait (B3).
+    fn note(&self, inbox: &Inbox<T>) {
+        let wait = !inbox.putters.is_empty();
+        if self.putters_wait.load(Ordering::Relaxed) != wait {
+            // [B-room]
+            self.putters_wait.store(wait, Ordering::SeqCst);
+        }
+    }
+
+    #[inline]
+    pub(super) fn offer(&self, element: T, _: End) -> Result<(), Refused<T>> {
+        let mut inbox = lock(&self.inbox.inbox);
+        if self.has_room(&mut inbox) {
+            self.push(inbox, element);
+            return Ok(());
+        }
+        drop(inbox);
+        Err(Refused {
+            element,
+            reason: Reason::Full,
+        })
+    }
+
+    #[inline]
+    pub(super) fn poll(&self, end: End) -> Option<T> {
+        let mut outbox = lock(&self.outbox.ring);
+        let mut element = outbox.pop(&self.clock, end);
+        if element.is_none() {
+            // Whoever put something in before this call has raised the sign.
+            if !self.inbox.is_ready.load(Ordering::Relaxed) {
+                return None;
+            }
+            self.refill(&mut lock(&self.inbox.inbox), &mut outbox);
+            element = outbox.pop(&self.clock, end);
+        }
+        let element = element?;
+        self.settle(outbox, 1);
+        Some(element)
+    }
+
+    pub(super) fn poll_offer(
+        &self,
+        element: &mut Option<T>,
+        _: End,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Offered {
+        if element.is_none() {
+            return Offered::In;
+        }
+        let mut clone = None;
+        loop {
+            let mut inbox = lock(&self.inbox.inbox);
+            let mut stale = None;
+            if !self.has_room(&mut inbox) {
+                let listed = list_waiter(&mut inbox.putters, place, waker, &mut clone, 1);
+                let Some((_, replaced)) = listed else {
+                    drop(inbox);
+                    clone = Some(waker.clone());
+                    continue;
+                };
+                stale = replaced;
+                // B3: the sign first, the last look second.
+                self.note(&inbox);
+                self.look(&mut inbox);
+                if inbox.free() == 0 {
+                    drop(inbox);
+                    quiet::drop((stale, clone));
+                    return Offered::Wait;
+                }
+            }
+            let struck = place
+                .ticket
+                .take()
+                .and_then(|own| inbox.putters.remove(own));
+            self.note(&inbox);
+            match element.take() {
+                Some(element) => self.push(inbox, element),
+                None => drop(inbox),
+            }
+            quiet::drop((struck.map(|putter| putter.waker), stale, clone));
+            return Offered::In;
+        }
+    }
+
+    pub(super) fn poll_take(&self, end: End, place: &mut Place, waker: &Waker) -> Taken<T> {
+        let mut clone = None;
+        loop {
+            let mut outbox = lock(&self.outbox.ring);
+            let mut inbox = lock(&self.inbox.inbox);
+            if outbox.len() > 0 || self.refill(&mut inbox, &mut outbox) {
+                let struck = place.ticket.take().and_then(|own| inbox.takers.remove(own));
+                drop(inbox);
+                let element = outbox.pop(&self.clock, end);
+                self.settle(outbox, usize::from(element.is_some()));
+                quiet::drop((struck.map(|taker| taker.waker), clone));
+                match element {
+                    Some(element) => return Taken::Got(element),
+                    None => unreachable!("B1: the outbox is ours and not empty"),
+                }
+            }
+            let listed = list_waiter(&mut inbox.takers, place, waker, &mut clone, 0);
+            drop(inbox);
+            drop(outbox);
+            match listed {
+                Some((_, stale)) => {
+                    quiet::drop((stale, clone));
+                    return Taken::Wait(Deadline::NEVER);
+                }
+                None => clone = Some(waker.clone()),
+            }
+        }
+    }
+
+    pub(super) fn leave_offer(&self, place: &mut Place) {
+        let Some(ticket) = place.ticket.take() else {
+            return;
+        };
+        let mut inbox = lock(&self.inbox.inbox);
+        let struck = inbox.putters.remove(ticket);
+        // B4: called, so it calls another.
+        self.finish(inbox, usize::from(struck.is_none()));
+        quiet::drop(struck.map(|putter| putter.waker));
+    }
+
+    pub(super) fn leave_take(&self, place: &mut Place) {
+        let Some(ticket) = place.ticket.take() else {
+            return;
+        };
+        let mut inbox = lock(&self.inbox.inbox);
+        let struck = inbox.takers.remove(ticket);
+        self.look(&mut inbox);
+        // B4: called, so it calls another, if there seems to be an element.
+        if struck.is_none() && inbox.put != inbox.taken_seen {
+            self.call_taker(inbox);
+        } else {
+            drop(inbox);
+        }
+        quiet::drop(struck.map(|taker| taker.waker));
+    }
+
+    /// Both boxes, in the order of B1, with `taken_seen` as it is.
+    fn both(&self) -> (MutexGuard<'_, Ring<T>>, MutexGuard<'_, Inbox<T>>) {
+        let outbox = lock(&self.outbox.ring);
+        let mut inbox = lock(&self.inbox.inbox);
+        self.look(&mut inbox);
+        (outbox, inbox)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let (_outbox, inbox) = self.both();
+        inbox.put.wrapping_sub(inbox.taken_seen)
+    }
+
+    pub(super) fn bound(&self) -> Option<u64> {
+        lock(&self.inbox.inbox).bound.map(|bound| bound as u64)
+    }
+
+    /// What is left of the bound; `None` if there is none.
+    pub(super) fn left(&self) -> Option<u64> {
+        let (_outbox, inbox) = self.both();
+        inbox.bound.map(|_| inbox.free() as u64)
+    }
+
+    pub(super) fn set_bound(&self, bound: u64) -> Result<(), CapacityError> {
+        if bound == 0 {
+            return Err(CapacityError::Zero);
+        }
+        let mut inbox = lock(&self.inbox.inbox);
+        inbox.bound = Some(usize::try_from(bound).unwrap_or(usize::MAX));
+        self.finish(inbox, usize::MAX);
+        Ok(())
+    }
+
+    pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {
+        let (outbox, inbox) = self.both();
+        let mut goes_on = true;
+        outbox.visit(end, &mut |element| {
+            let flow = see(element);
+            goes_on = flow.is_continue();
+            flow
+        });
+        if goes_on {
+            inbox.ring.visit(end, see);
+        }
+    }
+
+    pub(super) fn remove_where(
+        &self,
+        end: End,
+        limit: usize,
+        unwanted: &mut dyn FnMut(&T) -> bool,
+    ) -> Vec<T> {
+        let (mut outbox, mut inbox) = self.both();
+        outbox.append(&mut inbox.ring);
+        self.inbox.is_ready.store(false, Ordering::Relaxed);
+        let removed = outbox.remove_where(end, limit, unwanted);
+        drop(inbox);
+        self.settle(outbox, removed.len());
+        removed
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    #[inline]
+    pub(super) fn glance(&self) -> Option<Glance> {
+        Some(Glance {
+            is_ready: self.inbox.is_ready.load(Ordering::Relaxed),
+            has_room: self.outbox.taken.load(Ordering::Relaxed)
+                != self.inbox.taken_when_full.load(Ordering::Relaxed),
+        })
+    }
+
+    /// How many wait for an element, and how many for room.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        let inbox = lock(&self.inbox.inbox);
+        (inbox.takers.len(), inbox.putters.len())
+    }
+
+    /// The Debug text of a flavor. Its elements need not have one, so it counts them.
+    pub(super) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (len, bound, (takers, putters)) = (self.len(), self.bound(), self.waiting());
+        super::guarded::describe(name, len, bound, takers, putters, f)
+    }
+}
