@@ -1,0 +1,56 @@
+//! How do I wait with a time-out, and cancel?
+//!
+//! ```sh
+//! cargo run -p examples --example 02_wait_and_cancel
+//! ```
+//!
+//! ```text
+//! after 20 ms: timed out while waiting for a task
+//! waited again: rye
+//! cancelled in time: true
+//! its handle: task cancelled: cancelled on request
+//! the body went on and took: oats
+//! ```
+
+#![forbid(unsafe_code)]
+
+use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
+use millpond::queue::{BlockingQueue, LinkedQueue};
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let threads = ThreadPerTask::builder("mill", 4).build()?;
+    let grain = Arc::new(LinkedQueue::unbounded());
+    let taken = Arc::new(LinkedQueue::unbounded());
+
+    let from = Arc::clone(&grain);
+    let mut handle = threads.submit(move || from.take())?;
+    if let Err(error) = handle.join_timeout(Duration::from_millis(20)) {
+        println!("after 20 ms: {error}");
+    }
+    // A time-out ends the wait and not the task, so one can wait again.
+    grain.put("rye")?;
+    println!("waited again: {}", handle.join()??);
+
+    let (from, to) = (Arc::clone(&grain), Arc::clone(&taken));
+    let begun = Arc::new(LinkedQueue::unbounded());
+    let begin = Arc::clone(&begun);
+    let handle = threads.submit(move || {
+        begin.put(()).expect("nobody interrupts it");
+        let grain = from.take().expect("nobody interrupts it");
+        to.put(grain).expect("nobody interrupts it");
+    })?;
+    begun.take()?;
+    // Cancelling finishes the handle at once. A body that has begun goes on: to ask it to stop,
+    // interrupt (03_stop_a_task).
+    println!("cancelled in time: {}", handle.cancel());
+    if let Err(error) = handle.join() {
+        println!("its handle: {error}");
+    }
+    grain.put("oats")?;
+    threads.close();
+    println!("the body went on and took: {}", taken.take()?);
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! How do I bound a queue by bytes?
+//!
+//! ```sh
+//! cargo run -p examples --example 05_bound_by_bytes
+//! ```
+//!
+//! ```text
+//! 3 requests, 10 bytes of 10
+//! "cake" comes back: the queue has no room now
+//! after one is taken: 4 bytes free
+//! "pumpernickel" comes back: an element of weight 12 can never fit into a queue bounded by 10: split it or raise the bound
+//! ```
+
+#![forbid(unsafe_code)]
+
+use millpond::queue::{BlockingQueue, Refused, WeighedQueue};
+use std::error::Error;
+
+fn report(refused: Refused<String>) {
+    println!("{:?} comes back: {}", refused.element, refused.reason);
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let requests = WeighedQueue::bounded(10, |request: &String| request.len() as u64)?;
+    for request in ["rye!", "oats", "ok"] {
+        requests.put(request.to_owned())?;
+    }
+    let (count, weight, bound) = (requests.len(), requests.weight(), requests.bound());
+    println!("{count} requests, {weight} bytes of {bound}");
+
+    if let Err(refused) = requests.offer("cake".to_owned()) {
+        report(refused);
+    }
+    requests.take()?;
+    println!(
+        "after one is taken: {} bytes free",
+        requests.remaining_capacity()
+    );
+
+    // What can never fit is not waited for, not even by `put`.
+    if let Err(refused) = requests.put("pumpernickel".to_owned()) {
+        report(refused);
+    }
+    Ok(())
+}

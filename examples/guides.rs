@@ -1,0 +1,13 @@
+//! The guides' code, compiled and run as tests: `cargo test -p examples --doc`.
+
+#![forbid(unsafe_code)]
+
+/// Which queue, and how.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/queues.md")]
+struct Queues;
+
+/// Which executor, and how.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/executors.md")]
+struct Executors;
