@@ -1,13 +1,11 @@
 //! The executor framework of `java.util.concurrent`, done the Rust way.
 //!
 //! ```
-//! use millpond::task;
-//! use millpond::thread::{ThreadFactory, Threads};
+//! use millpond::executor::{ExecutorExt, ThreadPerTask};
 //!
-//! let (task, handle) = task::new(|| (1..=20_u64).product::<u64>());
-//! let thread = Threads::named("mill").start(Box::new(move || drop(task.run())))?;
+//! let threads = ThreadPerTask::builder("mill", 8).build()?;
+//! let handle = threads.submit(|| (1..=20_u64).product::<u64>())?;
 //! assert_eq!(handle.join()?, 2_432_902_008_176_640_000);
-//! # thread.join().unwrap();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -20,6 +18,7 @@
 //! |---|---|---|
 //! | 4 | [`executor`] | who runs tasks: the traits, and the executors without a queue of their own |
 //! | 3 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
+//! | 3 | [`queue`] | blocking queues of eight kinds, for threads and async code together |
 //! | 2 | [`interrupt`] | asking a running task to stop; the one loop in which everything waits |
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
 //! | 0 | [`thread`] | how threads are started, and what they are called |

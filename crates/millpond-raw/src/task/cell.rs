@@ -209,6 +209,7 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns a reference for as long as it uses this one.
+    #[inline]
     pub(super) unsafe fn header<'a>(self) -> &'a Header {
         // SAFETY: T1 - by contract.
         unsafe { self.0.as_ref() }
@@ -219,6 +220,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::header`], and T6: the cell was made with an `M`.
+    #[inline]
     pub(super) unsafe fn meta<'a, M>(self) -> &'a M {
         // SAFETY: T1, T6 - by contract.
         unsafe { &(*self.0.cast::<Prefix<M>>().as_ptr()).meta }
@@ -230,6 +232,7 @@ impl CellRef {
     ///
     /// T1: the caller owns a reference when it calls a method of it. The method may give that
     /// reference back: the word is all atomic, so nothing is promised about it afterwards.
+    #[inline]
     unsafe fn state<'a>(self) -> &'a AtomicState {
         // SAFETY: T1 - by contract.
         unsafe { &(*self.0.as_ptr()).state }
@@ -240,6 +243,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::header`].
+    #[inline]
     unsafe fn vtable(self) -> &'static Vtable {
         // SAFETY: T1 - by contract.
         unsafe { (*self.0.as_ptr()).vtable }
@@ -248,6 +252,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::header`].
+    #[inline]
     pub(super) unsafe fn read(self) -> Reading {
         // SAFETY: T1 - by contract.
         unsafe { self.state() }.read()
@@ -309,6 +314,7 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns a reference. T2: it owns the closure.
+    #[inline]
     unsafe fn run_body(self, reach: Option<&Reach>) -> bool {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
@@ -431,6 +437,7 @@ impl CellRef {
     ///
     /// As [`CellRef::header`], T4: the stage holds a value that is the caller's, and T5: of type
     /// `T`.
+    #[inline]
     pub(super) unsafe fn take_value<T>(self) -> T {
         // SAFETY: T4 - by contract.
         let value = unsafe { self.value_place() };
@@ -477,6 +484,7 @@ impl CellRef {
     /// # Safety
     ///
     /// As [`CellRef::header`], T4: the stage holds a value.
+    #[inline]
     unsafe fn value_place(self) -> *mut () {
         // SAFETY: T1 - by contract.
         let vtable = unsafe { self.vtable() };
@@ -526,6 +534,7 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns a reference, and no longer uses it. `taken` only if it took the outcome.
+    #[inline]
     pub(super) unsafe fn release(self, taken: bool) {
         // SAFETY: T1 - by contract.
         let Released::Last(seen) = (unsafe { self.state() }).release(taken) else {

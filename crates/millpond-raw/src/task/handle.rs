@@ -36,6 +36,7 @@ impl<T, M> RefUnwindSafe for Handle<T, M> {}
 
 impl<T, M> Handle<T, M> {
     /// Takes over one of the cell's references; `T` is what its closure returns.
+    #[inline]
     pub(super) fn own(cell: CellRef) -> Self {
         Handle {
             cell,
@@ -46,12 +47,14 @@ impl<T, M> Handle<T, M> {
     }
 
     /// The value that travels with the task.
+    #[inline]
     pub fn meta(&self) -> &M {
         // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
         unsafe { self.cell.meta() }
     }
 
     /// What has happened to the task.
+    #[inline]
     pub fn state(&self) -> Reading {
         // SAFETY: T1 - our reference.
         unsafe { self.cell.read() }
@@ -84,6 +87,7 @@ impl<T, M> Handle<T, M> {
     }
 
     /// Takes the outcome, once the task is finished. It can be taken once.
+    #[inline]
     pub fn take(&mut self) -> Option<Outcome<T>> {
         let seen = self.state();
         if !seen.is_finished() || self.taken {

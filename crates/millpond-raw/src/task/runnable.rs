@@ -40,6 +40,7 @@ impl<M> RefUnwindSafe for Task<M> {}
 
 impl<M> Task<M> {
     /// Takes over one of the cell's references.
+    #[inline]
     pub(super) fn own(cell: CellRef) -> Self {
         Task {
             cell,
@@ -48,12 +49,14 @@ impl<M> Task<M> {
     }
 
     /// The value that travels with the task.
+    #[inline]
     pub fn meta(&self) -> &M {
         // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
         unsafe { self.cell.meta() }
     }
 
     /// What has happened to it.
+    #[inline]
     pub fn state(&self) -> Reading {
         // SAFETY: T1 - our reference.
         unsafe { self.cell.read() }
@@ -66,6 +69,7 @@ impl<M> Task<M> {
     }
 
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.
+    #[inline]
     pub fn run(self) -> Ran {
         self.run_in(None)
     }
@@ -75,6 +79,7 @@ impl<M> Task<M> {
         self.run_in(Some(reach))
     }
 
+    #[inline]
     fn run_in(self, reach: Option<&Reach>) -> Ran {
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: T1 - our reference.

@@ -43,26 +43,31 @@ pub struct Reading(usize);
 
 impl Reading {
     /// Whether the closure has an owner: somebody runs it, has run it, or has dropped it.
+    #[inline]
     pub fn is_claimed(self) -> bool {
         self.0 & CLAIMED != 0
     }
 
     /// Whether the body has run to its end.
+    #[inline]
     pub fn is_done(self) -> bool {
         self.0 & DONE != 0
     }
 
     /// Whether there is an outcome for the handle.
+    #[inline]
     pub fn is_finished(self) -> bool {
         self.0 & (DONE | CANCELLED) != 0
     }
 
     /// Whether the outcome is a panic.
+    #[inline]
     pub fn is_panicked(self) -> bool {
         self.0 & (PANICKED | CANCELLED) == PANICKED
     }
 
     /// Why it was cancelled, if it was.
+    #[inline]
     pub fn cancelled(self) -> Option<CancelReason> {
         (self.0 & CANCELLED != 0)
             .then(|| CancelReason::from_code(((self.0 & REASON_MASK) >> REASON_SHIFT) as u8))
@@ -72,15 +77,18 @@ impl Reading {
         self.0 & PANICKED != 0
     }
 
+    #[inline]
     pub(super) fn has_waiter(self) -> bool {
         self.0 & WAITER != 0
     }
 
     /// T4: whether the stage holds an outcome that somebody has to drop.
+    #[inline]
     pub(super) fn holds_outcome(self) -> bool {
         self.0 & (DONE | TAKEN) == DONE
     }
 
+    #[inline]
     pub(super) fn references(self) -> usize {
         self.0 >> REF_SHIFT
     }
@@ -156,6 +164,7 @@ impl AtomicState {
     }
 
     /// The state now. What a finished one has left behind may be read.
+    #[inline]
     pub(super) fn read(&self) -> Reading {
         // [T-out] [T-ref]
         Reading(self.0.load(Ordering::Acquire))
@@ -164,6 +173,7 @@ impl AtomicState {
     /// Tries to become the owner of the closure.
     ///
     /// Relaxed: the closure was written before the cell was shared, and who loses touches nothing.
+    #[inline]
     pub(super) fn claim(&self) -> Claim {
         match Reading(self.0.fetch_or(CLAIMED, Ordering::Relaxed)).is_claimed() {
             false => Claim::Yours,
@@ -200,6 +210,7 @@ impl AtomicState {
     /// Ends the body: publishes what the caller has put into the stage.
     ///
     /// `release` gives the caller's reference back in the same step if nobody waits.
+    #[inline]
     pub(super) fn complete(&self, panicked: bool, release: bool) -> Completed {
         let done = if panicked { DONE | PANICKED } else { DONE };
         let mut seen = self.read();
@@ -246,6 +257,7 @@ impl AtomicState {
     }
 
     /// Gives a reference back; `taken` says that its owner took the outcome out of the stage.
+    #[inline]
     pub(super) fn release(&self, taken: bool) -> Released {
         let taken = if taken { TAKEN } else { 0 };
         let seen = self.read();
@@ -261,6 +273,7 @@ impl AtomicState {
         }
     }
 
+    #[inline]
     fn swap_word(&self, seen: Reading, next: usize, order: Ordering) -> Result<(), Reading> {
         self.0
             .compare_exchange_weak(seen.0, next, order, Ordering::Relaxed)

@@ -2,7 +2,7 @@
 
 use super::Place;
 use millpond_raw::quiet;
-use millpond_raw::sync::{Mutex, MutexGuard, spins, thread};
+use millpond_raw::sync::{Mutex, MutexGuard, hint, spins, thread};
 use millpond_raw::waits::{List, Ticket};
 use std::task::Waker;
 
@@ -87,8 +87,12 @@ pub(super) fn list_waiter(
     Some((ticket, None))
 }
 
-/// How often one who finds a lock taken lets others run before it queues up for it.
-const STEPS_BACK: u32 = 16;
+/// How often one who finds a lock taken tries again before it queues up for it.
+const STEPS_BACK: u32 = 20;
+
+/// How many of these are short spins, each twice as long as the one before: enough for the few
+/// instructions that the lock is held. After that it yields.
+const SHORT_STEPS: u32 = 3;
 
 /// Takes a lock. Who finds it taken steps back for a while, instead of fighting for the line in
 /// which it lies: the other then gets many steps done, each at the price of an undisturbed one, and
@@ -105,8 +109,11 @@ pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
 fn lock_after_a_while<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     // Models do not spin, see `spins`.
     let rounds = if spins() == 0 { 0 } else { STEPS_BACK };
-    for _ in 0..rounds {
-        thread::yield_now();
+    for round in 0..rounds {
+        match round < SHORT_STEPS {
+            true => (0..1_u32 << round).for_each(|_| hint::spin_loop()),
+            false => thread::yield_now(),
+        }
         if let Some(guard) = mutex.try_lock() {
             return guard;
         }

@@ -10,7 +10,7 @@ use millpond_raw::park::Site;
 use millpond_raw::sync::{hint, spins, thread};
 
 /// How long the longest spin between two looks is, as a power of two.
-const LONGEST_SPIN: u32 = 6;
+const LONGEST_SPIN: u32 = 3;
 
 /// How often a waiter lets others run before it parks.
 const YIELDS: u32 = 64;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The handle of a task: block on it, `.await` it, cancel it.
 ///
-/// Dropping it lets the task go on; [`abort_on_drop`](TaskHandle::abort_on_drop) cancels it instead.
+/// Dropping it lets the task go on; [`abort_on_drop`](TaskHandle::abort_on_drop) interrupts it instead.
 ///
 /// ```
 /// use millpond::task;
@@ -185,7 +185,7 @@ impl<T> TaskHandle<T> {
         self.raw.meta().made_at
     }
 
-    /// A handle that cancels the task when it is dropped.
+    /// A handle that cancels the task when it is dropped, and asks it to stop if it runs.
     pub fn abort_on_drop(self) -> AbortOnDrop<T> {
         AbortOnDrop { handle: Some(self) }
     }
