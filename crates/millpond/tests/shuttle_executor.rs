@@ -132,7 +132,9 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
                         let body = move || seen.lock().push((bringer, n));
                         serial.key("one").submit(body).unwrap()
                     });
-                    handles.map(|handle| handle.join().unwrap());
+                    for handle in handles {
+                        handle.join().unwrap();
+                    }
                 })
             })
             .collect();
@@ -186,7 +188,9 @@ fn stopping_below_a_lane_releases_all_of_it() {
             let serial = serial.clone();
             move || {
                 let handles = [0, 1].map(|_| serial.key("one").submit(until_interrupted).ok());
-                handles.map(|handle| handle.map(|handle| drop(handle.join())));
+                for handle in handles.into_iter().flatten() {
+                    drop(handle.join());
+                }
             }
         });
         drop(serial.below().shutdown_now());

@@ -5,14 +5,13 @@
 //! `guarded.rs`). So one element wakes one thread, and a new first element finds a taker who watches
 //! for it.
 //!
-//! There is no async form: a future can be woken by an element that comes, but not by a time that
-//! comes, without a timer to wake it.
+//! A future that leads cannot sleep: it sets an alarm of the queue's clock, which wakes it.
 
 use super::flavor::flavor;
 use super::guarded::{Guarded, bound};
 use super::ranked::{Order, Ranked};
 use super::store::End;
-use super::{CapacityError, Refused};
+use super::{AsyncQueue, CapacityError, Refused};
 use crate::time::Deadline;
 use std::time::{Duration, Instant};
 
@@ -111,6 +110,8 @@ impl<T: Send> DelayQueue<T> {
 }
 
 flavor! { DelayQueue, with {} }
+
+impl<T: Send> AsyncQueue<T> for DelayQueue<T> {}
 
 impl<T: Send> Default for DelayQueue<T> {
     fn default() -> Self {

@@ -1,6 +1,7 @@
 //! Waiting for room and for elements, in async code: the same steps, with the task's waker.
 
 use super::{BlockingQueue, Offered, Place, Refused, Taken};
+use crate::time::Alarm;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -42,6 +43,7 @@ pub trait AsyncQueue<T>: BlockingQueue<T> {
         Receiving {
             queue: self,
             place: Place::default(),
+            alarm: None,
             _element: std::marker::PhantomData,
         }
     }
@@ -107,6 +109,8 @@ impl<T, Q: BlockingQueue<T> + ?Sized> fmt::Debug for Sending<'_, T, Q> {
 pub struct Receiving<'a, T, Q: BlockingQueue<T> + ?Sized> {
     queue: &'a Q,
     place: Place,
+    /// Wakes it when an element that is in the queue becomes due.
+    alarm: Option<Alarm>,
     _element: std::marker::PhantomData<fn() -> T>,
 }
 
@@ -115,9 +119,13 @@ impl<T, Q: BlockingQueue<T> + ?Sized> Future for Receiving<'_, T, Q> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let this = self.get_mut();
+        this.alarm = None;
         match this.queue.poll_take(&mut this.place, context.waker()) {
             Taken::Got(element) => Poll::Ready(element),
-            Taken::Wait(_) => Poll::Pending,
+            Taken::Wait(again) => {
+                this.alarm = Some(this.queue.clock().alarm(again, context.waker()));
+                Poll::Pending
+            }
         }
     }
 }

@@ -56,6 +56,12 @@ impl Clock {
         Deadline::after(self.now(), patience)
     }
 
+    /// How a manual clock tells the time, and who waits by it; `None` for the system's.
+    pub(super) fn manual_parts(&self) -> Option<(impl Fn() -> Instant, &Waits)> {
+        let manual = self.manual.as_deref()?;
+        Some((|| *manual.now.lock(), &manual.sleepers))
+    }
+
     /// Parks the strand until it is woken, until the deadline, or for no reason.
     pub fn park_until(&self, here: &Strand, site: Site, deadline: Deadline) -> Woken {
         let Some(instant) = deadline.instant() else {

@@ -3,8 +3,10 @@
 //! All of millpond asks a [`Clock`], never the operating system: a pool on a manual clock ages by
 //! hand, so tests of time-outs are exact and take no time, and a simulation runs at its own speed.
 
+mod alarm;
 mod clock;
 mod deadline;
 
+pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
