@@ -45,12 +45,9 @@ pub mod chaos;
 mod futex;
 mod lock;
 
-#[cfg(millpond_loom)]
+#[cfg(any(millpond_loom, millpond_shuttle))]
 #[doc(hidden)]
-pub use backend::__loom;
-#[cfg(millpond_shuttle)]
-#[doc(hidden)]
-pub use backend::__shuttle;
+pub use backend::__checker;
 pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, hint, local, thread};
 pub use futex::{Futex, Woken};
 pub use lock::{Mutex, MutexGuard};

@@ -1,4 +1,6 @@
-//! loom: every interleaving of a small model, with the orderings of the C++ memory model.
+//! The checkers: loom walks every interleaving of a small model, with the orderings of the C++ memory
+//! model; shuttle walks random and PCT schedules, with sequentially consistent memory. They offer the
+//! same things under the same names, except cells, which only loom watches.
 
 #![allow(
     clippy::disallowed_types,
@@ -6,15 +8,23 @@
     reason = "this is the seam"
 )]
 
-pub use ::loom::cell::{ConstPtr, MutPtr, UnsafeCell};
-pub use ::loom::hint;
-
+#[cfg(millpond_loom)]
 #[doc(hidden)]
-pub use ::loom as __loom;
+pub use ::loom as __checker;
+#[cfg(millpond_shuttle)]
+#[doc(hidden)]
+pub use ::shuttle as __checker;
+
+#[cfg(millpond_shuttle)]
+pub use super::cell::{ConstPtr, MutPtr, UnsafeCell};
+#[cfg(millpond_loom)]
+pub use ::loom::cell::{ConstPtr, MutPtr, UnsafeCell};
+
+pub use __checker::hint;
 
 /// Atomics, orderings and fences.
 pub mod atomic {
-    pub use ::loom::sync::atomic::{
+    pub use super::__checker::sync::atomic::{
         AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
         fence,
     };
@@ -22,7 +32,9 @@ pub mod atomic {
 
 /// Threads.
 pub mod thread {
-    pub use ::loom::thread::{JoinHandle, Thread, ThreadId, current, spawn, yield_now};
+    pub use super::__checker::thread::{
+        Builder, JoinHandle, Thread, ThreadId, current, spawn, yield_now,
+    };
     pub use ::std::thread::panicking;
 
     /// Starts a thread; a model has no stacks to size.
@@ -36,7 +48,7 @@ pub mod thread {
         f: impl FnOnce() -> T + Send + 'static,
     ) -> std::io::Result<JoinHandle<T>> {
         match name {
-            Some(name) => ::loom::thread::Builder::new().name(name).spawn(f),
+            Some(name) => Builder::new().name(name).spawn(f),
             None => Ok(spawn(f)),
         }
     }
@@ -47,7 +59,7 @@ pub mod thread {
 #[macro_export]
 macro_rules! __millpond_local {
     ($(#[$attr:meta])* $vis:vis static $name:ident: $kind:ty = $initial:expr;) => {
-        $crate::sync::__loom::thread_local! {
+        $crate::sync::__checker::thread_local! {
             $(#[$attr])*
             $vis static $name: $kind = $initial;
         }
