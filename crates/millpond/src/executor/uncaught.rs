@@ -6,7 +6,6 @@
 
 use crate::task::{CancelReason, Name, Panic, Ran, Task};
 use millpond_raw::quiet;
-use millpond_raw::task::Reach;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -65,25 +64,16 @@ impl Runner {
 
     /// Runs the task, unless its deadline has passed. Nothing of it panics out of here.
     pub(super) fn run(&self, task: Task) {
-        self.run_as(task, Task::run);
-    }
-
-    /// As [`run`](Runner::run), within reach of whoever may stop it.
-    pub(super) fn run_within(&self, task: Task, reach: &Reach) {
-        self.run_as(task, |task| task.run_within(reach));
-    }
-
-    fn run_as(&self, task: Task, run: impl FnOnce(Task) -> Ran) {
         if task.is_expired() {
             task.cancel(CancelReason::Expired);
             return;
         }
         let Some(hook) = &self.hook else {
-            quiet::drop(run(task));
+            quiet::drop(task.run());
             return;
         };
         let (name, made_at) = (task.shared_name(), task.made_at());
-        if let Ran::Panicked(Some(panic)) = run(task) {
+        if let Ran::Panicked(Some(panic)) = task.run() {
             let report = UncaughtPanic {
                 name,
                 made_at,
