@@ -259,3 +259,68 @@ impl Drop for Listed<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    fn set_both() -> (Token, Stop) {
+        let both = (Token::new(), Stop::new());
+        both.0.set();
+        both.1.set();
+        both
+    }
+
+    #[test]
+    fn an_interrupt_and_a_stop_that_come_together_are_one() {
+        let (token, stop) = set_both();
+        stop.enter(|| {
+            token.enter(|| {
+                assert!(take());
+                assert!(!take());
+            });
+        });
+        assert!(!token.is_set() && stop.is_set());
+    }
+
+    #[test]
+    fn an_engine_inside_a_task_is_in_no_task() {
+        let (token, stop) = set_both();
+        token.enter(|| {
+            stop.enter(|| {
+                assert!(!is_set() && !take() && !set());
+                assert!(is_stopped(), "nobody was told");
+            });
+            assert!(is_set() && !is_stopped());
+        });
+    }
+
+    #[test]
+    fn an_interrupt_that_is_put_back_is_told_once_more() {
+        let stop = Stop::new();
+        stop.set();
+        stop.enter(|| {
+            Token::new().enter(|| {
+                assert!(take());
+                assert!(set(), "there is a task to interrupt");
+                assert!(take());
+                assert!(!take());
+            });
+        });
+    }
+
+    #[test]
+    fn a_body_or_a_loop_that_unwinds_leaves_nothing_behind() {
+        let (token, stop) = set_both();
+        let bodies: [&dyn Fn(); 3] = [
+            &|| token.enter(|| resume_unwind(Box::new(()))),
+            &|| stop.enter(|| resume_unwind(Box::new(()))),
+            &|| stop.enter(|| token.enter(|| masked(|| resume_unwind(Box::new(()))))),
+        ];
+        for body in bodies {
+            assert!(catch_unwind(AssertUnwindSafe(body)).is_err());
+            assert!(!is_set() && !is_stopped() && !set());
+        }
+    }
+}
