@@ -394,7 +394,7 @@ impl Engine {
         });
         let mut unstarted = Vec::new();
         for worker in everybody {
-            worker.stop();
+            worker.stop.set();
             unstarted.extend(worker.take_first());
         }
         unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));

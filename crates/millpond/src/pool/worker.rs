@@ -65,24 +65,27 @@ impl Shift {
 
     /// The life of a worker.
     pub(super) fn work(mut self) {
-        self.worker.is_woken_by(park::current().waker());
-        if let Some(first) = self.worker.take_first() {
-            self.run(first);
-        }
-        while let Some(task) = self.next() {
-            self.run(task);
-        }
+        let worker = Arc::clone(&self.worker);
+        worker.is_woken_by(park::current().waker());
+        worker.stop.enter(|| {
+            if let Some(first) = worker.take_first() {
+                self.run(first);
+            }
+            while let Some(task) = self.next() {
+                self.run(task);
+            }
+        });
     }
 
     fn run(&self, task: Task) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
         let fate = match &engine.hooks {
-            None => engine.runner.run_within(task, &worker.reach),
+            None => engine.runner.run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run_within(task, &worker.reach);
+                let fate = engine.runner.run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
