@@ -111,14 +111,11 @@ impl<T, M> Handle<T, M> {
         // SAFETY: T1 - our reference.
         let header = unsafe { self.cell.header() };
         if let Some(ticket) = self.ticket {
-            if header.waits.renew(ticket, waker) {
+            if header.renew(ticket, waker) {
                 return true;
             }
         }
-        // T8: in the list first, announced second, both under the list's lock.
-        self.ticket = header
-            .waits
-            .enlist(waker, || header.state.announce_waiter());
+        self.ticket = header.enlist(waker);
         self.ticket.is_some()
     }
 
@@ -126,7 +123,7 @@ impl<T, M> Handle<T, M> {
     pub fn unregister(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             // SAFETY: T1 - our reference.
-            unsafe { self.cell.header() }.waits.leave(ticket);
+            unsafe { self.cell.header() }.leave(ticket);
         }
     }
 

@@ -291,6 +291,36 @@ pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
     assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
 }
 
+/// A joiner and a body that blocks both need lists to wait in, and may be the first to; an interrupt
+/// that comes in between reaches both.
+pub(crate) fn a_joiner_and_a_body_that_blocks_are_both_reached() {
+    let (task, handle) = task::new(
+        || {
+            with_current_token(|token| {
+                let token = token.expect("a body has a token");
+                let here = park::current();
+                let Some(ticket) = token.enlist(&here.waker()) else {
+                    return;
+                };
+                while !token.is_set() {
+                    here.park(Site::new("scenario.body"));
+                }
+                token.leave(ticket);
+            });
+        },
+        (),
+    );
+    let handle = handle.share().expect("nothing is taken");
+    let joiner = spawn({
+        let handle = handle.clone();
+        move || join_shared(&handle)
+    });
+    let runner = spawn(move || task.run());
+    handle.interrupt(CancelReason::Requested);
+    let _ = (joiner.join().unwrap(), runner.join().unwrap());
+    assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
+}
+
 /// Every one of many joiners is woken and sees the same value.
 pub(crate) fn many_joiners_see_one_value() {
     let joiners = few_or_many(1, 4);
