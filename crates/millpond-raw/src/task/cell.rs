@@ -79,12 +79,18 @@ impl CellRef {
         unsafe { self.state() }.read()
     }
 
-    /// Runs the body if nobody has claimed it, and delivers the outcome; `false` if it was gone.
+    /// Runs the body if nobody has claimed it, and delivers the outcome; `None` if it was gone. Calls
+    /// `claimed`, which must not panic, in between.
     ///
     /// # Safety
     ///
     /// T1: the caller owns a reference, which is given back if `release` is set.
-    pub(super) unsafe fn run(self, release: bool, reach: Option<&Reach>) -> Option<bool> {
+    pub(super) unsafe fn run(
+        self,
+        release: bool,
+        reach: Option<&Reach>,
+        claimed: impl FnOnce(),
+    ) -> Option<bool> {
         // SAFETY: T1 - by contract; so for the rest of this function until it is released.
         let state = unsafe { self.state() };
         // SAFETY: T1 - as above.
@@ -97,6 +103,7 @@ impl CellRef {
             return None;
         }
         chaos::point("task.claimed");
+        claimed();
         // SAFETY: T1 - the body runs while the caller's reference is held; T2 - claimed just now.
         let panicked = unsafe { self.run_body(reach) };
         chaos::point("task.complete");
@@ -231,13 +238,13 @@ impl CellRef {
         Some(body)
     }
 
-    /// Cancels, and sets the token if the body runs, whoever has cancelled it. Returns whether it
-    /// was this call that cancelled.
+    /// Cancels, and sets the token if the body runs, whoever has cancelled it. Returns what
+    /// [`cancel`](CellRef::cancel) does.
     ///
     /// # Safety
     ///
     /// As [`CellRef::header`].
-    pub(super) unsafe fn interrupt(self, reason: CancelReason) -> bool {
+    pub(super) unsafe fn interrupt(self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - by contract.
         let cancelled = unsafe { self.cancel(reason) };
         // SAFETY: T1 - by contract.
@@ -249,7 +256,7 @@ impl CellRef {
         if runs {
             header.token.set();
         }
-        cancelled.is_some()
+        cancelled
     }
 
     /// Moves the value out of the stage.
@@ -378,7 +385,7 @@ impl CellRef {
 
 /// What a cancellation found of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub enum Body {
     /// It runs.
     Running,
     /// It never will.

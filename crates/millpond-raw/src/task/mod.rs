@@ -80,6 +80,7 @@ mod shared;
 pub mod state;
 mod token;
 
+pub use cell::Body;
 pub use current::with_current_token;
 pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
@@ -89,8 +90,23 @@ pub use shared::Shared;
 pub use token::Token;
 
 use cell::CellRef;
+use layout::TaskCell;
 #[cfg(doc)]
 use layout::Vtable;
+
+/// How many bytes a cell takes whose closure is an `F` that returns a `T`, with an `M` as its meta.
+///
+/// ```
+/// use millpond_raw::task;
+///
+/// assert!(task::cell_size::<fn() -> u64, u64, ()>() < 64);
+/// ```
+pub const fn cell_size<F, T, M>() -> usize
+where
+    F: FnOnce() -> T,
+{
+    size_of::<TaskCell<F, T, M>>()
+}
 
 /// Makes a cell with a handle: `f` waits to be run by whoever holds the task, and the handle waits
 /// for what it returns.

@@ -92,7 +92,7 @@ impl<M> Task<M> {
             };
         }
         // SAFETY: T1 - our reference, given up here.
-        match unsafe { cell.run(true, reach) } {
+        match unsafe { cell.run(true, reach, || ()) } {
             None => Ran::Gone,
             Some(false) => Ran::Completed,
             Some(true) => Ran::Panicked(None),

@@ -4,7 +4,7 @@
 use super::cell::CellRef;
 use super::layout::Header;
 use super::state::Reading;
-use super::{CancelReason, Outcome, Panic, Token};
+use super::{Body, CancelReason, Outcome, Panic, Token};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -65,13 +65,13 @@ impl<T, M> Shared<T, M> {
     }
 
     /// As [`Handle::cancel`](super::Handle::cancel).
-    pub fn cancel(&self, reason: CancelReason) -> bool {
+    pub fn cancel(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
-        unsafe { self.cell.cancel(reason) }.is_some()
+        unsafe { self.cell.cancel(reason) }
     }
 
     /// As [`Handle::interrupt`](super::Handle::interrupt).
-    pub fn interrupt(&self, reason: CancelReason) -> bool {
+    pub fn interrupt(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
         unsafe { self.cell.interrupt(reason) }
     }
