@@ -278,22 +278,7 @@ pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
 /// A joiner and a body that blocks both need lists to wait in, and may be the first to; an interrupt
 /// that comes in between reaches both.
 pub(crate) fn a_joiner_and_a_body_that_blocks_are_both_reached() {
-    let (task, handle) = task::new(
-        || {
-            with_current_token(|token| {
-                let token = token.expect("a body has a token");
-                let here = park::current();
-                let Some(ticket) = token.enlist(&here.waker()) else {
-                    return;
-                };
-                while !token.is_set() {
-                    here.park(Site::new("scenario.body"));
-                }
-                token.leave(ticket);
-            });
-        },
-        (),
-    );
+    let (task, handle) = task::new(block_until_set, ());
     let handle = handle.share().expect("nothing is taken");
     let joiner = spawn({
         let handle = handle.clone();
