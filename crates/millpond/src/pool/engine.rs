@@ -284,7 +284,7 @@ impl Engine {
         first: Option<Task>,
         below: usize,
     ) -> Result<(), (Option<Task>, NotAdded)> {
-        loop {
+        let count = loop {
             let word = self.ctl().read();
             let too_late = match word.state() {
                 RunState::Running => false,
@@ -296,9 +296,9 @@ impl Engine {
                 return Err((first, NotAdded::Judge));
             }
             if self.ctl().count_in(word) {
-                break;
+                break word.workers() + 1;
             }
-        }
+        };
         chaos::point("pool.counted");
         let has_first = first.is_some();
         let (worker, is_listed) = self.with_crew(|crew| {
@@ -311,13 +311,16 @@ impl Engine {
             }
             (worker, may)
         });
-        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker));
+        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker), count);
         if !is_listed {
             drop(shift);
             return Err((worker.take_first(), NotAdded::Judge));
         }
         match self.start_thread(Box::new(move || shift.work())) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.with_crew(|crew| crew.has_started(count));
+                Ok(())
+            }
             // The body was dropped, and the worker with it uncounted and off the list.
             Err(error) => Err((worker.take_first(), NotAdded::Failed(error))),
         }

@@ -42,6 +42,8 @@ const AFTER_A_PANIC: Duration = Duration::from_millis(10);
 pub(super) struct Shift {
     engine: Arc<Engine>,
     worker: Arc<Worker>,
+    /// How many workers there were when this one was counted, itself included.
+    count: usize,
     is_counted: bool,
 }
 
@@ -55,10 +57,11 @@ enum Wait {
 
 impl Shift {
     /// The shift of a worker that has been counted.
-    pub(super) fn new(engine: Arc<Engine>, worker: Arc<Worker>) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, worker: Arc<Worker>, count: usize) -> Self {
         Shift {
             engine,
             worker,
+            count,
             is_counted: true,
         }
     }
@@ -66,6 +69,7 @@ impl Shift {
     /// The life of a worker.
     pub(super) fn work(mut self) {
         let worker = Arc::clone(&self.worker);
+        self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
             if let Some(first) = worker.take_first() {
