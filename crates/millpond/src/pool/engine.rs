@@ -300,12 +300,11 @@ impl Engine {
             }
         };
         chaos::point("pool.counted");
-        let has_first = first.is_some();
         let (worker, is_listed) = self.with_crew(|crew| {
             let worker = Arc::new(Worker::new(crew.number(), first));
-            // W1: under the lock that a stop takes.
-            let state = self.ctl().read().state();
-            let may = state == RunState::Running || state == RunState::ShutDown && !has_first;
+            // W1: under the lock that a stop takes. A shutdown since the count is no reason to turn
+            // back: the task came before it, and others have seen this worker counted (E1).
+            let may = self.ctl().read().state() <= RunState::ShutDown;
             if may {
                 crew.add(&worker);
             }
