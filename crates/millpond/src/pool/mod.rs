@@ -39,6 +39,8 @@
 //! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
 //!   and nobody is counted, it counts itself in again and stays: no thread needs to be started for
 //!   that, so none can fail to be.
+//!   Likewise who waits for room is on the list of the doors first and looks at the count
+//!   afterwards; who leaves wakes the list.
 //! - **E3** Whoever takes something away that may have been the last, a worker, a task of the queue,
 //!   an extra thread, looks afterwards whether it is over.
 //! - **E4** A task that is taken out of the queue by a worker is run by it, with its token set if the

@@ -209,6 +209,8 @@ impl Drop for Shift {
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));
         drop(removed);
+        // Who waits for room, or for a hand, may start a worker now.
+        engine.doors.wake_all();
         engine.may_be_over();
     }
 }
