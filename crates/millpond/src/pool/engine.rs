@@ -269,7 +269,7 @@ impl Engine {
             .line
             .remove_where(1, &mut |task| task.address() == address);
         if !found.is_empty() {
-            self.may_be_over();
+            self.line_is_shorter();
         }
         found.pop()
     }

@@ -134,6 +134,10 @@ impl Shift {
                 _ => {
                     self.is_counted = false;
                     engine.ctl().uncount();
+                    if engine.line.is_foreign() {
+                        // Others may wait in it for what was there, as for what is not yet due.
+                        engine.nudge();
+                    }
                     return None;
                 }
             };
@@ -241,6 +245,8 @@ impl Engine {
                     got = Some(task);
                     Look::Done
                 }
+                // Another has taken the last one since the look above, and nothing more comes.
+                Taken::Wait(_) if shut_down && line.is_empty() => Look::Done,
                 Taken::Wait(again) => {
                     free.set(true);
                     Look::AgainAt(again)
