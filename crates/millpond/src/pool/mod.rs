@@ -363,7 +363,7 @@ impl Engine {
 
     /// Somebody else than a worker has taken tasks out of the queue: after a shutdown those may have
     /// been the last that workers waited for (E3).
-    fn line_is_shorter(&self) {
+    pub(in crate::pool) fn line_is_shorter(&self) {
         if self.is_shut_down() {
             self.nudge();
             self.may_be_over();
