@@ -37,8 +37,9 @@
 //! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
 //!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves.)
 //! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
-//!   and nobody is counted, it counts itself in again and stays: no thread needs to be started for
-//!   that, so none can fail to be.
+//!   and there are fewer workers than it could count on (nobody; less than the core; with threads
+//!   first, less than the maximum), it counts itself in again and stays: no thread needs to be
+//!   started for that, so none can fail to be.
 //!   Likewise who waits for room is on the list of the doors first and looks at the count
 //!   afterwards; who leaves wakes the list.
 //! - **E3** Whoever takes something away that may have been the last, a worker, a task of the queue,
