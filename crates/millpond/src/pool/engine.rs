@@ -24,7 +24,7 @@ use super::stats::RareStats;
 use super::worker::Shift;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, RunState};
-use crate::task::Task;
+use crate::task::{CancelReason, Task};
 use crate::thread::Body;
 use crate::time::Clock;
 use millpond_raw::pad::Padded;
@@ -197,6 +197,7 @@ impl Engine {
                 Err(back) => task = back,
             }
         }
+        self.stand_in();
         Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
     }
 
@@ -256,10 +257,14 @@ impl Engine {
         let most = self.knobs().limits().max();
         match self.add_worker(None, most) {
             Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
-            Err((_, NotAdded::Failed(error))) => match self.take_back(address) {
-                Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
-                None => Ok(()),
-            },
+            Err((_, NotAdded::Failed(error))) => {
+                let own = self.take_back(address);
+                self.stand_in();
+                match own {
+                    Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -325,6 +330,27 @@ impl Engine {
         }
     }
 
+    /// A worker was counted and could not come. Those who saw it counted have put their tasks in and
+    /// gone (E1). Each of these gets a try of its own, as if it came now; for whom there is no thread
+    /// is refused after the fact.
+    #[cold]
+    fn stand_in(self: &Arc<Self>) {
+        loop {
+            let word = self.ctl().read();
+            let is_over = word.state() > RunState::ShutDown;
+            if is_over || word.workers() > 0 || self.line.is_empty() {
+                return;
+            }
+            if let Err((_, NotAdded::Failed(_))) = self.add_worker(None, 1) {
+                let refused = self.line.remove_where(1, &mut |_| true);
+                self.taken_out(&refused);
+                for task in refused {
+                    task.cancel(CancelReason::Refused);
+                }
+            }
+        }
+    }
+
     pub(super) fn start_thread(&self, body: Body) -> io::Result<()> {
         let factory = Arc::clone(&self.knobs().lock().factory);
         // The factory is the user's: its panic is a refusal like any other.
@@ -344,7 +370,10 @@ impl Engine {
         match self.add_worker(None, self.knobs().limits().core()) {
             Ok(()) => Ok(true),
             Err((_, NotAdded::Judge)) => Ok(false),
-            Err((_, NotAdded::Failed(error))) => Err(error),
+            Err((_, NotAdded::Failed(error))) => {
+                self.stand_in();
+                Err(error)
+            }
         }
     }
 
@@ -357,6 +386,7 @@ impl Engine {
         let more = limits.core().saturating_sub(core_before);
         for _ in 0..more.min(self.line.len()) {
             if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
+                self.stand_in();
                 break;
             }
         }

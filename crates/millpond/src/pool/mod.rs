@@ -35,7 +35,8 @@
 //! when workers come and go:
 //!
 //! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
-//!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves.)
+//!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves;
+//!   for one that was counted and could not start, whoever counted it takes that look.)
 //! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
 //!   and there are fewer workers than it could count on (nobody; less than the core; with threads
 //!   first, less than the maximum), it counts itself in again and stays: no thread needs to be
@@ -354,7 +355,7 @@ impl Engine {
     }
 
     /// Counts tasks that left the queue and will not run here.
-    fn taken_out(&self, tasks: &[Task]) {
+    pub(in crate::pool) fn taken_out(&self, tasks: &[Task]) {
         if tasks.is_empty() {
             return;
         }
