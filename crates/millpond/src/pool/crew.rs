@@ -77,7 +77,12 @@ impl Crew {
 
     pub(super) fn add(&mut self, worker: &Arc<Worker>) {
         self.workers.insert(worker.number, Arc::clone(worker));
-        self.largest = self.largest.max(self.workers.len());
+    }
+
+    /// A thread has started for a worker that made it `count` workers. Not the length of the list:
+    /// those who leave are on it for a while when their places have been taken.
+    pub(super) fn has_started(&mut self, count: usize) {
+        self.largest = self.largest.max(count);
     }
 
     /// Takes a worker out, and keeps what it has counted.

@@ -25,7 +25,7 @@ use super::stats::RareStats;
 use super::worker::Shift;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, RunState};
-use crate::task::{Home, Task};
+use crate::task::{CancelReason, Home, Task};
 use crate::thread::Body;
 use crate::time::Clock;
 use millpond_raw::pad::Padded;
@@ -221,6 +221,7 @@ impl Engine {
                 Err(back) => task = back,
             }
         }
+        self.stand_in();
         Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
     }
 
@@ -281,10 +282,14 @@ impl Engine {
         let most = self.knobs().limits().max();
         match self.add_worker(None, most) {
             Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
-            Err((_, NotAdded::Failed(error))) => match self.take_back(identity) {
-                Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
-                None => Ok(()),
-            },
+            Err((_, NotAdded::Failed(error))) => {
+                let own = self.take_back(identity);
+                self.stand_in();
+                match own {
+                    Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -292,7 +297,7 @@ impl Engine {
     fn take_back(&self, identity: Identity) -> Option<Task> {
         let mut found = self.line.remove_where(1, &mut |task| identity.is(task));
         if !found.is_empty() {
-            self.may_be_over();
+            self.line_is_shorter();
         }
         found.pop()
     }
@@ -307,7 +312,7 @@ impl Engine {
         first: Option<Task>,
         below: usize,
     ) -> Result<(), (Option<Task>, NotAdded)> {
-        loop {
+        let count = loop {
             let word = self.ctl().read();
             let too_late = match word.state() {
                 RunState::Running => false,
@@ -319,30 +324,53 @@ impl Engine {
                 return Err((first, NotAdded::Judge));
             }
             if self.ctl().count_in(word) {
-                break;
+                break word.workers() + 1;
             }
-        }
+        };
         chaos::point("pool.counted");
-        let has_first = first.is_some();
         let (worker, is_listed) = self.with_crew(|crew| {
             let worker = Arc::new(Worker::new(crew.number(), first));
-            // W1: under the lock that a stop takes.
-            let state = self.ctl().read().state();
-            let may = state == RunState::Running || state == RunState::ShutDown && !has_first;
+            // W1: under the lock that a stop takes. A shutdown since the count is no reason to turn
+            // back: the task came before it, and others have seen this worker counted (E1).
+            let may = self.ctl().read().state() <= RunState::ShutDown;
             if may {
                 crew.add(&worker);
             }
             (worker, may)
         });
-        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker));
+        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker), count);
         if !is_listed {
             drop(shift);
             return Err((worker.take_first(), NotAdded::Judge));
         }
         match self.start_thread(Box::new(move || shift.work())) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.with_crew(|crew| crew.has_started(count));
+                Ok(())
+            }
             // The body was dropped, and the worker with it uncounted and off the list.
             Err(error) => Err((worker.take_first(), NotAdded::Failed(error))),
+        }
+    }
+
+    /// A worker was counted and could not come. Those who saw it counted have put their tasks in and
+    /// gone (E1). Each of these gets a try of its own, as if it came now; for whom there is no thread
+    /// is refused after the fact.
+    #[cold]
+    fn stand_in(self: &Arc<Self>) {
+        loop {
+            let word = self.ctl().read();
+            let is_over = word.state() > RunState::ShutDown;
+            if is_over || word.workers() > 0 || self.line.is_empty() {
+                return;
+            }
+            if let Err((_, NotAdded::Failed(_))) = self.add_worker(None, 1) {
+                let refused = self.line.remove_where(1, &mut |_| true);
+                self.taken_out(&refused);
+                for task in refused {
+                    task.cancel(CancelReason::Refused);
+                }
+            }
         }
     }
 
@@ -365,7 +393,10 @@ impl Engine {
         match self.add_worker(None, self.knobs().limits().core()) {
             Ok(()) => Ok(true),
             Err((_, NotAdded::Judge)) => Ok(false),
-            Err((_, NotAdded::Failed(error))) => Err(error),
+            Err((_, NotAdded::Failed(error))) => {
+                self.stand_in();
+                Err(error)
+            }
         }
     }
 
@@ -378,6 +409,7 @@ impl Engine {
         let more = limits.core().saturating_sub(core_before);
         for _ in 0..more.min(self.line.len()) {
             if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
+                self.stand_in();
                 break;
             }
         }

@@ -78,7 +78,8 @@ impl Engine {
     fn replace_oldest(self: &Arc<Self>, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
         let mut refused = refused;
         loop {
-            if self.is_shut_down() {
+            // A queue that is sealed refuses while the pool still runs: those in it stay.
+            if self.is_shut_down() || refused.reason.is_shut_down() {
                 self.discard(refused.task);
                 return Ok(());
             }
@@ -86,13 +87,20 @@ impl Engine {
             let found = oldest.is_some();
             if let Some(oldest) = oldest {
                 self.discard(oldest);
+                self.line_is_shorter();
             }
             refused = match self.admit(refused.task) {
                 Ok(()) => return Ok(()),
-                Err(refused) if !found => return Err(refused),
-                Err(refused) => refused,
+                Err(refused) if found || self.is_contended(&refused) => refused,
+                Err(refused) => return Err(refused),
             };
         }
+    }
+
+    /// Whether a refusal for lack of room, when there was nothing to discard, is no last word: in a
+    /// plain line that was full and empty within a moment others are at work.
+    fn is_contended(&self, refused: &Rejected<Task>) -> bool {
+        refused.reason.is_saturated() && self.line.is_plain()
     }
 
     /// Lets the caller wait for room.
