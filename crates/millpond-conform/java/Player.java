@@ -171,6 +171,10 @@ final class Player {
             return "no-handle";
         }
         boolean done = work.handle.cancel(mayInterrupt);
+        if (mayInterrupt && !done && work.handle.isCancelled()) {
+            // It was cancelled before and may run on; ours asks it to stop all the same (D9).
+            stage.interrupt(work);
+        }
         // Ours gives the place in the queue back at once (D1).
         boolean wasQueued = pool.getQueue().contains(work.handle);
         pool.purge();

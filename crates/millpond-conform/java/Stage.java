@@ -55,6 +55,7 @@ final class Stage {
         Strand here = (Strand) Thread.currentThread();
         synchronized (this) {
             work.isRunning = true;
+            work.runner = here;
             work.fate = here.isWorker ? Work.Fate.WORKER : Work.Fate.CALLER;
             say("started " + work.number + "@" + (here.isWorker ? "worker" : "caller"));
             enter(here, Strand.Place.GATE);
@@ -87,6 +88,13 @@ final class Stage {
         work.mustFail = mustFail;
         notifyAll();
         return true;
+    }
+
+    /** Interrupts a body that runs. */
+    synchronized void interrupt(Work work) {
+        if (work.isRunning) {
+            work.runner.interrupt();
+        }
     }
 
     /** Lets all bodies go on, those to come included. */

@@ -24,6 +24,7 @@ final class Work implements Runnable, Callable<Void> {
     // All guarded by the stage.
     Fate fate = Fate.OFFERED;
     boolean isRunning;
+    Strand runner;
     boolean mayGo;
     boolean mustFail;
     boolean wasInterrupted;

@@ -125,7 +125,8 @@ impl Author {
             if ends {
                 // What a pool does after its end is soon told.
                 let rest = length.min(self.steps.len() + 8);
-                self.kinds.retain(|kind| *kind != Kind::Shutdown || rest < length);
+                self.kinds
+                    .retain(|kind| *kind != Kind::Shutdown || rest < length);
                 while self.steps.len() < rest {
                     let step = self.step();
                     self.steps.push(step);
@@ -213,6 +214,7 @@ impl Author {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::differential::decisions;
 
     #[test]
     fn the_same_seed_writes_the_same_script_and_another_seed_another() {
@@ -233,27 +235,7 @@ mod tests {
     #[test]
     fn nothing_is_written_that_a_decision_forbids() {
         for seed in 0..2_000 {
-            let Script { setup, steps } = script(seed);
-            let policies = steps.iter().filter_map(|step| match step {
-                Step::Policy(policy) => Some(*policy),
-                _ => None,
-            });
-            let drops_oldest = std::iter::once(setup.policy)
-                .chain(policies)
-                .any(|policy| policy == Policy::DiscardOldest);
-            assert!(!(drops_oldest && setup.queue == Flavor::HandOff), "D4: seed {seed}");
-            if steps.contains(&Step::Threads(false)) {
-                assert_eq!(steps[0], Step::PrestartAll, "D6: seed {seed}");
-                assert!(setup.core > 0 && !setup.core_may_time_out, "D6: seed {seed}");
-                for step in &steps {
-                    let risky = match step {
-                        Step::Core(0) | Step::CoreMayTimeOut(true) => true,
-                        Step::Bring(bring) => !bring.has_handle,
-                        _ => false,
-                    };
-                    assert!(!risky, "D6: seed {seed}: {step}");
-                }
-            }
+            assert_eq!(decisions::forbids(&script(seed)), None, "seed {seed}");
         }
     }
 

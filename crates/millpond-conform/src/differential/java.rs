@@ -5,9 +5,9 @@
 //! start.) Scripts go in on standard input and logs come out on standard output, so a script costs no
 //! start of anything.
 
+use super::Side;
 use super::judge::Log;
 use super::script::Script;
-use super::Side;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -42,15 +42,23 @@ pub fn compile(classes: &Path) -> io::Result<()> {
     let newest = files.iter().map(changed).collect::<io::Result<Vec<_>>>()?;
     let newest = newest.into_iter().max().unwrap_or(SystemTime::now());
     let stamp = classes.join("compiled");
-    if fs::metadata(&stamp).and_then(|stamp| stamp.modified()).is_ok_and(|done| done > newest) {
+    if fs::metadata(&stamp)
+        .and_then(|stamp| stamp.modified())
+        .is_ok_and(|done| done > newest)
+    {
         return Ok(());
     }
     fs::create_dir_all(classes)?;
     let mut javac = Command::new("javac");
-    javac.args(["-Xlint:all,-serial", "-Werror", "-d"]).arg(classes).args(&files);
+    javac
+        .args(["-Xlint:all,-serial", "-Werror", "-d"])
+        .arg(classes)
+        .args(&files);
     let ended = javac.status().map_err(|error| missing("javac", &error))?;
     if !ended.success() {
-        return Err(io::Error::other("javac found something wrong in the sources"));
+        return Err(io::Error::other(
+            "javac found something wrong in the sources",
+        ));
     }
     fs::write(stamp, "")
 }
@@ -82,17 +90,27 @@ impl Java {
     /// It cannot be started, or does not answer.
     pub fn start(classes: &Path, patience: Duration) -> io::Result<Self> {
         let mut command = Command::new("java");
-        command.args(OPTIONS).arg("-cp").arg(classes).arg("Differential");
+        command
+            .args(OPTIONS)
+            .arg("-cp")
+            .arg(classes)
+            .arg("Differential");
         command.arg(patience.as_millis().to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| missing("java", &error))?;
         let scripts = child.stdin.take();
-        let output = child.stdout.take().ok_or_else(|| gone("it has no output"))?;
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| gone("it has no output"))?;
         let (send, lines) = mpsc::channel();
         // Ends with the process, whose end closes the pipe.
         thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
-            let _ = lines.map(|line| send.send(line)).take_while(Result::is_ok).count();
+            let _ = lines
+                .map(|line| send.send(line))
+                .take_while(Result::is_ok)
+                .count();
         });
         let mut java = Java {
             child,
@@ -126,7 +144,10 @@ impl Side for Java {
     fn begin(&mut self, script: &Script) -> io::Result<()> {
         let mut text = script.lines().join("\n");
         text.push('\n');
-        let pipe = self.scripts.as_mut().ok_or_else(|| gone("it has no input"))?;
+        let pipe = self
+            .scripts
+            .as_mut()
+            .ok_or_else(|| gone("it has no input"))?;
         pipe.write_all(text.as_bytes())?;
         pipe.flush()
     }

@@ -55,7 +55,7 @@ pub fn judge(script: &Script, ours: &[String], java: &[String]) -> Option<Disagr
 }
 
 /// Whether a player gave up at this line.
-pub fn is_stuck(line: &str) -> bool {
+pub(super) fn is_stuck(line: &str) -> bool {
     line.starts_with("stuck")
 }
 
@@ -198,7 +198,10 @@ mod tests {
         assert_eq!(judge(&good, &log, &log), None);
         let bad = script("submit 1\nexpect active=0");
         let found = judge(&bad, &log, &log).unwrap();
-        assert_eq!((found.line, found.problem.as_str()), (1, "expected active=0, but it is 1"));
+        assert_eq!(
+            (found.line, found.problem.as_str()),
+            (1, "expected active=0, but it is 1")
+        );
         let unknown = script("expect colour=red");
         let found = judge(&unknown, &log, &log).unwrap();
         assert_eq!(found.problem, "expected colour=red, but it is not told");

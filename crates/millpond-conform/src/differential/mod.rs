@@ -37,12 +37,14 @@ mod parse;
 mod run;
 pub mod script;
 mod shrink;
+mod tally;
 
 pub use judge::{Disagreement, Log, expectations, judge};
 pub use ours::Ours;
 pub use parse::ParseError;
-pub use run::{Report, Runner, Source};
+pub use run::{Found, Report, Runner, Source};
 pub use shrink::shrink;
+pub use tally::Tally;
 
 use script::Script;
 use std::io;

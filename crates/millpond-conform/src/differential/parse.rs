@@ -111,9 +111,8 @@ fn step(words: &[&str]) -> Result<Step, String> {
         ["shutdown"] => Step::Shutdown,
         ["shutdown-now"] => Step::ShutdownNow,
         ["expect", readings @ ..] if !readings.is_empty() => {
-            let owned = |word: &&str| {
-                pair(word).map(|(name, value)| (name.to_owned(), value.to_owned()))
-            };
+            let owned =
+                |word: &&str| pair(word).map(|(name, value)| (name.to_owned(), value.to_owned()));
             Step::Expect(readings.iter().map(owned).collect::<Result<_, _>>()?)
         }
         _ => return Err(format!("`{}` is no step", words.join(" "))),
@@ -180,7 +179,11 @@ mod tests {
     fn every_step_is_read_as_it_is_written() {
         let script: Script = ALL.parse().unwrap();
         assert_eq!(script.to_string(), ALL);
-        assert_eq!(script.lines().len(), ALL.lines().count(), "all but `expect`, and the end");
+        assert_eq!(
+            script.lines().len(),
+            ALL.lines().count(),
+            "all but `expect`, and the end"
+        );
     }
 
     #[test]
@@ -199,9 +202,18 @@ mod tests {
             ("", "line 1: there is no step in it"),
             ("submit 1", "line 1: a script begins with its pool"),
             ("pool core=1 max=2", "line 1: the pool needs `queue=...`"),
-            ("pool core=1 max=2 queue=heap:2", "line 1: no queue is called `heap:2`"),
-            ("pool core=1 max=2 queue=array:0", "line 1: a queue for 0 tasks is `hand-off`"),
-            ("pool core=1 max=2 queue=array:1 policy=pray", "line 1: no policy is called `pray`"),
+            (
+                "pool core=1 max=2 queue=heap:2",
+                "line 1: no queue is called `heap:2`",
+            ),
+            (
+                "pool core=1 max=2 queue=array:0",
+                "line 1: a queue for 0 tasks is `hand-off`",
+            ),
+            (
+                "pool core=1 max=2 queue=array:1 policy=pray",
+                "line 1: no policy is called `pray`",
+            ),
         ];
         let after_pool = [
             ("sumbit 1", "line 3: `sumbit 1` is no step"),
@@ -210,8 +222,14 @@ mod tests {
             ("release", "line 3: `release` is no step"),
             ("release 1", "line 3: nobody has brought task 1"),
             ("submit 1\nrun 1", "line 4: task 1 has been brought before"),
-            ("capacity 2", "line 3: only a queue `linked:N` can change its capacity"),
-            ("core-may-time-out maybe", "line 3: `maybe` should be `yes` or `no`"),
+            (
+                "capacity 2",
+                "line 3: only a queue `linked:N` can change its capacity",
+            ),
+            (
+                "core-may-time-out maybe",
+                "line 3: `maybe` should be `yes` or `no`",
+            ),
             ("expect size", "line 3: `size` should be `name=value`"),
         ];
         let after_pool = after_pool.map(|(steps, problem)| {

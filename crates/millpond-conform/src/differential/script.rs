@@ -171,7 +171,11 @@ impl Script {
                 }
                 known.push(bring.number);
             }
-            if let Some(number) = step.numbers().iter().find(|&number| !known.contains(number)) {
+            if let Some(number) = step
+                .numbers()
+                .iter()
+                .find(|&number| !known.contains(number))
+            {
                 return wrong(format!("nobody has brought task {number}"));
             }
             match step {

@@ -54,7 +54,11 @@ fn without(script: &Script, from: usize, run: usize) -> Script {
     }
     steps.retain(|step| {
         let is_empty = matches!(step, Step::Release(numbers) if numbers.is_empty());
-        !is_empty && !step.numbers().iter().any(|number| forgotten.contains(number))
+        !is_empty
+            && !step
+                .numbers()
+                .iter()
+                .any(|number| forgotten.contains(number))
     });
     Script {
         setup: script.setup.clone(),

@@ -86,7 +86,10 @@ impl Stillness {
                 return Ok(());
             }
             if Instant::now() > end {
-                return Err(format!("not still after {patience:?}: {}", self.complaint()));
+                return Err(format!(
+                    "not still after {patience:?}: {}",
+                    self.complaint()
+                ));
             }
             std::thread::yield_now();
         }
@@ -99,7 +102,10 @@ impl Stillness {
             if watched.starting > 0 {
                 return Ok(None);
             }
-            (watched.changes, watched.threads.values().cloned().collect::<Vec<_>>())
+            (
+                watched.changes,
+                watched.threads.values().cloned().collect::<Vec<_>>(),
+            )
         };
         let mut looks = Vec::with_capacity(threads.len());
         for thread in threads {
@@ -141,7 +147,9 @@ fn look_at(thread: &io::Result<Mutex<File>>) -> io::Result<Option<Look>> {
     if file.seek(SeekFrom::Start(0)).is_err() || file.read_to_string(&mut text).is_err() {
         return Ok(None);
     }
-    parse(&text).map(Some).ok_or_else(|| io::Error::other("it has other lines than are known"))
+    parse(&text)
+        .map(Some)
+        .ok_or_else(|| io::Error::other("it has other lines than are known"))
 }
 
 fn parse(status: &str) -> Option<Look> {
@@ -222,7 +230,9 @@ mod tests {
             gate.open();
             stillness.wait(delays::long()).unwrap();
             assert_eq!(arrived.load(Ordering::SeqCst), 6, "woken is not asleep");
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            threads
+                .into_iter()
+                .for_each(|thread| thread.join().unwrap());
         }
     }
 
@@ -241,7 +251,10 @@ mod tests {
         assert!(error.contains("1 have not started"), "{error}");
         drop(promised);
         let error = stillness.wait(delays::short()).unwrap_err();
-        assert!(error.contains("of 1 threads 1 are awake, and 0 have not"), "{error}");
+        assert!(
+            error.contains("of 1 threads 1 are awake, and 0 have not"),
+            "{error}"
+        );
         busy.store(false, Ordering::SeqCst);
         stillness.wait(delays::long()).unwrap();
         thread.join().unwrap();
@@ -251,9 +264,16 @@ mod tests {
     fn the_lines_of_the_kernel_are_understood() {
         let text = "Name:\tx\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t17\n\
             nonvoluntary_ctxt_switches:\t3\n";
-        let look = Look { sleeps: true, switches: 17 };
+        let look = Look {
+            sleeps: true,
+            switches: 17,
+        };
         assert_eq!(parse(text), Some(look));
-        assert!(!parse(&text.replace("S (sleeping)", "R (running)")).unwrap().sleeps);
+        assert!(
+            !parse(&text.replace("S (sleeping)", "R (running)"))
+                .unwrap()
+                .sleeps
+        );
         assert_eq!(parse("State:\tS (sleeping)\n"), None);
     }
 }
