@@ -7,7 +7,7 @@ use super::reject::{Refusal, Rejection};
 use crate::executor::{Listed, RejectReason, Rejected};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
-use crate::queue::{Offered, Place};
+use crate::queue::{self, Offered, Place};
 use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
@@ -111,6 +111,9 @@ impl Engine {
             }
             let address = refused.task.address();
             let mut task = Some(refused.task);
+            if self.linger_for_room(&mut task) {
+                return self.look_again(address);
+            }
             let waited = self.wait_for_room(&mut task, deadline);
             let Some(task) = task else {
                 interrupt::put_back(waited.map(drop));
@@ -128,6 +131,20 @@ impl Engine {
                 Err(WaitError::TimedOut) => return Err(Rejected::new(task, self.why_refused())),
             };
         }
+    }
+
+    /// Looks for room for a moment before it is worth to sleep. Returns whether the queue has the
+    /// task.
+    fn linger_for_room(&self, task: &mut Option<Task>) -> bool {
+        let has_room = || self.line.glance().is_some_and(|glance| glance.has_room);
+        let put = || match self.line.offer(task.take()?) {
+            Ok(()) => Some(()),
+            Err(back) => {
+                *task = Some(back);
+                None
+            }
+        };
+        self.line.glance().is_some() && queue::linger(has_room, put).is_some()
     }
 
     /// Waits in the queue for room. `task` is empty afterwards if the queue has it.

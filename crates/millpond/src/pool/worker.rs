@@ -23,7 +23,7 @@ use super::line::Line;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
-use crate::queue::{self, Place, Taken};
+use crate::queue::{Place, Taken};
 use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
@@ -211,18 +211,9 @@ impl Engine {
     fn wait_for_task(&self, epoch: u64, deadline: Deadline, shut_down: bool, counts: bool) -> Wait {
         let line = &self.line;
         let free = Free::new(self, counts);
-        if line.glance().is_some() {
-            free.set(true);
-            let ready = || line.glance().is_some_and(|glance| glance.is_ready);
-            let got = queue::linger(ready, || {
-                free.set(false);
-                let got = line.poll();
-                free.set(got.is_none());
-                got
-            });
-            if let Some(task) = got {
-                return Wait::Got(task);
-            }
+        free.set(true);
+        if let Some(task) = line.seek(|takes| free.set(!takes)) {
+            return Wait::Got(task);
         }
         let mut taker = Taker {
             line,
