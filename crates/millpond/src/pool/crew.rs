@@ -79,9 +79,16 @@ impl Crew {
         self.next
     }
 
-    pub(super) fn add(&mut self, worker: &Arc<Worker>) {
+    /// Lists a worker, and says how many there are with it.
+    pub(super) fn add(&mut self, worker: &Arc<Worker>) -> usize {
         self.workers.insert(worker.number, Arc::clone(worker));
-        self.largest = self.largest.max(self.workers.len());
+        self.workers.len()
+    }
+
+    /// The thread of a worker has started, with which there were so many. One that cannot be started
+    /// is no worker, so the largest number is noted here and not when it is listed.
+    pub(super) fn has_started(&mut self, size: usize) {
+        self.largest = self.largest.max(size);
     }
 
     /// Takes a worker out, and keeps what it has counted.

@@ -301,23 +301,24 @@ impl Engine {
         }
         chaos::point("pool.counted");
         let has_first = first.is_some();
-        let (worker, is_listed) = self.with_crew(|crew| {
+        let (worker, listed) = self.with_crew(|crew| {
             let worker = Arc::new(Worker::new(crew.number(), first));
             // W1: under the lock that a stop takes.
             let state = self.ctl().read().state();
             let may = state == RunState::Running || state == RunState::ShutDown && !has_first;
-            if may {
-                crew.add(&worker);
-            }
-            (worker, may)
+            let size = may.then(|| crew.add(&worker));
+            (worker, size)
         });
         let shift = Shift::new(Arc::clone(self), Arc::clone(&worker));
-        if !is_listed {
+        let Some(size) = listed else {
             drop(shift);
             return Err((worker.take_first(), NotAdded::Judge));
-        }
+        };
         match self.start_thread(Box::new(move || shift.work())) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.with_crew(|crew| crew.has_started(size));
+                Ok(())
+            }
             // The body was dropped, and the worker with it uncounted and off the list.
             Err(error) => Err((worker.take_first(), NotAdded::Failed(error))),
         }
