@@ -40,6 +40,7 @@
 
 pub mod alloc;
 pub mod crew;
+pub mod figure;
 pub mod harness;
 pub mod machine;
 pub mod peers;

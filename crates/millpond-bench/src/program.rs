@@ -73,6 +73,12 @@ impl Options {
         Ok(chosen)
     }
 
+    /// What the suites say about their figures, once they have been measured.
+    fn notes(&self) -> Result<Vec<String>> {
+        let notes = |suite: &Suite| (suite.notes)();
+        Ok(self.chosen_suites()?.into_iter().flat_map(notes).collect())
+    }
+
     fn chosen_suites(&self) -> Result<Vec<&'static Suite>> {
         if self.suites.is_empty() {
             return Ok(SUITES.iter().collect());
@@ -121,15 +127,28 @@ pub fn run(
     let mut rows: Vec<Row> = Vec::new();
     for workload in &workloads {
         let found = workload.measure(settings, allocator, &watched)?;
-        bar.aside(|| write!(out, "\n{}", table::workload(&found)))?;
-        rows.extend(found);
+        bar.aside(|| write!(out, "\n{}", table::found(&found)))?;
+        rows.extend(found.rows);
     }
     drop(watched);
     bar.finish();
-    write!(out, "\n{}", table::summary(&rows))?;
+    write!(
+        out,
+        "\n{}\n{}",
+        table::overview(&rows),
+        table::summary(&rows)
+    )?;
+    let notes = options.notes()?;
+    for note in &notes {
+        writeln!(out, "  .     {note}")?;
+    }
     machine.steal_percent = ticks.and_then(|before| Ticks::read()?.steal_since(before));
     if let Some(file) = &options.json {
-        let text = serde_json::to_string_pretty(&Report { machine, rows })?;
+        let text = serde_json::to_string_pretty(&Report {
+            machine,
+            notes,
+            rows,
+        })?;
         fs::write(file, text + "\n")
             .with_context(|| format!("cannot write the figures to {}", file.display()))?;
     }
