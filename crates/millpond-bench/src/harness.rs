@@ -104,8 +104,11 @@ pub struct Found {
     /// The figures, in the order of [`Workload::figures`].
     pub rows: Vec<Row>,
     /// Who was left out, and why.
-    pub absent: Vec<(&'static str, Absent)>,
+    pub absent: Vec<LeftOut>,
 }
+
+/// A candidate that is not here, by name, and why.
+pub type LeftOut = (&'static str, Absent);
 
 /// What a round took.
 #[derive(Clone, Copy, Debug)]
@@ -213,7 +216,7 @@ impl Workload {
         &self,
         settings: Settings,
         progress: &dyn Progress,
-    ) -> Result<(Vec<Course<'_>>, Vec<(&'static str, Absent)>)> {
+    ) -> Result<(Vec<Course<'_>>, Vec<LeftOut>)> {
         let (mut courses, mut absent) = (Vec::new(), Vec::new());
         for candidate in &self.candidates {
             progress.step(&self.label(candidate));

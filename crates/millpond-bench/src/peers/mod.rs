@@ -7,8 +7,10 @@ pub mod channel;
 pub mod concurrent_queue;
 pub mod crossbeam;
 pub mod flume;
+pub mod java;
 pub mod kanal;
 pub mod millpond;
+pub mod pool;
 pub mod std_mpsc;
 
 pub use channel::{Channel, Ends, Opened, Receive, Send};
