@@ -16,6 +16,9 @@
 //!
 //! | rank | module | what it is |
 //! |---|---|---|
+//! | 7 | [`preset`] | pools for the usual needs, and how many workers they should have |
+//! | 6 | [`pool`] | the elastic thread pool |
+//! | 4 | [`manage`] | what an engine shows of itself, and how it is changed while it runs |
 //! | 4 | [`executor`] | who runs tasks: the traits, and the executors without a queue of their own |
 //! | 3 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
 //! | 3 | [`queue`] | blocking queues of eight kinds, for threads and async code together |
@@ -31,6 +34,9 @@
 pub mod executor;
 pub mod interrupt;
 pub mod machine;
+pub mod manage;
+pub mod pool;
+pub mod preset;
 pub mod queue;
 pub mod task;
 pub mod thread;

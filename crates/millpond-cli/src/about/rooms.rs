@@ -29,6 +29,9 @@ macro_rules! ready {
 }
 
 ready! {
+    millpond::preset => "pools for the usual needs, sized by CPUs and quota",
+    millpond::pool => "the elastic pool: core, queue, max, policies, hooks, all live",
+    millpond::manage => "figures of an engine, and parameters that change together",
     millpond::executor => "submit, invoke all or any; thread per task, in order by key",
     millpond::queue => "blocking queues of eight kinds, for threads and async code",
     millpond::task => "a task and its TaskHandle: join, time-out, await, cancel, interrupt",
@@ -43,7 +46,6 @@ ready! {
 
 /// What comes next, in the order it is built.
 pub(super) const PLANNED: &[&str] = &[
-    "ThreadPool",
     "insight and overload",
     "bench",
     "ScheduledPool",

@@ -204,6 +204,11 @@ impl CellRef {
         CellRef(NonNull::from(Box::leak(cell)).cast())
     }
 
+    /// Where it is.
+    pub(super) fn address(self) -> usize {
+        self.0.addr().get()
+    }
+
     /// The header.
     ///
     /// # Safety

@@ -60,6 +60,11 @@ impl<T, M> Handle<T, M> {
         unsafe { self.cell.read() }
     }
 
+    /// Where the cell is; see [`Task::address`](super::Task::address).
+    pub fn address(&self) -> usize {
+        self.cell.address()
+    }
+
     /// The interrupt token of the task.
     pub fn token(&self) -> &Token {
         // SAFETY: T1 - borrowed from our reference.

@@ -68,6 +68,11 @@ impl<M> Task<M> {
         unsafe { &self.cell.header().token }
     }
 
+    /// Where the cell is: what tells it from all others, as long as somebody refers to it.
+    pub fn address(&self) -> usize {
+        self.cell.address()
+    }
+
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.
     #[inline]
     pub fn run(self) -> Ran {

@@ -60,6 +60,8 @@ pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
 pub use traits::{Executor, ExecutorExt, Lifecycle};
 pub use uncaught::UncaughtPanic;
+pub(crate) use uncaught::{Fate, Runner};
+pub(crate) use watched::{Listed, Watched};
 
 #[cfg(feature = "futures")]
 pub use futures_spawn::Spawner;

@@ -52,46 +52,71 @@ impl fmt::Debug for UncaughtPanic {
 
 /// Runs the tasks of an executor, and knows where their uncaught panics go.
 #[derive(Clone, Default)]
-pub(super) struct Runner {
+pub(crate) struct Runner {
     hook: Option<Arc<dyn Fn(UncaughtPanic) + Send + Sync>>,
 }
 
 impl Runner {
-    pub(super) fn with_hook(hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
+    pub(crate) fn with_hook(hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         Runner {
             hook: Some(Arc::new(hook)),
         }
     }
 
     /// Runs the task, unless its deadline has passed. Nothing of it panics out of here.
-    pub(super) fn run(&self, task: Task) {
-        self.run_as(task, Task::run);
+    pub(crate) fn run(&self, task: Task) -> Fate {
+        self.run_as(task, Task::run)
     }
 
     /// As [`run`](Runner::run), within reach of whoever may stop it.
-    pub(super) fn run_within(&self, task: Task, reach: &Reach) {
-        self.run_as(task, |task| task.run_within(reach));
+    pub(crate) fn run_within(&self, task: Task, reach: &Reach) -> Fate {
+        self.run_as(task, |task| task.run_within(reach))
     }
 
-    fn run_as(&self, task: Task, run: impl FnOnce(Task) -> Ran) {
+    #[inline]
+    fn run_as(&self, task: Task, run: impl FnOnce(Task) -> Ran) -> Fate {
         if task.is_expired() {
-            task.cancel(CancelReason::Expired);
-            return;
+            return match task.cancel(CancelReason::Expired) {
+                true => Fate::Expired,
+                false => Fate::Gone,
+            };
         }
         let Some(hook) = &self.hook else {
-            quiet::drop(run(task));
-            return;
+            return match run(task) {
+                Ran::Completed => Fate::Completed,
+                Ran::Gone => Fate::Gone,
+                Ran::Panicked(payload) => {
+                    quiet::drop(payload);
+                    Fate::Panicked
+                }
+            };
         };
         let (name, made_at) = (task.shared_name(), task.made_at());
-        if let Ran::Panicked(Some(panic)) = run(task) {
-            let report = UncaughtPanic {
-                name,
-                made_at,
-                panic,
-            };
-            let _ = quiet::call(|| hook(report));
+        match run(task) {
+            Ran::Completed => Fate::Completed,
+            Ran::Gone => Fate::Gone,
+            Ran::Panicked(None) => Fate::Panicked,
+            Ran::Panicked(Some(panic)) => {
+                let report = UncaughtPanic {
+                    name,
+                    made_at,
+                    panic,
+                };
+                let _ = quiet::call(|| hook(report));
+                Fate::Panicked
+            }
         }
     }
+}
+
+/// What became of a task that was to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Completed,
+    Panicked,
+    /// There was nothing left to run.
+    Gone,
+    Expired,
 }
 
 impl fmt::Debug for Runner {

@@ -15,13 +15,13 @@ use millpond_raw::waits::{Ticket, Waits};
 use std::task::Waker;
 
 /// A value that one can wait on. No code of a user's runs under its lock.
-pub(super) struct Watched<S> {
+pub(crate) struct Watched<S> {
     state: Mutex<S>,
     waits: Waits,
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(state: S) -> Self {
+    pub(crate) fn new(state: S) -> Self {
         Watched {
             state: Mutex::new(state),
             waits: Waits::new(),
@@ -29,19 +29,19 @@ impl<S> Watched<S> {
     }
 
     /// Looks at the value, or changes something that nobody waits for.
-    pub(super) fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         f(&mut self.state.lock())
     }
 
     /// Changes the value, and wakes all who wait.
-    pub(super) fn change<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
+    pub(crate) fn change<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         let result = self.with(f);
         self.waits.wake_all();
         result
     }
 
     /// Waits until `f` has something.
-    pub(super) fn wait<R>(
+    pub(crate) fn wait<R>(
         &self,
         site: Site,
         clock: &Clock,
@@ -52,10 +52,7 @@ impl<S> Watched<S> {
         if let Some(found) = found {
             return Ok(found);
         }
-        let mut place = Place {
-            waits: &self.waits,
-            ticket: None,
-        };
+        let mut place = Listed::new(&self.waits);
         interrupt::wait(site.on(self), clock, deadline, |waker| {
             place.take(waker);
             found = self.with(&mut f);
@@ -65,14 +62,22 @@ impl<S> Watched<S> {
     }
 }
 
-/// A place in the list, given up when it drops.
-struct Place<'a> {
+/// A place in a list, given up when it drops.
+pub(crate) struct Listed<'a> {
     waits: &'a Waits,
     ticket: Option<Ticket>,
 }
 
-impl Place<'_> {
-    fn take(&mut self, waker: &Waker) {
+impl<'a> Listed<'a> {
+    pub(crate) fn new(waits: &'a Waits) -> Self {
+        Listed {
+            waits,
+            ticket: None,
+        }
+    }
+
+    /// Takes the place, or makes sure that it is there with this waker.
+    pub(crate) fn take(&mut self, waker: &Waker) {
         if let Some(ticket) = self.ticket {
             if self.waits.renew(ticket, waker) {
                 return;
@@ -82,7 +87,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Listed<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             self.waits.leave(ticket);

@@ -49,6 +49,17 @@ impl<T: Send> LinkedQueue<T> {
     }
 }
 
+impl<T: Send> LinkedQueue<T> {
+    /// Takes nothing more in, ever: every offer finds no room. For a pool that shuts down.
+    pub(crate) fn seal(&self) {
+        self.engine.seal();
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.engine.is_sealed()
+    }
+}
+
 flavor! { LinkedQueue, with {} }
 
 impl<T: Send> AsyncQueue<T> for LinkedQueue<T> {}

@@ -64,6 +64,7 @@ pub use handoff::HandOffQueue;
 pub use linked::LinkedQueue;
 pub use priority::PriorityQueue;
 pub use transfer::TransferQueue;
+pub(crate) use wait::linger;
 pub use weighed::WeighedQueue;
 
 use crate::interrupt::Interrupted;

@@ -90,6 +90,8 @@ struct Inbox<T> {
     /// How many had ever gone out when a putter last looked.
     taken_seen: usize,
     bound: Option<usize>,
+    /// Nothing more comes in.
+    is_sealed: bool,
     takers: List<Waiter>,
     putters: List<Waiter>,
 }
@@ -97,7 +99,10 @@ struct Inbox<T> {
 impl<T> Inbox<T> {
     fn free(&self) -> usize {
         let used = self.put.wrapping_sub(self.taken_seen);
-        self.bound.unwrap_or(usize::MAX).saturating_sub(used)
+        match self.is_sealed {
+            false => self.bound.unwrap_or(usize::MAX).saturating_sub(used),
+            true => 0,
+        }
     }
 }
 
@@ -115,6 +120,7 @@ impl<T: Send> Twin<T> {
                     put,
                     taken_seen: 0,
                     bound,
+                    is_sealed: false,
                     takers: List::new(),
                     putters: List::new(),
                 }),
@@ -385,6 +391,15 @@ impl<T: Send> Twin<T> {
         inbox.bound = Some(usize::try_from(bound).unwrap_or(usize::MAX));
         self.finish(inbox, usize::MAX);
         Ok(())
+    }
+
+    /// Takes nothing more in, ever. Who waits for room is not told: that is up to the sealer.
+    pub(super) fn seal(&self) {
+        lock(&self.inbox.inbox).is_sealed = true;
+    }
+
+    pub(super) fn is_sealed(&self) -> bool {
+        lock(&self.inbox.inbox).is_sealed
     }
 
     pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {

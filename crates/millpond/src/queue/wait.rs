@@ -19,7 +19,10 @@ const YIELDS: u32 = 64;
 ///
 /// First it spins, each time twice as long: on another core the other side needs less time for its
 /// step than a yield takes. Then it yields: perhaps the other side has no core.
-fn linger<R>(worth: impl Fn() -> bool, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
+pub(crate) fn linger<R>(
+    worth: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Option<R>,
+) -> Option<R> {
     // Models do not, see `spins`.
     if spins() == 0 {
         return None;

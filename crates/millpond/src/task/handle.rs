@@ -154,6 +154,11 @@ impl<T> TaskHandle<T> {
         self.raw.interrupt(CancelReason::Abandoned);
     }
 
+    /// What tells its task from all others that are there.
+    pub(crate) fn address(&self) -> usize {
+        self.raw.address()
+    }
+
     /// Whether there is an outcome. Once true it stays true, and joining does not block.
     #[doc(alias = "isDone")]
     pub fn is_finished(&self) -> bool {

@@ -82,6 +82,11 @@ impl Task {
         deadline != Deadline::NEVER && deadline.has_passed(self.0.meta().clock.now())
     }
 
+    /// What tells it from all others that are there.
+    pub(crate) fn address(&self) -> usize {
+        self.0.address()
+    }
+
     pub(crate) fn shared_name(&self) -> Option<Name> {
         self.0.meta().inherited.name.clone()
     }

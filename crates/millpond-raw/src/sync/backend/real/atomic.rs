@@ -153,6 +153,13 @@ macro_rules! atomic_number {
 }
 
 atomic!(AtomicBool, bool);
+
+impl Default for AtomicBool {
+    fn default() -> Self {
+        Self::new(false)
+    }
+}
+
 atomic!(AtomicPtr<T>, *mut T);
 atomic_number! {
     AtomicU8, u8;

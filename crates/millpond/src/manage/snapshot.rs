@@ -1,0 +1,144 @@
+//! The figures of an engine at one moment.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What comes first when a task finds all workers of the core there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Growth {
+    /// The queue; more workers, up to the maximum, only when it is full. Java's rule.
+    #[default]
+    QueueFirst,
+    /// More workers, up to the maximum, whenever none is free; then the queue. For services whose
+    /// tasks block and whose callers wait.
+    ThreadsFirst,
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Growth::QueueFirst => "queue first",
+            Growth::ThreadsFirst => "threads first",
+        })
+    }
+}
+
+/// Where an engine is in its life. It only ever moves on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum RunState {
+    /// Takes tasks and runs them.
+    Running = 0,
+    /// Takes no more tasks, and runs those that it has.
+    ShutDown = 1,
+    /// Takes no more tasks, starts none, and has interrupted those that run.
+    Stopped = 2,
+    /// All have ended; the hook for the end runs.
+    Tidying = 3,
+    /// Over.
+    Terminated = 4,
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RunState::Running => "running",
+            RunState::ShutDown => "shut down",
+            RunState::Stopped => "stopped",
+            RunState::Tidying => "tidying up",
+            RunState::Terminated => "terminated",
+        })
+    }
+}
+
+/// The parameters and figures of a pool at one moment.
+///
+/// Each figure is right by itself; together they are as close as reading them one after the other
+/// can be. At rest the books balance: every task that was accepted is completed, cancelled, expired,
+/// discarded, handed back, queued or active.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolSnapshot {
+    /// What the pool is called.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: RunState,
+    /// How many workers are kept.
+    pub core: usize,
+    /// How many workers there may be.
+    pub max: usize,
+    /// How long an idle worker beyond the core stays.
+    pub keep_alive: Duration,
+    /// Whether idle workers of the core leave, too.
+    pub core_may_time_out: bool,
+    /// What comes first, the queue or more threads.
+    pub growth: Growth,
+    /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
+    pub capacity: Option<usize>,
+    /// How many workers there are.
+    pub workers: usize,
+    /// How many of them run a task.
+    pub active: usize,
+    /// The most workers that there ever were.
+    pub largest: usize,
+    /// How many threads run a task outside the pool, because it was full.
+    pub extra_threads: usize,
+    /// How many tasks wait.
+    pub queued: usize,
+    /// How many tasks workers have run to their end, those that panicked included.
+    pub completed: u64,
+    /// How many of these panicked.
+    pub panicked: u64,
+    /// How many left the queue without being run here: cancelled, removed, or run by a waiter.
+    pub cancelled: u64,
+    /// How many were dropped when their turn came, because their deadline had passed.
+    pub expired: u64,
+    /// How many there was no room for, at once or in time: the rejection policy took over.
+    pub rejected: u64,
+    /// How many had to wait for room ([`Rejection::Block`](crate::pool::Rejection::Block)).
+    pub blocked: u64,
+    /// How many the rejection policy threw away, new ones and old ones.
+    pub discarded: u64,
+    /// How many the rejection policy let their callers run.
+    pub caller_ran: u64,
+    /// How many were handed back by `shutdown_now`.
+    pub handed_back: u64,
+    /// How many threads have been started, extra ones included.
+    pub threads_started: u64,
+    /// How often a thread could not be started.
+    pub thread_failures: u64,
+}
+
+impl PoolSnapshot {
+    /// Tasks that workers have run, run or will run.
+    #[doc(alias = "getTaskCount")]
+    pub fn task_count(&self) -> u64 {
+        self.completed + self.active as u64 + self.queued as u64
+    }
+}
+
+impl fmt::Display for PoolSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {}, {} of {} workers busy (core {}, max {}, most ever {}), {} queued",
+            self.name,
+            self.state,
+            self.active,
+            self.workers,
+            self.core,
+            self.max,
+            self.largest,
+            self.queued
+        )?;
+        match self.capacity {
+            Some(capacity) => write!(f, " of {capacity}")?,
+            None => f.write_str(" (no bound)")?,
+        }
+        write!(
+            f,
+            ", {} completed, {} rejected",
+            self.completed, self.rejected
+        )
+    }
+}

@@ -1,0 +1,220 @@
+//! Describing a pool before it is built.
+
+use super::engine::{Engine, Parts};
+use super::hooks::Hooks;
+use super::knobs::{Knobs, Rare};
+use super::line::Queue;
+use super::reject::Rejection;
+use super::{Owner, ThreadPool};
+use crate::executor::{Runner, UncaughtPanic};
+use crate::machine::Machine;
+use crate::manage::{Growth, Invalid, PatchError, Sizes};
+use crate::thread::{ThreadFactory, Threads};
+use crate::time::Clock;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many tasks may wait in a pool that was not told otherwise.
+pub(super) const DEFAULT_CAPACITY: usize = 1024;
+
+/// How long an idle worker beyond the core stays in a pool that was not told otherwise.
+const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// Describes a [`ThreadPool`].
+///
+/// ```
+/// use millpond::manage::Growth;
+/// use millpond::pool::{Queue, Rejection, ThreadPool};
+/// use std::time::Duration;
+///
+/// let pool = ThreadPool::builder("orders")
+///     .core(4)
+///     .max(16)
+///     .growth(Growth::ThreadsFirst)
+///     .keep_alive(Duration::from_secs(10))
+///     .queue(Queue::bounded(256))
+///     .rejection(Rejection::CallerRuns)
+///     .build()?;
+/// assert_eq!(pool.max(), 16);
+///
+/// let error = ThreadPool::builder("orders").core(4).max(2).build().unwrap_err();
+/// assert!(error.to_string().contains("core 4 is above max 2"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a description does nothing until it is built"]
+pub struct PoolBuilder {
+    name: Cow<'static, str>,
+    core: Option<usize>,
+    max: Option<usize>,
+    keep_alive: Duration,
+    core_may_time_out: bool,
+    growth: Growth,
+    queue: Queue,
+    rejection: Rejection,
+    factory: Option<Arc<dyn ThreadFactory>>,
+    hooks: Option<Box<dyn Hooks>>,
+    runner: Runner,
+    clock: Clock,
+}
+
+impl PoolBuilder {
+    pub(super) fn new(name: Cow<'static, str>) -> Self {
+        PoolBuilder {
+            name,
+            core: None,
+            max: None,
+            keep_alive: DEFAULT_KEEP_ALIVE,
+            core_may_time_out: false,
+            growth: Growth::default(),
+            queue: Queue::bounded(DEFAULT_CAPACITY),
+            rejection: Rejection::default(),
+            factory: None,
+            hooks: None,
+            runner: Runner::default(),
+            clock: Clock::system(),
+        }
+    }
+
+    /// How many workers are kept, also when they are idle. Each task starts one until there are so
+    /// many. Default: the maximum, if that is given; otherwise one for each CPU that this process
+    /// may use ([`Machine::worker_hint`]).
+    #[doc(alias = "corePoolSize")]
+    pub fn core(mut self, core: usize) -> Self {
+        self.core = Some(core);
+        self
+    }
+
+    /// How many workers there may be. Default: the core.
+    #[doc(alias = "maximumPoolSize")]
+    pub fn max(mut self, max: usize) -> Self {
+        self.max = Some(max);
+        self
+    }
+
+    /// How long an idle worker beyond the core stays. Default: 60 seconds.
+    #[doc(alias = "keepAliveTime")]
+    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
+        self.keep_alive = keep_alive;
+        self
+    }
+
+    /// Whether idle workers of the core leave, too. Default: no.
+    #[doc(alias = "allowCoreThreadTimeOut")]
+    pub fn core_may_time_out(mut self, may: bool) -> Self {
+        self.core_may_time_out = may;
+        self
+    }
+
+    /// What comes first when the core is busy, the queue or more threads. Default:
+    /// [`Growth::QueueFirst`].
+    pub fn growth(mut self, growth: Growth) -> Self {
+        self.growth = growth;
+        self
+    }
+
+    /// Where tasks wait. Default: at most 1024, first in, first out.
+    #[doc(alias = "workQueue")]
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// What becomes of tasks that there is no room for. Default: [`Rejection::Abort`].
+    pub fn rejection(mut self, rejection: Rejection) -> Self {
+        self.rejection = rejection;
+        self
+    }
+
+    /// Who starts the threads. Default: [`Threads`] of the pool's name.
+    pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
+        self.factory = Some(Arc::new(factory));
+        self
+    }
+
+    /// Who hears of tasks and of the end. Default: nobody.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks = Some(Box::new(hooks));
+        self
+    }
+
+    /// What to do with the panic of a task that has no handle. Default: it goes no further than the
+    /// program's panic hook.
+    pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
+        self.runner = Runner::with_hook(hook);
+        self
+    }
+
+    /// The clock by which its time-outs run. Default: the system's.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Builds it. Workers start with the first tasks.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the description, field by field.
+    pub fn build(self) -> Result<ThreadPool, PatchError> {
+        let (core, max) = match (self.core, self.max) {
+            (Some(core), Some(max)) => (core, max),
+            (Some(core), None) => (core, core.max(1)),
+            (None, Some(max)) => (max, max),
+            (None, None) => {
+                let cpus = Machine::read().worker_hint().get();
+                (cpus, cpus)
+            }
+        };
+        let sizes = Sizes {
+            core,
+            max,
+            keep_alive: self.keep_alive,
+            core_may_time_out: self.core_may_time_out,
+        };
+        let mut problems = sizes.problems();
+        let line = match self.queue.build(&self.clock) {
+            Ok(line) => Some(line),
+            Err(error) => {
+                problems.push(Invalid::Capacity(error));
+                None
+            }
+        };
+        PatchError::unless_none(problems)?;
+        let line = line.expect("a line that was not built is a problem");
+        let name = self.name;
+        let rare = Rare {
+            rejection: self.rejection,
+            factory: self
+                .factory
+                .unwrap_or_else(|| Arc::new(Threads::named(name.clone()))),
+        };
+        let engine = Arc::new(Engine::new(Parts {
+            name,
+            knobs: Knobs::new(sizes, self.growth, rare),
+            line,
+            hooks: self.hooks,
+            runner: self.runner,
+            clock: self.clock,
+        }));
+        Ok(ThreadPool {
+            _owner: Arc::new(Owner {
+                engine: Arc::clone(&engine),
+            }),
+            engine,
+        })
+    }
+}
+
+impl fmt::Debug for PoolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuilder")
+            .field("name", &self.name)
+            .field("core", &self.core)
+            .field("max", &self.max)
+            .field("queue", &self.queue)
+            .field("rejection", &self.rejection)
+            .finish_non_exhaustive()
+    }
+}

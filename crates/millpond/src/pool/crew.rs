@@ -1,0 +1,141 @@
+//! The workers of a pool, by number: who is there, how to reach them, what they have counted.
+//!
+//! - **W1** A worker is in the crew before its thread is started, and is put there under the lock
+//!   under which a stop walks the crew, after a look at the state. So a stop finds every worker that
+//!   will ever run a task, or the worker finds the stop.
+//! - **W2** A worker's first task is in its slot until the worker takes it, or a stop does. So it is
+//!   run, or handed back, and not lost when the thread cannot be started.
+//! - **W3** Extra threads ([`super::Rejection::NewThread`]) are listed likewise; they are no workers
+//!   and are not counted in the control word.
+
+use super::stats::{Counts, WorkerStats};
+use crate::task::Task;
+use millpond_raw::pad::Padded;
+use millpond_raw::sync::Mutex;
+use millpond_raw::task::Reach;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// One thread of a pool, as others see it.
+pub(super) struct Worker {
+    number: u64,
+    first: Mutex<Option<Task>>,
+    /// Ends its wait for a task.
+    waker: Mutex<Option<Waker>>,
+    pub(super) reach: Reach,
+    pub(super) stats: Padded<WorkerStats>,
+}
+
+impl Worker {
+    pub(super) fn new(number: u64, first: Option<Task>) -> Self {
+        Worker {
+            number,
+            first: Mutex::new(first),
+            waker: Mutex::new(None),
+            reach: Reach::new(),
+            stats: Padded::new(WorkerStats::default()),
+        }
+    }
+
+    /// Its first task, for whoever comes first (W2).
+    pub(super) fn take_first(&self) -> Option<Task> {
+        self.first.lock().take()
+    }
+
+    /// Says how to wake it.
+    pub(super) fn is_woken_by(&self, waker: Waker) {
+        *self.waker.lock() = Some(waker);
+    }
+
+    /// Lets it look again, if it waits.
+    pub(super) fn wake(&self) {
+        let waker = self.waker.lock().clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Stops what it runs, and what it will run.
+    pub(super) fn stop(&self) {
+        self.reach.stop();
+    }
+}
+
+/// Everybody.
+#[derive(Default)]
+pub(super) struct Crew {
+    next: u64,
+    workers: BTreeMap<u64, Arc<Worker>>,
+    extras: BTreeMap<u64, Arc<Worker>>,
+    largest: usize,
+    /// What those have counted who are gone.
+    gone: Counts,
+}
+
+impl Crew {
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn add(&mut self, worker: &Arc<Worker>) {
+        self.workers.insert(worker.number, Arc::clone(worker));
+        self.largest = self.largest.max(self.workers.len());
+    }
+
+    /// Takes a worker out, and keeps what it has counted.
+    pub(super) fn remove(&mut self, worker: &Worker) -> Option<Arc<Worker>> {
+        let removed = self.workers.remove(&worker.number);
+        if removed.is_some() {
+            self.gone.add(worker.stats.counts());
+        }
+        removed
+    }
+
+    pub(super) fn add_extra(&mut self, extra: &Arc<Worker>) {
+        self.extras.insert(extra.number, Arc::clone(extra));
+    }
+
+    pub(super) fn remove_extra(&mut self, extra: &Worker) -> Option<Arc<Worker>> {
+        self.extras.remove(&extra.number)
+    }
+
+    pub(super) fn extras(&self) -> usize {
+        self.extras.len()
+    }
+
+    pub(super) fn workers(&self) -> Vec<Arc<Worker>> {
+        self.workers.values().cloned().collect()
+    }
+
+    /// Workers and extra threads.
+    pub(super) fn everybody(&self) -> Vec<Arc<Worker>> {
+        let all = self.workers.values().chain(self.extras.values());
+        all.cloned().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub(super) fn largest(&self) -> usize {
+        self.largest
+    }
+
+    pub(super) fn active(&self) -> usize {
+        let busy = self
+            .workers
+            .values()
+            .filter(|worker| worker.stats.is_busy());
+        busy.count()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = self.gone;
+        for worker in self.workers.values() {
+            counts.add(worker.stats.counts());
+        }
+        counts
+    }
+}

@@ -1,0 +1,438 @@
+//! The pool itself, without the handles of its users: how tasks come in, how workers come and go,
+//! how it ends. The protocol and its invariants are in the [module](super).
+//!
+//! # Orderings
+//!
+//! - `[E-line]` The two fences of E1 and E2: a submitter puts a task in and then looks for workers, a
+//!   worker that leaves is uncounted and then looks for tasks; one of them sees the other. Lines of
+//!   ours need none: both sides go through the line's lock, and who is second there sees what the
+//!   first did before. A line of the user's may be made of anything.
+//! - `[E-epoch]` A nudge counts the epoch and then wakes; a worker looks at the epoch before each
+//!   park. The wake carries the order; sequentially consistent all the same, because it is as cheap
+//!   here and pairs with the control word, which is read in between.
+//! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many are
+//!   free before how many tasks wait. So a task that has just been taken is not seen beside a worker
+//!   that still counts as free.
+
+use super::admission::{Situation, Step, decide};
+use super::crew::{Crew, Worker};
+use super::ctl::Ctl;
+use super::hooks::Hooks;
+use super::knobs::Knobs;
+use super::line::Line;
+use super::stats::RareStats;
+use super::worker::Shift;
+use crate::executor::{RejectReason, Rejected, Runner, Watched};
+use crate::manage::{Growth, RunState};
+use crate::task::Task;
+use crate::thread::Body;
+use crate::time::Clock;
+use millpond_raw::pad::Padded;
+use millpond_raw::quiet;
+use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use millpond_raw::sync::{Mutex, chaos};
+use millpond_raw::waits::Waits;
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+/// What its handles and its workers share.
+pub(super) struct Engine {
+    pub(super) name: Cow<'static, str>,
+    /// What every submit reads and hardly anybody writes.
+    front: Padded<Front>,
+    pub(super) line: Line,
+    /// How often something has changed that idle workers must hear of; see [`Engine::nudge`].
+    pub(super) epoch: Padded<AtomicU64>,
+    /// How many workers wait for a task, while threads come first; see [`Engine::one_is_free`].
+    pub(super) free: Padded<AtomicUsize>,
+    /// Whoever decides between a free worker and a new one does so alone.
+    growing: Mutex<()>,
+    crew: Mutex<Crew>,
+    pub(super) rare: RareStats,
+    /// Submitters who wait for room, to be told of an end or of new limits.
+    pub(super) doors: Waits,
+    /// Those who wait for the end.
+    pub(super) end: Watched<()>,
+    pub(super) hooks: Option<Box<dyn Hooks>>,
+    pub(super) runner: Runner,
+    pub(super) clock: Clock,
+}
+
+struct Front {
+    ctl: Ctl,
+    knobs: Knobs,
+}
+
+/// What a pool is made of.
+pub(super) struct Parts {
+    pub(super) name: Cow<'static, str>,
+    pub(super) knobs: Knobs,
+    pub(super) line: Line,
+    pub(super) hooks: Option<Box<dyn Hooks>>,
+    pub(super) runner: Runner,
+    pub(super) clock: Clock,
+}
+
+/// Why there is no new worker.
+enum NotAdded {
+    /// There are enough by now, or it is over: judge again.
+    Judge,
+    Failed(io::Error),
+}
+
+impl Engine {
+    pub(super) fn new(parts: Parts) -> Self {
+        Engine {
+            name: parts.name,
+            front: Padded::new(Front {
+                ctl: Ctl::new(),
+                knobs: parts.knobs,
+            }),
+            line: parts.line,
+            epoch: Padded::new(AtomicU64::new(0)),
+            free: Padded::new(AtomicUsize::new(0)),
+            growing: Mutex::new(()),
+            crew: Mutex::new(Crew::default()),
+            rare: RareStats::default(),
+            doors: Waits::new(),
+            end: Watched::new(()),
+            hooks: parts.hooks,
+            runner: parts.runner,
+            clock: parts.clock,
+        }
+    }
+
+    #[inline]
+    pub(super) fn ctl(&self) -> &Ctl {
+        &self.front.ctl
+    }
+
+    #[inline]
+    pub(super) fn knobs(&self) -> &Knobs {
+        &self.front.knobs
+    }
+
+    /// Looks at the crew, or changes it.
+    pub(super) fn with_crew<R>(&self, f: impl FnOnce(&mut Crew) -> R) -> R {
+        f(&mut self.crew.lock())
+    }
+
+    // ------------------------------------------------------------------ how tasks come in
+
+    /// Takes the task in, without asking the rejection policy.
+    #[inline]
+    pub(super) fn admit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
+        let (word, limits) = (self.ctl().read(), self.knobs().limits());
+        let usual = word.is_running()
+            && word.workers() >= limits.core()
+            && limits.growth() == Growth::QueueFirst;
+        if usual {
+            // What `decide` says of this situation, on the short way.
+            return match self.enqueue(task) {
+                Ok(taken) => taken,
+                Err(task) => self.admit_slowly(task, false),
+            };
+        }
+        self.admit_slowly(task, true)
+    }
+
+    /// Judges, tries, and judges again.
+    #[cold]
+    fn admit_slowly(
+        self: &Arc<Self>,
+        mut task: Task,
+        mut has_room: bool,
+    ) -> Result<(), Rejected<Task>> {
+        loop {
+            let (word, limits) = (self.ctl().read(), self.knobs().limits());
+            let eager = limits.growth() == Growth::ThreadsFirst && word.workers() < limits.max();
+            let growing = eager.then(|| self.growing.lock());
+            let now = Situation {
+                is_running: word.is_running(),
+                workers: word.workers(),
+                core: limits.core(),
+                max: limits.max(),
+                growth: limits.growth(),
+                one_is_free: eager && self.one_is_free(),
+                has_room,
+            };
+            match decide(&now) {
+                Step::ShutDown => return Err(Rejected::new(task, RejectReason::ShutDown)),
+                Step::Refuse => return Err(Rejected::new(task, self.why_refused())),
+                Step::Enqueue => match self.enqueue(task) {
+                    Ok(taken) => return taken,
+                    Err(back) => (task, has_room) = (back, false),
+                },
+                Step::Start { below } => {
+                    drop(growing);
+                    match self.add_worker(Some(task), below) {
+                        Ok(()) => return Ok(()),
+                        Err((None, _)) => return Ok(()),
+                        Err((Some(back), NotAdded::Judge)) => (task, has_room) = (back, true),
+                        Err((Some(back), NotAdded::Failed(error))) => {
+                            return self.without_thread(back, error, has_room);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A thread could not be started: the task waits for a worker that is there, if one is.
+    fn without_thread(
+        self: &Arc<Self>,
+        mut task: Task,
+        error: io::Error,
+        has_room: bool,
+    ) -> Result<(), Rejected<Task>> {
+        if has_room && self.ctl().read().workers() > 0 {
+            match self.enqueue(task) {
+                Ok(taken) => return taken,
+                Err(back) => task = back,
+            }
+        }
+        Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
+    }
+
+    /// Whether a worker waits for whom there is no task yet. Asked under the lock `growing`, under
+    /// which tasks come in while it matters, so that two of them cannot count on one worker.
+    ///
+    /// A worker that waits is counted until just before it takes a task, so this may say no when it
+    /// was yes a moment ago, and never the other way round.
+    fn one_is_free(&self) -> bool {
+        // [E-free]
+        self.free.load(Ordering::SeqCst) > self.line.len()
+    }
+
+    pub(super) fn why_refused(&self) -> RejectReason {
+        let word = self.ctl().read();
+        if !word.is_running() || self.line.is_sealed() {
+            return RejectReason::ShutDown;
+        }
+        RejectReason::Saturated {
+            queued: self.line.len(),
+            capacity: self.line.capacity().unwrap_or(usize::MAX),
+            workers: word.workers(),
+        }
+    }
+
+    /// Puts the task into the queue, and sees to it that there is a worker (E1). The outer error is
+    /// the task, if there is no room.
+    #[inline]
+    fn enqueue(self: &Arc<Self>, task: Task) -> Result<Result<(), Rejected<Task>>, Task> {
+        let address = task.address();
+        self.line.offer(task)?;
+        chaos::point("pool.enqueued");
+        if self.line.is_foreign() {
+            // [E-line]
+            fence(Ordering::SeqCst);
+        }
+        let word = self.ctl().read();
+        if word.workers() == 0 || self.line.is_foreign() {
+            return Ok(self.look_again(address));
+        }
+        Ok(Ok(()))
+    }
+
+    /// The second look of E1, after a task has come in: it may be too late, or nobody there.
+    #[cold]
+    pub(super) fn look_again(self: &Arc<Self>, address: usize) -> Result<(), Rejected<Task>> {
+        let word = self.ctl().read();
+        if self.line.is_foreign() && !word.is_running() {
+            return match self.take_back(address) {
+                Some(task) => Err(Rejected::new(task, RejectReason::ShutDown)),
+                None => Ok(()),
+            };
+        }
+        if word.workers() > 0 {
+            return Ok(());
+        }
+        let most = self.knobs().limits().max();
+        match self.add_worker(None, most) {
+            Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
+            Err((_, NotAdded::Failed(error))) => match self.take_back(address) {
+                Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Takes that very task out of the queue again, if nobody has.
+    fn take_back(&self, address: usize) -> Option<Task> {
+        let mut found = self
+            .line
+            .remove_where(1, &mut |task| task.address() == address);
+        if !found.is_empty() {
+            self.may_be_over();
+        }
+        found.pop()
+    }
+
+    // ------------------------------------------------------------------ how workers come
+
+    /// Starts a worker with a first task or none, if there are fewer than `below`.
+    ///
+    /// The error gives the task back; `None` if a stop has it.
+    fn add_worker(
+        self: &Arc<Self>,
+        first: Option<Task>,
+        below: usize,
+    ) -> Result<(), (Option<Task>, NotAdded)> {
+        loop {
+            let word = self.ctl().read();
+            let too_late = match word.state() {
+                RunState::Running => false,
+                // Those that wait must still be run.
+                RunState::ShutDown => first.is_some() || self.line.is_empty(),
+                _ => true,
+            };
+            if too_late || word.workers() >= below {
+                return Err((first, NotAdded::Judge));
+            }
+            if self.ctl().count_in(word) {
+                break;
+            }
+        }
+        chaos::point("pool.counted");
+        let has_first = first.is_some();
+        let (worker, is_listed) = self.with_crew(|crew| {
+            let worker = Arc::new(Worker::new(crew.number(), first));
+            // W1: under the lock that a stop takes.
+            let state = self.ctl().read().state();
+            let may = state == RunState::Running || state == RunState::ShutDown && !has_first;
+            if may {
+                crew.add(&worker);
+            }
+            (worker, may)
+        });
+        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker));
+        if !is_listed {
+            drop(shift);
+            return Err((worker.take_first(), NotAdded::Judge));
+        }
+        match self.start_thread(Box::new(move || shift.work())) {
+            Ok(()) => Ok(()),
+            // The body was dropped, and the worker with it uncounted and off the list.
+            Err(error) => Err((worker.take_first(), NotAdded::Failed(error))),
+        }
+    }
+
+    pub(super) fn start_thread(&self, body: Body) -> io::Result<()> {
+        let factory = Arc::clone(&self.knobs().lock().factory);
+        // The factory is the user's: its panic is a refusal like any other.
+        let started = match quiet::call(|| factory.start(body)) {
+            Some(started) => started.map(drop),
+            None => Err(io::Error::other("the thread factory panicked")),
+        };
+        match started {
+            Ok(()) => self.rare.threads_started.happened(1),
+            Err(_) => self.rare.thread_failures.happened(1),
+        }
+        started
+    }
+
+    /// Starts one worker of the core, if one is missing.
+    pub(super) fn prestart(self: &Arc<Self>) -> io::Result<bool> {
+        match self.add_worker(None, self.knobs().limits().core()) {
+            Ok(()) => Ok(true),
+            Err((_, NotAdded::Judge)) => Ok(false),
+            Err((_, NotAdded::Failed(error))) => Err(error),
+        }
+    }
+
+    /// New limits: idle workers look again, and if more are kept than before, those start for whom
+    /// there is a task. One that cannot be started is no harm: the next task asks again.
+    pub(super) fn limits_changed(self: &Arc<Self>, core_before: usize) {
+        self.nudge();
+        self.doors.wake_all();
+        let limits = self.knobs().limits();
+        let more = limits.core().saturating_sub(core_before);
+        for _ in 0..more.min(self.line.len()) {
+            if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
+                break;
+            }
+        }
+    }
+
+    /// Lets every idle worker look again at the state and the limits.
+    ///
+    /// The epoch counts first, the wakes come second; a worker reads the epoch, judges, and looks at
+    /// the epoch again each time before it parks. So it sees the new epoch or finds the wake.
+    pub(super) fn nudge(&self) {
+        // [E-epoch]
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        for worker in self.with_crew(|crew| crew.workers()) {
+            worker.wake();
+        }
+    }
+
+    // ------------------------------------------------------------------ how it ends
+
+    /// Takes no more tasks.
+    pub(super) fn shut_down(&self) {
+        // S1: sealed first.
+        self.line.seal();
+        if self.ctl().advance(RunState::ShutDown) {
+            self.nudge();
+            self.doors.wake_all();
+            self.may_be_over();
+        }
+    }
+
+    /// Takes no more tasks, stops what runs, and hands back what has not started.
+    pub(super) fn stop(&self) -> Vec<Task> {
+        self.line.seal();
+        let everybody = self.with_crew(|crew| {
+            self.ctl().advance(RunState::Stopped);
+            crew.everybody()
+        });
+        let mut unstarted = Vec::new();
+        for worker in everybody {
+            worker.stop();
+            unstarted.extend(worker.take_first());
+        }
+        unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));
+        let before = unstarted.len();
+        unstarted.retain(|task| !task.is_gone());
+        self.rare.cancelled.happened(before - unstarted.len());
+        self.rare.handed_back.happened(unstarted.len());
+        self.nudge();
+        self.doors.wake_all();
+        self.may_be_over();
+        unstarted
+    }
+
+    /// Ends it, if the last task has ended and the last worker is gone: whoever takes something away
+    /// that may have been the last calls this (E3).
+    pub(super) fn may_be_over(&self) {
+        loop {
+            let word = self.ctl().read();
+            match word.state() {
+                RunState::Running | RunState::Tidying | RunState::Terminated => return,
+                RunState::ShutDown if !self.line.is_empty() => return,
+                RunState::ShutDown | RunState::Stopped => {}
+            }
+            if word.workers() > 0 {
+                return;
+            }
+            // C3: under the lock under which extra threads are listed.
+            let is_ours = self.with_crew(|crew| match crew.extras() + crew.len() {
+                0 => Some(self.ctl().tidy(word)),
+                _ => None,
+            });
+            match is_ours {
+                // Whoever is still listed comes here when it leaves.
+                None => return,
+                Some(false) => continue,
+                Some(true) => {}
+            }
+            if let Some(hooks) = &self.hooks {
+                let _ = quiet::call(|| hooks.terminated());
+            }
+            self.ctl().advance(RunState::Terminated);
+            self.end.change(|()| ());
+            return;
+        }
+    }
+}

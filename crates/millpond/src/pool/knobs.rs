@@ -1,0 +1,149 @@
+//! The parameters that can change while a pool runs.
+//!
+//! Readers are many: every submit looks at the sizes, every idle worker at the keep-alive. They read
+//! atomics. Writers are rare: they take turns under a lock, judge all parameters together, and write
+//! only if all of them are right.
+//!
+//! - **N1** Core, maximum and growth are one word: a reader never sees the core of one setting
+//!   beside the maximum of another.
+//! - **N2** Parameters are written under the lock and nowhere else.
+
+use super::Rejection;
+use crate::manage::{Growth, Sizes};
+use crate::thread::ThreadFactory;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use millpond_raw::sync::{Mutex, MutexGuard};
+use std::sync::Arc;
+use std::time::Duration;
+
+const FIELD_BITS: u32 = 29;
+const FIELD_MASK: u64 = (1 << FIELD_BITS) - 1;
+const THREADS_FIRST: u64 = 1 << 63;
+
+/// Core, maximum and growth, as they were at one moment (N1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits(u64);
+
+impl Limits {
+    pub(super) fn new(core: usize, max: usize, growth: Growth) -> Self {
+        debug_assert!(core <= max && max <= Sizes::MOST_WORKERS);
+        let first = match growth {
+            Growth::QueueFirst => 0,
+            Growth::ThreadsFirst => THREADS_FIRST,
+        };
+        Limits(first | (core as u64) << FIELD_BITS | max as u64)
+    }
+
+    #[inline]
+    pub(super) fn core(self) -> usize {
+        (self.0 >> FIELD_BITS & FIELD_MASK) as usize
+    }
+
+    #[inline]
+    pub(super) fn max(self) -> usize {
+        (self.0 & FIELD_MASK) as usize
+    }
+
+    #[inline]
+    pub(super) fn growth(self) -> Growth {
+        match self.0 & THREADS_FIRST != 0 {
+            true => Growth::ThreadsFirst,
+            false => Growth::QueueFirst,
+        }
+    }
+}
+
+/// All parameters.
+pub(super) struct Knobs {
+    limits: AtomicU64,
+    /// In nanoseconds; the greatest number is for ever.
+    keep_alive: AtomicU64,
+    core_may_time_out: AtomicBool,
+    rare: Mutex<Rare>,
+}
+
+/// What is needed when a thread is started or a task refused.
+pub(super) struct Rare {
+    pub(super) rejection: Rejection,
+    pub(super) factory: Arc<dyn ThreadFactory>,
+}
+
+impl Knobs {
+    pub(super) fn new(sizes: Sizes, growth: Growth, rare: Rare) -> Self {
+        let knobs = Knobs {
+            limits: AtomicU64::new(0),
+            keep_alive: AtomicU64::new(0),
+            core_may_time_out: AtomicBool::new(false),
+            rare: Mutex::new(rare),
+        };
+        knobs.write(&knobs.lock(), sizes, growth);
+        knobs
+    }
+
+    #[inline]
+    pub(super) fn limits(&self) -> Limits {
+        Limits(self.limits.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn keep_alive(&self) -> Duration {
+        match self.keep_alive.load(Ordering::Relaxed) {
+            u64::MAX => Duration::MAX,
+            nanos => Duration::from_nanos(nanos),
+        }
+    }
+
+    pub(super) fn core_may_time_out(&self) -> bool {
+        self.core_may_time_out.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        let limits = self.limits();
+        Sizes {
+            core: limits.core(),
+            max: limits.max(),
+            keep_alive: self.keep_alive(),
+            core_may_time_out: self.core_may_time_out(),
+        }
+    }
+
+    /// Takes the turn of a writer (N2).
+    pub(super) fn lock(&self) -> MutexGuard<'_, Rare> {
+        self.rare.lock()
+    }
+
+    /// Writes sizes that have been judged. The guard says whose turn it is (N2).
+    ///
+    /// Relaxed: who acts on new parameters is woken after they are written, and looks at an epoch
+    /// first (`Engine::nudge`).
+    pub(super) fn write(&self, _turn: &MutexGuard<'_, Rare>, sizes: Sizes, growth: Growth) {
+        let limits = Limits::new(sizes.core, sizes.max, growth);
+        self.limits.store(limits.0, Ordering::Relaxed);
+        let nanos = u64::try_from(sizes.keep_alive.as_nanos()).unwrap_or(u64::MAX);
+        self.keep_alive.store(nanos, Ordering::Relaxed);
+        let may = sizes.core_may_time_out;
+        self.core_may_time_out.store(may, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_keep_what_is_put_into_them() {
+        for growth in [Growth::QueueFirst, Growth::ThreadsFirst] {
+            for (core, max) in [
+                (0, 1),
+                (1, 1),
+                (3, 7),
+                (Sizes::MOST_WORKERS, Sizes::MOST_WORKERS),
+            ] {
+                let limits = Limits::new(core, max, growth);
+                assert_eq!(
+                    (limits.core(), limits.max(), limits.growth()),
+                    (core, max, growth)
+                );
+            }
+        }
+    }
+}

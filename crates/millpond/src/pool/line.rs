@@ -1,0 +1,241 @@
+//! Where tasks wait for a worker: the queue that the user chose, behind the few calls that a pool
+//! makes of it.
+//!
+//! Workers wait *in* the queue, as takers of it, and whoever puts a task in wakes one there. So every
+//! flavor works with its own semantics, hand-off and delay too, and the protocol of sleeping and
+//! waking is written and checked once, in [`crate::queue`].
+//!
+//! # The seal
+//!
+//! A task that slips into the queue behind the back of a shutdown would wait there for ever. Java
+//! lets it in, looks again, and takes it out. The plain flavors are *sealed* instead: under the
+//! queue's own lock, before the state of the pool changes.
+//!
+//! - **S1** A plain line is sealed before the control word leaves RUNNING. So whoever reads a later
+//!   state and then finds the line empty knows that it stays empty.
+//! - **S2** A hand-off holds nothing: what it takes in a worker has.
+//! - **S3** Any other line cannot be sealed. Who puts a task in looks at the state again afterwards,
+//!   and takes that very task out if it is too late; see `Engine::take_back`.
+
+use crate::queue::{
+    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken,
+};
+use crate::task::Task;
+use crate::time::Clock;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::task::Waker;
+
+/// The queue of a pool.
+///
+/// ```
+/// use millpond::pool::{Queue, ThreadPool};
+/// use millpond::queue::PriorityQueue;
+///
+/// // What is due first goes first.
+/// let by_deadline = PriorityQueue::by(|one: &millpond::task::Task, other: &_| {
+///     one.deadline().cmp(&other.deadline())
+/// });
+/// let pool = ThreadPool::builder("mill").queue(Queue::own(by_deadline)).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Queue {
+    choice: Choice,
+}
+
+#[derive(Debug)]
+enum Choice {
+    Bounded(usize),
+    Unbounded,
+    HandOff,
+    Own(Box<dyn BlockingQueue<Task>>),
+}
+
+impl Queue {
+    /// At most `capacity` tasks wait, first in, first out. The capacity can change while the pool
+    /// runs.
+    #[doc(alias = "ArrayBlockingQueue")]
+    pub fn bounded(capacity: usize) -> Self {
+        Queue {
+            choice: Choice::Bounded(capacity),
+        }
+    }
+
+    /// Any number of tasks wait, as long as there is memory: nothing ever pushes back, and no worker
+    /// beyond the core is ever started.
+    #[doc(alias = "LinkedBlockingQueue")]
+    pub fn unbounded() -> Self {
+        Queue {
+            choice: Choice::Unbounded,
+        }
+    }
+
+    /// No task waits: it is handed to a worker that is idle now, or a worker is started for it, or it
+    /// is refused.
+    #[doc(alias = "SynchronousQueue")]
+    pub fn hand_off() -> Self {
+        Queue {
+            choice: Choice::HandOff,
+        }
+    }
+
+    /// A queue of the caller's: any flavor of [`crate::queue`], or one of its own.
+    ///
+    /// Workers are takers of it. Comparators of it compare [`Task`]s.
+    pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
+        Queue {
+            choice: Choice::Own(Box::new(queue)),
+        }
+    }
+
+    pub(super) fn build(self, clock: &Clock) -> Result<Line, CapacityError> {
+        Ok(match self.choice {
+            Choice::Bounded(capacity) => {
+                Line::Plain(LinkedQueue::bounded(capacity)?.with_clock(clock.clone()))
+            }
+            Choice::Unbounded => Line::Plain(LinkedQueue::unbounded().with_clock(clock.clone())),
+            Choice::HandOff => Line::HandOff(HandOffQueue::unfair().with_clock(clock.clone())),
+            Choice::Own(queue) => Line::Other(queue),
+        })
+    }
+}
+
+/// A queue as its pool knows it.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one per pool, and the common one is reached without another pointer"
+)]
+pub(super) enum Line {
+    Plain(LinkedQueue<Task>),
+    HandOff(HandOffQueue<Task>),
+    Other(Box<dyn BlockingQueue<Task>>),
+}
+
+impl Line {
+    fn queue(&self) -> &dyn BlockingQueue<Task> {
+        match self {
+            Line::Plain(queue) => queue,
+            Line::HandOff(queue) => queue,
+            Line::Other(queue) => &**queue,
+        }
+    }
+
+    /// Whether it is the user's own: a task can slip in behind the back of a shutdown (S3), and
+    /// any call of it may panic.
+    #[inline]
+    pub(super) fn is_foreign(&self) -> bool {
+        matches!(self, Line::Other(_))
+    }
+
+    /// Takes no more tasks in (S1).
+    pub(super) fn seal(&self) {
+        if let Line::Plain(queue) = self {
+            queue.seal();
+        }
+    }
+
+    pub(super) fn is_sealed(&self) -> bool {
+        match self {
+            Line::Plain(queue) => queue.is_sealed(),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn offer(&self, task: Task) -> Result<(), Task> {
+        match self {
+            Line::Plain(queue) => queue.offer(task),
+            other => other.queue().offer(task),
+        }
+        .map_err(|refused| refused.element)
+    }
+
+    #[inline]
+    pub(super) fn poll(&self) -> Option<Task> {
+        match self {
+            Line::Plain(queue) => queue.poll(),
+            other => other.queue().poll(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn glance(&self) -> Option<Glance> {
+        match self {
+            Line::Plain(queue) => queue.glance(),
+            other => other.queue().glance(),
+        }
+    }
+
+    pub(super) fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        self.queue().poll_take(place, waker)
+    }
+
+    pub(super) fn leave_take(&self, place: &mut Place) -> Option<Task> {
+        self.queue().leave_take(place)
+    }
+
+    pub(super) fn hand_back(&self, task: Task) {
+        self.queue().hand_back(task);
+    }
+
+    pub(super) fn poll_offer(
+        &self,
+        task: &mut Option<Task>,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Offered {
+        self.queue().poll_offer(task, place, waker)
+    }
+
+    pub(super) fn leave_offer(&self, task: &mut Option<Task>, place: &mut Place) {
+        self.queue().leave_offer(task, place);
+    }
+
+    /// How many tasks wait. What waits at a hand-off is still its caller's.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Line::HandOff(_) => 0,
+            line => line.queue().len(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn capacity(&self) -> Option<usize> {
+        self.queue().capacity()
+    }
+
+    pub(super) fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
+        self.queue().set_capacity(capacity)
+    }
+
+    pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {
+        if !matches!(self, Line::HandOff(_)) {
+            self.queue().visit(&mut |task| {
+                see(task);
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    /// Takes out what `unwanted` chooses; see [`Line::len`] for hand-offs.
+    pub(super) fn remove_where(
+        &self,
+        limit: usize,
+        unwanted: &mut dyn FnMut(&Task) -> bool,
+    ) -> Vec<Task> {
+        match self {
+            Line::HandOff(_) => Vec::new(),
+            line => line.queue().remove_where(limit, unwanted),
+        }
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.queue().fmt(f)
+    }
+}

@@ -1,0 +1,465 @@
+//! The elastic thread pool.
+//!
+//! ```text
+//!                    below core?           room in the queue?      below max?
+//!   submit(task) -----> yes: new worker --> yes: wait there  -----> yes: new worker --> rejection
+//!                |                     no ^                no ^                    no ^   policy
+//!                |
+//!                |      queue                     workers
+//!                +---> [ t t t t ] <--- take ---  1 2 3 ..   run, look again, rest, leave
+//! ```
+//!
+//! [`ThreadPool`] is everything that Java's `ThreadPoolExecutor` is: a core of workers, a queue, a
+//! maximum, a keep-alive, a policy for what is too much, hooks, statistics; and every parameter can
+//! change while it runs. What is more: it is bounded unless told otherwise, a refusal gives the
+//! closure back, its handles can be awaited, and [`Growth::ThreadsFirst`](crate::manage::Growth) and
+//! [`Rejection::Block`] are there.
+//!
+//! # Who does what
+//!
+//! | file | what |
+//! |---|---|
+//! | `admission` | what becomes of a task that comes: a pure function |
+//! | `ctl` | the control word: state and number of workers |
+//! | `knobs` | the parameters |
+//! | `line` | the queue, as the pool knows it |
+//! | `engine` | how tasks come in, how workers come, how it ends |
+//! | `worker` | what a worker does, and when it leaves |
+//! | `crew` | who is there |
+//! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `hooks`, `stats` | what users hear of it, and what it counts |
+//!
+//! # The protocol
+//!
+//! Workers are takers of the queue, and sleeping and waking is the queue's business. What is left is
+//! when workers come and go:
+//!
+//! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
+//!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves.)
+//! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
+//!   and nobody is counted, it counts itself in again and stays: no thread needs to be started for
+//!   that, so none can fail to be.
+//! - **E3** Whoever takes something away that may have been the last, a worker, a task of the queue,
+//!   an extra thread, looks afterwards whether it is over.
+//! - **E4** A task that is taken out of the queue by a worker is run by it, with its token set if the
+//!   pool has been stopped meanwhile; or it was gone before.
+//! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
+//!   a lock of the pool.
+//!
+//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W3 in `crew`.
+
+mod admission;
+mod builder;
+mod crew;
+mod ctl;
+mod engine;
+mod hooks;
+mod knobs;
+mod line;
+mod refuse;
+mod reject;
+mod stats;
+mod worker;
+
+pub use admission::{Situation, Step, decide};
+pub use builder::PoolBuilder;
+pub use hooks::{Ended, Hooks, TaskInfo};
+pub use line::Queue;
+pub use reject::{Refusal, Rejection, RejectionHandler};
+
+use crate::executor::{Executor, Lifecycle, Rejected};
+use crate::interrupt::{self, Interrupted, WaitError};
+use crate::manage::{Growth, Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::task::{CancelReason, Task, TaskHandle};
+use crate::thread::ThreadFactory;
+use crate::time::{Clock, Deadline};
+use engine::Engine;
+use millpond_raw::park::Site;
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An elastic, bounded pool of threads.
+///
+/// Tasks come in through [`ExecutorExt`](crate::executor::ExecutorExt), the end through
+/// [`Lifecycle`]. Clones are handles to one pool; dropping the last of them is an orderly shutdown
+/// that does not block: what has been accepted still runs.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{Queue, ThreadPool};
+///
+/// let pool = ThreadPool::builder("mill").core(2).max(4).queue(Queue::bounded(100)).build()?;
+/// let flour = pool.submit(|| "flour")?;
+/// assert_eq!(flour.join()?, "flour");
+///
+/// // Every parameter can change while it runs.
+/// pool.set_max(8)?;
+/// pool.set_capacity(1000)?;
+/// println!("{}", pool.snapshot());
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "ThreadPoolExecutor")]
+#[derive(Clone)]
+pub struct ThreadPool {
+    engine: Arc<Engine>,
+    _owner: Arc<Owner>,
+}
+
+/// What the handles share and the workers do not: when it drops, no handle is left.
+struct Owner {
+    engine: Arc<Engine>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.engine.shut_down();
+    }
+}
+
+impl ThreadPool {
+    /// Describes a pool whose threads are called `name-1`, `name-2` and so on.
+    pub fn builder(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
+        PoolBuilder::new(name.into())
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.engine.name
+    }
+
+    /// How many workers are kept.
+    #[doc(alias = "getCorePoolSize")]
+    pub fn core(&self) -> usize {
+        self.engine.knobs().limits().core()
+    }
+
+    /// Changes how many workers are kept. Idle ones beyond it may leave; if it is raised, workers
+    /// start for tasks that wait.
+    ///
+    /// # Errors
+    ///
+    /// More than the maximum.
+    #[doc(alias = "setCorePoolSize")]
+    pub fn set_core(&self, core: usize) -> Result<(), PatchError> {
+        self.apply(&Patch::new().core(core))
+    }
+
+    /// How many workers there may be.
+    #[doc(alias = "getMaximumPoolSize")]
+    pub fn max(&self) -> usize {
+        self.engine.knobs().limits().max()
+    }
+
+    /// Changes how many workers there may be. Those beyond it leave when they are idle; nobody is
+    /// interrupted.
+    ///
+    /// # Errors
+    ///
+    /// None at all, or less than the core.
+    #[doc(alias = "setMaximumPoolSize")]
+    pub fn set_max(&self, max: usize) -> Result<(), PatchError> {
+        self.apply(&Patch::new().max(max))
+    }
+
+    /// How long an idle worker beyond the core stays.
+    #[doc(alias = "getKeepAliveTime")]
+    pub fn keep_alive(&self) -> Duration {
+        self.engine.knobs().keep_alive()
+    }
+
+    /// Changes how long an idle worker beyond the core stays. Those that are idle start counting
+    /// anew.
+    ///
+    /// # Errors
+    ///
+    /// None at all, if the core may time out.
+    #[doc(alias = "setKeepAliveTime")]
+    pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), PatchError> {
+        self.apply(&Patch::new().keep_alive(keep_alive))
+    }
+
+    /// Whether idle workers of the core leave, too.
+    #[doc(alias = "allowsCoreThreadTimeOut")]
+    pub fn core_may_time_out(&self) -> bool {
+        self.engine.knobs().core_may_time_out()
+    }
+
+    /// Changes whether idle workers of the core leave, too.
+    ///
+    /// # Errors
+    ///
+    /// If the keep-alive is 0.
+    #[doc(alias = "allowCoreThreadTimeOut")]
+    pub fn set_core_may_time_out(&self, may: bool) -> Result<(), PatchError> {
+        self.apply(&Patch::new().core_may_time_out(may))
+    }
+
+    /// What comes first when the core is busy.
+    pub fn growth(&self) -> Growth {
+        self.engine.knobs().limits().growth()
+    }
+
+    /// Changes what comes first when the core is busy.
+    pub fn set_growth(&self, growth: Growth) {
+        let changed = self.apply(&Patch::new().growth(growth));
+        debug_assert!(changed.is_ok(), "a growth fits all sizes");
+    }
+
+    /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
+    pub fn capacity(&self) -> Option<usize> {
+        self.engine.line.capacity()
+    }
+
+    /// Changes how many tasks may wait. Those beyond it stay, and new ones find no room until they
+    /// are gone.
+    ///
+    /// # Errors
+    ///
+    /// A capacity that its queue cannot have.
+    pub fn set_capacity(&self, capacity: usize) -> Result<(), PatchError> {
+        self.apply(&Patch::new().capacity(capacity))
+    }
+
+    /// What becomes of tasks that there is no room for.
+    #[doc(alias = "getRejectedExecutionHandler")]
+    pub fn rejection(&self) -> Rejection {
+        self.engine.knobs().lock().rejection.clone()
+    }
+
+    /// Changes what becomes of tasks that there is no room for.
+    #[doc(alias = "setRejectedExecutionHandler")]
+    pub fn set_rejection(&self, rejection: Rejection) {
+        let before = std::mem::replace(&mut self.engine.knobs().lock().rejection, rejection);
+        // A handler of the user's is dropped outside the lock.
+        drop(before);
+    }
+
+    /// Who starts the threads.
+    #[doc(alias = "getThreadFactory")]
+    pub fn thread_factory(&self) -> Arc<dyn ThreadFactory> {
+        Arc::clone(&self.engine.knobs().lock().factory)
+    }
+
+    /// Changes who starts the threads that are still to be started.
+    #[doc(alias = "setThreadFactory")]
+    pub fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
+        let before = std::mem::replace(&mut self.engine.knobs().lock().factory, factory);
+        drop(before);
+    }
+
+    /// Changes all parameters that the patch names, or none.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the patch; then nothing has changed.
+    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        let engine = &self.engine;
+        let core_before = {
+            let turn = engine.knobs().lock();
+            let before = engine.knobs().sizes();
+            let sizes = before.with(patch);
+            PatchError::unless_none(sizes.problems())?;
+            if let Some(capacity) = patch.capacity {
+                engine.line.set_capacity(capacity)?;
+            }
+            let growth = patch.growth.unwrap_or(engine.knobs().limits().growth());
+            engine.knobs().write(&turn, sizes, growth);
+            before.core
+        };
+        engine.limits_changed(core_before);
+        Ok(())
+    }
+
+    /// Its parameters and figures at one moment.
+    pub fn snapshot(&self) -> PoolSnapshot {
+        self.engine.snapshot()
+    }
+
+    /// Starts one worker of the core that waits for tasks; false if none is missing.
+    ///
+    /// # Errors
+    ///
+    /// A thread could not be started.
+    #[doc(alias = "prestartCoreThread")]
+    pub fn prestart_core(&self) -> io::Result<bool> {
+        self.engine.prestart()
+    }
+
+    /// Starts all workers of the core that are missing, and returns how many they were.
+    ///
+    /// # Errors
+    ///
+    /// A thread could not be started. Those that were stay.
+    #[doc(alias = "prestartAllCoreThreads")]
+    pub fn prestart_all_core(&self) -> io::Result<usize> {
+        let mut started = 0;
+        while self.engine.prestart()? {
+            started += 1;
+        }
+        Ok(started)
+    }
+
+    /// Takes a task out of the queue that has not started, and cancels it. False if it is not there:
+    /// it runs, has run, was cancelled, or is another pool's.
+    pub fn remove<T>(&self, handle: &TaskHandle<T>) -> bool {
+        let (engine, address) = (&self.engine, handle.address());
+        let found = engine
+            .line
+            .remove_where(1, &mut |task| task.address() == address);
+        engine.taken_out(&found);
+        // Whoever is not cancelled by this was cancelled before, or runs in place at its waiter's.
+        found
+            .into_iter()
+            .any(|task| task.cancel(CancelReason::Removed))
+    }
+
+    /// Takes tasks that have been cancelled out of the queue, and returns how many they were. They
+    /// take no room from others in any case; this frees the little that is left of them.
+    pub fn purge(&self) -> usize {
+        self.engine.purge()
+    }
+
+    /// The tasks that wait, in the order in which they will be taken, as they are at one moment.
+    #[doc(alias = "getQueue")]
+    pub fn queued_tasks(&self) -> Vec<TaskInfo> {
+        let mut all = Vec::new();
+        self.engine
+            .line
+            .visit(&mut |task| all.push(TaskInfo::of(task)));
+        all
+    }
+
+    /// Whether it takes no more tasks and has not ended.
+    #[doc(alias = "isTerminating")]
+    pub fn is_terminating(&self) -> bool {
+        let state = self.engine.ctl().read().state();
+        state != RunState::Running && state != RunState::Terminated
+    }
+}
+
+impl Engine {
+    fn purge(&self) -> usize {
+        let gone = self
+            .line
+            .remove_where(usize::MAX, &mut |task| task.is_gone());
+        self.taken_out(&gone);
+        gone.len()
+    }
+
+    /// Counts tasks that left the queue and will not run here.
+    fn taken_out(&self, tasks: &[Task]) {
+        if tasks.is_empty() {
+            return;
+        }
+        self.rare.cancelled.happened(tasks.len());
+        if self.is_shut_down() {
+            self.nudge();
+            self.may_be_over();
+        }
+    }
+
+    fn snapshot(&self) -> PoolSnapshot {
+        let word = self.ctl().read();
+        let (sizes, growth) = (self.knobs().sizes(), self.knobs().limits().growth());
+        let (queued, capacity) = (self.line.len(), self.line.capacity());
+        let (active, largest, extra_threads, counts) =
+            self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
+        PoolSnapshot {
+            name: self.name.clone().into_owned(),
+            state: word.state(),
+            core: sizes.core,
+            max: sizes.max,
+            keep_alive: sizes.keep_alive,
+            core_may_time_out: sizes.core_may_time_out,
+            growth,
+            capacity,
+            workers: word.workers(),
+            active,
+            largest,
+            extra_threads,
+            queued,
+            completed: counts.completed,
+            panicked: counts.panicked,
+            cancelled: counts.cancelled + self.rare.cancelled.get(),
+            expired: counts.expired,
+            rejected: self.rare.rejected.get(),
+            blocked: self.rare.blocked.get(),
+            discarded: self.rare.discarded.get(),
+            caller_ran: self.rare.caller_ran.get(),
+            handed_back: self.rare.handed_back.get(),
+            threads_started: self.rare.threads_started.get(),
+            thread_failures: self.rare.thread_failures.get(),
+        }
+    }
+}
+
+impl Executor for ThreadPool {
+    #[inline]
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        match self.engine.admit(task) {
+            Ok(()) => Ok(()),
+            Err(refused) => self.refuse(refused),
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        self.engine.clock.clone()
+    }
+}
+
+impl Managed for ThreadPool {
+    fn snapshot(&self) -> PoolSnapshot {
+        ThreadPool::snapshot(self)
+    }
+
+    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        ThreadPool::apply(self, patch)
+    }
+}
+
+impl Lifecycle for ThreadPool {
+    fn shutdown(&self) {
+        self.engine.shut_down();
+    }
+
+    fn shutdown_now(&self) -> Vec<Task> {
+        self.engine.stop()
+    }
+
+    fn is_shutdown(&self) -> bool {
+        self.engine.is_shut_down()
+    }
+
+    fn is_terminated(&self) -> bool {
+        self.engine.ctl().read().state() == RunState::Terminated
+    }
+
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+        interrupt::check()?;
+        let engine = &self.engine;
+        let site = Site::new("pool.await_termination");
+        let over =
+            |(): &mut ()| (engine.ctl().read().state() == RunState::Terminated).then_some(());
+        match engine.end.wait(site, &engine.clock, deadline, over) {
+            Ok(()) => Ok(true),
+            Err(WaitError::TimedOut) => Ok(false),
+            Err(WaitError::Interrupted) => Err(Interrupted),
+        }
+    }
+
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+        self.await_termination_until(self.engine.clock.deadline(patience))
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ThreadPool")
+            .field(&format_args!("{}", self.snapshot()))
+            .finish()
+    }
+}

@@ -1,0 +1,262 @@
+//! Asking the rejection policy, and doing what it says.
+
+use super::ThreadPool;
+use super::crew::Worker;
+use super::engine::Engine;
+use super::reject::{Refusal, Rejection};
+use crate::executor::{Listed, RejectReason, Rejected};
+use crate::interrupt::{self, Look, WaitError};
+use crate::manage::RunState;
+use crate::queue::{self, Offered, Place};
+use crate::task::{CancelReason, Task};
+use crate::time::Deadline;
+use millpond_raw::park::Site;
+use std::sync::Arc;
+
+impl ThreadPool {
+    /// A task that was not admitted: what the policy makes of it.
+    #[cold]
+    pub(super) fn refuse(&self, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
+        let engine = &self.engine;
+        let Rejected { task, reason, .. } = refused;
+        let policy = engine.knobs().lock().rejection.clone();
+        match policy {
+            Rejection::Block(_) => engine.rare.blocked.happened(1),
+            _ => engine.rare.rejected.happened(1),
+        }
+        match policy {
+            Rejection::Abort => Err(Rejected::new(task, reason)),
+            Rejection::CallerRuns if engine.is_shut_down() => {
+                Err(Rejected::new(task, RejectReason::ShutDown))
+            }
+            Rejection::CallerRuns => {
+                engine.rare.caller_ran.happened(1);
+                engine.runner.run(task);
+                Ok(())
+            }
+            Rejection::Discard => {
+                engine.discard(task);
+                Ok(())
+            }
+            Rejection::DiscardOldest => engine.replace_oldest(Rejected::new(task, reason)),
+            Rejection::Block(patience) => {
+                let deadline = engine.clock.deadline(patience);
+                engine
+                    .admit_when_there_is_room(Rejected::new(task, reason), deadline)
+                    .inspect_err(|_| engine.rare.rejected.happened(1))
+            }
+            Rejection::NewThread { at_most } => {
+                engine.run_outside(Rejected::new(task, reason), at_most)
+            }
+            Rejection::Custom(handler) => {
+                let pool = self;
+                handler.reject(task, Refusal { reason, pool })
+            }
+        }
+    }
+}
+
+impl Engine {
+    pub(super) fn is_shut_down(&self) -> bool {
+        !self.ctl().read().is_running()
+    }
+
+    /// Drops a task for good; its handle hears why.
+    fn discard(&self, task: Task) {
+        let reason = match self.is_shut_down() {
+            true => CancelReason::ShutDown,
+            false => CancelReason::Discarded,
+        };
+        match task.cancel(reason) {
+            true => self.rare.discarded.happened(1),
+            // It was cancelled before, so nobody threw it away.
+            false => self.rare.cancelled.happened(1),
+        }
+    }
+
+    fn replace_oldest(self: &Arc<Self>, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
+        let mut refused = refused;
+        loop {
+            if self.is_shut_down() {
+                self.discard(refused.task);
+                return Ok(());
+            }
+            let oldest = self.line.poll();
+            let found = oldest.is_some();
+            if let Some(oldest) = oldest {
+                self.discard(oldest);
+            }
+            refused = match self.admit(refused.task) {
+                Ok(()) => return Ok(()),
+                Err(refused) if !found => return Err(refused),
+                Err(refused) => refused,
+            };
+        }
+    }
+
+    /// Lets the caller wait for room.
+    fn admit_when_there_is_room(
+        self: &Arc<Self>,
+        refused: Rejected<Task>,
+        deadline: Deadline,
+    ) -> Result<(), Rejected<Task>> {
+        let mut refused = refused;
+        loop {
+            // Waiting is no help against a shutdown, nor against a thread that cannot be started.
+            if !refused.reason.is_saturated() {
+                return Err(refused);
+            }
+            if interrupt::check().is_err() {
+                return Err(Rejected::new(refused.task, RejectReason::Interrupted));
+            }
+            let address = refused.task.address();
+            let mut task = Some(refused.task);
+            if self.linger_for_room(&mut task) {
+                return self.look_again(address);
+            }
+            let waited = self.wait_for_room(&mut task, deadline);
+            let Some(task) = task else {
+                interrupt::put_back(waited.map(drop));
+                return self.look_again(address);
+            };
+            refused = match waited {
+                Ok(Room::Maybe) => match self.admit(task) {
+                    Ok(()) => return Ok(()),
+                    Err(refused) => refused,
+                },
+                Ok(Room::Never) => return Err(Rejected::new(task, refused.reason)),
+                Err(WaitError::Interrupted) => {
+                    return Err(Rejected::new(task, RejectReason::Interrupted));
+                }
+                Err(WaitError::TimedOut) => return Err(Rejected::new(task, self.why_refused())),
+            };
+        }
+    }
+
+    /// Looks for room for a moment before it is worth to sleep. Returns whether the queue has the
+    /// task.
+    fn linger_for_room(&self, task: &mut Option<Task>) -> bool {
+        let has_room = || self.line.glance().is_some_and(|glance| glance.has_room);
+        let put = || match self.line.offer(task.take()?) {
+            Ok(()) => Some(()),
+            Err(back) => {
+                *task = Some(back);
+                None
+            }
+        };
+        self.line.glance().is_some() && queue::linger(has_room, put).is_some()
+    }
+
+    /// Waits in the queue for room. `task` is empty afterwards if the queue has it.
+    fn wait_for_room(
+        &self,
+        task: &mut Option<Task>,
+        deadline: Deadline,
+    ) -> Result<Room, WaitError> {
+        let mut door = Listed::new(&self.doors);
+        let mut putter = Putter {
+            engine: self,
+            task,
+            place: Place::default(),
+        };
+        let mut room = Room::Maybe;
+        let site = Site::new("pool.room").on(self);
+        let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
+            // On the list before the look at the state and the limits: a change after it wakes us.
+            door.take(waker);
+            let word = self.ctl().read();
+            if !word.is_running() || word.workers() < self.knobs().limits().max() {
+                return Look::Done;
+            }
+            let Putter { task, place, .. } = &mut putter;
+            match self.line.poll_offer(task, place, waker) {
+                Offered::In => Look::Done,
+                Offered::Wait => Look::AgainAt(Deadline::NEVER),
+                Offered::Never(_) => {
+                    room = Room::Never;
+                    Look::Done
+                }
+            }
+        });
+        drop(putter);
+        waited.map(|()| room)
+    }
+
+    /// Runs the task in a thread outside the pool, if there are fewer than `at_most`.
+    fn run_outside(
+        self: &Arc<Self>,
+        refused: Rejected<Task>,
+        at_most: usize,
+    ) -> Result<(), Rejected<Task>> {
+        let Rejected { task, reason, .. } = refused;
+        let mut task = Some(task);
+        let extra = self.with_crew(|crew| {
+            // W1: under the lock that a stop takes.
+            let may = self.ctl().read().state() == RunState::Running && crew.extras() < at_most;
+            may.then(|| {
+                let extra = Arc::new(Worker::new(crew.number(), task.take()));
+                crew.add_extra(&extra);
+                extra
+            })
+        });
+        let Some(extra) = extra else {
+            let task = task.expect("it is only taken for an extra thread");
+            return Err(Rejected::new(task, reason));
+        };
+        let outing = Outing {
+            engine: Arc::clone(self),
+            extra: Arc::clone(&extra),
+        };
+        match self.start_thread(Box::new(move || outing.run())) {
+            Ok(()) => Ok(()),
+            Err(error) => match extra.take_first() {
+                Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
+                // A stop has handed it back.
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// What a wait for room came to.
+#[derive(Clone, Copy)]
+enum Room {
+    Maybe,
+    /// It will never fit.
+    Never,
+}
+
+/// A place among the putters of the line. However the wait ends, the task is in or back.
+struct Putter<'a> {
+    engine: &'a Engine,
+    task: &'a mut Option<Task>,
+    place: Place,
+}
+
+impl Drop for Putter<'_> {
+    fn drop(&mut self) {
+        self.engine.line.leave_offer(self.task, &mut self.place);
+    }
+}
+
+/// What an extra thread holds. Dropping it takes it off the books (W3).
+struct Outing {
+    engine: Arc<Engine>,
+    extra: Arc<Worker>,
+}
+
+impl Outing {
+    fn run(self) {
+        if let Some(task) = self.extra.take_first() {
+            self.engine.runner.run_within(task, &self.extra.reach);
+        }
+    }
+}
+
+impl Drop for Outing {
+    fn drop(&mut self) {
+        let removed = self.engine.with_crew(|crew| crew.remove_extra(&self.extra));
+        drop(removed);
+        self.engine.may_be_over();
+    }
+}

@@ -1,0 +1,111 @@
+//! What becomes of a task that a pool has no room for.
+
+use super::ThreadPool;
+use crate::executor::{RejectReason, Rejected};
+use crate::task::Task;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a pool does with a task that it cannot take: the queue is full and all workers are there, a
+/// thread could not be started, or it was shut down.
+#[derive(Clone, Debug, Default)]
+#[doc(alias = "RejectedExecutionHandler")]
+#[non_exhaustive]
+pub enum Rejection {
+    /// Give it back.
+    #[default]
+    #[doc(alias = "AbortPolicy")]
+    Abort,
+    /// Let its caller run it: the best brake there is. After a shutdown it is given back.
+    #[doc(alias = "CallerRunsPolicy")]
+    CallerRuns,
+    /// Drop it. Its handle is cancelled with the reason.
+    #[doc(alias = "DiscardPolicy")]
+    Discard,
+    /// Drop the one that would come next, and take this one instead. After a shutdown this one is
+    /// dropped; if nothing waits that could be dropped, it is given back.
+    #[doc(alias = "DiscardOldestPolicy")]
+    DiscardOldest,
+    /// Let its caller wait for room, but not longer than this; then give it back.
+    Block(Duration),
+    /// Run it in a thread of its own outside the pool, as long as there are fewer than this; then
+    /// give it back.
+    NewThread {
+        /// How many such threads there may be at a time.
+        at_most: usize,
+    },
+    /// Ask the user.
+    Custom(Arc<dyn RejectionHandler>),
+}
+
+impl Rejection {
+    /// A rejection policy of the user's own.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Rejected};
+    /// use millpond::pool::{Queue, Refusal, Rejection, ThreadPool};
+    /// use millpond::task::Task;
+    ///
+    /// let pool = ThreadPool::builder("mill")
+    ///     .rejection(Rejection::custom(|task: Task, refusal: Refusal<'_>| {
+    ///         eprintln!("{}: {}", refusal.pool.snapshot(), refusal.reason);
+    ///         refusal.give_back(task)
+    ///     }))
+    ///     .build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn custom(
+        handler: impl Fn(Task, Refusal<'_>) -> Result<(), Rejected<Task>> + Send + Sync + 'static,
+    ) -> Self {
+        Rejection::Custom(Arc::new(Closure(handler)))
+    }
+}
+
+/// A rejection policy of the user's own.
+pub trait RejectionHandler: fmt::Debug + Send + Sync {
+    /// Takes care of the task (`Ok`), or gives it back. Dropping it cancels its handle.
+    ///
+    /// # Errors
+    ///
+    /// The very task, if the caller shall have it back.
+    fn reject(&self, task: Task, refusal: Refusal<'_>) -> Result<(), Rejected<Task>>;
+}
+
+/// Why a task was refused, and by whom.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Refusal<'a> {
+    /// Why.
+    pub reason: RejectReason,
+    /// Who refused it.
+    pub pool: &'a ThreadPool,
+}
+
+impl Refusal<'_> {
+    /// Gives the task back to its caller.
+    ///
+    /// # Errors
+    ///
+    /// Always: that is what it is for.
+    pub fn give_back(self, task: Task) -> Result<(), Rejected<Task>> {
+        Err(Rejected::new(task, self.reason))
+    }
+}
+
+struct Closure<F>(F);
+
+impl<F> RejectionHandler for Closure<F>
+where
+    F: Fn(Task, Refusal<'_>) -> Result<(), Rejected<Task>> + Send + Sync,
+{
+    fn reject(&self, task: Task, refusal: Refusal<'_>) -> Result<(), Rejected<Task>> {
+        (self.0)(task, refusal)
+    }
+}
+
+impl<F> fmt::Debug for Closure<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a closure")
+    }
+}

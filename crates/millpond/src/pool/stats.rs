@@ -1,0 +1,115 @@
+//! What a pool counts.
+//!
+//! A worker counts for itself, in lines of its own that nobody else writes, so counting costs two
+//! plain stores a task. When it leaves, its counts go into the pool's. Events that are rare (a
+//! refusal, a thread that could not start) are counted in the pool's own words at once.
+
+use crate::executor::Fate;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A count that one thread writes and any may read.
+#[derive(Debug, Default)]
+struct Own(AtomicU64);
+
+impl Own {
+    #[inline]
+    fn add_one(&self) {
+        let next = self.0.load(Ordering::Relaxed).wrapping_add(1);
+        self.0.store(next, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What one worker counts.
+#[derive(Debug, Default)]
+pub(super) struct WorkerStats {
+    is_busy: AtomicBool,
+    completed: Own,
+    panicked: Own,
+    cancelled: Own,
+    expired: Own,
+}
+
+impl WorkerStats {
+    #[inline]
+    pub(super) fn begin(&self) {
+        self.is_busy.store(true, Ordering::Relaxed);
+    }
+
+    /// The task is over. It is counted before the worker counts as idle: between the two a task may
+    /// be seen twice, but never not at all.
+    #[inline]
+    pub(super) fn end(&self, fate: Fate) {
+        match fate {
+            Fate::Completed => self.completed.add_one(),
+            Fate::Panicked => {
+                self.panicked.add_one();
+                self.completed.add_one();
+            }
+            Fate::Gone => self.cancelled.add_one(),
+            Fate::Expired => self.expired.add_one(),
+        }
+        self.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            completed: self.completed.get(),
+            panicked: self.panicked.get(),
+            cancelled: self.cancelled.get(),
+            expired: self.expired.get(),
+        }
+    }
+}
+
+/// Sums of what workers count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) completed: u64,
+    pub(super) panicked: u64,
+    pub(super) cancelled: u64,
+    pub(super) expired: u64,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, other: Counts) {
+        self.completed += other.completed;
+        self.panicked += other.panicked;
+        self.cancelled += other.cancelled;
+        self.expired += other.expired;
+    }
+}
+
+/// What is counted as it happens, by whoever sees it.
+#[derive(Debug, Default)]
+pub(super) struct RareStats {
+    pub(super) rejected: Event,
+    pub(super) blocked: Event,
+    pub(super) discarded: Event,
+    pub(super) caller_ran: Event,
+    pub(super) cancelled: Event,
+    pub(super) handed_back: Event,
+    pub(super) threads_started: Event,
+    pub(super) thread_failures: Event,
+}
+
+/// A count that many write.
+#[derive(Debug, Default)]
+pub(super) struct Event(AtomicU64);
+
+impl Event {
+    pub(super) fn happened(&self, times: usize) {
+        self.0.fetch_add(times as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

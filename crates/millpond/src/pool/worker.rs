@@ -1,0 +1,308 @@
+//! A worker: takes tasks, runs them, and leaves when it is not needed.
+//!
+//! # When it leaves
+//!
+//! | state | it leaves when |
+//! |---|---|
+//! | running | there are more workers than the maximum; or it has been idle for the keep-alive, and there are more than the core or the core may time out |
+//! | shut down | nothing waits |
+//! | stopped | at once |
+//!
+//! While the pool runs, the last worker does not leave while a task waits, and one that may not
+//! leave does not look at the time any more: it waits until something happens.
+//!
+//! # Orderings
+//!
+//! `[E-line]`, `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends
+//! are.
+
+use super::crew::Worker;
+use super::engine::Engine;
+use super::hooks::{Ended, TaskInfo};
+use super::line::Line;
+use crate::executor::Fate;
+use crate::interrupt::{self, Look};
+use crate::manage::{Growth, RunState};
+use crate::queue::{self, Place, Taken};
+use crate::task::Task;
+use crate::time::Deadline;
+use millpond_raw::park::{self, Site};
+use millpond_raw::quiet;
+use millpond_raw::sync::atomic::{Ordering, fence};
+use millpond_raw::sync::chaos;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a worker pauses after a panic of the user's own queue, before it tries again.
+const AFTER_A_PANIC: Duration = Duration::from_millis(10);
+
+/// What the thread of a worker holds, from before it starts until it ends. Dropping it, in
+/// whatever way, takes the worker off the books.
+pub(super) struct Shift {
+    engine: Arc<Engine>,
+    worker: Arc<Worker>,
+    is_counted: bool,
+}
+
+/// What a wait for a task came to.
+enum Wait {
+    Got(Task),
+    TimedOut,
+    /// Something has changed: judge again.
+    Changed,
+}
+
+impl Shift {
+    /// The shift of a worker that has been counted.
+    pub(super) fn new(engine: Arc<Engine>, worker: Arc<Worker>) -> Self {
+        Shift {
+            engine,
+            worker,
+            is_counted: true,
+        }
+    }
+
+    /// The life of a worker.
+    pub(super) fn work(mut self) {
+        self.worker.is_woken_by(park::current().waker());
+        if let Some(first) = self.worker.take_first() {
+            self.run(first);
+        }
+        while let Some(task) = self.next() {
+            self.run(task);
+        }
+    }
+
+    fn run(&self, task: Task) {
+        let (engine, worker) = (&self.engine, &self.worker);
+        worker.stats.begin();
+        let fate = match &engine.hooks {
+            None => engine.runner.run_within(task, &worker.reach),
+            Some(hooks) => {
+                let info = TaskInfo::of(&task);
+                let _ = quiet::call(|| hooks.before(&info));
+                let fate = engine.runner.run_within(task, &worker.reach);
+                let ended = match fate {
+                    Fate::Completed => Ended::Completed,
+                    Fate::Panicked => Ended::Panicked,
+                    Fate::Gone | Fate::Expired => Ended::Gone,
+                };
+                let _ = quiet::call(|| hooks.after(&info, ended));
+                fate
+            }
+        };
+        worker.stats.end(fate);
+    }
+
+    /// The next task; none, if it is time to leave. Then it is no longer counted.
+    #[inline]
+    fn next(&mut self) -> Option<Task> {
+        let engine = &*self.engine;
+        let word = engine.ctl().read();
+        if word.is_running() && word.workers() <= engine.knobs().limits().max() {
+            let task = if engine.line.is_foreign() {
+                quiet::call(|| engine.line.poll()).flatten()
+            } else {
+                engine.line.poll()
+            };
+            if task.is_some() {
+                return task;
+            }
+        }
+        self.next_slowly()
+    }
+
+    #[cold]
+    fn next_slowly(&mut self) -> Option<Task> {
+        let engine = Arc::clone(&self.engine);
+        let mut timed_out = false;
+        loop {
+            // [E-epoch]
+            let epoch = engine.epoch.load(Ordering::SeqCst);
+            let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
+            let shut_down = match word.state() {
+                RunState::Running => false,
+                RunState::ShutDown if !engine.line.is_empty() => true,
+                _ => {
+                    self.is_counted = false;
+                    engine.ctl().uncount();
+                    return None;
+                }
+            };
+            let may_time_out = engine.knobs().core_may_time_out() || word.workers() > limits.core();
+            let is_surplus =
+                word.workers() > limits.max() || may_time_out && timed_out && !shut_down;
+            let is_last = word.workers() <= 1 && !engine.line.is_empty();
+            if is_surplus && !is_last {
+                if !engine.ctl().count_out(word) {
+                    continue;
+                }
+                self.is_counted = false;
+                if self.leaves() {
+                    return None;
+                }
+                timed_out = false;
+                continue;
+            }
+            let deadline = match may_time_out && !timed_out && !shut_down {
+                true => engine.clock.deadline(engine.knobs().keep_alive()),
+                false => Deadline::NEVER,
+            };
+            let counts = limits.growth() == Growth::ThreadsFirst;
+            let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, shut_down, counts));
+            match waited {
+                Some(Wait::Got(task)) => return Some(task),
+                Some(Wait::TimedOut) => timed_out = true,
+                Some(Wait::Changed) => timed_out = false,
+                // The queue is the user's own, and panicked. It may do so again and again.
+                None => self.pause(),
+            }
+        }
+    }
+
+    /// The last look of a worker that is no longer counted (E2): if a task has come meanwhile and
+    /// nobody is there to run it, it stays.
+    fn leaves(&mut self) -> bool {
+        let engine = &self.engine;
+        chaos::point("pool.leaving");
+        if engine.line.is_foreign() {
+            // [E-line]
+            fence(Ordering::SeqCst);
+        }
+        loop {
+            let word = engine.ctl().read();
+            let is_needed = word.workers() == 0
+                && word.state() <= RunState::ShutDown
+                // A queue that panics counts as one that holds something.
+                && quiet::call(|| !engine.line.is_empty()).unwrap_or(true);
+            if !is_needed {
+                return true;
+            }
+            if engine.ctl().count_in(word) {
+                self.is_counted = true;
+                return false;
+            }
+        }
+    }
+
+    fn pause(&self) {
+        let clock = &self.engine.clock;
+        let deadline = clock.deadline(AFTER_A_PANIC);
+        let site = Site::new("pool.pause").on(&*self.engine);
+        let _ = interrupt::wait(site, clock, deadline, |_| Look::done_if(false));
+    }
+}
+
+impl Drop for Shift {
+    fn drop(&mut self) {
+        let engine = &self.engine;
+        if self.is_counted {
+            engine.ctl().uncount();
+        }
+        let removed = engine.with_crew(|crew| crew.remove(&self.worker));
+        drop(removed);
+        engine.may_be_over();
+    }
+}
+
+impl Engine {
+    /// Waits for a task, until `deadline`, or until the epoch changes.
+    fn wait_for_task(&self, epoch: u64, deadline: Deadline, shut_down: bool, counts: bool) -> Wait {
+        let line = &self.line;
+        let free = Free::new(self, counts);
+        if line.glance().is_some() {
+            free.set(true);
+            let ready = || line.glance().is_some_and(|glance| glance.is_ready);
+            let got = queue::linger(ready, || {
+                free.set(false);
+                let got = line.poll();
+                free.set(got.is_none());
+                got
+            });
+            if let Some(task) = got {
+                return Wait::Got(task);
+            }
+        }
+        let mut taker = Taker {
+            line,
+            place: Place::default(),
+        };
+        let mut got = None;
+        let site = Site::new("pool.idle").on(self);
+        let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
+            free.set(false);
+            // [E-epoch]
+            if self.epoch.load(Ordering::SeqCst) != epoch || shut_down && line.is_empty() {
+                return Look::Done;
+            }
+            match line.poll_take(&mut taker.place, waker) {
+                Taken::Got(task) => {
+                    got = Some(task);
+                    Look::Done
+                }
+                Taken::Wait(again) => {
+                    free.set(true);
+                    Look::AgainAt(again)
+                }
+            }
+        });
+        free.set(false);
+        match got.or_else(|| line.leave_take(&mut taker.place)) {
+            Some(task) => Wait::Got(task),
+            None if waited.is_err() => Wait::TimedOut,
+            None => Wait::Changed,
+        }
+    }
+}
+
+/// A place among the takers of the line. However the wait ends, by a panic of the user's queue too,
+/// it is given up.
+struct Taker<'a> {
+    line: &'a Line,
+    place: Place,
+}
+
+impl Drop for Taker<'_> {
+    fn drop(&mut self) {
+        if let Some(task) = self.line.leave_take(&mut self.place) {
+            // Only a panic comes here with a task: it goes back rather than away.
+            self.line.hand_back(task);
+        }
+    }
+}
+
+/// Whether the worker counts among those that are free ([`Engine::one_is_free`]).
+struct Free<'a> {
+    engine: &'a Engine,
+    counts: bool,
+    is_free: Cell<bool>,
+}
+
+impl<'a> Free<'a> {
+    fn new(engine: &'a Engine, counts: bool) -> Self {
+        Free {
+            engine,
+            counts,
+            is_free: Cell::new(false),
+        }
+    }
+
+    fn set(&self, is_free: bool) {
+        if !self.counts || self.is_free.replace(is_free) == is_free {
+            return;
+        }
+        match is_free {
+            // [E-free]
+            true => self.engine.free.fetch_add(1, Ordering::SeqCst),
+            // [E-free]
+            false => self.engine.free.fetch_sub(1, Ordering::SeqCst),
+        };
+    }
+}
+
+impl Drop for Free<'_> {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}

@@ -1,0 +1,163 @@
+//! Pools for the usual needs, and how many workers they should have.
+//!
+//! | preset | workers | queue | when it is full |
+//! |---|---|---|---|
+//! | [`fixed`] | always `n` | 1024 | refuses |
+//! | [`cached`] | as many as are needed, up to `n`; idle ones leave after a minute | none: hand-off | refuses |
+//! | [`single`] | one: tasks run in order | 1024 | refuses |
+//!
+//! All of them are bounded, because what is not bounded fails by running out of memory, at the worst
+//! time. Those who want what Java's `Executors` builds, unbounded queues and unlimited threads, find it
+//! in [`java`].
+//!
+//! Each gives a [`PoolBuilder`], so everything can still be changed before it is built.
+
+use crate::machine::Machine;
+use crate::pool::{PoolBuilder, Queue, ThreadPool};
+use std::borrow::Cow;
+
+/// As many workers as this, no more and no less, and at most 1024 tasks that wait.
+///
+/// ```
+/// use millpond::executor::ExecutorExt;
+/// use millpond::preset;
+///
+/// let pool = preset::fixed("thumbnails", preset::for_cpu_bound()).build()?;
+/// assert_eq!(pool.submit(|| 6 * 7)?.join()?, 42);
+///
+/// assert!(preset::fixed("thumbnails", 0).build().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "newFixedThreadPool")]
+pub fn fixed(name: impl Into<Cow<'static, str>>, workers: usize) -> PoolBuilder {
+    ThreadPool::builder(name).core(workers).max(workers)
+}
+
+/// A worker for every task that runs, up to `most`: idle ones are used again and leave after a minute
+/// without work. No task waits.
+///
+/// ```
+/// use millpond::executor::ExecutorExt;
+/// use millpond::preset;
+///
+/// let pool = preset::cached("uploads", 64).build()?;
+/// assert_eq!((pool.core(), pool.max()), (0, 64));
+/// assert_eq!(pool.submit(|| 6 * 7)?.join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "newCachedThreadPool")]
+pub fn cached(name: impl Into<Cow<'static, str>>, most: usize) -> PoolBuilder {
+    ThreadPool::builder(name)
+        .core(0)
+        .max(most)
+        .queue(Queue::hand_off())
+}
+
+/// One worker: tasks run one after the other, in the order in which they come.
+///
+/// ```
+/// use millpond::executor::ExecutorExt;
+/// use millpond::preset;
+///
+/// let ledger = preset::single("ledger").build()?;
+/// let (one, two) = (ledger.submit(|| 1)?, ledger.submit(|| 2)?);
+/// assert_eq!(one.join()? + two.join()?, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "newSingleThreadExecutor")]
+pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
+    fixed(name, 1)
+}
+
+/// How many workers compute best: one for each CPU that this process may use, by its affinity and
+/// by the quota of its control group.
+///
+/// ```
+/// assert!(millpond::preset::for_cpu_bound() >= 1);
+/// ```
+pub fn for_cpu_bound() -> usize {
+    Machine::read().worker_hint().get()
+}
+
+/// How many workers keep the CPUs busy, if each task waits `wait_over_compute` times as long as it
+/// computes: CPUs times one plus that.
+///
+/// A task of 2 ms that spends 1.5 ms of them in a database has a `wait_over_compute` of 3. What is
+/// no number, or less than nothing, counts as 0.
+///
+/// ```
+/// use millpond::preset::{for_blocking, for_cpu_bound};
+///
+/// assert_eq!(for_blocking(0.0), for_cpu_bound());
+/// assert!(for_blocking(3.0) >= 4);
+/// ```
+pub fn for_blocking(wait_over_compute: f64) -> usize {
+    workers_for(Machine::read().effective_cpus(), wait_over_compute)
+}
+
+fn workers_for(cpus: f64, wait_over_compute: f64) -> usize {
+    let waits = match wait_over_compute.is_finite() {
+        true => wait_over_compute.max(0.0),
+        false => 0.0,
+    };
+    // The cast saturates, so a ratio that is out of this world gives a number that `build` refuses.
+    (cpus * (1.0 + waits)).ceil().max(1.0) as usize
+}
+
+/// What Java's `Executors` builds: nothing is refused, whatever comes.
+pub mod java {
+    use super::{Cow, PoolBuilder, Queue};
+    use crate::manage::Sizes;
+
+    /// As [`super::fixed`], and any number of tasks wait.
+    ///
+    /// ```
+    /// let pool = millpond::preset::java::fixed("mill", 4).build()?;
+    /// assert_eq!(pool.capacity(), None);
+    /// # Ok::<(), millpond::manage::PatchError>(())
+    /// ```
+    #[doc(alias = "newFixedThreadPool")]
+    pub fn fixed(name: impl Into<Cow<'static, str>>, workers: usize) -> PoolBuilder {
+        super::fixed(name, workers).queue(Queue::unbounded())
+    }
+
+    /// As [`super::cached`], with as many threads as it takes.
+    ///
+    /// ```
+    /// let pool = millpond::preset::java::cached("mill").build()?;
+    /// assert_eq!(pool.capacity(), Some(0));
+    /// # Ok::<(), millpond::manage::PatchError>(())
+    /// ```
+    #[doc(alias = "newCachedThreadPool")]
+    pub fn cached(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
+        super::cached(name, Sizes::MOST_WORKERS)
+    }
+
+    /// As [`super::single`], and any number of tasks wait.
+    ///
+    /// ```
+    /// let pool = millpond::preset::java::single("mill").build()?;
+    /// assert_eq!((pool.max(), pool.capacity()), (1, None));
+    /// # Ok::<(), millpond::manage::PatchError>(())
+    /// ```
+    #[doc(alias = "newSingleThreadExecutor")]
+    pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
+        super::single(name).queue(Queue::unbounded())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_asks_for_more_workers_and_nonsense_for_none_more() {
+        assert_eq!(workers_for(2.0, 0.0), 2);
+        assert_eq!(workers_for(2.0, 3.0), 8);
+        assert_eq!(workers_for(0.5, 0.0), 1);
+        assert_eq!(workers_for(0.5, 9.0), 5);
+        for nonsense in [f64::NAN, f64::INFINITY, -7.0] {
+            assert_eq!(workers_for(4.0, nonsense), 4);
+        }
+    }
+}
