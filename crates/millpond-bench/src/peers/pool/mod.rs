@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`hand_rolled`] | threads that take boxed closures out of a channel: what many programs write |
 //! | [`claiming`] | the same, with tasks that a waiter may run itself |
+//! | [`millpond`] | ours |
 //! | [`rayon`], [`tokio`], [`threadpool`], [`rusty_pool`] | crates |
 //!
 //! Each is called as its users call it. Whoever has no handles of its own gets a channel for one
@@ -11,6 +12,7 @@
 
 pub mod claiming;
 pub mod hand_rolled;
+pub mod millpond;
 pub mod rayon;
 pub mod rusty_pool;
 pub mod threadpool;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
+use crate::peers::pool::millpond::Millpond;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -74,6 +75,7 @@ fn is_a_pool<P: Pool>(queue: Queue) {
 
 #[test]
 fn every_pool_runs_every_task_once_and_returns_its_result() {
+    is_a_pool::<Millpond>(Queue::Unbounded);
     is_a_pool::<HandRolled<Crossbeam>>(Queue::Unbounded);
     is_a_pool::<HandRolled<Flume>>(Queue::Unbounded);
     is_a_pool::<HandRolled<Kanal>>(Queue::Unbounded);
@@ -90,6 +92,7 @@ fn every_pool_runs_every_task_once_and_returns_its_result() {
 fn every_pool_with_a_bound_does_the_same_when_it_is_full() {
     for when_full in [WhenFull::Wait, WhenFull::CallerRuns] {
         let queue = Queue::Bounded(3, when_full);
+        is_a_pool::<Millpond>(queue);
         is_a_pool::<HandRolled<Crossbeam>>(queue);
         is_a_pool::<HandRolled<Flume>>(queue);
         is_a_pool::<HandRolled<Kanal>>(queue);
@@ -133,6 +136,7 @@ fn caller_runs_what_does_not_fit<P: Pool>() {
 
 #[test]
 fn the_caller_runs_exactly_what_does_not_fit() {
+    caller_runs_what_does_not_fit::<Millpond>();
     caller_runs_what_does_not_fit::<HandRolled<Crossbeam>>();
     caller_runs_what_does_not_fit::<HandRolled<Flume>>();
     caller_runs_what_does_not_fit::<HandRolled<Kanal>>();
@@ -141,7 +145,12 @@ fn the_caller_runs_exactly_what_does_not_fit() {
 
 #[test]
 fn a_waiter_runs_a_task_that_nobody_has_begun() {
-    let pool = Claiming::open(Queue::Unbounded).unwrap();
+    waiter_runs_what_nobody_has_begun::<Millpond>();
+    waiter_runs_what_nobody_has_begun::<Claiming>();
+}
+
+fn waiter_runs_what_nobody_has_begun<P: Pool>() {
+    let pool = P::open(Queue::Unbounded).unwrap();
     let busy = keep_busy(&pool);
     let handle = pool.submit(|| 42);
     // No worker can: they are busy until the waiter is back.

@@ -46,6 +46,7 @@ use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
 use crate::peers::java::{self, Executor};
 use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
+use crate::peers::pool::millpond::Millpond;
 use crate::peers::pool::rayon::Rayon;
 use crate::peers::pool::rusty_pool::RustyPool;
 use crate::peers::pool::threadpool::Threadpool;
@@ -211,6 +212,7 @@ fn without_help_or_bound(work: Work) -> bool {
 
 /// THE table of candidates.
 const ENTRIES: &[Entry] = &[
+    entry::<Millpond>(Standing::Ours, |_| true),
     entry::<HandRolled<Crossbeam>>(Standing::Peer, without_help),
     entry::<HandRolled<Kanal>>(Standing::Peer, without_help),
     entry::<HandRolled<Flume>>(Standing::Peer, without_help),

@@ -70,11 +70,13 @@ fn the_rows_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn every_row_has_a_peer_in_this_process_and_one_in_java() {
+fn every_row_has_ours_a_peer_in_this_process_and_one_in_java() {
     for work in works() {
         let fitting = ENTRIES.iter().filter(|entry| (entry.fits)(work));
         let (java, here): (Vec<_>, Vec<_>) =
             fitting.partition(|entry| matches!(entry.run, Runner::Java(_)));
+        let ours = here.iter().any(|entry| entry.standing == Standing::Ours);
+        assert!(ours, "{work:?}");
         let peers = here.iter().filter(|entry| entry.standing == Standing::Peer);
         assert!(peers.count() >= 1, "{work:?}");
         assert!(!java.is_empty(), "{work:?}");
