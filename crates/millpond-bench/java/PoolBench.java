@@ -101,26 +101,35 @@ public final class PoolBench {
     static final VarHandle COUNT = MethodHandles.arrayElementVarHandle(long[].class);
 
     interface Counting {
-        long[] line();
+        Seat seat();
+    }
 
-        /** Its folder in /proc, once it runs; null where there is none. */
-        String folder();
+    /** Where a thread counts, and its folder in /proc once it runs; null where there is none. */
+    static final class Seat {
+        final long[] line = new long[LINE];
+        volatile String folder;
+
+        void begin() {
+            try {
+                folder = "/proc/" + Files.readSymbolicLink(Path.of("/proc/thread-self"));
+            } catch (IOException | UnsupportedOperationException error) {
+                folder = null;
+            }
+        }
+
+        long tasks() {
+            return (long) COUNT.getAcquire(line, TASKS);
+        }
     }
 
     static void count(long number) {
-        long[] line = ((Counting) Thread.currentThread()).line();
+        long[] line = ((Counting) Thread.currentThread()).seat().line;
         line[SUM] += number;
         COUNT.setRelease(line, TASKS, line[TASKS] + 1);
     }
 
     /** The small task that is brought. */
-    static final class Tiny implements Runnable {
-        private final long number;
-
-        Tiny(long number) {
-            this.number = number;
-        }
-
+    record Tiny(long number) implements Runnable {
         @Override
         public void run() {
             count(number);
@@ -128,13 +137,7 @@ public final class PoolBench {
     }
 
     /** The small task that is waited for. */
-    static final class TinyCall implements Callable<Long> {
-        private final long number;
-
-        TinyCall(long number) {
-            this.number = number;
-        }
-
+    record TinyCall(long number) implements Callable<Long> {
         @Override
         public Long call() {
             count(number);
@@ -143,8 +146,7 @@ public final class PoolBench {
     }
 
     static final class Worker extends Thread implements Counting {
-        private final long[] line = new long[LINE];
-        private volatile String folder;
+        private final Seat seat = new Seat();
 
         Worker(Runnable body) {
             super(body);
@@ -153,24 +155,18 @@ public final class PoolBench {
 
         @Override
         public void run() {
-            folder = ownFolder();
+            seat.begin();
             super.run();
         }
 
         @Override
-        public long[] line() {
-            return line;
-        }
-
-        @Override
-        public String folder() {
-            return folder;
+        public Seat seat() {
+            return seat;
         }
     }
 
     static final class ForkJoinWorker extends ForkJoinWorkerThread implements Counting {
-        private final long[] line = new long[LINE];
-        private volatile String folder;
+        private final Seat seat = new Seat();
 
         ForkJoinWorker(ForkJoinPool pool) {
             super(pool);
@@ -179,41 +175,18 @@ public final class PoolBench {
         @Override
         protected void onStart() {
             super.onStart();
-            folder = ownFolder();
+            seat.begin();
         }
 
         @Override
-        public long[] line() {
-            return line;
-        }
-
-        @Override
-        public String folder() {
-            return folder;
-        }
-    }
-
-    static String ownFolder() {
-        try {
-            return "/proc/" + Files.readSymbolicLink(Path.of("/proc/thread-self"));
-        } catch (IOException | UnsupportedOperationException error) {
-            return null;
+        public Seat seat() {
+            return seat;
         }
     }
 
     // What threads used.
 
-    static final class Usage {
-        final long cpu;
-        final long sleeps;
-        final long preemptions;
-
-        Usage(long cpu, long sleeps, long preemptions) {
-            this.cpu = cpu;
-            this.sleeps = sleeps;
-            this.preemptions = preemptions;
-        }
-
+    record Usage(long cpu, long sleeps, long preemptions) {
         /** All threads of the JVM: its collector and its compiler work for the tasks too. */
         static Usage ofAll() {
             Thread.yield();
@@ -281,7 +254,7 @@ public final class PoolBench {
     /** A pool that is open, warm and idle. */
     static final class Opened {
         final ExecutorService pool;
-        private final List<Thread> threads = new CopyOnWriteArrayList<>();
+        private final List<Counting> threads = new CopyOnWriteArrayList<>();
         private final long tasksBefore;
         private final long sumBefore;
 
@@ -344,22 +317,22 @@ public final class PoolBench {
 
         private long tasks() {
             long tasks = 0;
-            for (Thread thread : threads) {
-                tasks += (long) COUNT.getAcquire(((Counting) thread).line(), TASKS);
+            for (Counting thread : threads) {
+                tasks += thread.seat().tasks();
             }
-            for (Worker caller : CALLERS) {
-                tasks += (long) COUNT.getAcquire(caller.line(), TASKS);
+            for (Counting caller : CALLERS) {
+                tasks += caller.seat().tasks();
             }
             return tasks;
         }
 
         private long sum() {
             long sum = 0;
-            for (Thread thread : threads) {
-                sum += ((Counting) thread).line()[SUM];
+            for (Counting thread : threads) {
+                sum += thread.seat().line[SUM];
             }
-            for (Worker caller : CALLERS) {
-                sum += caller.line()[SUM];
+            for (Counting caller : CALLERS) {
+                sum += caller.seat().line[SUM];
             }
             return sum;
         }
@@ -403,14 +376,10 @@ public final class PoolBench {
         /** The folders of its threads; null where there are none. */
         List<String> folders() {
             List<String> folders = new ArrayList<>();
-            for (Thread thread : threads) {
-                String folder = ((Counting) thread).folder();
-                if (folder == null) {
-                    return null;
-                }
-                folders.add(folder);
+            for (Counting thread : threads) {
+                folders.add(thread.seat().folder);
             }
-            return folders;
+            return folders.contains(null) ? null : folders;
         }
 
         /** Closes it, and checks that the tasks from 1 to {@code tasks} have run, once each. */
@@ -419,8 +388,8 @@ public final class PoolBench {
             if (!pool.awaitTermination(5, TimeUnit.SECONDS)) {
                 throw new IllegalStateException("the pool is closed, and its threads go on");
             }
-            for (Thread thread : threads) {
-                thread.join(5_000);
+            for (Counting thread : threads) {
+                ((Thread) thread).join(5_000);
             }
             long ran = tasks() - tasksBefore;
             if (ran != tasks) {

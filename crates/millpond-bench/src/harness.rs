@@ -306,11 +306,16 @@ fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
 fn size(candidate: &Candidate, settings: Settings, most: u64) -> Result<u64> {
     let mut operations = FEWEST_OPERATIONS.min(most);
     loop {
-        let sample = (candidate.run)(operations)?;
-        let fitting = fitting(operations, sample.elapsed, settings.round_time, most);
+        let mut elapsed = (candidate.run)(operations)?.elapsed;
         // Short runs are mostly thread starts and cold caches. They say how to go on, not where
         // to stop.
-        if sample.elapsed >= settings.round_time / 4 || fitting <= operations {
+        let is_long = |elapsed| elapsed >= settings.round_time / 4;
+        if is_long(elapsed) && operations < most {
+            // One that lost its CPU for a moment looks long too, and would make all rounds short.
+            elapsed = elapsed.min((candidate.run)(operations)?.elapsed);
+        }
+        let fitting = fitting(operations, elapsed, settings.round_time, most);
+        if is_long(elapsed) || fitting <= operations {
             return Ok(fitting);
         }
         operations = fitting.min(operations * 16);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to measure, how thoroughly, and where to leave the figures.
@@ -113,6 +113,10 @@ pub fn run(
     if options.list {
         return list(&workloads, out);
     }
+    if let Some(file) = &options.json {
+        // Minutes of measuring should not end in "no such folder".
+        write_figures(file, "")?;
+    }
     let settings = options.settings();
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
@@ -149,10 +153,13 @@ pub fn run(
             notes,
             rows,
         })?;
-        fs::write(file, text + "\n")
-            .with_context(|| format!("cannot write the figures to {}", file.display()))?;
+        write_figures(file, &(text + "\n"))?;
     }
     Ok(())
+}
+
+fn write_figures(file: &Path, text: &str) -> Result<()> {
+    fs::write(file, text).with_context(|| format!("cannot write the figures to {}", file.display()))
 }
 
 /// A step takes a fraction of a second. One that takes this long never ends.

@@ -157,11 +157,12 @@ fn line(row: &Row) -> [String; 10] {
     ]
 }
 
-/// Three digits or more, whatever the size; two for what is next to nothing.
+/// Three digits or more; two for what is below one.
 fn time(value: f64) -> String {
     let digits = match value {
         _ if value == 0.0 => 0,
-        _ if value < 0.0995 => 4,
+        _ if value < 0.00995 => 4,
+        _ if value < 0.0995 => 3,
         _ if value < 9.995 => 2,
         _ => usize::from(value < 99.95),
     };
@@ -304,10 +305,10 @@ queue: 1p1c, capacity 1  (ns/message, 10 rounds)
         all.push(lonely);
         let expected = "\
 best of ours and best peer
-                           unit          ours  best peer              ratio
-  queue: 1p1c, capacity 1  ns/message    50.0        100  crossbeam    0.50
-  queue: idle              % of a CPU  0.0200          0  flume      < 0.10
-  queue: nothing of ours   ns/message       -       60.0  flume           -
+                           unit         ours  best peer              ratio
+  queue: 1p1c, capacity 1  ns/message   50.0        100  crossbeam    0.50
+  queue: idle              % of a CPU  0.020          0  flume      < 0.10
+  queue: nothing of ours   ns/message      -       60.0  flume           -
 ";
         assert_eq!(overview(&all), expected);
         let lost: Vec<Row> = rows().drain(..3).collect();
@@ -324,8 +325,10 @@ best of ours and best peer
     #[test]
     fn times_keep_three_digits() {
         assert_eq!(
-            [0.0, 0.012_34, 0.5, 9.99, 9.996, 99.96, 12_345.6].map(time),
-            ["0", "0.0123", "0.50", "9.99", "10.0", "100", "12346"]
+            [0.0, 0.001_23, 0.08, 0.5, 9.99, 9.996, 99.96, 12_345.6].map(time),
+            [
+                "0", "0.0012", "0.080", "0.50", "9.99", "10.0", "100", "12346"
+            ]
         );
     }
 }

@@ -217,3 +217,25 @@ fn stretched_rounds_are_longer_and_fewer_but_enough_for_a_median() {
     };
     assert_eq!(single.stretched(10).rounds, 1);
 }
+
+#[test]
+fn one_slow_run_does_not_make_all_rounds_short() {
+    let runs = Rc::new(RefCell::new(0));
+    let log = Rc::default();
+    let plain = planted("a", 10, &log).run;
+    let stumbling = Candidate {
+        run: Box::new(move |operations| {
+            *runs.borrow_mut() += 1;
+            let mut sample = plain(operations)?;
+            if *runs.borrow() == 1 {
+                sample.elapsed = Duration::from_secs(1);
+            }
+            Ok(sample)
+        }),
+        ..planted("a", 10, &log)
+    };
+    workload(vec![stumbling], u64::MAX)
+        .measure(SETTINGS, None, &Silent)
+        .unwrap();
+    assert_eq!(log.borrow().last(), Some(&("a", 100_000)));
+}

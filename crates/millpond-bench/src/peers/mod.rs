@@ -1,7 +1,8 @@
 //! Others and us behind one trait, so that a workload is written once.
 //!
 //! A workload is generic over the trait and not written for `dyn`: the call of a channel costs as
-//! much as a virtual call, and everybody would pay for ours.
+//! much as a virtual call, and everybody would pay for ours. Channels are here; pools are in [`pool`],
+//! and those that are not written in Rust in [`java`].
 
 pub mod channel;
 pub mod concurrent_queue;

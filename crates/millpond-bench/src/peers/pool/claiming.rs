@@ -65,7 +65,7 @@ impl<F> Shared<F> {
 const NO_PANIC: &str = "no task runs under this lock";
 
 impl Pool for Claiming {
-    const NAME: &'static str = "crossbeam-channel, claimable";
+    const NAME: &'static str = "crossbeam-channel + claim";
     type Handle = Arc<dyn Claim>;
 
     fn open(queue: Queue) -> Result<Self> {

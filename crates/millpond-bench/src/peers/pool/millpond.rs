@@ -1,7 +1,7 @@
 //! Ours: [`ThreadPool`], called as a user calls it.
 
 use super::{Pool, Queue, WORKERS, WhenFull};
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::{self, Rejection, ThreadPool};
 use millpond::task::TaskHandle;
@@ -31,7 +31,7 @@ impl Pool for Millpond {
                     WhenFull::CallerRuns => Rejection::CallerRuns,
                 }),
         };
-        let pool = builder.build().map_err(|error| anyhow!("{error}"))?;
+        let pool = builder.build()?;
         pool.prestart_all_core()?;
         Ok(Millpond(pool))
     }
