@@ -75,14 +75,25 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn staff_are_the_threads_that_were_started_until_they_are_gone() {
         let (end, ended) = mpsc::channel::<()>();
-        let (worker, staff) = Staff::of(|| std::thread::spawn(move || ended.recv()));
+        let (tell, told) = mpsc::channel();
+        let ((worker, id), staff) = Staff::of(|| {
+            let worker = std::thread::spawn(move || {
+                let own = fs::read_link("/proc/thread-self").unwrap();
+                let id: u32 = own.file_name().unwrap().to_str().unwrap().parse().unwrap();
+                tell.send(id).unwrap();
+                ended.recv()
+            });
+            (worker, told.recv().unwrap())
+        });
         // Other tests may start threads meanwhile, so there may be more.
         assert!(staff.count().is_some_and(|staff| staff >= 1), "{staff:?}");
+        assert!(staff.0.is_some_and(|ids| ids.contains(&id)));
+        let staff = Staff(Some(vec![id]));
         assert!(staff.usage().sleeps.is_some());
         assert!(!staff.wait_until_gone(Duration::ZERO));
         drop(end);
         let _ = worker.join();
-        assert!(staff.wait_until_gone(Duration::from_secs(60)), "{staff:?}");
+        assert!(staff.wait_until_gone(Duration::from_secs(60)));
     }
 
     #[test]

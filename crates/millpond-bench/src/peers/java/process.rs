@@ -174,10 +174,16 @@ mod tests {
         started.ok()
     }
 
+    /// One test: starting Java takes a second.
     #[test]
-    fn java_does_every_work_and_checks_its_tasks() {
+    fn java_does_every_work_and_says_what_it_does_not_know() {
         let Some(mut java) = java() else { return };
         assert!(!java.version().is_empty());
+        does_every_work(&mut java);
+        an_unknown_order_is_an_error_and_the_next_one_is_done(&mut java);
+    }
+
+    fn does_every_work(java: &mut Process) {
         for executor in ["tpe", "fjp"] {
             for work in WORKS {
                 if executor == "fjp" && matches!(work, "blocking" | "caller-runs") {
@@ -201,9 +207,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_order_that_java_does_not_know_is_an_error_and_the_next_one_is_done() {
-        let Some(mut java) = java() else { return };
+    fn an_unknown_order_is_an_error_and_the_next_one_is_done(java: &mut Process) {
         let error = java.run(&order("mill", "tpe")).unwrap_err();
         assert_eq!(format!("{error:#}"), "in Java: there is no work mill");
         let error = java.run(&order("fire", "pond")).unwrap_err();

@@ -4,6 +4,7 @@ use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMp
 use crate::peers::pool::millpond::Millpond;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 const TASKS: usize = 500;
 
@@ -19,9 +20,11 @@ fn each_ran_once(name: &str, queue: Queue, runs: &[AtomicU8]) {
     }
 }
 
-/// Waits until all have been counted, without asking the pool.
+/// Waits until all have been counted, without asking the pool; or for so long that they never will.
 fn closed<P: Pool>(pool: P, runs: &[AtomicU8]) {
-    while runs.iter().any(|times| times.load(Ordering::Relaxed) == 0) {
+    let start = Instant::now();
+    let is_missing = |times: &AtomicU8| times.load(Ordering::Relaxed) == 0;
+    while runs.iter().any(is_missing) && start.elapsed() < Duration::from_secs(20) {
         std::thread::yield_now();
     }
     pool.close();

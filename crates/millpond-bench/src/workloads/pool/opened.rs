@@ -52,6 +52,11 @@ impl<P: Pool> Opened<P> {
         })
     }
 
+    /// How many threads it has, if that is known.
+    pub fn threads(&self) -> Option<usize> {
+        self.staff.count()
+    }
+
     /// Closes it, and says what its threads have used since it was idle. Waits until they are gone:
     /// the next pool should not have to share the machine with them.
     pub fn close(self) -> Usage {

@@ -34,22 +34,6 @@ fn every_candidate_of_every_workload_runs_the_tasks_it_was_brought() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn sleeps_and_cpu_time_of_the_pools_threads_are_seen() {
-    for (work, entry, run) in here() {
-        if !matches!(work, Work::Trip { pause: true, .. }) {
-            continue;
-        }
-        let sample = run(work, 50).unwrap();
-        let name = format!("{}: {sample:?}", entry.name);
-        assert!(sample.usage.sleeps.is_some(), "{name}");
-        // No pool answers fifty times without a thread of its own that ran.
-        let cpu = sample.usage.cpu;
-        assert!(cpu.is_none_or(|cpu| !cpu.is_zero()), "{name}");
-    }
-}
-
-#[test]
 fn the_rows_are_those_that_were_asked_for() {
     let names: Vec<_> = workloads().into_iter().map(|one| one.name).collect();
     let expected = [
