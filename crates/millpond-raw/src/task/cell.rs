@@ -1,7 +1,6 @@
 //! The allocation itself: layout, the functions that know the closure's type, and the steps that
 //! run, cancel and free it. Invariants T1 to T8 are in the [module](super).
 
-use super::reach::Reach;
 use super::state::{AtomicState, Cancelled, Claim, Completed, Reading, Released};
 use super::{CancelReason, Panic, Token};
 use crate::quiet;
@@ -180,7 +179,7 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
 }
 
 /// A pointer to a cell that somebody holds a reference to.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct CellRef(NonNull<Header>);
 
 impl CellRef {
@@ -268,7 +267,7 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns a reference, which is given back if `release` is set.
-    pub(super) unsafe fn run(self, release: bool, reach: Option<&Reach>) -> Option<bool> {
+    pub(super) unsafe fn run(self, release: bool) -> Option<bool> {
         // SAFETY: T1 - by contract; so for the rest of this function until it is released.
         let state = unsafe { self.state() };
         // SAFETY: T1 - as above.
@@ -282,7 +281,7 @@ impl CellRef {
         }
         chaos::point("task.claimed");
         // SAFETY: T1 - the body runs while the caller's reference is held; T2 - claimed just now.
-        let panicked = unsafe { self.run_body(reach) };
+        let panicked = unsafe { self.run_body() };
         chaos::point("task.complete");
         match state.complete(panicked, release) {
             Completed::Delivered => {}
@@ -314,17 +313,15 @@ impl CellRef {
         Some(panicked)
     }
 
-    /// Runs the body as the current task, within reach of whoever may stop it.
+    /// Runs the body as the current task.
     ///
     /// # Safety
     ///
     /// T1: the caller owns a reference. T2: it owns the closure.
     #[inline]
-    unsafe fn run_body(self, reach: Option<&Reach>) -> bool {
+    unsafe fn run_body(self) -> bool {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
-        // SAFETY: T1 - by contract, and it outlives this function, in which the guard drops.
-        let _entered = reach.map(|reach| unsafe { reach.enter(self) });
         // SAFETY: T5 - this cell's own vtable; T2 - by contract.
         header
             .token
@@ -337,11 +334,11 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns the only reference, and gives it up. T2: the closure is there.
-    pub(super) unsafe fn run_alone(self, reach: Option<&Reach>) -> Option<Panic> {
+    pub(super) unsafe fn run_alone(self) -> Option<Panic> {
         // SAFETY: T1 - by contract.
         let vtable = unsafe { self.vtable() };
         // SAFETY: T1, T2 - by contract.
-        let panicked = unsafe { self.run_body(reach) };
+        let panicked = unsafe { self.run_body() };
         let payload = match panicked {
             // SAFETY: T4 - the body has just panicked, and the stage is the caller's.
             true => Some(unsafe { self.take_payload() }),
@@ -351,16 +348,8 @@ impl CellRef {
                 None
             }
         };
-        if reach.is_some() {
-            // Whoever stops it may have counted a reference meanwhile.
-            // SAFETY: T1 - by contract.
-            unsafe { self.state() }.bury();
-            // SAFETY: T1 - the caller's reference.
-            unsafe { self.release(false) };
-        } else {
-            // SAFETY: T1 - the only reference, and the stage is empty.
-            unsafe { (vtable.free)(self.0) };
-        }
+        // SAFETY: T1 - the only reference, and the stage is empty.
+        unsafe { (vtable.free)(self.0) };
         payload
     }
 

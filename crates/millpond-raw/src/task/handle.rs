@@ -88,7 +88,7 @@ impl<T, M> Handle<T, M> {
     /// Runs the task on this thread if it has not started. Returns whether it did.
     pub fn run_here(&self) -> bool {
         // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run(false, None) }.is_some()
+        unsafe { self.cell.run(false) }.is_some()
     }
 
     /// Takes the outcome, once the task is finished. It can be taken once.

@@ -63,21 +63,20 @@
 //!   itself alone acquires that before it frees.
 
 mod cell;
-mod current;
+pub mod current;
 mod handle;
 mod outcome;
-mod reach;
 mod runnable;
 mod shared;
 pub mod state;
+mod stop;
 mod token;
 
-pub use current::with_current_token;
 pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
-pub use reach::Reach;
 pub use runnable::{Ran, Task};
 pub use shared::Shared;
+pub use stop::Stop;
 pub use token::Token;
 
 use cell::CellRef;

@@ -234,8 +234,7 @@ impl AtomicState {
         }
     }
 
-    /// Records that the body has ended and that its outcome is gone: it was cancelled meanwhile, or
-    /// its runner, who has no handle to think of, took it.
+    /// Records that the body has ended and that its outcome, cancelled meanwhile, is gone.
     pub(super) fn bury(&self) {
         self.0.fetch_or(CLAIMED | DONE | TAKEN, Ordering::Relaxed);
     }

@@ -3,6 +3,7 @@
 //! Interruption belongs to a task, never to a thread, so an interrupt that comes late can reach
 //! nobody else. The token is *set* by whoever interrupts; every blocking call of millpond looks at
 //! the token of the task that it runs in, and while it blocks it has its waker in the token's list.
+//! How it finds that token, and the stops of the engines behind it, is in [`current`].
 //!
 //! ```text
 //!   word:  pointer to the list of those who block (null until the first one does)  | SET
@@ -23,6 +24,8 @@
 //! # Orderings
 //!
 //! - `[K-list]` The CAS that adds the list releases it; whoever reads the pointer acquires it.
+//! - `[K-set]` The CAS that sets releases what its thread wrote before; whoever finds the token set,
+//!   by looking or by taking, acquires that.
 
 use super::current;
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -36,13 +39,13 @@ const SET: usize = 1;
 /// The interrupt token of one task.
 ///
 /// ```
-/// use millpond_raw::task::{Token, with_current_token};
+/// use millpond_raw::task::{Token, current};
 ///
 /// let token = Token::new();
 /// token.set();
 /// token.enter(|| {
 ///     // A blocking call looks here first, and clears what it reports.
-///     assert!(with_current_token(|token| token.unwrap().take()));
+///     assert!(current::take());
 /// });
 /// assert!(!token.is_set());
 /// ```
@@ -78,7 +81,8 @@ impl Token {
 
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
-        self.word.load(Ordering::Relaxed).addr() & SET != 0
+        // [K-set]
+        self.word.load(Ordering::Acquire).addr() & SET != 0
     }
 
     /// Clears it, and returns whether it was set: how a blocking call reports an interrupt.
@@ -141,7 +145,7 @@ impl Token {
 
     fn swap_word(&self, seen: *mut Waits, next: *mut Waits) -> Result<(), *mut Waits> {
         self.word
-            // [K-list]
+            // [K-list] [K-set]
             .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire)
             .map(drop)
     }

@@ -1,12 +1,11 @@
 //! The task cell: completing, cancelling, interrupting and dropping, against joining and polling.
 
+use super::stop::block_until_set;
 use super::{Probe, crew, few_or_many, gather};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::{
-    self, CancelReason, Handle, Outcome, Ran, Reach, Shared, with_current_token,
-};
+use millpond_raw::task::{self, CancelReason, Handle, Outcome, Ran, Shared};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -269,22 +268,7 @@ pub(crate) fn a_task_run_in_place_runs_once() {
 
 /// An interrupt reaches the body while it blocks, or keeps it from starting.
 pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
-    let (task, handle) = task::new(
-        || {
-            with_current_token(|token| {
-                let token = token.expect("a body has a token");
-                let here = park::current();
-                let Some(ticket) = token.enlist(&here.waker()) else {
-                    return;
-                };
-                while !token.is_set() {
-                    here.park(Site::new("scenario.body"));
-                }
-                token.leave(ticket);
-            });
-        },
-        (),
-    );
+    let (task, handle) = task::new(block_until_set, ());
     let runner = spawn(move || task.run());
     assert!(handle.interrupt(CancelReason::Requested));
     let _ = runner.join().unwrap();
@@ -414,63 +398,4 @@ pub(crate) fn reclaiming_releases_the_joiner() {
         joiner.join().unwrap(),
         Outcome::Cancelled(CancelReason::Refused)
     ));
-}
-
-/// A stop reaches a body that enters before, and one that enters after, and nothing that has left.
-pub(crate) fn a_stop_reaches_every_body_within_reach() {
-    let (probe, reach) = (Probe::default(), Arc::new(Reach::new()));
-    let body = |probe: Probe| {
-        move || {
-            with_current_token(|token| {
-                let token = token.expect("a body has a token");
-                let here = park::current();
-                let Some(ticket) = token.enlist(&here.waker()) else {
-                    return;
-                };
-                while !token.is_set() {
-                    here.park(Site::new("scenario.body"));
-                }
-                token.leave(ticket);
-            });
-            drop(probe);
-        }
-    };
-    let blocks = task::detached(body(probe.clone()), ());
-    let runner = spawn({
-        let reach = Arc::clone(&reach);
-        move || blocks.run_within(&reach)
-    });
-    reach.stop();
-    assert!(matches!(runner.join().unwrap(), Ran::Completed));
-    assert_eq!(probe.others(), 0);
-}
-
-/// A stop that comes while a body ends finds the cell or does not; neither frees it twice.
-pub(crate) fn a_stop_against_an_ending_body_leaks_nothing() {
-    let (probe, reach) = (Probe::default(), Arc::new(Reach::new()));
-    let (task, handle) = task::new(
-        {
-            let probe = probe.clone();
-            move || probe
-        },
-        (),
-    );
-    let alone = task::detached(
-        {
-            let probe = probe.clone();
-            move || drop(probe)
-        },
-        (),
-    );
-    let runner = spawn({
-        let reach = Arc::clone(&reach);
-        move || (task.run_within(&reach), alone.run_within(&reach))
-    });
-    reach.stop();
-    drop(handle);
-    assert!(matches!(
-        runner.join().unwrap(),
-        (Ran::Completed, Ran::Completed)
-    ));
-    assert_eq!(probe.others(), 0);
 }

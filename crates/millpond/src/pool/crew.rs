@@ -12,7 +12,7 @@ use super::stats::{Counts, WorkerStats};
 use crate::task::Task;
 use millpond_raw::pad::Padded;
 use millpond_raw::sync::Mutex;
-use millpond_raw::task::Reach;
+use millpond_raw::task::Stop;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
@@ -23,7 +23,8 @@ pub(super) struct Worker {
     first: Mutex<Option<Task>>,
     /// Ends its wait for a task.
     waker: Mutex<Option<Waker>>,
-    pub(super) reach: Reach,
+    /// Interrupts what it runs, and what it will run.
+    pub(super) stop: Stop,
     pub(super) stats: Padded<WorkerStats>,
 }
 
@@ -33,7 +34,7 @@ impl Worker {
             number,
             first: Mutex::new(first),
             waker: Mutex::new(None),
-            reach: Reach::new(),
+            stop: Stop::new(),
             stats: Padded::new(WorkerStats::default()),
         }
     }
@@ -54,11 +55,6 @@ impl Worker {
         if let Some(waker) = waker {
             waker.wake();
         }
-    }
-
-    /// Stops what it runs, and what it will run.
-    pub(super) fn stop(&self) {
-        self.reach.stop();
     }
 }
 

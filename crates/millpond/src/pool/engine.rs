@@ -131,7 +131,7 @@ impl Engine {
             // What `decide` says of this situation, on the short way.
             return match self.enqueue(task) {
                 Ok(taken) => taken,
-                Err(task) => self.admit_slowly(task, false),
+                Err(task) => self.admit_slowly(task, self.makes_room()),
             };
         }
         self.admit_slowly(task, true)
@@ -162,7 +162,7 @@ impl Engine {
                 Step::Refuse => return Err(Rejected::new(task, self.why_refused())),
                 Step::Enqueue => match self.enqueue(task) {
                     Ok(taken) => return taken,
-                    Err(back) => (task, has_room) = (back, false),
+                    Err(back) => (task, has_room) = (back, self.makes_room()),
                 },
                 Step::Start { below } => {
                     drop(growing);
@@ -177,6 +177,11 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// The queue is full: perhaps of tasks that have been cancelled. They give their places back.
+    fn makes_room(&self) -> bool {
+        self.purge() > 0
     }
 
     /// A thread could not be started: the task waits for a worker that is there, if one is.
@@ -389,7 +394,7 @@ impl Engine {
         });
         let mut unstarted = Vec::new();
         for worker in everybody {
-            worker.stop();
+            worker.stop.set();
             unstarted.extend(worker.take_first());
         }
         unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));

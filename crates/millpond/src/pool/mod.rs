@@ -342,7 +342,7 @@ impl ThreadPool {
 }
 
 impl Engine {
-    fn purge(&self) -> usize {
+    pub(in crate::pool) fn purge(&self) -> usize {
         let gone = self
             .line
             .remove_where(usize::MAX, &mut |task| task.is_gone());

@@ -248,7 +248,7 @@ struct Outing {
 impl Outing {
     fn run(self) {
         if let Some(task) = self.extra.take_first() {
-            self.engine.runner.run_within(task, &self.extra.reach);
+            self.extra.stop.enter(|| self.engine.runner.run(task));
         }
     }
 }

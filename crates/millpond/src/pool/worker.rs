@@ -23,7 +23,7 @@ use super::line::Line;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
-use crate::queue::{self, Place, Taken};
+use crate::queue::{Place, Taken};
 use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
@@ -65,24 +65,27 @@ impl Shift {
 
     /// The life of a worker.
     pub(super) fn work(mut self) {
-        self.worker.is_woken_by(park::current().waker());
-        if let Some(first) = self.worker.take_first() {
-            self.run(first);
-        }
-        while let Some(task) = self.next() {
-            self.run(task);
-        }
+        let worker = Arc::clone(&self.worker);
+        worker.is_woken_by(park::current().waker());
+        worker.stop.enter(|| {
+            if let Some(first) = worker.take_first() {
+                self.run(first);
+            }
+            while let Some(task) = self.next() {
+                self.run(task);
+            }
+        });
     }
 
     fn run(&self, task: Task) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
         let fate = match &engine.hooks {
-            None => engine.runner.run_within(task, &worker.reach),
+            None => engine.runner.run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run_within(task, &worker.reach);
+                let fate = engine.runner.run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
@@ -211,18 +214,9 @@ impl Engine {
     fn wait_for_task(&self, epoch: u64, deadline: Deadline, shut_down: bool, counts: bool) -> Wait {
         let line = &self.line;
         let free = Free::new(self, counts);
-        if line.glance().is_some() {
-            free.set(true);
-            let ready = || line.glance().is_some_and(|glance| glance.is_ready);
-            let got = queue::linger(ready, || {
-                free.set(false);
-                let got = line.poll();
-                free.set(got.is_none());
-                got
-            });
-            if let Some(task) = got {
-                return Wait::Got(task);
-            }
+        free.set(true);
+        if let Some(task) = line.seek(|takes| free.set(!takes)) {
+            return Wait::Got(task);
         }
         let mut taker = Taker {
             line,

@@ -31,20 +31,11 @@ impl Task {
     ///
     /// A panic of the body goes to the handle; without a handle it is in what this returns.
     pub fn run(self) -> Ran {
-        self.run_as(raw::Task::run)
-    }
-
-    /// As [`run`](Task::run), and while the body runs its engine can stop it through `reach`.
-    pub(crate) fn run_within(self, reach: &raw::Reach) -> Ran {
-        self.run_as(|task| task.run_within(reach))
-    }
-
-    fn run_as(self, run: impl FnOnce(raw::Task<TaskSpec>) -> Ran) -> Ran {
         let inherited = &self.0.meta().inherited;
         if context::is_plain(inherited) {
-            return run(self.0);
+            return self.0.run();
         }
-        context::enter(inherited.clone(), || run(self.0))
+        context::enter(inherited.clone(), || self.0.run())
     }
 
     /// Takes the closure that the task was made of back out, unrun.
