@@ -44,6 +44,7 @@ mod guarded;
 mod handoff;
 mod heap;
 mod line;
+mod linger;
 mod linked;
 mod priority;
 mod ranked;
