@@ -26,6 +26,11 @@
 //! ([`Task::reclaim`]). A task that is dropped unrun cancels
 //! itself with [`CancelReason::Dropped`]: **a handle always completes.**
 //!
+//! # Interrupts
+//!
+//! A [`Token`] interrupts one task, a [`Stop`] whatever an engine runs, and [`current`] is where a
+//! running body finds out about both.
+//!
 //! # What it costs
 //!
 //! One allocation. With a handle: one read-modify-write to claim, one to complete (which also gives
