@@ -87,7 +87,7 @@ impl<M> Task<M> {
             };
         }
         // SAFETY: T1 - our reference, given up here.
-        match unsafe { cell.run(true) } {
+        match unsafe { cell.run(true, || ()) } {
             None => Ran::Gone,
             Some(false) => Ran::Completed,
             Some(true) => Ran::Panicked(None),

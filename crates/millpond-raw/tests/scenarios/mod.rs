@@ -89,6 +89,7 @@ macro_rules! drive {
                 dropping_and_cancelling_agree,
                 a_task_run_in_place_runs_once,
                 an_interrupt_reaches_the_body_that_blocks,
+                a_joiner_and_a_body_that_blocks_are_both_reached,
                 many_joiners_see_one_value,
                 a_joiner_that_gives_up_leaves_nothing_behind,
                 a_panic_is_delivered_and_dropped_once,

@@ -230,7 +230,7 @@ pub(crate) fn an_interrupt_and_a_stop_are_both_obeyed() {
         move || stop.enter(|| task.run())
     });
     let stopper = spawn(move || stop.set());
-    let interrupted = handle.interrupt(CancelReason::Requested);
+    let interrupted = handle.interrupt(CancelReason::Requested).is_some();
     stopper.join().unwrap();
     match engine.join().unwrap() {
         Ran::Completed => {}

@@ -129,7 +129,7 @@ pub(crate) fn running_and_cancelling_agree() {
     let runner = spawn(move || task.run());
     let won: usize = gather(crew(cancellers, {
         let handle = handle.clone();
-        move |_| usize::from(handle.cancel(CancelReason::Requested))
+        move |_| usize::from(handle.cancel(CancelReason::Requested).is_some())
     }))
     .into_iter()
     .sum();
@@ -236,7 +236,7 @@ pub(crate) fn dropping_and_cancelling_agree() {
         (),
     );
     let dropper = spawn(move || task.cancel(CancelReason::ShutDown));
-    let requested = handle.cancel(CancelReason::Requested);
+    let requested = handle.cancel(CancelReason::Requested).is_some();
     let shut_down = dropper.join().unwrap();
     assert!(requested != shut_down, "exactly one of them wins");
     let expected = if requested {
@@ -260,7 +260,7 @@ pub(crate) fn a_task_run_in_place_runs_once() {
         (),
     );
     let runner = spawn(move || task.run());
-    let here = handle.run_here();
+    let here = handle.run_here(|| ());
     assert!(matches!(join(&mut handle), Outcome::Completed(0)));
     assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -270,8 +270,23 @@ pub(crate) fn a_task_run_in_place_runs_once() {
 pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
     let (task, handle) = task::new(block_until_set, ());
     let runner = spawn(move || task.run());
-    assert!(handle.interrupt(CancelReason::Requested));
+    assert!(handle.interrupt(CancelReason::Requested).is_some());
     let _ = runner.join().unwrap();
+    assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
+}
+
+/// A joiner and a body that blocks both need lists to wait in, and may be the first to; an interrupt
+/// that comes in between reaches both.
+pub(crate) fn a_joiner_and_a_body_that_blocks_are_both_reached() {
+    let (task, handle) = task::new(block_until_set, ());
+    let handle = handle.share().expect("nothing is taken");
+    let joiner = spawn({
+        let handle = handle.clone();
+        move || join_shared(&handle)
+    });
+    let runner = spawn(move || task.run());
+    handle.interrupt(CancelReason::Requested);
+    let _ = (joiner.join().unwrap(), runner.join().unwrap());
     assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
 }
 
@@ -360,7 +375,7 @@ pub(crate) fn reclaiming_and_running_agree() {
         move || probe
     });
     let waiter = spawn(move || {
-        let ran = handle.run_here();
+        let ran = handle.run_here(|| ());
         (handle, ran)
     });
     let back = reclaim(task);

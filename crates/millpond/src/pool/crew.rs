@@ -75,6 +75,7 @@ impl Crew {
         self.next
     }
 
+    /// Lists a worker.
     pub(super) fn add(&mut self, worker: &Arc<Worker>) {
         self.workers.insert(worker.number, Arc::clone(worker));
     }

@@ -18,13 +18,14 @@ use super::admission::{Situation, Step, decide};
 use super::crew::{Crew, Worker};
 use super::ctl::Ctl;
 use super::hooks::Hooks;
+use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
 use super::stats::RareStats;
 use super::worker::Shift;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, RunState};
-use crate::task::{CancelReason, Task};
+use crate::task::{CancelReason, Home, Task};
 use crate::thread::Body;
 use crate::time::Clock;
 use millpond_raw::pad::Padded;
@@ -50,6 +51,11 @@ pub(super) struct Engine {
     growing: Mutex<()>,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
+    /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
+    home: &'static Home,
+    gone_seen: Padded<AtomicUsize>,
+    /// Whoever clears cancelled tasks out of the queue does so alone.
+    clearing: Mutex<()>,
     /// Submitters who wait for room, to be told of an end or of new limits.
     pub(super) doors: Waits,
     /// Those who wait for the end.
@@ -83,6 +89,7 @@ enum NotAdded {
 
 impl Engine {
     pub(super) fn new(parts: Parts) -> Self {
+        let home = Home::take();
         Engine {
             name: parts.name,
             front: Padded::new(Front {
@@ -95,6 +102,9 @@ impl Engine {
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
+            home,
+            gone_seen: Padded::new(AtomicUsize::new(home.gone())),
+            clearing: Mutex::new(()),
             doors: Waits::new(),
             end: Watched::new(()),
             hooks: parts.hooks,
@@ -180,8 +190,22 @@ impl Engine {
     }
 
     /// The queue is full: perhaps of tasks that have been cancelled. They give their places back.
+    ///
+    /// H1: the count is read before the walk, so whoever is cancelled during it is a reason for the
+    /// next one; and it is noted after the walk, so whoever comes meanwhile waits for the walk
+    /// instead of being refused. A queue of the user's is walked without a lock around it (E5).
     fn makes_room(&self) -> bool {
-        self.purge() > 0
+        let seen = self.gone_seen.load(Ordering::Relaxed);
+        if self.home.gone() == seen {
+            return false;
+        }
+        let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
+        let gone = self.home.gone();
+        if self.gone_seen.load(Ordering::Relaxed) != gone {
+            self.purge();
+            self.gone_seen.store(gone, Ordering::Relaxed);
+        }
+        true
     }
 
     /// A thread could not be started: the task waits for a worker that is there, if one is.
@@ -227,7 +251,8 @@ impl Engine {
     /// the task, if there is no room.
     #[inline]
     fn enqueue(self: &Arc<Self>, task: Task) -> Result<Result<(), Rejected<Task>>, Task> {
-        let address = task.address();
+        task.set_home(self.home);
+        let identity = Identity::give(&task);
         self.line.offer(task)?;
         chaos::point("pool.enqueued");
         if self.line.is_foreign() {
@@ -236,17 +261,17 @@ impl Engine {
         }
         let word = self.ctl().read();
         if word.workers() == 0 || self.line.is_foreign() {
-            return Ok(self.look_again(address));
+            return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
     }
 
     /// The second look of E1, after a task has come in: it may be too late, or nobody there.
     #[cold]
-    pub(super) fn look_again(self: &Arc<Self>, address: usize) -> Result<(), Rejected<Task>> {
+    pub(super) fn look_again(self: &Arc<Self>, identity: Identity) -> Result<(), Rejected<Task>> {
         let word = self.ctl().read();
         if self.line.is_foreign() && !word.is_running() {
-            return match self.take_back(address) {
+            return match self.take_back(identity) {
                 Some(task) => Err(Rejected::new(task, RejectReason::ShutDown)),
                 None => Ok(()),
             };
@@ -258,7 +283,7 @@ impl Engine {
         match self.add_worker(None, most) {
             Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
             Err((_, NotAdded::Failed(error))) => {
-                let own = self.take_back(address);
+                let own = self.take_back(identity);
                 self.stand_in();
                 match own {
                     Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
@@ -269,10 +294,8 @@ impl Engine {
     }
 
     /// Takes that very task out of the queue again, if nobody has.
-    fn take_back(&self, address: usize) -> Option<Task> {
-        let mut found = self
-            .line
-            .remove_where(1, &mut |task| task.address() == address);
+    fn take_back(&self, identity: Identity) -> Option<Task> {
+        let mut found = self.line.remove_where(1, &mut |task| identity.is(task));
         if !found.is_empty() {
             self.line_is_shorter();
         }
@@ -471,5 +494,11 @@ impl Engine {
             self.end.change(|()| ());
             return;
         }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.home.give_back();
     }
 }

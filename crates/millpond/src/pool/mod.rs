@@ -26,6 +26,7 @@
 //! | `engine` | how tasks come in, how workers come, how it ends |
 //! | `worker` | what a worker does, and when it leaves |
 //! | `crew` | who is there |
+//! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
 //! | `hooks`, `stats` | what users hear of it, and what it counts |
 //!
@@ -58,6 +59,7 @@ mod crew;
 mod ctl;
 mod engine;
 mod hooks;
+mod identity;
 mod knobs;
 mod line;
 mod refuse;

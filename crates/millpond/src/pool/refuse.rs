@@ -3,6 +3,7 @@
 use super::ThreadPool;
 use super::crew::Worker;
 use super::engine::Engine;
+use super::identity::Identity;
 use super::reject::{Refusal, Rejection};
 use crate::executor::{Listed, RejectReason, Rejected};
 use crate::interrupt::{self, Look, WaitError};
@@ -117,15 +118,15 @@ impl Engine {
             if interrupt::check().is_err() {
                 return Err(Rejected::new(refused.task, RejectReason::Interrupted));
             }
-            let address = refused.task.address();
+            let identity = Identity::give(&refused.task);
             let mut task = Some(refused.task);
             if self.linger_for_room(&mut task) {
-                return self.look_again(address);
+                return self.look_again(identity);
             }
             let waited = self.wait_for_room(&mut task, deadline);
             let Some(task) = task else {
                 interrupt::put_back(waited.map(drop));
-                return self.look_again(address);
+                return self.look_again(identity);
             };
             refused = match waited {
                 Ok(Room::Maybe) => match self.admit(task) {
