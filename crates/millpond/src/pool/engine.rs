@@ -10,9 +10,9 @@
 //! - `[E-epoch]` A nudge counts the epoch and then wakes; a worker looks at the epoch before each
 //!   park. The wake carries the order; sequentially consistent all the same, because it is as cheap
 //!   here and pairs with the control word, which is read in between.
-//! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many are
-//!   free before how many tasks wait. So a task that has just been taken is not seen beside a worker
-//!   that still counts as free.
+//! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
+//!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
+//!   its worker free.
 
 use super::admission::{Situation, Step, decide};
 use super::crew::{Crew, Worker};
@@ -232,8 +232,9 @@ impl Engine {
     /// A worker that waits is counted until just before it takes a task, so this may say no when it
     /// was yes a moment ago, and never the other way round.
     fn one_is_free(&self) -> bool {
+        let tasks = self.line.len();
         // [E-free]
-        self.free.load(Ordering::SeqCst) > self.line.len()
+        self.free.load(Ordering::SeqCst) > tasks
     }
 
     /// Whether for each task that waits there is a worker that waits, too.
