@@ -211,12 +211,38 @@ impl CellRef {
     pub(super) unsafe fn cancel(self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
-        let (waiter, body) = match header.state.cancel(reason) {
+        let cancelled = header.state.cancel(reason);
+        // SAFETY: T1 - by contract; T2 - cancelled just now.
+        unsafe { self.after_cancelling(cancelled) }
+    }
+
+    /// Cancels on behalf of who was to run it; `false` if the closure had been claimed before.
+    ///
+    /// # Safety
+    ///
+    /// As [`CellRef::header`].
+    pub(super) unsafe fn give_up(self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - by contract.
+        let header = unsafe { self.header() };
+        let cancelled = header.state.give_up(reason);
+        // SAFETY: T1 - by contract; T2 - cancelled just now.
+        unsafe { self.after_cancelling(cancelled) }.is_some()
+    }
+
+    /// What is left to do for one who has cancelled.
+    ///
+    /// # Safety
+    ///
+    /// As [`CellRef::header`], and T2: the caller owns the closure if this says that it is unrun.
+    unsafe fn after_cancelling(self, cancelled: Cancelled) -> Option<Body> {
+        // SAFETY: T1 - by contract.
+        let header = unsafe { self.header() };
+        let (waiter, body) = match cancelled {
             Cancelled::TooLate => return None,
             Cancelled::Running { waiter } => (waiter, Body::Running),
             Cancelled::Unrun { waiter } => {
                 chaos::point("task.cancelled");
-                // SAFETY: T5 - this cell's own vtable; T2 - claimed by the cancellation.
+                // SAFETY: T5 - this cell's own vtable; T2 - by contract.
                 unsafe { (header.vtable.drop_closure)(self.0) };
                 (waiter, Body::Gone)
             }

@@ -118,7 +118,15 @@ impl<M> Task<M> {
         }
     }
 
-    /// Gives the task up, and tells its handle why. Returns false if it was gone before.
+    /// Gives the task up, and tells its handle why. Returns false, and does nothing, if it was gone
+    /// before: what a waiter runs in place goes on.
+    pub fn give_up(self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference, which `self` gives back when it drops.
+        unsafe { self.cell.give_up(reason) }
+    }
+
+    /// Cancels the task, as its handle does: if a waiter runs it in place, that goes on and its
+    /// outcome is dropped. Returns false if it was finished before.
     pub fn cancel(self, reason: CancelReason) -> bool {
         // SAFETY: T1 - our reference, which `self` gives back when it drops.
         unsafe { self.cell.cancel(reason) }.is_some()
@@ -128,7 +136,7 @@ impl<M> Task<M> {
 impl<M> Drop for Task<M> {
     fn drop(&mut self) {
         // SAFETY: T1 - our reference.
-        unsafe { self.cell.cancel(CancelReason::Dropped) };
+        unsafe { self.cell.give_up(CancelReason::Dropped) };
         // SAFETY: T1 - our reference, not used again.
         unsafe { self.cell.release(false) };
     }

@@ -185,10 +185,20 @@ impl AtomicState {
     ///
     /// Relaxed: the reason is in the word itself. Who has to wake somebody acquires on top of that.
     pub(super) fn cancel(&self, reason: CancelReason) -> Cancelled {
+        self.cancel_unless(reason, Reading::is_finished)
+    }
+
+    /// As [`cancel`](AtomicState::cancel), for one who was to run it: what somebody else runs in its
+    /// place is not its to cancel.
+    pub(super) fn give_up(&self, reason: CancelReason) -> Cancelled {
+        self.cancel_unless(reason, Reading::is_claimed)
+    }
+
+    fn cancel_unless(&self, reason: CancelReason, too_late: fn(Reading) -> bool) -> Cancelled {
         let mark = CLAIMED | CANCELLED | usize::from(reason.code()) << REASON_SHIFT;
         let mut seen = Reading(self.0.load(Ordering::Relaxed));
         loop {
-            if seen.is_finished() {
+            if too_late(seen) {
                 return Cancelled::TooLate;
             }
             if let Err(now) = self.swap_word(seen, seen.0 | mark, Ordering::Relaxed) {

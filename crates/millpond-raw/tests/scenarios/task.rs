@@ -266,6 +266,20 @@ pub(crate) fn a_task_run_in_place_runs_once() {
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
+/// A task that is dropped by its queue while its waiter runs it in place is run, or cancelled, and its
+/// handle says which.
+pub(crate) fn dropping_and_running_in_place_agree() {
+    let (task, mut handle) = task::new(|| 7, ());
+    let dropper = spawn(move || drop(task));
+    let here = handle.run_here(|| ());
+    match join(&mut handle) {
+        Outcome::Completed(7) => assert!(here),
+        Outcome::Cancelled(CancelReason::Dropped) => assert!(!here),
+        other => panic!("{other:?}"),
+    }
+    dropper.join().unwrap();
+}
+
 /// An interrupt reaches the body while it blocks, or keeps it from starting.
 pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
     let (task, handle) = task::new(block_until_set, ());

@@ -290,7 +290,8 @@ where
         });
         quiet::drop(held);
         if let Some(deliver) = deliver {
-            deliver.cancel(reason);
+            // Also if it is joined in place, and waits there for an output that does not come.
+            deliver.cancel_even_if_run(reason);
         }
     }
 }

@@ -10,13 +10,13 @@
 //! - `[E-epoch]` A nudge counts the epoch and then wakes; a worker looks at the epoch before each
 //!   park. The wake carries the order; sequentially consistent all the same, because it is as cheap
 //!   here and pairs with the control word, which is read in between.
-//! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many are
-//!   free before how many tasks wait. So a task that has just been taken is not seen beside a worker
-//!   that still counts as free.
+//! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
+//!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
+//!   its worker free.
 
 use super::admission::{Situation, Step, decide};
 use super::crew::{Crew, Worker};
-use super::ctl::Ctl;
+use super::ctl::{Ctl, Reading};
 use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
@@ -31,7 +31,7 @@ use crate::time::Clock;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use millpond_raw::sync::{Mutex, chaos};
+use millpond_raw::sync::{Mutex, MutexGuard, chaos};
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
 use std::io;
@@ -139,7 +139,7 @@ impl Engine {
             && limits.growth() == Growth::QueueFirst;
         if usual {
             // What `decide` says of this situation, on the short way.
-            return match self.enqueue(task) {
+            return match self.enqueue(task, word, None) {
                 Ok(taken) => taken,
                 Err(task) => self.admit_slowly(task, self.makes_room()),
             };
@@ -170,7 +170,7 @@ impl Engine {
             match decide(&now) {
                 Step::ShutDown => return Err(Rejected::new(task, RejectReason::ShutDown)),
                 Step::Refuse => return Err(Rejected::new(task, self.why_refused())),
-                Step::Enqueue => match self.enqueue(task) {
+                Step::Enqueue => match self.enqueue(task, word, growing) {
                     Ok(taken) => return taken,
                     Err(back) => (task, has_room) = (back, self.makes_room()),
                 },
@@ -215,8 +215,9 @@ impl Engine {
         error: io::Error,
         has_room: bool,
     ) -> Result<(), Rejected<Task>> {
-        if has_room && self.ctl().read().workers() > 0 {
-            match self.enqueue(task) {
+        let word = self.ctl().read();
+        if has_room && word.workers() > 0 {
+            match self.enqueue(task, word, None) {
                 Ok(taken) => return taken,
                 Err(back) => task = back,
             }
@@ -231,8 +232,16 @@ impl Engine {
     /// A worker that waits is counted until just before it takes a task, so this may say no when it
     /// was yes a moment ago, and never the other way round.
     fn one_is_free(&self) -> bool {
+        let tasks = self.line.len();
         // [E-free]
-        self.free.load(Ordering::SeqCst) > self.line.len()
+        self.free.load(Ordering::SeqCst) > tasks
+    }
+
+    /// Whether for each task that waits there is a worker that waits, too.
+    fn is_served(&self) -> bool {
+        let tasks = self.line.len();
+        // [E-free]
+        tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
     }
 
     pub(super) fn why_refused(&self) -> RejectReason {
@@ -247,26 +256,33 @@ impl Engine {
         }
     }
 
-    /// Puts the task into the queue, and sees to it that there is a worker (E1). The outer error is
-    /// the task, if there is no room.
+    /// Puts the task into the queue, and sees to it that the workers are there that were counted on
+    /// when it was judged (E1). The outer error is the task, if there is no room.
     #[inline]
-    fn enqueue(self: &Arc<Self>, task: Task) -> Result<Result<(), Rejected<Task>>, Task> {
+    fn enqueue(
+        self: &Arc<Self>,
+        task: Task,
+        judged: Reading,
+        growing: Option<MutexGuard<'_, ()>>,
+    ) -> Result<Result<(), Rejected<Task>>, Task> {
         task.set_home(self.home);
         let identity = Identity::give(&task);
         self.line.offer(task)?;
+        // E5: a thread may be started now.
+        drop(growing);
         chaos::point("pool.enqueued");
         if self.line.is_foreign() {
             // [E-line]
             fence(Ordering::SeqCst);
         }
-        let word = self.ctl().read();
-        if word.workers() == 0 || self.line.is_foreign() {
+        let workers = self.ctl().read().workers();
+        if workers < judged.workers() || workers == 0 || self.line.is_foreign() {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
     }
 
-    /// The second look of E1, after a task has come in: it may be too late, or nobody there.
+    /// The second look of E1, after a task has come in: it may be too late, or too few there.
     #[cold]
     pub(super) fn look_again(self: &Arc<Self>, identity: Identity) -> Result<(), Rejected<Task>> {
         let word = self.ctl().read();
@@ -276,12 +292,14 @@ impl Engine {
                 None => Ok(()),
             };
         }
-        if word.workers() > 0 {
+        let eager = self.knobs().limits().eager();
+        if word.workers() >= eager || word.workers() > 0 && self.is_served() {
             return Ok(());
         }
-        let most = self.knobs().limits().max();
-        match self.add_worker(None, most) {
+        match self.add_worker(None, eager) {
             Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
+            // It waits for those who are there.
+            Err((_, NotAdded::Failed(_))) if self.ctl().read().workers() > 0 => Ok(()),
             Err((_, NotAdded::Failed(error))) => {
                 let own = self.take_back(identity);
                 self.stand_in();

@@ -36,7 +36,7 @@
 //! when workers come and go:
 //!
 //! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
-//!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves;
+//!   counted, or fewer than it counted on, it starts one. (A worker that is counted takes a look at the queue before it leaves;
 //!   for one that was counted and could not start, whoever counted it takes that look.)
 //! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
 //!   and there are fewer workers than it could count on (nobody; less than the core; with threads

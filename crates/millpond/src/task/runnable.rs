@@ -65,8 +65,14 @@ impl Task {
         self.0.reclaim(reason).map_err(Task)
     }
 
-    /// Gives it up, and tells its handle why. Returns false if it was gone before.
+    /// Gives it up, and tells its handle why. Returns false, and does nothing, if it was gone before:
+    /// what a waiter runs in place goes on.
     pub fn cancel(self, reason: CancelReason) -> bool {
+        self.0.give_up(reason)
+    }
+
+    /// As its handle does: what a waiter runs in place is cancelled, too.
+    pub(crate) fn cancel_even_if_run(self, reason: CancelReason) -> bool {
         self.0.cancel(reason)
     }
 
