@@ -11,3 +11,8 @@ struct Queues;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/executors.md")]
 struct Executors;
+
+/// Which pool, and how.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/pools.md")]
+struct Pools;

@@ -40,7 +40,7 @@ fn a_task_is_one_allocation(workload: &Workload) -> Result<()> {
         rounds: 1,
         round_time: Duration::from_micros(100),
     };
-    let rows = workload.measure(settings, Some(&ALLOC), &Silent)?;
+    let rows = workload.measure(settings, Some(&ALLOC), &Silent)?.rows;
     let ours = rows.iter().find(|row| row.standing.is_ours());
     let ours = ours.context("there is no row of ours")?;
     let allocations = ours.per_operation.allocations;

@@ -27,5 +27,6 @@
 )]
 
 pub mod coverage;
+pub mod differential;
 pub mod kit;
 pub mod suites;

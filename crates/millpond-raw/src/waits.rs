@@ -126,6 +126,14 @@ impl<E> List<E> {
         Some(oldest)
     }
 
+    /// Takes the newest out.
+    pub fn pop_newest(&mut self) -> Option<E> {
+        match self.more.as_mut().and_then(|more| more.pop_back()) {
+            Some((_, newest)) => Some(newest),
+            None => self.first.take(),
+        }
+    }
+
     /// Takes the oldest out that `wanted` chooses.
     pub fn pop_where(&mut self, mut wanted: impl FnMut(&E) -> bool) -> Option<E> {
         if wanted(self.first.as_ref()?) {
@@ -416,6 +424,19 @@ mod tests {
             let order: Vec<_> = core::iter::from_fn(|| list.pop()).collect();
             assert_eq!(order, [0, 1, 2, 3, 4]);
         }
+    }
+
+    #[test]
+    fn the_newest_comes_out_first_if_asked_for() {
+        let mut list = List::new();
+        for number in 0..3 {
+            let _ = list.push(number);
+        }
+        assert_eq!(list.pop_newest(), Some(2));
+        assert_eq!(list.pop(), Some(0));
+        assert_eq!(list.pop_newest(), Some(1));
+        assert_eq!(list.pop_newest(), None);
+        assert!(list.is_empty());
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | [`ManualExecutor`] | tasks run by hand: an interleaving step by step |
 //! | [`DropCount`] | nothing leaks, nothing is dropped twice |
 //! | [`Wedge`] | a test that hangs says who waits where, and ends |
+//! | [`Stillness`] | all threads of a set are asleep, as the kernel sees it |
 //! | [`History`] | whether what threads did and saw could have happened one step at a time |
 //! | [`Stress`] | rounds with a seed that is printed on failure |
 //!
@@ -30,6 +31,7 @@ mod manual;
 mod own_queue;
 mod rng;
 mod sink;
+mod still;
 mod stopwatch;
 mod stress;
 mod wedge;
@@ -45,6 +47,7 @@ pub use manual::ManualExecutor;
 pub use own_queue::{OwnQueue, Step};
 pub use rng::Rng;
 pub use sink::FailureSink;
+pub use still::Stillness;
 pub use stopwatch::{Stopwatch, until};
 pub use stress::{Round, Stress};
 pub use wedge::Wedge;

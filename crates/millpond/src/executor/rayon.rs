@@ -47,7 +47,9 @@ impl RayonExecutor {
 impl Executor for RayonExecutor {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
         let runner = self.runner.clone();
-        self.pool.spawn(move || runner.run(task));
+        self.pool.spawn(move || {
+            runner.run(task);
+        });
         Ok(())
     }
 }

@@ -18,7 +18,7 @@
 //!   and takes that very task out if it is too late; see `Engine::take_back`.
 
 use crate::queue::{
-    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken,
+    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken, linger,
 };
 use crate::task::Task;
 use crate::time::Clock;
@@ -91,14 +91,16 @@ impl Queue {
 
     pub(super) fn build(self, clock: &Clock) -> Result<Line, CapacityError> {
         Ok(match self.choice {
-            Choice::Bounded(capacity) => {
-                Line::Plain(LinkedQueue::bounded(capacity)?.with_clock(clock.clone()))
-            }
-            Choice::Unbounded => Line::Plain(LinkedQueue::unbounded().with_clock(clock.clone())),
+            Choice::Bounded(capacity) => plain(LinkedQueue::bounded(capacity)?, clock),
+            Choice::Unbounded => plain(LinkedQueue::unbounded(), clock),
             Choice::HandOff => Line::HandOff(HandOffQueue::unfair().with_clock(clock.clone())),
             Choice::Own(queue) => Line::Other(queue),
         })
     }
+}
+
+fn plain(queue: LinkedQueue<Task>, clock: &Clock) -> Line {
+    Line::Plain(queue.with_clock(clock.clone()).thrifty())
 }
 
 /// A queue as its pool knows it.
@@ -126,6 +128,11 @@ impl Line {
     #[inline]
     pub(super) fn is_foreign(&self) -> bool {
         matches!(self, Line::Other(_))
+    }
+
+    /// Whether it can be sealed (S1).
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Line::Plain(_))
     }
 
     /// Takes no more tasks in (S1).
@@ -156,6 +163,28 @@ impl Line {
         match self {
             Line::Plain(queue) => queue.poll(),
             other => other.queue().poll(),
+        }
+    }
+
+    /// Looks out for a task for a moment, before its worker rests. `takes` hears when it is about to
+    /// try, and when it has tried in vain.
+    pub(super) fn seek(&self, takes: impl Fn(bool)) -> Option<Task> {
+        match self {
+            Line::Plain(queue) => queue.seek(takes),
+            // Whoever meets others in a hand-off must wait there to be found.
+            Line::HandOff(_) => None,
+            Line::Other(queue) => {
+                queue.glance()?;
+                let is_ready = || queue.glance().is_some_and(|glance| glance.is_ready);
+                linger(is_ready, || {
+                    takes(true);
+                    let got = queue.poll();
+                    if got.is_none() {
+                        takes(false);
+                    }
+                    got
+                })
+            }
         }
     }
 

@@ -50,6 +50,20 @@ impl<T: Send> LinkedQueue<T> {
 }
 
 impl<T: Send> LinkedQueue<T> {
+    /// The same queue, which calls its takers one at a time, the one that has rested least first. For
+    /// takers who come when they are called: the workers of a pool.
+    pub(crate) fn thrifty(self) -> Self {
+        LinkedQueue {
+            engine: self.engine.thrifty(),
+        }
+    }
+
+    /// Looks out for an element for a moment, as a taker who is about to rest; see `twin.rs`. `takes`
+    /// hears when it is about to try, and when it has tried in vain.
+    pub(crate) fn seek(&self, takes: impl Fn(bool)) -> Option<T> {
+        self.engine.seek(super::store::End::First, takes)
+    }
+
     /// Takes nothing more in, ever: every offer finds no room. For a pool that shuts down.
     pub(crate) fn seal(&self) {
         self.engine.seal();

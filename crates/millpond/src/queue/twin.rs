@@ -32,6 +32,16 @@
 //!   place it had; who was called and leaves calls another in its place.
 //! - **B5** No waker is cloned, called or dropped under a lock, and no element is dropped under one.
 //!   Predicates and visitors run under both locks; their panics find the boxes whole.
+//! - **B6** *Thrifty* queues, whose takers are the workers of one pool, call one taker at a time: the
+//!   one that has rested least, and the next only when that one has come. `called` counts those who
+//!   were called and have not come. While an element is there and a taker is listed, somebody is
+//!   called: a push calls if nobody is; who was called and comes, or leaves, calls another if
+//!   elements are left. That needs takers who come when they are called, so it is not for futures,
+//!   which may be called and not be polled for long.
+//! - **B7** A *seeker* is a taker of a thrifty queue that has found nothing and looks again for a moment
+//!   before it rests. While there is one a push calls nobody. A seeker is uncounted under the inbox's
+//!   lock; then it calls another if it leaves elements behind, or looks once more, under both locks,
+//!   before it is listed. So a push either sees that nobody seeks, or is seen.
 //!
 //! # Orderings
 //!
@@ -41,6 +51,7 @@
 //!   broken one.
 
 use super::line::{Calls, Waiter, list_waiter, lock};
+use super::linger::linger;
 use super::ring::Ring;
 use super::store::{End, Store};
 use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
@@ -71,6 +82,8 @@ struct InSide<T> {
     is_ready: AtomicBool,
     /// A hint: what `taken` was when a putter last found no room. Written under the lock.
     taken_when_full: AtomicUsize,
+    /// B7: how many look out for an element. Counted down under the lock, read under the lock.
+    seekers: AtomicUsize,
     inbox: Mutex<Inbox<T>>,
 }
 
@@ -94,9 +107,35 @@ struct Inbox<T> {
     is_sealed: bool,
     takers: List<Waiter>,
     putters: List<Waiter>,
+    /// B6: how many takers were called and have not come; `None` if the queue is not thrifty.
+    called: Option<usize>,
 }
 
 impl<T> Inbox<T> {
+    /// Whether a taker is to be called for what has come in.
+    #[inline]
+    fn wants_taker(&self) -> bool {
+        !self.takers.is_empty() && !matches!(self.called, Some(1..))
+    }
+
+    /// Calls a taker, if there is one. Waking it is up to the caller.
+    fn call(&mut self) -> Option<Waiter> {
+        let Some(called) = &mut self.called else {
+            return self.takers.pop();
+        };
+        let taker = self.takers.pop_newest();
+        *called += usize::from(taker.is_some());
+        taker
+    }
+
+    /// A taker that was called has come, or has left.
+    fn has_come(&mut self) {
+        if let Some(called) = &mut self.called {
+            debug_assert!(*called > 0, "B6: nobody was called");
+            *called = called.saturating_sub(1);
+        }
+    }
+
     fn free(&self) -> usize {
         let used = self.put.wrapping_sub(self.taken_seen);
         match self.is_sealed {
@@ -115,6 +154,7 @@ impl<T: Send> Twin<T> {
                 is_ready: AtomicBool::new(ready),
                 // Not yet full: nothing has gone out, and less than nothing never has.
                 taken_when_full: AtomicUsize::new(usize::MAX),
+                seekers: AtomicUsize::new(0),
                 inbox: Mutex::new(Inbox {
                     ring: inbox,
                     put,
@@ -123,6 +163,7 @@ impl<T: Send> Twin<T> {
                     is_sealed: false,
                     takers: List::new(),
                     putters: List::new(),
+                    called: None,
                 }),
             }),
             outbox: Padded::new(OutSide {
@@ -137,6 +178,12 @@ impl<T: Send> Twin<T> {
     /// The same, by another clock.
     pub(super) fn with_clock(self, clock: Clock) -> Self {
         Twin { clock, ..self }
+    }
+
+    /// The same, thrifty (B6).
+    pub(super) fn thrifty(self) -> Self {
+        lock(&self.inbox.inbox).called = Some(0);
+        self
     }
 
     /// Whether there is room, after a look at what has gone out if need be.
@@ -169,14 +216,14 @@ impl<T: Send> Twin<T> {
         }
         inbox.ring.push(element, (), End::Last);
         inbox.put = inbox.put.wrapping_add(1);
-        if !inbox.takers.is_empty() {
+        if inbox.wants_taker() && self.inbox.seekers.load(Ordering::Relaxed) == 0 {
             self.call_taker(inbox);
         }
     }
 
     #[cold]
     fn call_taker(&self, mut inbox: MutexGuard<'_, Inbox<T>>) {
-        let taker = inbox.takers.pop();
+        let taker = inbox.call();
         drop(inbox);
         Calls::of(taker.map(|taker| taker.waker)).wake();
     }
@@ -259,6 +306,29 @@ impl<T: Send> Twin<T> {
         Some(element)
     }
 
+    /// Looks out for an element for a moment (B7). `takes` hears when it is about to try, and when it
+    /// has tried in vain.
+    pub(super) fn seek(&self, end: End, takes: impl Fn(bool)) -> Option<T> {
+        self.inbox.seekers.fetch_add(1, Ordering::Relaxed);
+        let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
+        let got = linger(is_ready, || {
+            takes(true);
+            let got = self.poll(end);
+            if got.is_none() {
+                takes(false);
+            }
+            got
+        });
+        let mut inbox = lock(&self.inbox.inbox);
+        let others = self.inbox.seekers.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.look(&mut inbox);
+        let is_left = got.is_some() && inbox.put != inbox.taken_seen;
+        if is_left && others == 0 && inbox.wants_taker() {
+            self.call_taker(inbox);
+        }
+        got
+    }
+
     pub(super) fn poll_offer(
         &self,
         element: &mut Option<T>,
@@ -306,14 +376,28 @@ impl<T: Send> Twin<T> {
 
     pub(super) fn poll_take(&self, end: End, place: &mut Place, waker: &Waker) -> Taken<T> {
         let mut clone = None;
+        let mut has_come = false;
         loop {
             let mut outbox = lock(&self.outbox.ring);
             let mut inbox = lock(&self.inbox.inbox);
+            // B6: who has a ticket and is not listed was called.
+            let was_called = place
+                .ticket
+                .is_some_and(|own| inbox.takers.find(own).is_none());
+            if was_called && !std::mem::replace(&mut has_come, true) {
+                inbox.has_come();
+            }
             if outbox.len() > 0 || self.refill(&mut inbox, &mut outbox) {
                 let struck = place.ticket.take().and_then(|own| inbox.takers.remove(own));
+                let is_left = outbox.len() > 1 || inbox.ring.len() > 0;
+                let next = match inbox.called.is_some() && is_left && inbox.wants_taker() {
+                    true => inbox.call(),
+                    false => None,
+                };
                 drop(inbox);
                 let element = outbox.pop(&self.clock, end);
                 self.settle(outbox, usize::from(element.is_some()));
+                Calls::of(next.map(|taker| taker.waker)).wake();
                 quiet::drop((struck.map(|taker| taker.waker), clone));
                 match element {
                     Some(element) => return Taken::Got(element),
@@ -351,8 +435,11 @@ impl<T: Send> Twin<T> {
         let mut inbox = lock(&self.inbox.inbox);
         let struck = inbox.takers.remove(ticket);
         self.look(&mut inbox);
+        if struck.is_none() {
+            inbox.has_come();
+        }
         // B4: called, so it calls another, if there seems to be an element.
-        if struck.is_none() && inbox.put != inbox.taken_seen {
+        if struck.is_none() && inbox.put != inbox.taken_seen && inbox.wants_taker() {
             self.call_taker(inbox);
         } else {
             drop(inbox);

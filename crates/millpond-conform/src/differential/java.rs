@@ -1,0 +1,175 @@
+//! Java's side: one process that plays all scripts.
+//!
+//! The sources in `java` are compiled with `javac` into the build directory when they are newer than
+//! what is there. (The launcher that runs a source file takes one file only and compiles it at every
+//! start.) Scripts go in on standard input and logs come out on standard output, so a script costs no
+//! start of anything.
+
+use super::Side;
+use super::judge::Log;
+use super::script::Script;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, SystemTime};
+use std::{fs, thread};
+
+/// What the process is started with: it lives for seconds and needs little.
+const OPTIONS: [&str; 4] = [
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Xss512k",
+];
+
+/// Where the sources are.
+pub fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("java")
+}
+
+/// Compiles the sources into `classes`, unless what is there is newer than they are.
+///
+/// # Errors
+///
+/// There is no compiler, or it found something wrong.
+pub fn compile(classes: &Path) -> io::Result<()> {
+    let mut files: Vec<PathBuf> = fs::read_dir(sources())?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "java"));
+    let changed = |file: &PathBuf| fs::metadata(file)?.modified();
+    let newest = files.iter().map(changed).collect::<io::Result<Vec<_>>>()?;
+    let newest = newest.into_iter().max().unwrap_or(SystemTime::now());
+    let stamp = classes.join("compiled");
+    if fs::metadata(&stamp)
+        .and_then(|stamp| stamp.modified())
+        .is_ok_and(|done| done > newest)
+    {
+        return Ok(());
+    }
+    fs::create_dir_all(classes)?;
+    let mut javac = Command::new("javac");
+    javac
+        .args(["-Xlint:all,-serial", "-Werror", "-d"])
+        .arg(classes)
+        .args(&files);
+    let ended = javac.status().map_err(|error| missing("javac", &error))?;
+    if !ended.success() {
+        return Err(io::Error::other(
+            "javac found something wrong in the sources",
+        ));
+    }
+    fs::write(stamp, "")
+}
+
+fn missing(program: &str, error: &io::Error) -> io::Error {
+    io::Error::other(format!(
+        "cannot start `{program}` ({error}): install a Java development kit, \
+         on Debian `apt-get install default-jdk-headless`"
+    ))
+}
+
+/// The process.
+#[derive(Debug)]
+pub struct Java {
+    child: Child,
+    /// Gone when the process is to end.
+    scripts: Option<ChildStdin>,
+    lines: Receiver<String>,
+    patience: Duration,
+    version: String,
+}
+
+impl Java {
+    /// Starts the process on compiled classes. A step that has not come to rest after `patience` is
+    /// stuck.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, or does not answer.
+    pub fn start(classes: &Path, patience: Duration) -> io::Result<Self> {
+        let mut command = Command::new("java");
+        command
+            .args(OPTIONS)
+            .arg("-cp")
+            .arg(classes)
+            .arg("Differential");
+        command.arg(patience.as_millis().to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| missing("java", &error))?;
+        let scripts = child.stdin.take();
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| gone("it has no output"))?;
+        let (send, lines) = mpsc::channel();
+        // Ends with the process, whose end closes the pipe.
+        thread::spawn(move || {
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            let _ = lines
+                .map(|line| send.send(line))
+                .take_while(Result::is_ok)
+                .count();
+        });
+        let mut java = Java {
+            child,
+            scripts,
+            lines,
+            patience,
+            version: String::new(),
+        };
+        // The start has nothing to do with the patience for a step.
+        java.version = java.line(patience.max(Duration::from_secs(60)))?;
+        Ok(java)
+    }
+
+    /// What it calls itself.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn line(&self, patience: Duration) -> io::Result<String> {
+        self.lines
+            .recv_timeout(patience)
+            .map_err(|error| gone(&format!("it does not answer ({error})")))
+    }
+}
+
+fn gone(problem: &str) -> io::Error {
+    io::Error::other(format!("the Java process is of no use any more: {problem}"))
+}
+
+impl Side for Java {
+    fn begin(&mut self, script: &Script) -> io::Result<()> {
+        let mut text = script.lines().join("\n");
+        text.push('\n');
+        let pipe = self
+            .scripts
+            .as_mut()
+            .ok_or_else(|| gone("it has no input"))?;
+        pipe.write_all(text.as_bytes())?;
+        pipe.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<Log> {
+        let mut log = Log::new();
+        loop {
+            // It gives up a step by itself; this is for a process that died or hangs as a whole.
+            let line = self.line(self.patience * 2 + Duration::from_secs(5))?;
+            if line == "end" {
+                return Ok(log);
+            }
+            log.push(line);
+        }
+    }
+}
+
+impl Drop for Java {
+    fn drop(&mut self) {
+        // Without input it ends; killed it ends for certain, and it has nothing to save.
+        drop(self.scripts.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

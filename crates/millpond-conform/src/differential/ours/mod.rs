@@ -1,0 +1,64 @@
+//! Our side: plays scripts on [`ThreadPool`], in this process.
+
+mod ledger;
+mod parts;
+mod player;
+
+use super::Side;
+use super::judge::Log;
+use super::script::Script;
+use player::Player;
+use std::io;
+use std::time::Duration;
+
+/// Plays scripts on our pool.
+#[derive(Debug)]
+pub struct Ours {
+    patience: Duration,
+    script: Option<Script>,
+}
+
+impl Ours {
+    /// A player. A step that has not come to rest after `patience` is stuck.
+    pub fn new(patience: Duration) -> Self {
+        Ours {
+            patience,
+            script: None,
+        }
+    }
+
+    /// Plays a script from its beginning to its end.
+    pub fn play(&self, script: &Script) -> Log {
+        let mut log = Log::new();
+        let mut player = match Player::build(&script.setup, self.patience) {
+            Ok(player) => player,
+            Err(_) => return vec!["impossible".into()],
+        };
+        let steps = script.steps.iter().filter(|step| step.is_played());
+        let mut steps = steps.map(Some).chain(std::iter::once(None));
+        let mut line = player.opening();
+        loop {
+            let is_stuck = line.is_err();
+            log.push(line.unwrap_or_else(|stuck| format!("stuck: {stuck}")));
+            line = match steps.next() {
+                Some(step) if !is_stuck => player.play(step),
+                _ => break,
+            };
+        }
+        player.let_go();
+        log
+    }
+}
+
+impl Side for Ours {
+    fn begin(&mut self, script: &Script) -> io::Result<()> {
+        self.script = Some(script.clone());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<Log> {
+        let script = self.script.take();
+        let script = script.ok_or_else(|| io::Error::other("no script has begun"))?;
+        Ok(self.play(&script))
+    }
+}

@@ -1,0 +1,239 @@
+//! Plays scripts on both sides until they are through or two logs differ.
+
+use super::judge::{Disagreement, judge};
+use super::script::Script;
+use super::tally::Tally;
+use super::{Side, decisions, shrink};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long a script is made shorter at most: a script that gets stuck costs a patience each time.
+const SHRINKING: Duration = Duration::from_secs(120);
+
+/// Where a script comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Written by the generator.
+    Seed(u64),
+    /// Written by a person.
+    File(PathBuf),
+}
+
+impl Source {
+    /// The command that plays it again.
+    pub fn command(&self) -> String {
+        match self {
+            Source::Seed(seed) => format!("cargo xtask differential --seed {seed} --count 1"),
+            Source::File(file) => format!("cargo xtask differential --scripts {}", file.display()),
+        }
+    }
+}
+
+/// Both sides.
+#[derive(Debug)]
+pub struct Runner<O, J> {
+    ours: O,
+    java: J,
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What was seen.
+    pub tally: Tally,
+    /// The first disagreement; the run ended there.
+    pub found: Option<Found>,
+}
+
+/// A disagreement, made as short as it can be.
+#[derive(Debug)]
+pub struct Found {
+    /// Where the script came from.
+    pub source: Source,
+    /// The script as it was.
+    pub original: Script,
+    /// The disagreement of the shortest script found.
+    pub shortest: Disagreement,
+    /// False if it did not show when the script was played again.
+    pub is_steady: bool,
+}
+
+impl<O: Side, J: Side> Runner<O, J> {
+    /// Lets two sides play.
+    pub fn new(ours: O, java: J) -> Self {
+        Runner { ours, java }
+    }
+
+    /// Plays one script on both sides at the same time.
+    ///
+    /// # Errors
+    ///
+    /// A player is of no use any more.
+    pub fn duel(&mut self, script: &Script, tally: &mut Tally) -> io::Result<Option<Disagreement>> {
+        self.java.begin(script)?;
+        self.ours.begin(script)?;
+        let ours = self.ours.finish()?;
+        let java = self.java.finish()?;
+        tally.add(&java);
+        Ok(judge(script, &ours, &java))
+    }
+
+    /// Plays all scripts, or until two logs differ; then that script is made shorter.
+    ///
+    /// # Errors
+    ///
+    /// A player is of no use any more.
+    pub fn run(
+        &mut self,
+        scripts: impl IntoIterator<Item = (Source, Script)>,
+        mut progress: impl FnMut(&Tally),
+    ) -> io::Result<Report> {
+        let mut report = Report::default();
+        for (source, script) in scripts {
+            if let Some(first) = self.duel(&script, &mut report.tally)? {
+                report.found = Some(self.look_closer(source, script, first));
+                break;
+            }
+            progress(&report.tally);
+        }
+        Ok(report)
+    }
+
+    fn look_closer(&mut self, source: Source, original: Script, first: Disagreement) -> Found {
+        let mut shortest = first;
+        let end = Instant::now() + SHRINKING;
+        let mut differs = |runner: &mut Self, script: &Script| {
+            // A player that breaks down here has shown enough; what is known by then is told.
+            let found = runner.duel(script, &mut Tally::default()).ok().flatten();
+            match found {
+                Some(found) if Instant::now() < end => {
+                    shortest = found;
+                    true
+                }
+                _ => false,
+            }
+        };
+        let is_steady = differs(self, &original);
+        if is_steady {
+            shrink(&original, |shorter| {
+                decisions::forbids(shorter).is_none() && differs(self, shorter)
+            });
+        }
+        Found {
+            source,
+            original,
+            shortest,
+            is_steady,
+        }
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = self.original.steps.len();
+        match self.is_steady {
+            true => writeln!(
+                f,
+                "the two pools disagree; {} of {steps} steps are enough to see it:",
+                self.shortest.script.steps.len()
+            )?,
+            false => writeln!(
+                f,
+                "the two pools disagreed once, and not when the script was played again (a race?):"
+            )?,
+        }
+        writeln!(f, "\n{}\n", self.shortest)?;
+        match &self.source {
+            Source::Seed(seed) => writeln!(f, "the seed: {seed}")?,
+            Source::File(file) => writeln!(f, "the file: {}", file.display())?,
+        }
+        write!(f, "to see it again: {}", self.source.command())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::differential::generate;
+    use crate::differential::judge::Log;
+
+    /// A side that knows nothing of pools: it answers each step with its words, and breaks the rule at
+    /// steps of one kind.
+    struct Parrot {
+        lies_about: &'static str,
+        script: Option<Script>,
+        /// How many scripts it will still lie about.
+        lies_left: usize,
+    }
+
+    impl Parrot {
+        fn new(lies_about: &'static str, lies_left: usize) -> Self {
+            Parrot {
+                lies_about,
+                script: None,
+                lies_left,
+            }
+        }
+    }
+
+    impl Side for Parrot {
+        fn begin(&mut self, script: &Script) -> io::Result<()> {
+            self.script = Some(script.clone());
+            Ok(())
+        }
+
+        fn finish(&mut self) -> io::Result<Log> {
+            let lines = self.script.take().expect("it has begun").lines();
+            let mut has_lied = false;
+            let answers = lines.iter().map(|line| {
+                let lies = self.lies_left > 0 && line.starts_with(self.lies_about);
+                has_lied |= lies;
+                format!("{}; ; size=0", if lies { "a lie" } else { line })
+            });
+            let answers = answers.collect();
+            self.lies_left -= usize::from(has_lied);
+            Ok(answers)
+        }
+    }
+
+    fn scripts() -> impl Iterator<Item = (Source, Script)> {
+        (0..50).map(|seed| (Source::Seed(seed), generate::script(seed)))
+    }
+
+    #[test]
+    fn two_sides_that_agree_play_everything() {
+        let mut runner = Runner::new(Parrot::new("nothing", 0), Parrot::new("nothing", 0));
+        let mut told = 0;
+        let report = runner.run(scripts(), |_| told += 1).unwrap();
+        assert!(report.found.is_none());
+        assert_eq!((report.tally.scripts, told), (50, 50));
+    }
+
+    #[test]
+    fn a_side_that_lies_is_caught_and_the_script_made_short() {
+        let mut runner = Runner::new(Parrot::new("idle-out", usize::MAX), Parrot::new("x", 0));
+        let found = runner.run(scripts(), |_| ()).unwrap().found.unwrap();
+        assert!(found.is_steady);
+        let text = found.to_string();
+        assert!(text.contains("1 of "), "{text}");
+        assert!(text.contains("\n-> idle-out\n"), "{text}");
+        assert!(text.contains("ours `a lie`, Java's `idle-out`"), "{text}");
+        let Source::Seed(seed) = found.source else {
+            panic!("it came from a seed");
+        };
+        let again = format!("cargo xtask differential --seed {seed} --count 1");
+        assert!(text.ends_with(&again), "{text}");
+    }
+
+    #[test]
+    fn a_disagreement_that_does_not_come_back_is_told_as_such() {
+        let mut runner = Runner::new(Parrot::new("submit", 1), Parrot::new("x", 0));
+        let found = runner.run(scripts(), |_| ()).unwrap().found.unwrap();
+        assert!(!found.is_steady);
+        let text = found.to_string();
+        assert!(text.contains("disagreed once"), "{text}");
+        assert!(text.contains("ours `a lie`"), "{text}");
+    }
+}

@@ -1,0 +1,279 @@
+//! Knowing that nothing moves any more.
+//!
+//! [`Stillness`] watches threads from outside, through the kernel: it returns when all of them are
+//! asleep at one instant, with no wake on its way to any of them. What they sleep on makes no
+//! difference, nor what the code under test thinks of itself, so a bug in that code cannot deceive it.
+//!
+//! # Why this is exact
+//!
+//! - **Y1** A thread is counted from before it starts until its closure has returned.
+//! - **Y2** Who wakes a thread makes it runnable at once, before the waking call returns: the kernel
+//!   shows it as running from then on, even if it does not get a CPU for a while. A thread that is
+//!   shown as sleeping has not been woken.
+//! - **Y3** Each time a thread goes to sleep the kernel counts a voluntary switch.
+//!
+//! All threads are looked at twice. If each of them sleeps both times and has the same count, none of
+//! them ran between its two looks (Y3), so between the end of the first round and the beginning of
+//! the second all slept together. Then nobody is left who could wake one of them but the watcher
+//! itself, a timer, or a thread that is not watched.
+//!
+//! Sleeps with a time-out end by themselves. Whoever wants stillness gives the code a manual clock.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the kernel tells of a thread, to the thread that asks.
+const STATUS: &str = "/proc/thread-self/status";
+
+/// Watches threads until all of them sleep. Clones watch the same threads.
+#[derive(Clone, Debug, Default)]
+pub struct Stillness {
+    watched: Arc<Mutex<Watched>>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    /// Threads that have been promised and have not begun.
+    starting: usize,
+    /// How many have come and gone.
+    changes: u64,
+    threads: BTreeMap<u64, Arc<io::Result<Mutex<File>>>>,
+}
+
+/// How a thread was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Look {
+    sleeps: bool,
+    switches: u64,
+}
+
+impl Stillness {
+    /// A watch over nobody yet.
+    pub fn new() -> Self {
+        Stillness::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same closure, but the thread that runs it is watched. It is waited for from now on; if it
+    /// is dropped unrun, no longer.
+    pub fn watch<R, F: FnOnce() -> R>(&self, body: F) -> impl FnOnce() -> R + use<R, F> {
+        self.lock().starting += 1;
+        let promise = Promise(self.clone());
+        move || {
+            let _seat = promise.keep();
+            body()
+        }
+    }
+
+    /// Waits until all threads that are watched sleep at one instant.
+    ///
+    /// # Errors
+    ///
+    /// After `patience` it gives up and says who does not sleep; at once, if the operating system
+    /// does not tell who sleeps.
+    pub fn wait(&self, patience: Duration) -> Result<(), String> {
+        let end = Instant::now() + patience;
+        loop {
+            if let Some(first) = self.look()?
+                && self.look()? == Some(first)
+            {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(format!(
+                    "not still after {patience:?}: {}",
+                    self.complaint()
+                ));
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// All threads, if all of them sleep.
+    fn look(&self) -> Result<Option<(u64, Vec<Look>)>, String> {
+        let (changes, threads) = {
+            let watched = self.lock();
+            if watched.starting > 0 {
+                return Ok(None);
+            }
+            (
+                watched.changes,
+                watched.threads.values().cloned().collect::<Vec<_>>(),
+            )
+        };
+        let mut looks = Vec::with_capacity(threads.len());
+        for thread in threads {
+            let look = look_at(&thread).map_err(|error| {
+                format!("cannot tell who sleeps, {STATUS} does not say: {error}")
+            })?;
+            match look {
+                Some(look) if look.sleeps => looks.push(look),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some((changes, looks)))
+    }
+
+    fn complaint(&self) -> String {
+        let watched = self.lock();
+        let awake = watched.threads.values().filter(|thread| {
+            let look = look_at(thread).ok().flatten();
+            look.is_some_and(|look| !look.sleeps)
+        });
+        format!(
+            "of {} threads {} are awake, and {} have not started",
+            watched.threads.len(),
+            awake.count(),
+            watched.starting
+        )
+    }
+}
+
+/// What the kernel says of a thread; `None` if it is gone.
+fn look_at(thread: &io::Result<Mutex<File>>) -> io::Result<Option<Look>> {
+    let file = match thread {
+        Ok(file) => file,
+        Err(error) => return Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = String::with_capacity(2048);
+    // A thread that has ended since cannot be read any more.
+    if file.seek(SeekFrom::Start(0)).is_err() || file.read_to_string(&mut text).is_err() {
+        return Ok(None);
+    }
+    parse(&text)
+        .map(Some)
+        .ok_or_else(|| io::Error::other("it has other lines than are known"))
+}
+
+fn parse(status: &str) -> Option<Look> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    Some(Look {
+        sleeps: field("State:")?.trim_start().starts_with('S'),
+        switches: field("voluntary_ctxt_switches:")?.trim().parse().ok()?,
+    })
+}
+
+/// A thread to come.
+struct Promise(Stillness);
+
+impl Promise {
+    fn keep(self) -> Seat {
+        // Opened by the thread itself, so it is this thread's own for ever.
+        let file = Arc::new(File::open(STATUS).map(Mutex::new));
+        let mut watched = self.0.lock();
+        watched.changes += 1;
+        let number = watched.changes;
+        watched.threads.insert(number, file);
+        drop(watched);
+        Seat {
+            stillness: self.0.clone(),
+            number,
+        }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.0.lock().starting -= 1;
+    }
+}
+
+/// A thread that is watched.
+struct Seat {
+    stillness: Stillness,
+    number: u64,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut watched = self.stillness.lock();
+        watched.changes += 1;
+        watched.threads.remove(&self.number);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::kit::{Gate, delays};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    #[test]
+    fn nobody_is_still() {
+        assert_eq!(Stillness::new().wait(Duration::ZERO), Ok(()));
+    }
+
+    #[test]
+    fn it_is_still_when_all_threads_sleep_and_never_before() {
+        for _ in 0..50 {
+            let (stillness, gate) = (Stillness::new(), Gate::new());
+            let arrived = Arc::new(AtomicUsize::new(0));
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    let (gate, arrived) = (gate.clone(), Arc::clone(&arrived));
+                    std::thread::spawn(stillness.watch(move || {
+                        arrived.fetch_add(1, Ordering::SeqCst);
+                        gate.wait();
+                        arrived.fetch_add(1, Ordering::SeqCst);
+                    }))
+                })
+                .collect();
+            stillness.wait(delays::long()).unwrap();
+            assert_eq!(arrived.load(Ordering::SeqCst), 3);
+            gate.open();
+            stillness.wait(delays::long()).unwrap();
+            assert_eq!(arrived.load(Ordering::SeqCst), 6, "woken is not asleep");
+            threads
+                .into_iter()
+                .for_each(|thread| thread.join().unwrap());
+        }
+    }
+
+    #[test]
+    fn somebody_who_runs_and_somebody_who_has_not_started_are_told() {
+        let stillness = Stillness::new();
+        let busy = Arc::new(AtomicBool::new(true));
+        let runs = Arc::clone(&busy);
+        let thread = std::thread::spawn(stillness.watch(move || {
+            while runs.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+        }));
+        let promised = stillness.watch(|| ());
+        let error = stillness.wait(delays::short()).unwrap_err();
+        assert!(error.contains("1 have not started"), "{error}");
+        drop(promised);
+        let error = stillness.wait(delays::short()).unwrap_err();
+        assert!(
+            error.contains("of 1 threads 1 are awake, and 0 have not"),
+            "{error}"
+        );
+        busy.store(false, Ordering::SeqCst);
+        stillness.wait(delays::long()).unwrap();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn the_lines_of_the_kernel_are_understood() {
+        let text = "Name:\tx\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t17\n\
+            nonvoluntary_ctxt_switches:\t3\n";
+        let look = Look {
+            sleeps: true,
+            switches: 17,
+        };
+        assert_eq!(parse(text), Some(look));
+        assert!(
+            !parse(&text.replace("S (sleeping)", "R (running)"))
+                .unwrap()
+                .sleeps
+        );
+        assert_eq!(parse("State:\tS (sleeping)\n"), None);
+    }
+}
