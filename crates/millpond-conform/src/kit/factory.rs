@@ -25,6 +25,8 @@ pub enum Start {
     StartAndRefuse,
     /// Starts the thread, and panics.
     StartAndPanic,
+    /// Says yes, and the thread dies before it runs the body, when the gate is open.
+    Die(Gate),
     /// Says yes, and the thread runs the body when the gate is open.
     At(Gate),
 }
@@ -90,6 +92,10 @@ impl ThreadFactory for Factory {
                 drop(self.threads.start(body)?);
                 panic_any("the loom is broken")
             }
+            Start::Die(gate) => self.threads.start(Box::new(move || {
+                gate.wait();
+                drop(body);
+            })),
             Start::At(gate) => self.threads.start(Box::new(move || {
                 gate.wait();
                 body();

@@ -30,6 +30,8 @@ pub enum Step {
     RemoveWhere,
     /// About to change the capacity.
     SetCapacity,
+    /// About to give up waiting, for room or for an element.
+    Leave,
 }
 
 type Watcher = Arc<dyn Fn(Step) + Send + Sync>;
@@ -156,9 +158,12 @@ impl<T: Send> BlockingQueue<T> for OwnQueue<T> {
         }
     }
 
-    fn leave_offer(&self, _: &mut Option<T>, _: &mut Place) {}
+    fn leave_offer(&self, _: &mut Option<T>, _: &mut Place) {
+        self.tell(Step::Leave);
+    }
 
     fn leave_take(&self, _: &mut Place) -> Option<T> {
+        self.tell(Step::Leave);
         None
     }
 
