@@ -7,7 +7,9 @@ use millpond::interrupt;
 use millpond::queue::{BlockingQueue, CapacityError, Offered, Place, Reason, Refused, Taken};
 use millpond::time::{Clock, Deadline};
 use millpond_conform::kit::{Actor, delays};
+use millpond_raw::task::{Stop, Token};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::task::Waker;
 
 #[derive(Debug, Default)]
@@ -83,6 +85,26 @@ fn a_put_that_succeeds_at_the_last_moment_leaves_the_interrupt_set() {
     });
     putter.interrupt_at("queue.put");
     assert_eq!(putter.finish(), (true, true), "the interrupt is lost");
+}
+
+#[test]
+fn a_success_at_the_last_moment_leaves_a_stop_of_the_engine_noticed_and_told_once() {
+    let stop = Arc::new(Stop::new());
+    let own = Arc::clone(&stop);
+    let taker = Actor::start("stopped", move || {
+        let body = || {
+            let took = LastMoment::default().take();
+            (
+                took,
+                interrupt::check().is_err(),
+                interrupt::check().is_ok(),
+            )
+        };
+        own.enter(|| Token::new().enter(body))
+    });
+    taker.await_parked("queue.take");
+    stop.set();
+    assert_eq!(taker.finish(), (Ok(7), true, true));
 }
 
 #[test]

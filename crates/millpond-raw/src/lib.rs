@@ -11,19 +11,21 @@
 //! | [`sync`] | one name for atomics, locks, cells and threads, whoever checks them: std, loom, shuttle, chaos |
 //! | [`park`] | the Block seam: how anything waits and is woken |
 //! | [`waits`] | a list of wakers, first come first served, from which a waiter can leave |
-//! | [`task`] | the task cell: closure, result, waiters and interrupt token in one allocation |
+//! | [`recycle`] | a box whose memory is used again, for what is made on one thread and dropped on another |
+//! | [`task`] | the task cell: closure, result, waiters and interrupt token in one piece of memory |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`
-//! and `waits` know `sync`, and `task` knows them all.
+//! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`,
+//! `waits` and `recycle` know those, and `task` knows them all.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
 pub mod pad;
 pub mod park;
 pub mod quiet;
+pub mod recycle;
 pub mod sync;
 pub mod task;
 pub mod waits;

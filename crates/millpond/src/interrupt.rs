@@ -31,10 +31,15 @@
 //! 3. Every blocking call looks at the token when it begins and while it waits.
 //! 4. Code that runs in no task is never interrupted.
 //! 5. A task that ignores its token goes on: nothing is killed, no destructor is skipped.
+//! 6. An executor that is stopped (`shutdown_now`) interrupts every task that it runs, once, and as
+//!    if by its token. What has come before the task notices is one interrupt.
+//! 7. A task that runs another one in place (`join_here`, `DirectExecutor`) is not interrupted
+//!    through that one's handle, nor that one through its own. Stopping the executor whose thread
+//!    they run on interrupts both.
 
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::{self, Site};
-use millpond_raw::task::{Token, with_current_token};
+use millpond_raw::task::current;
 use std::error::Error;
 use std::fmt;
 use std::task::Waker;
@@ -60,7 +65,7 @@ impl Error for Interrupted {}
 #[doc(alias = "Thread.interrupted")]
 #[inline]
 pub fn check() -> Result<(), Interrupted> {
-    match with_current_token(|token| token.is_some_and(Token::take)) {
+    match current::take() {
         true => Err(Interrupted),
         false => Ok(()),
     }
@@ -69,7 +74,7 @@ pub fn check() -> Result<(), Interrupted> {
 /// Whether the running task has been interrupted. Changes nothing.
 #[doc(alias = "Thread.isInterrupted")]
 pub fn is_interrupted() -> bool {
-    with_current_token(|token| token.is_some_and(Token::is_set))
+    current::is_set()
 }
 
 /// Runs `f` as if nobody interrupted: what it blocks on, it waits for. An interrupt that comes
@@ -84,7 +89,7 @@ pub fn is_interrupted() -> bool {
 /// # Ok::<(), interrupt::Interrupted>(())
 /// ```
 pub fn uninterruptible<R>(f: impl FnOnce() -> R) -> R {
-    Token::new().enter(f)
+    current::masked(f)
 }
 
 /// Sleeps, unless the running task is interrupted.
@@ -144,14 +149,13 @@ pub(crate) fn wait(
 ) -> Result<(), WaitError> {
     let here = park::current();
     let waker = here.waker();
-    with_current_token(|token| {
-        let listed = token.map(|token| Listed::new(token, &waker));
+    current::listed(&waker, || {
         let mut timed_out = false;
         loop {
             let Look::AgainAt(again) = look(&waker) else {
                 return Ok(());
             };
-            if listed.as_ref().is_some_and(|listed| listed.0.take()) {
+            if current::take() {
                 return Err(WaitError::Interrupted);
             }
             if timed_out {
@@ -164,26 +168,10 @@ pub(crate) fn wait(
 }
 
 /// Puts an interrupt back that a wait has reported and cleared, because the call that waited got
-/// what it wanted at the last moment: success leaves the token set (rule 2).
+/// what it wanted at the last moment, or had to go on: success leaves the token set (rule 2).
 pub(crate) fn put_back(waited: Result<(), WaitError>) {
     if waited == Err(WaitError::Interrupted) {
-        with_current_token(|token| token.map(Token::set));
-    }
-}
-
-/// Being on the list of a token, for the length of a wait.
-struct Listed<'a>(&'a Token, Option<millpond_raw::waits::Ticket>);
-
-impl<'a> Listed<'a> {
-    fn new(token: &'a Token, waker: &Waker) -> Self {
-        Listed(token, token.enlist(waker))
-    }
-}
-
-impl Drop for Listed<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.1.take() {
-            self.0.leave(ticket);
-        }
+        // In no task nothing is reported.
+        let _ = current::set();
     }
 }

@@ -15,7 +15,7 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::with_current_token;
+use millpond_raw::task::current;
 use std::sync::Arc;
 
 fn schedules() -> usize {
@@ -42,16 +42,11 @@ fn threads(count: usize) -> ThreadPerTask {
 
 /// Blocks until the running task is interrupted.
 fn until_interrupted() {
-    with_current_token(|token| {
-        let token = token.expect("a body has a token");
-        let here = park::current();
-        let Some(ticket) = token.enlist(&here.waker()) else {
-            return;
-        };
-        while !token.is_set() {
+    let here = park::current();
+    current::listed(&here.waker(), || {
+        while !current::is_set() {
             here.park(Site::new("model.body"));
         }
-        token.leave(ticket);
     });
 }
 

@@ -1,5 +1,6 @@
 //! The suites. One file per question; a new suite gets a line in [`SUITES`].
 
+pub mod hand_over;
 pub mod queue;
 pub mod task;
 

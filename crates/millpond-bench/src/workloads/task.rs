@@ -3,6 +3,7 @@
 //! This is the floor under every submit-and-join: closure, result and the word a waiter would sleep
 //! on. Peers need a box for the closure and a channel for the result; ours is one allocation.
 
+use super::hand_over::hand_over;
 use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
 use crate::usage::Usage;
 use anyhow::{Result, ensure};
@@ -13,8 +14,8 @@ use std::time::Instant;
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "task",
-    about: "what submit-and-join costs before any queue or thread",
-    workloads: || vec![round_trip()],
+    about: "what a task costs, on one thread and from one thread to another",
+    workloads: || vec![round_trip(), hand_over(Some(1024)), hand_over(None)],
 };
 
 /// What a pool of boxed closures keeps in its queue.

@@ -8,7 +8,7 @@
 use super::{delays, sink};
 use millpond_raw::park::Site;
 use millpond_raw::park::probe::{self, Wait};
-use millpond_raw::task::Token;
+use millpond_raw::task::{Token, current};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -54,9 +54,7 @@ impl<R: Send + 'static> Actor<R> {
     /// Starts a thread that has been interrupted before its first step.
     pub fn start_interrupted(name: &str, body: impl FnOnce() -> R + Send + 'static) -> Self {
         Actor::start(name, move || {
-            millpond_raw::task::with_current_token(|token| {
-                token.expect("an actor runs under a token").set();
-            });
+            assert!(current::set(), "an actor runs under a token");
             body()
         })
     }

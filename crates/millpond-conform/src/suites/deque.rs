@@ -4,6 +4,7 @@ use super::item::{Item, item};
 use crate::kit::{Actor, Gate, Stopwatch, delays};
 use millpond::interrupt::{self, Interrupted};
 use millpond::queue::{BlockingQueue, DequeQueue, QueueExt, Reason, Refused};
+use millpond_raw::task::current;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -299,7 +300,7 @@ pub fn a_pending_interrupt_ends_every_form_that_may_wait(make: &Deques) {
             let actor = Actor::start_interrupted("actor", move || {
                 let again = || {
                     assert!(!interrupt::is_interrupted(), "what is reported is cleared");
-                    millpond_raw::task::with_current_token(|token| token.unwrap().set());
+                    assert!(current::set(), "an actor has a token");
                 };
                 assert_eq!((end.take)(&own), Err(Interrupted));
                 again();

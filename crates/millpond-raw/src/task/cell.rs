@@ -1,207 +1,27 @@
-//! The allocation itself: layout, the functions that know the closure's type, and the steps that
-//! run, cancel and free it. Invariants T1 to T8 are in the [module](super).
+//! The steps that make, run, cancel and free a cell. Invariants T1 to T8 are in the [module](super).
 
-use super::reach::Reach;
+use super::layout::{Header, Prefix, TaskCell, Vtable};
 use super::state::{AtomicState, Cancelled, Claim, Completed, Reading, Released};
-use super::{CancelReason, Panic, Token};
+use super::{CancelReason, Panic};
 use crate::quiet;
-use crate::sync::{UnsafeCell, chaos};
-use crate::waits::Waits;
+use crate::recycle::Recycled;
+use crate::sync::chaos;
 use core::any::TypeId;
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// What every cell begins with.
-#[repr(C)]
-pub(super) struct Header {
-    pub(super) state: AtomicState,
-    vtable: &'static Vtable,
-    pub(super) token: Token,
-    pub(super) waits: Waits,
-}
-
-/// Header and meta: as much of a cell as is known without the closure's type.
-#[repr(C)]
-struct Prefix<M> {
-    header: Header,
-    meta: M,
-}
-
-/// The whole cell.
-#[repr(C)]
-struct TaskCell<F, T, M> {
-    prefix: Prefix<M>,
-    stage: UnsafeCell<Stage<F, T>>,
-}
-
-/// The closure, or what became of it. The state word says which (T2 to T4). All of them begin at
-/// its first byte (`repr(C)`), so a pointer to the stage is a pointer to what is in it.
-#[repr(C)]
-union Stage<F, T> {
-    closure: ManuallyDrop<F>,
-    value: ManuallyDrop<T>,
-    payload: ManuallyDrop<Panic>,
-}
-
-/// What only code that knows the closure's type can do. Each function relies on T5.
-pub(super) struct Vtable {
-    /// Moves the closure out, runs it, and moves the outcome in. Returns whether it panicked.
-    run: unsafe fn(NonNull<Header>) -> bool,
-    drop_closure: unsafe fn(NonNull<Header>),
-    /// What the closure is.
-    closure_type: fn() -> TypeId,
-    /// Moves the closure to a place that is fit for it.
-    move_closure: unsafe fn(NonNull<Header>, *mut ()),
-    drop_value: unsafe fn(NonNull<Header>),
-    /// Where the value is.
-    value: unsafe fn(NonNull<Header>) -> *mut (),
-    /// Where the payload is.
-    payload: unsafe fn(NonNull<Header>) -> *mut Panic,
-    /// Frees the memory, and drops header and meta, but nothing in the stage.
-    free: unsafe fn(NonNull<Header>),
-}
-
-impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
-    const VTABLE: Vtable = Vtable {
-        run: Self::run,
-        drop_closure: Self::drop_closure,
-        closure_type: TypeId::of::<F>,
-        move_closure: Self::move_closure,
-        drop_value: Self::drop_value,
-        value: Self::value,
-        payload: Self::payload,
-        free: Self::free,
-    };
-
-    /// # Safety
-    ///
-    /// T5: `header` is the header of a cell of this very type. T1: it lives while the reference is
-    /// used.
-    unsafe fn stage<'a>(header: NonNull<Header>) -> &'a UnsafeCell<Stage<F, T>> {
-        // SAFETY: T5, T1 - by contract.
-        unsafe { &(*header.cast::<Self>().as_ptr()).stage }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::stage`], and T2: the caller owns the closure.
-    unsafe fn take_closure(header: NonNull<Header>) -> F {
-        // SAFETY: T5 - by contract.
-        let stage = unsafe { Self::stage(header) };
-        // SAFETY: T2 - the closure is there, it is the caller's, and nobody takes it again.
-        stage.with_mut(|stage| unsafe { stage.cast::<F>().read() })
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::take_closure`].
-    unsafe fn run(header: NonNull<Header>) -> bool {
-        // SAFETY: T2 - by contract.
-        let closure = unsafe { Self::take_closure(header) };
-        // T7: whatever the closure owns is dropped inside the catch, also when it returns.
-        let outcome = catch_unwind(AssertUnwindSafe(closure));
-        let panicked = outcome.is_err();
-        let filled = match outcome {
-            Ok(value) => Stage {
-                value: ManuallyDrop::new(value),
-            },
-            Err(payload) => Stage {
-                payload: ManuallyDrop::new(Panic::new(payload)),
-            },
-        };
-        // SAFETY: T5 - by contract.
-        let stage = unsafe { Self::stage(header) };
-        // SAFETY: T3 - the stage is the caller's and holds nothing now.
-        stage.with_mut(|stage| unsafe { stage.write(filled) });
-        panicked
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::take_closure`].
-    unsafe fn drop_closure(header: NonNull<Header>) {
-        // SAFETY: T2 - by contract.
-        let closure = unsafe { Self::take_closure(header) };
-        quiet::drop(closure);
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::take_closure`], and T5: `place` may be written with an `F`.
-    unsafe fn move_closure(header: NonNull<Header>, place: *mut ()) {
-        // SAFETY: T2 - by contract.
-        let closure = unsafe { Self::take_closure(header) };
-        // SAFETY: T5 - by contract.
-        unsafe { place.cast::<F>().write(closure) };
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::stage`], and T4: the stage holds a value that is the caller's.
-    unsafe fn drop_value(header: NonNull<Header>) {
-        // SAFETY: T5 - by contract.
-        let stage = unsafe { Self::stage(header) };
-        // SAFETY: T4 - the value is there, it is the caller's, and nobody takes it again.
-        let value = stage.with_mut(|stage| unsafe { stage.cast::<T>().read() });
-        quiet::drop(value);
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::stage`], and T4: the stage holds a value.
-    unsafe fn value(header: NonNull<Header>) -> *mut () {
-        // SAFETY: T5 - by contract.
-        let stage = unsafe { Self::stage(header) };
-        // A read as far as the checker is concerned: T4 orders whoever takes after all readers.
-        stage.with(|stage| stage.cast_mut().cast())
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::stage`], and T4: the stage holds a payload.
-    unsafe fn payload(header: NonNull<Header>) -> *mut Panic {
-        // SAFETY: T5 - by contract.
-        let stage = unsafe { Self::stage(header) };
-        stage.with(|stage| stage.cast_mut().cast())
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::stage`], T1: the caller gave the last reference back, and the stage is empty.
-    unsafe fn free(header: NonNull<Header>) {
-        // SAFETY: T5, T1 - it came from a box of this type, and nobody else has it.
-        let cell = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
-        // Nothing to do there, but a checker shall see that freeing is an access like any other.
-        cell.stage.with_mut(drop);
-        // T7: the meta value is the user's.
-        quiet::drop(cell);
-    }
-}
 
 /// A pointer to a cell that somebody holds a reference to.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct CellRef(NonNull<Header>);
 
 impl CellRef {
-    /// Allocates a cell with `references` references, all of which are the caller's to hand out.
+    /// Makes a cell with `references` references, all of which are the caller's to hand out.
     pub(super) fn new<F, T, M>(closure: F, meta: M, references: usize) -> Self
     where
         F: FnOnce() -> T + 'static,
     {
-        let header = Header {
-            state: AtomicState::new(references),
-            vtable: &TaskCell::<F, T, M>::VTABLE,
-            token: Token::new(),
-            waits: Waits::new(),
-        };
-        let cell = Box::new(TaskCell {
-            prefix: Prefix { header, meta },
-            stage: UnsafeCell::new(Stage::<F, T> {
-                closure: ManuallyDrop::new(closure),
-            }),
-        });
-        CellRef(NonNull::from(Box::leak(cell)).cast())
+        let cell = TaskCell::<F, T, M>::new(closure, meta, references);
+        CellRef(Recycled::new(cell).into_raw().cast())
     }
 
     /// Where it is.
@@ -263,12 +83,13 @@ impl CellRef {
         unsafe { self.state() }.read()
     }
 
-    /// Runs the body if nobody has claimed it, and delivers the outcome; `false` if it was gone.
+    /// Runs the body if nobody has claimed it, and delivers the outcome; `None` if it was gone. Calls
+    /// `claimed`, which must not panic, in between.
     ///
     /// # Safety
     ///
     /// T1: the caller owns a reference, which is given back if `release` is set.
-    pub(super) unsafe fn run(self, release: bool, reach: Option<&Reach>) -> Option<bool> {
+    pub(super) unsafe fn run(self, release: bool, claimed: impl FnOnce()) -> Option<bool> {
         // SAFETY: T1 - by contract; so for the rest of this function until it is released.
         let state = unsafe { self.state() };
         // SAFETY: T1 - as above.
@@ -281,15 +102,16 @@ impl CellRef {
             return None;
         }
         chaos::point("task.claimed");
+        claimed();
         // SAFETY: T1 - the body runs while the caller's reference is held; T2 - claimed just now.
-        let panicked = unsafe { self.run_body(reach) };
+        let panicked = unsafe { self.run_body() };
         chaos::point("task.complete");
         match state.complete(panicked, release) {
             Completed::Delivered => {}
             Completed::WakeWaiters => {
                 chaos::point("task.wake");
                 // SAFETY: T1 - not given back yet.
-                unsafe { self.header() }.waits.wake_all();
+                unsafe { self.header() }.wake_joiners();
                 if release {
                     // SAFETY: T1 - the caller's reference.
                     unsafe { self.release(false) };
@@ -314,17 +136,15 @@ impl CellRef {
         Some(panicked)
     }
 
-    /// Runs the body as the current task, within reach of whoever may stop it.
+    /// Runs the body as the current task.
     ///
     /// # Safety
     ///
     /// T1: the caller owns a reference. T2: it owns the closure.
     #[inline]
-    unsafe fn run_body(self, reach: Option<&Reach>) -> bool {
+    unsafe fn run_body(self) -> bool {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
-        // SAFETY: T1 - by contract, and it outlives this function, in which the guard drops.
-        let _entered = reach.map(|reach| unsafe { reach.enter(self) });
         // SAFETY: T5 - this cell's own vtable; T2 - by contract.
         header
             .token
@@ -337,11 +157,11 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns the only reference, and gives it up. T2: the closure is there.
-    pub(super) unsafe fn run_alone(self, reach: Option<&Reach>) -> Option<Panic> {
+    pub(super) unsafe fn run_alone(self) -> Option<Panic> {
         // SAFETY: T1 - by contract.
         let vtable = unsafe { self.vtable() };
         // SAFETY: T1, T2 - by contract.
-        let panicked = unsafe { self.run_body(reach) };
+        let panicked = unsafe { self.run_body() };
         let payload = match panicked {
             // SAFETY: T4 - the body has just panicked, and the stage is the caller's.
             true => Some(unsafe { self.take_payload() }),
@@ -351,16 +171,8 @@ impl CellRef {
                 None
             }
         };
-        if reach.is_some() {
-            // Whoever stops it may have counted a reference meanwhile.
-            // SAFETY: T1 - by contract.
-            unsafe { self.state() }.bury();
-            // SAFETY: T1 - the caller's reference.
-            unsafe { self.release(false) };
-        } else {
-            // SAFETY: T1 - the only reference, and the stage is empty.
-            unsafe { (vtable.free)(self.0) };
-        }
+        // SAFETY: T1 - the only reference, and the stage is empty.
+        unsafe { (vtable.free)(self.0) };
         payload
     }
 
@@ -384,7 +196,7 @@ impl CellRef {
         unsafe { (header.vtable.move_closure)(self.0, closure.as_mut_ptr().cast()) };
         // Claimed, so to others it looks like a body that runs; somebody may have cancelled that.
         if let Cancelled::Running { waiter: true } = header.state.cancel(reason) {
-            header.waits.wake_all();
+            header.wake_joiners();
         }
         // SAFETY: T5 - of this type, and moved there.
         let closure = unsafe { closure.assume_init() };
@@ -410,18 +222,18 @@ impl CellRef {
             }
         };
         if waiter {
-            header.waits.wake_all();
+            header.wake_joiners();
         }
         Some(body)
     }
 
-    /// Cancels, and sets the token if the body runs, whoever has cancelled it. Returns whether it
-    /// was this call that cancelled.
+    /// Cancels, and sets the token if the body runs, whoever has cancelled it. Returns what
+    /// [`cancel`](CellRef::cancel) does.
     ///
     /// # Safety
     ///
     /// As [`CellRef::header`].
-    pub(super) unsafe fn interrupt(self, reason: CancelReason) -> bool {
+    pub(super) unsafe fn interrupt(self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - by contract.
         let cancelled = unsafe { self.cancel(reason) };
         // SAFETY: T1 - by contract.
@@ -433,7 +245,7 @@ impl CellRef {
         if runs {
             header.token.set();
         }
-        cancelled.is_some()
+        cancelled
     }
 
     /// Moves the value out of the stage.
@@ -562,7 +374,7 @@ impl CellRef {
 
 /// What a cancellation found of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub enum Body {
     /// It runs.
     Running,
     /// It never will.

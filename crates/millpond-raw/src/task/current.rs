@@ -1,45 +1,326 @@
-//! Which task the present thread runs: the token that blocking calls obey.
+//! What the present thread runs, and what its blocking calls obey: the token of the task, and the
+//! stops of the engines behind it.
+//!
+//! ```text
+//!   Stop::enter ( Stop::enter ( task ( task run in place ) ) )
+//!        |             |                       |
+//!        +---- next <--+---- stops <-- HERE --> token          told: how many of the stops that are
+//!                                                              set have been reported here
+//! ```
+//!
+//! A token interrupts one task, and reporting it clears it. A [`Stop`] interrupts every task that an
+//! engine runs, those to come included, so reporting it must not clear it: the task only remembers
+//! that it has been told. All of that is in three words of the thread. Running a task swaps the
+//! token and leaves the rest alone, so being stopped costs a task nothing, unless it blocks.
+//!
+//! Nobody outside this file gets at a token through the thread. So no caller can obey the token and
+//! forget the stops.
+//!
+//! # Rules
+//!
+//! 1. What runs in no task is never interrupted, also inside an engine.
+//! 2. A task that is run in place obeys its own token and not that of the task around it. The stops
+//!    are the same: it is the same thread.
+//! 3. Each task is told of a stop once. What the task around it was told before it began, it is not
+//!    told again: whoever has reported a stop and cleans up may run a task in place for that.
 //!
 //! # Invariants
 //!
-//! - **N1** The pointer is null or points to a token that is borrowed by a running [`enter`], which
-//!   puts the former pointer back before its borrow ends, also when it unwinds.
-//! - **N2** It is read on its own thread only, and no reference made from it outlives the closure
-//!   that is given it.
+//! - **N1** Each pointer of a frame is null or points to what is borrowed by a running [`enter`] or
+//!   [`enter_engine`] of this thread, which puts the former frame back before its borrow ends, also
+//!   when it unwinds.
+//! - **N2** Frames are read on their own thread only, and no reference that is made from one outlives
+//!   the call of this module that has made it.
+//! - **N3** A stop that is set stays set. So among the stops of a frame the number of those that are
+//!   set only grows, and one that is above `told` says that there is something new.
 
-use super::Token;
+use super::{Stop, Token};
 use crate::sync::local;
+use crate::waits::Ticket;
 use core::cell::Cell;
-use core::ptr;
+use core::{iter, ptr};
+use std::task::Waker;
 
 local! {
-    static CURRENT: Cell<*const Token> = Cell::new(ptr::null());
+    static HERE: Cell<Frame> = Cell::new(Frame::NOWHERE);
 }
 
-/// Runs `f` with `token` as the current one.
-pub(super) fn enter<R>(token: &Token, f: impl FnOnce() -> R) -> R {
-    struct Restore(*const Token);
+/// What is obeyed.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// Null outside tasks.
+    token: *const Token,
+    /// The innermost engine's; null outside engines.
+    stops: *const Link,
+    /// How many of the stops that are set have been reported to the task.
+    told: usize,
+}
+
+/// A stop, and those of the engines around it.
+struct Link {
+    stop: *const Stop,
+    next: *const Link,
+}
+
+impl Frame {
+    const NOWHERE: Frame = Frame {
+        token: ptr::null(),
+        stops: ptr::null(),
+        told: 0,
+    };
+
+    #[inline]
+    fn here() -> Self {
+        // In a thread that is being torn down nothing can be noted, so nothing runs there.
+        HERE.try_with(Cell::get).unwrap_or(Frame::NOWHERE)
+    }
+
+    #[inline]
+    fn token(&self) -> Option<&Token> {
+        // SAFETY: N1 - null, or borrowed by an `enter` further down this stack; N2 - for one call.
+        unsafe { self.token.as_ref() }
+    }
+
+    #[inline]
+    fn stops(&self) -> impl Iterator<Item = &Stop> {
+        // SAFETY: N1 - null, or in an `enter_engine` further down this stack; N2 - for one call.
+        let first = unsafe { self.stops.as_ref() };
+        // SAFETY: N1, N2 - as above.
+        iter::successors(first, |link| unsafe { link.next.as_ref() })
+            // SAFETY: N1 - never null, and borrowed by the `enter_engine` that the link is in.
+            .map(|link| unsafe { &*link.stop })
+    }
+
+    /// N3.
+    #[inline]
+    fn stops_set(&self) -> usize {
+        self.stops().filter(|stop| stop.is_set()).count()
+    }
+}
+
+/// Runs `f` with a frame made of the present one.
+#[inline]
+fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
+    struct Restore(Frame);
 
     impl Drop for Restore {
+        #[inline]
         fn drop(&mut self) {
-            let _ = CURRENT.try_with(|current| current.set(self.0));
+            let _ = HERE.try_with(|here| here.set(self.0));
         }
     }
 
-    // In a thread that is being torn down there is nowhere to note it: the task runs without.
-    let _restore = CURRENT
-        .try_with(|current| current.replace(ptr::from_ref(token)))
-        .ok()
-        .map(Restore);
+    // In a thread that is being torn down there is nowhere to note it: `f` runs without.
+    let _restore = HERE.try_with(|here| {
+        let former = here.get();
+        here.set(frame(former));
+        Restore(former)
+    });
     f()
 }
 
-/// Calls `f` with the token of the task that the present thread runs, if it runs one.
-///
-/// A task that runs another one in place obeys the inner one's token meanwhile.
+/// Runs `f` as the body of a task with this token.
 #[inline]
-pub fn with_current_token<R>(f: impl FnOnce(Option<&Token>) -> R) -> R {
-    let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
-    // SAFETY: N1 - null, or borrowed by an `enter` further down this stack; N2 - `f` cannot keep it.
-    f(unsafe { current.as_ref() })
+pub(super) fn enter<R>(token: &Token, f: impl FnOnce() -> R) -> R {
+    within(
+        |around| Frame {
+            token: ptr::from_ref(token),
+            ..around
+        },
+        f,
+    )
+}
+
+/// Runs `f`, in no task, with this stop behind all tasks that it runs.
+pub(super) fn enter_engine<R>(stop: &Stop, f: impl FnOnce() -> R) -> R {
+    let link = Link {
+        stop: ptr::from_ref(stop),
+        next: Frame::here().stops,
+    };
+    within(
+        |around| Frame {
+            token: ptr::null(),
+            stops: ptr::from_ref(&link),
+            ..around
+        },
+        f,
+    )
+}
+
+/// Runs `f` in no task, as an engine's own code does: nothing interrupts it. The tasks that it runs
+/// obey the engines all the same.
+///
+/// This is for a task that is itself an engine, between the tasks that it runs.
+#[inline]
+pub fn outside<R>(f: impl FnOnce() -> R) -> R {
+    within(
+        |around| Frame {
+            token: ptr::null(),
+            ..around
+        },
+        f,
+    )
+}
+
+/// Runs `f` in no task and in no engine: nothing interrupts it, and no stop the tasks that it runs.
+/// What comes meanwhile is noticed afterwards.
+#[inline]
+pub fn masked<R>(f: impl FnOnce() -> R) -> R {
+    within(|_| Frame::NOWHERE, f)
+}
+
+/// Whether the running task is interrupted: by its token, or by a stop that it has not been told of.
+#[inline]
+pub fn is_set() -> bool {
+    let here = Frame::here();
+    here.token()
+        .is_some_and(|token| token.is_set() || here.stops_set() > here.told)
+}
+
+/// Reports an interrupt of the running task: clears its token, and has told it of all stops. All
+/// that has come by now is one interrupt.
+#[inline]
+pub fn take() -> bool {
+    let here = Frame::here();
+    let Some(token) = here.token() else {
+        return false;
+    };
+    let taken = token.take();
+    let told = here.stops_set();
+    if told <= here.told {
+        return taken;
+    }
+    let _ = HERE.try_with(|now| now.set(Frame { told, ..here }));
+    true
+}
+
+/// Interrupts the running task, as when it takes back that it has reported an interrupt. Returns
+/// false if none runs here.
+pub fn set() -> bool {
+    let here = Frame::here();
+    here.token().map(Token::set).is_some()
+}
+
+/// Whether an engine around has been stopped, and whoever runs here has not been told of it. An
+/// engine that is itself run by another one asks this before it runs the next task.
+pub fn is_stopped() -> bool {
+    let here = Frame::here();
+    here.stops_set() > here.told
+}
+
+/// Runs `f`, in which the running task blocks: whatever may interrupt it wakes the waker meanwhile.
+/// `f` looks ([`take`], [`is_set`]) before it parks: what has come before wakes nobody.
+pub fn listed<R>(waker: &Waker, f: impl FnOnce() -> R) -> R {
+    let here = Frame::here();
+    match here.token() {
+        None => f(),
+        Some(token) => {
+            let _listed = Listed::new(token, waker);
+            listed_at(here.stops(), waker, f)
+        }
+    }
+}
+
+/// Has the waker in the lists of all stops: a call for each, so that nothing is allocated.
+fn listed_at<'a, R>(
+    mut stops: impl Iterator<Item = &'a Stop>,
+    waker: &Waker,
+    f: impl FnOnce() -> R,
+) -> R {
+    match stops.next() {
+        None => f(),
+        Some(stop) => {
+            let _listed = Listed::new(stop.token(), waker);
+            listed_at(stops, waker, f)
+        }
+    }
+}
+
+/// Being in the list of a token.
+struct Listed<'a> {
+    token: &'a Token,
+    /// None if it was set before.
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(token: &'a Token, waker: &Waker) -> Self {
+        Listed {
+            token,
+            ticket: token.enlist(waker),
+        }
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.token.leave(ticket);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    fn set_both() -> (Token, Stop) {
+        let both = (Token::new(), Stop::new());
+        both.0.set();
+        both.1.set();
+        both
+    }
+
+    #[test]
+    fn an_interrupt_and_a_stop_that_come_together_are_one() {
+        let (token, stop) = set_both();
+        stop.enter(|| {
+            token.enter(|| {
+                assert!(take());
+                assert!(!take());
+            });
+        });
+        assert!(!token.is_set() && stop.is_set());
+    }
+
+    #[test]
+    fn an_engine_inside_a_task_is_in_no_task() {
+        let (token, stop) = set_both();
+        token.enter(|| {
+            stop.enter(|| {
+                assert!(!is_set() && !take() && !set());
+                assert!(is_stopped(), "nobody was told");
+            });
+            assert!(is_set() && !is_stopped());
+        });
+    }
+
+    #[test]
+    fn an_interrupt_that_is_put_back_is_told_once_more() {
+        let stop = Stop::new();
+        stop.set();
+        stop.enter(|| {
+            Token::new().enter(|| {
+                assert!(take());
+                assert!(set(), "there is a task to interrupt");
+                assert!(take());
+                assert!(!take());
+            });
+        });
+    }
+
+    #[test]
+    fn a_body_or_a_loop_that_unwinds_leaves_nothing_behind() {
+        let (token, stop) = set_both();
+        let bodies: [&dyn Fn(); 3] = [
+            &|| token.enter(|| resume_unwind(Box::new(()))),
+            &|| stop.enter(|| resume_unwind(Box::new(()))),
+            &|| stop.enter(|| token.enter(|| masked(|| resume_unwind(Box::new(()))))),
+        ];
+        for body in bodies {
+            assert!(catch_unwind(AssertUnwindSafe(body)).is_err());
+            assert!(!is_set() && !is_stopped() && !set());
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{CancelReason, Outcome, Shared, Token};
+use super::{Body, CancelReason, Outcome, Shared, Token};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -72,23 +72,25 @@ impl<T, M> Handle<T, M> {
     }
 
     /// Cancels the task: one that has not started never will, and its closure is dropped before
-    /// this returns; of one that runs the outcome is dropped. Returns false if it was finished.
-    pub fn cancel(&self, reason: CancelReason) -> bool {
+    /// this returns; of one that runs the outcome is dropped. Returns what there was of its body;
+    /// `None` if it was finished.
+    pub fn cancel(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
-        unsafe { self.cell.cancel(reason) }.is_some()
+        unsafe { self.cell.cancel(reason) }
     }
 
     /// Cancels the task and, if its body runs, sets its interrupt token; also if it was cancelled
-    /// before and its body has not ended. Returns whether this call cancelled it.
-    pub fn interrupt(&self, reason: CancelReason) -> bool {
+    /// before and its body has not ended. Returns what [`cancel`](Handle::cancel) does.
+    pub fn interrupt(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
         unsafe { self.cell.interrupt(reason) }
     }
 
-    /// Runs the task on this thread if it has not started. Returns whether it did.
-    pub fn run_here(&self) -> bool {
+    /// Runs the task on this thread if it has not started. Returns whether it did. `claimed` is called
+    /// when nobody else can run it any more and the body has not begun; it must not panic.
+    pub fn run_here(&self, claimed: impl FnOnce()) -> bool {
         // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run(false, None) }.is_some()
+        unsafe { self.cell.run(false, claimed) }.is_some()
     }
 
     /// Takes the outcome, once the task is finished. It can be taken once.
@@ -116,14 +118,11 @@ impl<T, M> Handle<T, M> {
         // SAFETY: T1 - our reference.
         let header = unsafe { self.cell.header() };
         if let Some(ticket) = self.ticket {
-            if header.waits.renew(ticket, waker) {
+            if header.renew(ticket, waker) {
                 return true;
             }
         }
-        // T8: in the list first, announced second, both under the list's lock.
-        self.ticket = header
-            .waits
-            .enlist(waker, || header.state.announce_waiter());
+        self.ticket = header.enlist(waker);
         self.ticket.is_some()
     }
 
@@ -131,7 +130,7 @@ impl<T, M> Handle<T, M> {
     pub fn unregister(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             // SAFETY: T1 - our reference.
-            unsafe { self.cell.header() }.waits.leave(ticket);
+            unsafe { self.cell.header() }.leave(ticket);
         }
     }
 

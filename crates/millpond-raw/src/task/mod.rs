@@ -1,9 +1,11 @@
-//! The task cell: closure, result, waiters and interrupt token in one allocation.
+//! The task cell: closure, result, waiters and interrupt token in one piece of memory.
 //!
 //! ```text
-//!                    +--------------------------- one allocation ---------------------------+
-//!   Task<M> -------> | state | vtable | token | waits |  meta: M  |  closure, then outcome  |
-//!   Handle<T, M> --> +--- Header ---------------------+-----------+--------- stage ---------+
+//!                    +------------------------ one slab ----------------------------+
+//!   Task<M> -------> | state | vtable | token |  meta: M  |  closure, then outcome  |
+//!   Handle<T, M> --> +--- Header -------------+-----------+--------- stage ---------+
+//!                                         |
+//!                                         +--> lists of waiters, once somebody waits
 //! ```
 //!
 //! [`Task`] is the side that queues and workers hold: a thin pointer that runs at most once.
@@ -28,9 +30,11 @@
 //!
 //! # What it costs
 //!
-//! One allocation. With a handle: one read-modify-write to claim, one to complete (which also gives
-//! the runner's reference back), one to take the result (likewise). Without a handle: none. Waiters
-//! cost only when there are any: completing looks at one bit.
+//! At most one allocation, and in the steady state none: memory is [used again](crate::recycle). The
+//! first who waits for a task takes a second slab, for the lists. With a handle: one read-modify-write
+//! to claim, one to complete (which also gives the runner's reference back), one to take the result
+//! (likewise). Without a handle: none. Waiters cost only when there are any: completing looks at one
+//! bit.
 //!
 //! # Invariants
 //!
@@ -52,37 +56,56 @@
 //!   (`repr(C)`, and both stand before the stage).
 //! - **T7** No panic of a closure, a value, a payload or a waker leaves the cell's code: all of them
 //!   are called and dropped through [`crate::quiet`], or caught as the outcome.
-//! - **T8** A waiter is in `waits` before WAITER is announced, under the lock of `waits`; and
-//!   completing or cancelling reads WAITER in the very step that finishes. Both touch one word, so
-//!   one of them is first: the waiter sees the end, or the end sees the waiter.
+//! - **T8** A waiter is in the list of joiners before WAITER is announced, under the lock of the list;
+//!   and completing or cancelling reads WAITER in the very step that finishes. Both touch one word, so
+//!   one of them is first: the waiter sees the end, or the end sees the waiter, and with it the list.
 //!
 //! # Orderings
 //!
 //! - `[T-out]` Completing releases the outcome, reading a finished state acquires it.
 //! - `[T-ref]` Giving a reference back releases all its owner did to the cell, and whoever finds
 //!   itself alone acquires that before it frees.
+//! - `[T-wait]` Announcing a waiter releases the list that it is in, which may just have been made;
+//!   the step that finishes and finds a waiter acquires it before it looks for the list.
 
 mod cell;
-mod current;
+pub mod current;
 mod handle;
+mod layout;
+mod lazy;
 mod outcome;
-mod reach;
 mod runnable;
 mod shared;
 pub mod state;
+mod stop;
 mod token;
 
-pub use current::with_current_token;
+pub use cell::Body;
 pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
-pub use reach::Reach;
 pub use runnable::{Ran, Task};
 pub use shared::Shared;
+pub use stop::Stop;
 pub use token::Token;
 
 use cell::CellRef;
+use layout::TaskCell;
 #[cfg(doc)]
-use cell::Vtable;
+use layout::Vtable;
+
+/// How many bytes a cell takes whose closure is an `F` that returns a `T`, with an `M` as its meta.
+///
+/// ```
+/// use millpond_raw::task;
+///
+/// assert!(task::cell_size::<fn() -> u64, u64, ()>() < 64);
+/// ```
+pub const fn cell_size<F, T, M>() -> usize
+where
+    F: FnOnce() -> T,
+{
+    size_of::<TaskCell<F, T, M>>()
+}
 
 /// Makes a cell with a handle: `f` waits to be run by whoever holds the task, and the handle waits
 /// for what it returns.

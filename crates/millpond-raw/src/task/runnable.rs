@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{CancelReason, Panic, Reach, Token};
+use super::{CancelReason, Panic, Token};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -76,28 +76,18 @@ impl<M> Task<M> {
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.
     #[inline]
     pub fn run(self) -> Ran {
-        self.run_in(None)
-    }
-
-    /// As [`run`](Task::run), and while the body runs `reach` can stop it.
-    pub fn run_within(self, reach: &Reach) -> Ran {
-        self.run_in(Some(reach))
-    }
-
-    #[inline]
-    fn run_in(self, reach: Option<&Reach>) -> Ran {
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: T1 - our reference.
         let seen = unsafe { cell.read() };
         if seen.references() == 1 && !seen.is_claimed() {
             // SAFETY: T1 - nobody else refers to it; T2 - unclaimed.
-            return match unsafe { cell.run_alone(reach) } {
+            return match unsafe { cell.run_alone() } {
                 None => Ran::Completed,
                 payload => Ran::Panicked(payload),
             };
         }
         // SAFETY: T1 - our reference, given up here.
-        match unsafe { cell.run(true, reach) } {
+        match unsafe { cell.run(true, || ()) } {
             None => Ran::Gone,
             Some(false) => Ran::Completed,
             Some(true) => Ran::Panicked(None),

@@ -2,9 +2,10 @@
 //! [module](super).
 
 use super::cell::CellRef;
+use super::layout::Header;
 use super::state::Reading;
-use super::{CancelReason, Outcome, Panic, Token};
-use crate::waits::{Ticket, Waits};
+use super::{Body, CancelReason, Outcome, Panic, Token};
+use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -60,18 +61,17 @@ impl<T, M> Shared<T, M> {
 
     /// The interrupt token of the task.
     pub fn token(&self) -> &Token {
-        // SAFETY: T1 - borrowed from our reference.
-        unsafe { &self.cell.header().token }
+        &self.header().token
     }
 
     /// As [`Handle::cancel`](super::Handle::cancel).
-    pub fn cancel(&self, reason: CancelReason) -> bool {
+    pub fn cancel(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
-        unsafe { self.cell.cancel(reason) }.is_some()
+        unsafe { self.cell.cancel(reason) }
     }
 
     /// As [`Handle::interrupt`](super::Handle::interrupt).
-    pub fn interrupt(&self, reason: CancelReason) -> bool {
+    pub fn interrupt(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
         unsafe { self.cell.interrupt(reason) }
     }
@@ -96,27 +96,22 @@ impl<T, M> Shared<T, M> {
     /// Asks for `waker` to be woken when the task finishes; `None` if it is finished. Whoever
     /// gives up must [`leave`](Shared::leave).
     pub fn enlist(&self, waker: &Waker) -> Option<Ticket> {
-        // SAFETY: T1 - our reference.
-        let header = unsafe { self.cell.header() };
-        // T8: in the list first, announced second, both under the list's lock.
-        header
-            .waits
-            .enlist(waker, || header.state.announce_waiter())
+        self.header().enlist(waker)
     }
 
     /// Replaces the waker that was enlisted; false if it has been woken already.
     pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
-        self.waits().renew(ticket, waker)
+        self.header().renew(ticket, waker)
     }
 
     /// Takes back what [`enlist`](Shared::enlist) asked for.
     pub fn leave(&self, ticket: Ticket) {
-        self.waits().leave(ticket);
+        self.header().leave(ticket);
     }
 
-    fn waits(&self) -> &Waits {
+    fn header(&self) -> &Header {
         // SAFETY: T1 - borrowed from our reference.
-        unsafe { &self.cell.header().waits }
+        unsafe { self.cell.header() }
     }
 }
 

@@ -183,7 +183,7 @@ impl AtomicState {
 
     /// Finishes the handle without an outcome, unless it is finished.
     ///
-    /// Relaxed: the reason is in the word itself.
+    /// Relaxed: the reason is in the word itself. Who has to wake somebody acquires on top of that.
     pub(super) fn cancel(&self, reason: CancelReason) -> Cancelled {
         let mark = CLAIMED | CANCELLED | usize::from(reason.code()) << REASON_SHIFT;
         let mut seen = Reading(self.0.load(Ordering::Relaxed));
@@ -191,19 +191,15 @@ impl AtomicState {
             if seen.is_finished() {
                 return Cancelled::TooLate;
             }
-            match self.swap_word(seen, seen.0 | mark, Ordering::Relaxed) {
-                Ok(()) if seen.is_claimed() => {
-                    return Cancelled::Running {
-                        waiter: seen.has_waiter(),
-                    };
-                }
-                Ok(()) => {
-                    return Cancelled::Unrun {
-                        waiter: seen.has_waiter(),
-                    };
-                }
-                Err(now) => seen = now,
+            if let Err(now) = self.swap_word(seen, seen.0 | mark, Ordering::Relaxed) {
+                seen = now;
+                continue;
             }
+            let waiter = self.finds_waiter(seen);
+            return match seen.is_claimed() {
+                true => Cancelled::Running { waiter },
+                false => Cancelled::Unrun { waiter },
+            };
         }
     }
 
@@ -225,7 +221,7 @@ impl AtomicState {
             let next = (seen.0 | done) - if gives_back { REF } else { 0 };
             // [T-out] [T-ref]
             match self.swap_word(seen, next, Ordering::Release) {
-                Ok(()) if seen.has_waiter() => return Completed::WakeWaiters,
+                Ok(()) if self.finds_waiter(seen) => return Completed::WakeWaiters,
                 Ok(()) => return Completed::Delivered,
                 // Not acquired: a cell that turned out to be the caller's alone is read again.
                 Err(now) if now.references() == 1 => seen = self.read(),
@@ -234,17 +230,27 @@ impl AtomicState {
         }
     }
 
-    /// Records that the body has ended and that its outcome is gone: it was cancelled meanwhile, or
-    /// its runner, who has no handle to think of, took it.
+    /// Records that the body has ended and that its outcome, cancelled meanwhile, is gone.
     pub(super) fn bury(&self) {
         self.0.fetch_or(CLAIMED | DONE | TAKEN, Ordering::Relaxed);
     }
 
     /// Announces that somebody waits. Returns false if there is nothing left to wait for.
     ///
-    /// Relaxed: the waiter itself travels under the lock of the list (T8).
+    /// The waiter itself travels under the lock of the list, but that there is a list, and where, the
+    /// one who finishes learns from here (T8).
     pub(super) fn announce_waiter(&self) -> bool {
-        !Reading(self.0.fetch_or(WAITER, Ordering::Relaxed)).is_finished()
+        // [T-wait]
+        !Reading(self.0.fetch_or(WAITER, Ordering::Release)).is_finished()
+    }
+
+    /// Whether somebody waited when the caller finished the cell, and if so sees their list.
+    #[inline]
+    fn finds_waiter(&self, seen: Reading) -> bool {
+        // The word is changed in no way but by read-modify-writes, so whatever is read here comes
+        // after the announcement in one release sequence.
+        // [T-wait]
+        seen.has_waiter() && Reading(self.0.load(Ordering::Acquire)).has_waiter()
     }
 
     /// Counts one reference more. The caller owns one already.

@@ -15,6 +15,7 @@
 
 pub(crate) mod lock;
 pub(crate) mod park;
+pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
 
@@ -88,13 +89,27 @@ macro_rules! drive {
                 dropping_and_cancelling_agree,
                 a_task_run_in_place_runs_once,
                 an_interrupt_reaches_the_body_that_blocks,
+                a_joiner_and_a_body_that_blocks_are_both_reached,
                 many_joiners_see_one_value,
                 a_joiner_that_gives_up_leaves_nothing_behind,
                 a_panic_is_delivered_and_dropped_once,
                 reclaiming_and_running_agree,
                 reclaiming_releases_the_joiner,
-                a_stop_reaches_every_body_within_reach,
-                a_stop_against_an_ending_body_leaks_nothing,
+            }
+            stop: {
+                a_stop_reaches_the_body_that_blocks,
+                a_stop_before_the_body_starts_is_seen_by_it,
+                a_stop_between_two_tasks_reaches_the_second,
+                each_body_is_told_of_a_stop_once,
+                a_masked_stop_is_noticed_afterwards,
+                a_body_in_place_and_the_one_around_it_are_both_told,
+                a_body_in_place_is_not_told_what_the_one_around_it_knows,
+                a_body_in_place_has_a_token_of_its_own,
+                a_stop_reaches_through_an_engine_inside,
+                a_second_engines_stop_is_told_as_well,
+                an_interrupt_and_a_stop_are_both_obeyed,
+                a_body_that_is_told_sees_what_the_stopper_wrote,
+                a_stop_against_an_ending_body_leaves_nothing_behind,
             }
         }
     };

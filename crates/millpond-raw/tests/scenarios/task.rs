@@ -1,12 +1,11 @@
 //! The task cell: completing, cancelling, interrupting and dropping, against joining and polling.
 
+use super::stop::block_until_set;
 use super::{Probe, crew, few_or_many, gather};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::{
-    self, CancelReason, Handle, Outcome, Ran, Reach, Shared, with_current_token,
-};
+use millpond_raw::task::{self, CancelReason, Handle, Outcome, Ran, Shared};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -130,7 +129,7 @@ pub(crate) fn running_and_cancelling_agree() {
     let runner = spawn(move || task.run());
     let won: usize = gather(crew(cancellers, {
         let handle = handle.clone();
-        move |_| usize::from(handle.cancel(CancelReason::Requested))
+        move |_| usize::from(handle.cancel(CancelReason::Requested).is_some())
     }))
     .into_iter()
     .sum();
@@ -237,7 +236,7 @@ pub(crate) fn dropping_and_cancelling_agree() {
         (),
     );
     let dropper = spawn(move || task.cancel(CancelReason::ShutDown));
-    let requested = handle.cancel(CancelReason::Requested);
+    let requested = handle.cancel(CancelReason::Requested).is_some();
     let shut_down = dropper.join().unwrap();
     assert!(requested != shut_down, "exactly one of them wins");
     let expected = if requested {
@@ -261,7 +260,7 @@ pub(crate) fn a_task_run_in_place_runs_once() {
         (),
     );
     let runner = spawn(move || task.run());
-    let here = handle.run_here();
+    let here = handle.run_here(|| ());
     assert!(matches!(join(&mut handle), Outcome::Completed(0)));
     assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -269,25 +268,25 @@ pub(crate) fn a_task_run_in_place_runs_once() {
 
 /// An interrupt reaches the body while it blocks, or keeps it from starting.
 pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
-    let (task, handle) = task::new(
-        || {
-            with_current_token(|token| {
-                let token = token.expect("a body has a token");
-                let here = park::current();
-                let Some(ticket) = token.enlist(&here.waker()) else {
-                    return;
-                };
-                while !token.is_set() {
-                    here.park(Site::new("scenario.body"));
-                }
-                token.leave(ticket);
-            });
-        },
-        (),
-    );
+    let (task, handle) = task::new(block_until_set, ());
     let runner = spawn(move || task.run());
-    assert!(handle.interrupt(CancelReason::Requested));
+    assert!(handle.interrupt(CancelReason::Requested).is_some());
     let _ = runner.join().unwrap();
+    assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
+}
+
+/// A joiner and a body that blocks both need lists to wait in, and may be the first to; an interrupt
+/// that comes in between reaches both.
+pub(crate) fn a_joiner_and_a_body_that_blocks_are_both_reached() {
+    let (task, handle) = task::new(block_until_set, ());
+    let handle = handle.share().expect("nothing is taken");
+    let joiner = spawn({
+        let handle = handle.clone();
+        move || join_shared(&handle)
+    });
+    let runner = spawn(move || task.run());
+    handle.interrupt(CancelReason::Requested);
+    let _ = (joiner.join().unwrap(), runner.join().unwrap());
     assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
 }
 
@@ -376,7 +375,7 @@ pub(crate) fn reclaiming_and_running_agree() {
         move || probe
     });
     let waiter = spawn(move || {
-        let ran = handle.run_here();
+        let ran = handle.run_here(|| ());
         (handle, ran)
     });
     let back = reclaim(task);
@@ -414,63 +413,4 @@ pub(crate) fn reclaiming_releases_the_joiner() {
         joiner.join().unwrap(),
         Outcome::Cancelled(CancelReason::Refused)
     ));
-}
-
-/// A stop reaches a body that enters before, and one that enters after, and nothing that has left.
-pub(crate) fn a_stop_reaches_every_body_within_reach() {
-    let (probe, reach) = (Probe::default(), Arc::new(Reach::new()));
-    let body = |probe: Probe| {
-        move || {
-            with_current_token(|token| {
-                let token = token.expect("a body has a token");
-                let here = park::current();
-                let Some(ticket) = token.enlist(&here.waker()) else {
-                    return;
-                };
-                while !token.is_set() {
-                    here.park(Site::new("scenario.body"));
-                }
-                token.leave(ticket);
-            });
-            drop(probe);
-        }
-    };
-    let blocks = task::detached(body(probe.clone()), ());
-    let runner = spawn({
-        let reach = Arc::clone(&reach);
-        move || blocks.run_within(&reach)
-    });
-    reach.stop();
-    assert!(matches!(runner.join().unwrap(), Ran::Completed));
-    assert_eq!(probe.others(), 0);
-}
-
-/// A stop that comes while a body ends finds the cell or does not; neither frees it twice.
-pub(crate) fn a_stop_against_an_ending_body_leaks_nothing() {
-    let (probe, reach) = (Probe::default(), Arc::new(Reach::new()));
-    let (task, handle) = task::new(
-        {
-            let probe = probe.clone();
-            move || probe
-        },
-        (),
-    );
-    let alone = task::detached(
-        {
-            let probe = probe.clone();
-            move || drop(probe)
-        },
-        (),
-    );
-    let runner = spawn({
-        let reach = Arc::clone(&reach);
-        move || (task.run_within(&reach), alone.run_within(&reach))
-    });
-    reach.stop();
-    drop(handle);
-    assert!(matches!(
-        runner.join().unwrap(),
-        (Ran::Completed, Ran::Completed)
-    ));
-    assert_eq!(probe.others(), 0);
 }

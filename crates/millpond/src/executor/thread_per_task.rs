@@ -5,7 +5,7 @@
 //! ```text
 //!   execute: 1 reserve (bound and phase, one step)   2 the task goes into a slot, on the list
 //!            3 the factory starts the thread         4 refused? the task comes back out of the slot
-//!   thread:  5 takes the task out of its slot        6 runs it within the slot's reach
+//!   thread:  5 takes the task out of its slot        6 runs it within the slot's stop
 //!            7 leaves: off the list, the place is free
 //! ```
 //!
@@ -16,7 +16,7 @@
 //!   body runs does not give the place back.
 //! - **E2** The task is in its slot until exactly one takes it out: the thread, to run it; the
 //!   submitter, if the thread could not be started; or `shutdown_now`, to hand it back.
-//! - **E3** A slot is on the list before its thread starts, and `shutdown_now` stops the reach of
+//! - **E3** A slot is on the list before its thread starts, and `shutdown_now` sets the stop of
 //!   every slot on the list. So a body that has not begun by then begins interrupted.
 
 use super::error::{BuildError, RejectReason, Rejected};
@@ -30,7 +30,7 @@ use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
-use millpond_raw::task::Reach;
+use millpond_raw::task::Stop;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -85,10 +85,10 @@ struct Crew {
     slots: BTreeMap<u64, Arc<Slot>>,
 }
 
-/// Where a task waits for its thread, and how its body is reached.
+/// Where a task waits for its thread, and how its body is stopped.
 struct Slot {
     task: Mutex<Option<Task>>,
-    reach: Reach,
+    stop: Stop,
 }
 
 impl Slot {
@@ -176,9 +176,11 @@ struct Place {
 
 impl Place {
     fn work(&self) {
-        if let Some(task) = self.slot.take() {
-            self.engine.runner.run_within(task, &self.slot.reach);
-        }
+        self.slot.stop.enter(|| {
+            if let Some(task) = self.slot.take() {
+                self.engine.runner.run(task);
+            }
+        });
     }
 }
 
@@ -197,7 +199,7 @@ impl Executor for ThreadPerTask {
         let engine = &self.engine;
         let slot = Arc::new(Slot {
             task: Mutex::new(Some(task)),
-            reach: Reach::new(),
+            stop: Stop::new(),
         });
         let refused = match engine.reserve(&slot) {
             Err(reason) => reason,
@@ -239,7 +241,7 @@ impl Lifecycle for ThreadPerTask {
         let mut unstarted = Vec::new();
         for slot in slots {
             unstarted.extend(slot.take());
-            slot.reach.stop();
+            slot.stop.set();
         }
         unstarted
     }

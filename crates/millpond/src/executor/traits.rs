@@ -2,10 +2,9 @@
 
 use super::error::{InvokeAllError, InvokeAnyError, Rejected};
 use super::invoke;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::{self, Interrupted, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
-use millpond_raw::task::with_current_token;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -322,10 +321,6 @@ pub trait Lifecycle: fmt::Debug {
         drop(self.shutdown_now());
         // Uninterruptible, so it only returns when it is over.
         let _ = interrupt::uninterruptible(|| self.await_termination());
-        with_current_token(|token| {
-            if let Some(token) = token {
-                token.set();
-            }
-        });
+        interrupt::put_back(Err(WaitError::Interrupted));
     }
 }

@@ -6,7 +6,6 @@
 
 use crate::task::{CancelReason, Name, Panic, Ran, Task};
 use millpond_raw::quiet;
-use millpond_raw::task::Reach;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -64,17 +63,8 @@ impl Runner {
     }
 
     /// Runs the task, unless its deadline has passed. Nothing of it panics out of here.
-    pub(crate) fn run(&self, task: Task) -> Fate {
-        self.run_as(task, Task::run)
-    }
-
-    /// As [`run`](Runner::run), within reach of whoever may stop it.
-    pub(crate) fn run_within(&self, task: Task, reach: &Reach) -> Fate {
-        self.run_as(task, |task| task.run_within(reach))
-    }
-
     #[inline]
-    fn run_as(&self, task: Task, run: impl FnOnce(Task) -> Ran) -> Fate {
+    pub(crate) fn run(&self, task: Task) -> Fate {
         if task.is_expired() {
             return match task.cancel(CancelReason::Expired) {
                 true => Fate::Expired,
@@ -82,7 +72,7 @@ impl Runner {
             };
         }
         let Some(hook) = &self.hook else {
-            return match run(task) {
+            return match task.run() {
                 Ran::Completed => Fate::Completed,
                 Ran::Gone => Fate::Gone,
                 Ran::Panicked(payload) => {
@@ -92,7 +82,7 @@ impl Runner {
             };
         };
         let (name, made_at) = (task.shared_name(), task.made_at());
-        match run(task) {
+        match task.run() {
             Ran::Completed => Fate::Completed,
             Ran::Gone => Fate::Gone,
             Ran::Panicked(None) => Fate::Panicked,

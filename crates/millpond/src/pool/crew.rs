@@ -12,7 +12,7 @@ use super::stats::{Counts, WorkerStats};
 use crate::task::Task;
 use millpond_raw::pad::Padded;
 use millpond_raw::sync::Mutex;
-use millpond_raw::task::Reach;
+use millpond_raw::task::Stop;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
@@ -23,7 +23,8 @@ pub(super) struct Worker {
     first: Mutex<Option<Task>>,
     /// Ends its wait for a task.
     waker: Mutex<Option<Waker>>,
-    pub(super) reach: Reach,
+    /// Interrupts what it runs, and what it will run.
+    pub(super) stop: Stop,
     pub(super) stats: Padded<WorkerStats>,
 }
 
@@ -33,7 +34,7 @@ impl Worker {
             number,
             first: Mutex::new(first),
             waker: Mutex::new(None),
-            reach: Reach::new(),
+            stop: Stop::new(),
             stats: Padded::new(WorkerStats::default()),
         }
     }
@@ -55,11 +56,6 @@ impl Worker {
             waker.wake();
         }
     }
-
-    /// Stops what it runs, and what it will run.
-    pub(super) fn stop(&self) {
-        self.reach.stop();
-    }
 }
 
 /// Everybody.
@@ -79,16 +75,15 @@ impl Crew {
         self.next
     }
 
-    /// Lists a worker, and says how many there are with it.
-    pub(super) fn add(&mut self, worker: &Arc<Worker>) -> usize {
+    /// Lists a worker.
+    pub(super) fn add(&mut self, worker: &Arc<Worker>) {
         self.workers.insert(worker.number, Arc::clone(worker));
-        self.workers.len()
     }
 
-    /// The thread of a worker has started, with which there were so many. One that cannot be started
-    /// is no worker, so the largest number is noted here and not when it is listed.
-    pub(super) fn has_started(&mut self, size: usize) {
-        self.largest = self.largest.max(size);
+    /// A thread has started for a worker that made it `count` workers. Not the length of the list:
+    /// those who leave are on it for a while when their places have been taken.
+    pub(super) fn has_started(&mut self, count: usize) {
+        self.largest = self.largest.max(count);
     }
 
     /// Takes a worker out, and keeps what it has counted.

@@ -18,13 +18,14 @@ use super::admission::{Situation, Step, decide};
 use super::crew::{Crew, Worker};
 use super::ctl::Ctl;
 use super::hooks::Hooks;
+use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
 use super::stats::RareStats;
 use super::worker::Shift;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, RunState};
-use crate::task::Task;
+use crate::task::{CancelReason, Home, Task};
 use crate::thread::Body;
 use crate::time::Clock;
 use millpond_raw::pad::Padded;
@@ -50,6 +51,11 @@ pub(super) struct Engine {
     growing: Mutex<()>,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
+    /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
+    home: &'static Home,
+    gone_seen: Padded<AtomicUsize>,
+    /// Whoever clears cancelled tasks out of the queue does so alone.
+    clearing: Mutex<()>,
     /// Submitters who wait for room, to be told of an end or of new limits.
     pub(super) doors: Waits,
     /// Those who wait for the end.
@@ -83,6 +89,7 @@ enum NotAdded {
 
 impl Engine {
     pub(super) fn new(parts: Parts) -> Self {
+        let home = Home::take();
         Engine {
             name: parts.name,
             front: Padded::new(Front {
@@ -95,6 +102,9 @@ impl Engine {
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
+            home,
+            gone_seen: Padded::new(AtomicUsize::new(home.gone())),
+            clearing: Mutex::new(()),
             doors: Waits::new(),
             end: Watched::new(()),
             hooks: parts.hooks,
@@ -180,8 +190,22 @@ impl Engine {
     }
 
     /// The queue is full: perhaps of tasks that have been cancelled. They give their places back.
+    ///
+    /// H1: the count is read before the walk, so whoever is cancelled during it is a reason for the
+    /// next one; and it is noted after the walk, so whoever comes meanwhile waits for the walk
+    /// instead of being refused. A queue of the user's is walked without a lock around it (E5).
     fn makes_room(&self) -> bool {
-        self.purge() > 0
+        let seen = self.gone_seen.load(Ordering::Relaxed);
+        if self.home.gone() == seen {
+            return false;
+        }
+        let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
+        let gone = self.home.gone();
+        if self.gone_seen.load(Ordering::Relaxed) != gone {
+            self.purge();
+            self.gone_seen.store(gone, Ordering::Relaxed);
+        }
+        true
     }
 
     /// A thread could not be started: the task waits for a worker that is there, if one is.
@@ -197,6 +221,7 @@ impl Engine {
                 Err(back) => task = back,
             }
         }
+        self.stand_in();
         Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
     }
 
@@ -226,7 +251,8 @@ impl Engine {
     /// the task, if there is no room.
     #[inline]
     fn enqueue(self: &Arc<Self>, task: Task) -> Result<Result<(), Rejected<Task>>, Task> {
-        let address = task.address();
+        task.set_home(self.home);
+        let identity = Identity::give(&task);
         self.line.offer(task)?;
         chaos::point("pool.enqueued");
         if self.line.is_foreign() {
@@ -235,17 +261,17 @@ impl Engine {
         }
         let word = self.ctl().read();
         if word.workers() == 0 || self.line.is_foreign() {
-            return Ok(self.look_again(address));
+            return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
     }
 
     /// The second look of E1, after a task has come in: it may be too late, or nobody there.
     #[cold]
-    pub(super) fn look_again(self: &Arc<Self>, address: usize) -> Result<(), Rejected<Task>> {
+    pub(super) fn look_again(self: &Arc<Self>, identity: Identity) -> Result<(), Rejected<Task>> {
         let word = self.ctl().read();
         if self.line.is_foreign() && !word.is_running() {
-            return match self.take_back(address) {
+            return match self.take_back(identity) {
                 Some(task) => Err(Rejected::new(task, RejectReason::ShutDown)),
                 None => Ok(()),
             };
@@ -256,20 +282,22 @@ impl Engine {
         let most = self.knobs().limits().max();
         match self.add_worker(None, most) {
             Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
-            Err((_, NotAdded::Failed(error))) => match self.take_back(address) {
-                Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
-                None => Ok(()),
-            },
+            Err((_, NotAdded::Failed(error))) => {
+                let own = self.take_back(identity);
+                self.stand_in();
+                match own {
+                    Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
     /// Takes that very task out of the queue again, if nobody has.
-    fn take_back(&self, address: usize) -> Option<Task> {
-        let mut found = self
-            .line
-            .remove_where(1, &mut |task| task.address() == address);
+    fn take_back(&self, identity: Identity) -> Option<Task> {
+        let mut found = self.line.remove_where(1, &mut |task| identity.is(task));
         if !found.is_empty() {
-            self.may_be_over();
+            self.line_is_shorter();
         }
         found.pop()
     }
@@ -284,7 +312,7 @@ impl Engine {
         first: Option<Task>,
         below: usize,
     ) -> Result<(), (Option<Task>, NotAdded)> {
-        loop {
+        let count = loop {
             let word = self.ctl().read();
             let too_late = match word.state() {
                 RunState::Running => false,
@@ -296,31 +324,53 @@ impl Engine {
                 return Err((first, NotAdded::Judge));
             }
             if self.ctl().count_in(word) {
-                break;
+                break word.workers() + 1;
             }
-        }
+        };
         chaos::point("pool.counted");
-        let has_first = first.is_some();
-        let (worker, listed) = self.with_crew(|crew| {
+        let (worker, is_listed) = self.with_crew(|crew| {
             let worker = Arc::new(Worker::new(crew.number(), first));
-            // W1: under the lock that a stop takes.
-            let state = self.ctl().read().state();
-            let may = state == RunState::Running || state == RunState::ShutDown && !has_first;
-            let size = may.then(|| crew.add(&worker));
-            (worker, size)
+            // W1: under the lock that a stop takes. A shutdown since the count is no reason to turn
+            // back: the task came before it, and others have seen this worker counted (E1).
+            let may = self.ctl().read().state() <= RunState::ShutDown;
+            if may {
+                crew.add(&worker);
+            }
+            (worker, may)
         });
-        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker));
-        let Some(size) = listed else {
+        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker), count);
+        if !is_listed {
             drop(shift);
             return Err((worker.take_first(), NotAdded::Judge));
-        };
+        }
         match self.start_thread(Box::new(move || shift.work())) {
             Ok(()) => {
-                self.with_crew(|crew| crew.has_started(size));
+                self.with_crew(|crew| crew.has_started(count));
                 Ok(())
             }
             // The body was dropped, and the worker with it uncounted and off the list.
             Err(error) => Err((worker.take_first(), NotAdded::Failed(error))),
+        }
+    }
+
+    /// A worker was counted and could not come. Those who saw it counted have put their tasks in and
+    /// gone (E1). Each of these gets a try of its own, as if it came now; for whom there is no thread
+    /// is refused after the fact.
+    #[cold]
+    fn stand_in(self: &Arc<Self>) {
+        loop {
+            let word = self.ctl().read();
+            let is_over = word.state() > RunState::ShutDown;
+            if is_over || word.workers() > 0 || self.line.is_empty() {
+                return;
+            }
+            if let Err((_, NotAdded::Failed(_))) = self.add_worker(None, 1) {
+                let refused = self.line.remove_where(1, &mut |_| true);
+                self.taken_out(&refused);
+                for task in refused {
+                    task.cancel(CancelReason::Refused);
+                }
+            }
         }
     }
 
@@ -343,7 +393,10 @@ impl Engine {
         match self.add_worker(None, self.knobs().limits().core()) {
             Ok(()) => Ok(true),
             Err((_, NotAdded::Judge)) => Ok(false),
-            Err((_, NotAdded::Failed(error))) => Err(error),
+            Err((_, NotAdded::Failed(error))) => {
+                self.stand_in();
+                Err(error)
+            }
         }
     }
 
@@ -356,6 +409,7 @@ impl Engine {
         let more = limits.core().saturating_sub(core_before);
         for _ in 0..more.min(self.line.len()) {
             if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
+                self.stand_in();
                 break;
             }
         }
@@ -395,7 +449,7 @@ impl Engine {
         });
         let mut unstarted = Vec::new();
         for worker in everybody {
-            worker.stop();
+            worker.stop.set();
             unstarted.extend(worker.take_first());
         }
         unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));
@@ -440,5 +494,11 @@ impl Engine {
             self.end.change(|()| ());
             return;
         }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.home.give_back();
     }
 }

@@ -44,6 +44,14 @@ impl Limits {
         (self.0 & FIELD_MASK) as usize
     }
 
+    /// Up to how many workers a task that comes gets one of its own, if none is free.
+    pub(super) fn eager(self) -> usize {
+        match self.growth() {
+            Growth::QueueFirst => self.core().max(1),
+            Growth::ThreadsFirst => self.max(),
+        }
+    }
+
     #[inline]
     pub(super) fn growth(self) -> Growth {
         match self.0 & THREADS_FIRST != 0 {

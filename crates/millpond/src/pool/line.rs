@@ -130,6 +130,11 @@ impl Line {
         matches!(self, Line::Other(_))
     }
 
+    /// Whether it can be sealed (S1).
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Line::Plain(_))
+    }
+
     /// Takes no more tasks in (S1).
     pub(super) fn seal(&self) {
         if let Line::Plain(queue) = self {

@@ -26,6 +26,7 @@
 //! | `engine` | how tasks come in, how workers come, how it ends |
 //! | `worker` | what a worker does, and when it leaves |
 //! | `crew` | who is there |
+//! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
 //! | `hooks`, `stats` | what users hear of it, and what it counts |
 //!
@@ -35,10 +36,14 @@
 //! when workers come and go:
 //!
 //! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
-//!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves.)
+//!   counted, it starts one. (A worker that is counted takes a look at the queue before it leaves;
+//!   for one that was counted and could not start, whoever counted it takes that look.)
 //! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
-//!   and nobody is counted, it counts itself in again and stays: no thread needs to be started for
-//!   that, so none can fail to be.
+//!   and there are fewer workers than it could count on (nobody; less than the core; with threads
+//!   first, less than the maximum), it counts itself in again and stays: no thread needs to be
+//!   started for that, so none can fail to be.
+//!   Likewise who waits for room is on the list of the doors first and looks at the count
+//!   afterwards; who leaves wakes the list.
 //! - **E3** Whoever takes something away that may have been the last, a worker, a task of the queue,
 //!   an extra thread, looks afterwards whether it is over.
 //! - **E4** A task that is taken out of the queue by a worker is run by it, with its token set if the
@@ -54,6 +59,7 @@ mod crew;
 mod ctl;
 mod engine;
 mod hooks;
+mod identity;
 mod knobs;
 mod line;
 mod refuse;
@@ -351,11 +357,17 @@ impl Engine {
     }
 
     /// Counts tasks that left the queue and will not run here.
-    fn taken_out(&self, tasks: &[Task]) {
+    pub(in crate::pool) fn taken_out(&self, tasks: &[Task]) {
         if tasks.is_empty() {
             return;
         }
         self.rare.cancelled.happened(tasks.len());
+        self.line_is_shorter();
+    }
+
+    /// Somebody else than a worker has taken tasks out of the queue: after a shutdown those may have
+    /// been the last that workers waited for (E3).
+    pub(in crate::pool) fn line_is_shorter(&self) {
         if self.is_shut_down() {
             self.nudge();
             self.may_be_over();

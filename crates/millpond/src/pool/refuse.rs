@@ -3,6 +3,7 @@
 use super::ThreadPool;
 use super::crew::Worker;
 use super::engine::Engine;
+use super::identity::Identity;
 use super::reject::{Refusal, Rejection};
 use crate::executor::{Listed, RejectReason, Rejected};
 use crate::interrupt::{self, Look, WaitError};
@@ -77,7 +78,8 @@ impl Engine {
     fn replace_oldest(self: &Arc<Self>, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
         let mut refused = refused;
         loop {
-            if self.is_shut_down() {
+            // A queue that is sealed refuses while the pool still runs: those in it stay.
+            if self.is_shut_down() || refused.reason.is_shut_down() {
                 self.discard(refused.task);
                 return Ok(());
             }
@@ -85,13 +87,20 @@ impl Engine {
             let found = oldest.is_some();
             if let Some(oldest) = oldest {
                 self.discard(oldest);
+                self.line_is_shorter();
             }
             refused = match self.admit(refused.task) {
                 Ok(()) => return Ok(()),
-                Err(refused) if !found => return Err(refused),
-                Err(refused) => refused,
+                Err(refused) if found || self.is_contended(&refused) => refused,
+                Err(refused) => return Err(refused),
             };
         }
+    }
+
+    /// Whether a refusal for lack of room, when there was nothing to discard, is no last word: in a
+    /// plain line that was full and empty within a moment others are at work.
+    fn is_contended(&self, refused: &Rejected<Task>) -> bool {
+        refused.reason.is_saturated() && self.line.is_plain()
     }
 
     /// Lets the caller wait for room.
@@ -109,15 +118,15 @@ impl Engine {
             if interrupt::check().is_err() {
                 return Err(Rejected::new(refused.task, RejectReason::Interrupted));
             }
-            let address = refused.task.address();
+            let identity = Identity::give(&refused.task);
             let mut task = Some(refused.task);
             if self.linger_for_room(&mut task) {
-                return self.look_again(address);
+                return self.look_again(identity);
             }
             let waited = self.wait_for_room(&mut task, deadline);
             let Some(task) = task else {
                 interrupt::put_back(waited.map(drop));
-                return self.look_again(address);
+                return self.look_again(identity);
             };
             refused = match waited {
                 Ok(Room::Maybe) => match self.admit(task) {
@@ -248,7 +257,7 @@ struct Outing {
 impl Outing {
     fn run(self) {
         if let Some(task) = self.extra.take_first() {
-            self.engine.runner.run_within(task, &self.extra.reach);
+            self.extra.stop.enter(|| self.engine.runner.run(task));
         }
     }
 }

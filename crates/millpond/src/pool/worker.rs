@@ -8,8 +8,9 @@
 //! | shut down | nothing waits |
 //! | stopped | at once |
 //!
-//! While the pool runs, the last worker does not leave while a task waits, and one that may not
-//! leave does not look at the time any more: it waits until something happens.
+//! No worker leaves for lack of work while a task waits for which one would be started if it came
+//! now: the last one never does, nor one of the core, nor, if threads come first, one below the
+//! maximum. It waits for the task then, and when that is gone its time runs anew.
 //!
 //! # Orderings
 //!
@@ -42,6 +43,8 @@ const AFTER_A_PANIC: Duration = Duration::from_millis(10);
 pub(super) struct Shift {
     engine: Arc<Engine>,
     worker: Arc<Worker>,
+    /// How many workers there were when this one was counted, itself included.
+    count: usize,
     is_counted: bool,
 }
 
@@ -55,34 +58,39 @@ enum Wait {
 
 impl Shift {
     /// The shift of a worker that has been counted.
-    pub(super) fn new(engine: Arc<Engine>, worker: Arc<Worker>) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, worker: Arc<Worker>, count: usize) -> Self {
         Shift {
             engine,
             worker,
+            count,
             is_counted: true,
         }
     }
 
     /// The life of a worker.
     pub(super) fn work(mut self) {
-        self.worker.is_woken_by(park::current().waker());
-        if let Some(first) = self.worker.take_first() {
-            self.run(first);
-        }
-        while let Some(task) = self.next() {
-            self.run(task);
-        }
+        let worker = Arc::clone(&self.worker);
+        self.engine.with_crew(|crew| crew.has_started(self.count));
+        worker.is_woken_by(park::current().waker());
+        worker.stop.enter(|| {
+            if let Some(first) = worker.take_first() {
+                self.run(first);
+            }
+            while let Some(task) = self.next() {
+                self.run(task);
+            }
+        });
     }
 
     fn run(&self, task: Task) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
         let fate = match &engine.hooks {
-            None => engine.runner.run_within(task, &worker.reach),
+            None => engine.runner.run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run_within(task, &worker.reach);
+                let fate = engine.runner.run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
@@ -127,14 +135,18 @@ impl Shift {
                 _ => {
                     self.is_counted = false;
                     engine.ctl().uncount();
+                    if engine.line.is_foreign() {
+                        // Others may wait in it for what was there, as for what is not yet due.
+                        engine.nudge();
+                    }
                     return None;
                 }
             };
             let may_time_out = engine.knobs().core_may_time_out() || word.workers() > limits.core();
             let is_surplus =
                 word.workers() > limits.max() || may_time_out && timed_out && !shut_down;
-            let is_last = word.workers() <= 1 && !engine.line.is_empty();
-            if is_surplus && !is_last {
+            let stays = is_surplus && word.workers() <= limits.eager() && !engine.line.is_empty();
+            if is_surplus && !stays {
                 if !engine.ctl().count_out(word) {
                     continue;
                 }
@@ -150,7 +162,8 @@ impl Shift {
                 false => Deadline::NEVER,
             };
             let counts = limits.growth() == Growth::ThreadsFirst;
-            let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, shut_down, counts));
+            let drains = shut_down || stays;
+            let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
                 Some(Wait::TimedOut) => timed_out = true,
@@ -161,8 +174,8 @@ impl Shift {
         }
     }
 
-    /// The last look of a worker that is no longer counted (E2): if a task has come meanwhile and
-    /// nobody is there to run it, it stays.
+    /// The last look of a worker that is no longer counted (E2): if a task has come meanwhile that
+    /// has counted on it, it stays.
     fn leaves(&mut self) -> bool {
         let engine = &self.engine;
         chaos::point("pool.leaving");
@@ -172,7 +185,7 @@ impl Shift {
         }
         loop {
             let word = engine.ctl().read();
-            let is_needed = word.workers() == 0
+            let is_needed = word.workers() < engine.knobs().limits().eager()
                 && word.state() <= RunState::ShutDown
                 // A queue that panics counts as one that holds something.
                 && quiet::call(|| !engine.line.is_empty()).unwrap_or(true);
@@ -202,13 +215,16 @@ impl Drop for Shift {
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));
         drop(removed);
+        // Who waits for room, or for a hand, may start a worker now.
+        engine.doors.wake_all();
         engine.may_be_over();
     }
 }
 
 impl Engine {
-    /// Waits for a task, until `deadline`, or until the epoch changes.
-    fn wait_for_task(&self, epoch: u64, deadline: Deadline, shut_down: bool, counts: bool) -> Wait {
+    /// Waits for a task, until `deadline`, or until the epoch changes. Who `drains` the line waits for
+    /// what is in it only.
+    fn wait_for_task(&self, epoch: u64, deadline: Deadline, drains: bool, counts: bool) -> Wait {
         let line = &self.line;
         let free = Free::new(self, counts);
         free.set(true);
@@ -224,7 +240,7 @@ impl Engine {
         let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
             free.set(false);
             // [E-epoch]
-            if self.epoch.load(Ordering::SeqCst) != epoch || shut_down && line.is_empty() {
+            if self.epoch.load(Ordering::SeqCst) != epoch || drains && line.is_empty() {
                 return Look::Done;
             }
             match line.poll_take(&mut taker.place, waker) {
@@ -232,6 +248,8 @@ impl Engine {
                     got = Some(task);
                     Look::Done
                 }
+                // Another has taken the last one since the look above.
+                Taken::Wait(_) if drains && line.is_empty() => Look::Done,
                 Taken::Wait(again) => {
                     free.set(true);
                     Look::AgainAt(again)

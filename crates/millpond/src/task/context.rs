@@ -49,28 +49,36 @@ local! {
     static INHERITED: RefCell<Inherited> = RefCell::new(Inherited::nothing());
 }
 
-/// What a task that is made here and now inherits.
-pub(super) fn here() -> Inherited {
-    let mut found = match SOMETHING.try_with(Cell::get) {
-        // No borrow lasts longer than the copy, so this one is to be had.
-        Ok(true) => INHERITED
-            .try_with(|inherited| inherited.borrow().clone())
-            .unwrap_or(Inherited::nothing()),
-        _ => Inherited::nothing(),
-    };
-    found.span = Span::current();
-    found
+fn is_something() -> bool {
+    SOMETHING.try_with(Cell::get).unwrap_or(false)
+}
+
+/// What a task that is made here and now inherits; `None` if that is nothing.
+#[inline]
+pub(super) fn here() -> Option<Inherited> {
+    let span = Span::current();
+    if !is_something() {
+        return (!span.is_none()).then(|| Inherited {
+            span,
+            ..Inherited::nothing()
+        });
+    }
+    // No borrow lasts longer than the copy, so this one is to be had.
+    let found = INHERITED.try_with(|inherited| inherited.borrow().clone());
+    let found = found.unwrap_or(Inherited::nothing());
+    Some(Inherited { span, ..found })
 }
 
 /// Whether running a task that passes this on needs no [`enter`].
-pub(super) fn is_plain(inherited: &Inherited) -> bool {
-    inherited.is_nothing()
-        && inherited.span.is_none()
-        && !SOMETHING.try_with(Cell::get).unwrap_or(false)
+#[inline]
+pub(super) fn is_plain(inherited: Option<&Inherited>) -> bool {
+    inherited.is_none_or(|inherited| inherited.is_nothing() && inherited.span.is_none())
+        && !is_something()
 }
 
 /// Runs `f` as the body of a task that passes this on.
-pub(super) fn enter<R>(inherited: Inherited, f: impl FnOnce() -> R) -> R {
+pub(super) fn enter<R>(inherited: Option<Inherited>, f: impl FnOnce() -> R) -> R {
+    let inherited = inherited.unwrap_or(Inherited::nothing());
     let span = inherited.span.clone();
     let _left = Left(swap(inherited));
     span.in_scope(f)

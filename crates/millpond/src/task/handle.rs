@@ -1,7 +1,8 @@
 //! The side of a task that waits for its value.
 
+use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, TaskError, TaskSpec, context};
+use super::{CancelReason, TaskError, context};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
@@ -33,11 +34,11 @@ use std::time::Duration;
 #[doc(alias = "Future")]
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
-    raw: raw::Handle<T, TaskSpec>,
+    raw: raw::Handle<T, Meta>,
 }
 
 impl<T> TaskHandle<T> {
-    pub(super) fn from_raw(raw: raw::Handle<T, TaskSpec>) -> Self {
+    pub(super) fn from_raw(raw: raw::Handle<T, Meta>) -> Self {
         TaskHandle { raw }
     }
 
@@ -126,11 +127,13 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn join_here(self) -> Result<T, TaskError> {
-        let inherited = &self.raw.meta().inherited;
+        let meta = self.raw.meta();
+        let run = || self.raw.run_here(|| meta.home.count_gone());
+        let inherited = meta.inherited();
         if context::is_plain(inherited) {
-            self.raw.run_here();
+            run();
         } else {
-            context::enter(inherited.clone(), || self.raw.run_here());
+            context::enter(inherited.cloned(), run);
         }
         self.join()
     }
@@ -139,19 +142,22 @@ impl<T> TaskHandle<T> {
     /// this returns. One that runs goes on, and its value is dropped. Either way the handle is
     /// finished at once. Returns false if it was finished before.
     pub fn cancel(&self) -> bool {
-        self.raw.cancel(CancelReason::Requested)
+        let found = self.raw.cancel(CancelReason::Requested);
+        self.raw.meta().note_cancelled(found)
     }
 
     /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether this
     /// call cancelled it; a task that was cancelled before and still runs is asked all the same.
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
-        self.raw.interrupt(CancelReason::Requested)
+        let found = self.raw.interrupt(CancelReason::Requested);
+        self.raw.meta().note_cancelled(found)
     }
 
     /// Interrupts the task on behalf of a caller who has stopped waiting for it.
     pub(crate) fn abandon(&self) {
-        self.raw.interrupt(CancelReason::Abandoned);
+        let found = self.raw.interrupt(CancelReason::Abandoned);
+        self.raw.meta().note_cancelled(found);
     }
 
     /// What tells its task from all others that are there.
@@ -177,17 +183,17 @@ impl<T> TaskHandle<T> {
 
     /// What the task is called.
     pub fn name(&self) -> Option<&str> {
-        self.raw.meta().inherited.name.as_ref().map(Name::as_str)
+        self.raw.meta().name().map(Name::as_str)
     }
 
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
-        self.raw.meta().inherited.deadline
+        self.raw.meta().deadline()
     }
 
     /// Where it was made.
     pub fn made_at(&self) -> &'static Location<'static> {
-        self.raw.meta().made_at
+        self.raw.meta().made_at()
     }
 
     /// A handle that cancels the task when it is dropped, and asks it to stop if it runs.
@@ -208,7 +214,7 @@ impl<T> TaskHandle<T> {
     }
 
     fn clock(&self) -> Clock {
-        self.raw.meta().clock.clone()
+        self.raw.meta().clock()
     }
 }
 
@@ -312,7 +318,7 @@ impl<T> Drop for AbortOnDrop<T> {
 /// # Ok::<(), task::TaskError>(())
 /// ```
 pub struct SharedHandle<T> {
-    raw: raw::Shared<T, TaskSpec>,
+    raw: raw::Shared<T, Meta>,
     /// The place of this handle's future among the waiters.
     ticket: Option<Ticket>,
 }
@@ -333,7 +339,7 @@ impl<T> SharedHandle<T> {
     ///
     /// As [`join`](SharedHandle::join), or the time was up.
     pub fn join_timeout(&self, patience: Duration) -> Result<&T, TaskError> {
-        self.join_until(self.raw.meta().clock.deadline(patience))
+        self.join_until(self.raw.meta().clock().deadline(patience))
     }
 
     fn join_until(&self, deadline: Deadline) -> Result<&T, TaskError> {
@@ -343,8 +349,8 @@ impl<T> SharedHandle<T> {
         };
         if !self.is_finished() {
             let site = Site::new("task.join").on(self.raw.token());
-            let clock = &self.raw.meta().clock;
-            interrupt::wait(site, clock, deadline, |waker| {
+            let clock = self.raw.meta().clock();
+            interrupt::wait(site, &clock, deadline, |waker| {
                 Look::done_if(!place.take(waker))
             })
             .map_err(|error| match error {
@@ -367,12 +373,14 @@ impl<T> SharedHandle<T> {
 
     /// As [`TaskHandle::cancel`].
     pub fn cancel(&self) -> bool {
-        self.raw.cancel(CancelReason::Requested)
+        let found = self.raw.cancel(CancelReason::Requested);
+        self.raw.meta().note_cancelled(found)
     }
 
     /// As [`TaskHandle::interrupt`].
     pub fn interrupt(&self) -> bool {
-        self.raw.interrupt(CancelReason::Requested)
+        let found = self.raw.interrupt(CancelReason::Requested);
+        self.raw.meta().note_cancelled(found)
     }
 
     /// As [`TaskHandle::is_finished`].
@@ -396,7 +404,7 @@ fn copy_of(panic: &raw::Panic) -> raw::Panic {
 
 /// A place among the waiters of a shared task, given up when it is dropped.
 struct Place<'a, T> {
-    raw: &'a raw::Shared<T, TaskSpec>,
+    raw: &'a raw::Shared<T, Meta>,
     ticket: Option<Ticket>,
 }
 

@@ -1,7 +1,8 @@
 //! The side of a task that executors hold.
 
+use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, TaskSpec, context};
+use super::{CancelReason, Home, context};
 use crate::time::Deadline;
 use millpond_raw::task as raw;
 use std::fmt;
@@ -20,10 +21,10 @@ pub use raw::Ran;
 /// assert_eq!(error.to_string(), "task cancelled: its executor was shut down before it ran");
 /// ```
 #[must_use = "a task that is dropped unrun is cancelled"]
-pub struct Task(raw::Task<TaskSpec>);
+pub struct Task(raw::Task<Meta>);
 
 impl Task {
-    pub(super) fn from_raw(task: raw::Task<TaskSpec>) -> Self {
+    pub(super) fn from_raw(task: raw::Task<Meta>) -> Self {
         Task(task)
     }
 
@@ -31,20 +32,28 @@ impl Task {
     ///
     /// A panic of the body goes to the handle; without a handle it is in what this returns.
     pub fn run(self) -> Ran {
-        self.run_as(raw::Task::run)
-    }
-
-    /// As [`run`](Task::run), and while the body runs its engine can stop it through `reach`.
-    pub(crate) fn run_within(self, reach: &raw::Reach) -> Ran {
-        self.run_as(|task| task.run_within(reach))
-    }
-
-    fn run_as(self, run: impl FnOnce(raw::Task<TaskSpec>) -> Ran) -> Ran {
-        let inherited = &self.0.meta().inherited;
+        let inherited = self.0.meta().inherited();
         if context::is_plain(inherited) {
-            return run(self.0);
+            return self.0.run();
         }
-        context::enter(inherited.clone(), || run(self.0))
+        context::enter(inherited.cloned(), || self.0.run())
+    }
+
+    /// Says where handles count the task if they empty it before it starts. For the engine that takes
+    /// it in, before it puts it into its queue.
+    #[inline]
+    pub(crate) fn set_home(&self, home: &'static Home) {
+        self.0.meta().home.set(home);
+    }
+
+    /// Marks it, so that its engine knows it again: an address alone may be had by another task
+    /// when this one is gone.
+    pub(crate) fn set_mark(&self, mark: u32) {
+        self.0.meta().home.set_mark(mark);
+    }
+
+    pub(crate) fn mark(&self) -> u32 {
+        self.0.meta().home.mark()
     }
 
     /// Takes the closure that the task was made of back out, unrun.
@@ -68,18 +77,18 @@ impl Task {
 
     /// What it is called.
     pub fn name(&self) -> Option<&str> {
-        self.0.meta().inherited.name.as_ref().map(Name::as_str)
+        self.0.meta().name().map(Name::as_str)
     }
 
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
-        self.0.meta().inherited.deadline
+        self.0.meta().deadline()
     }
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
     pub fn is_expired(&self) -> bool {
         let deadline = self.deadline();
-        deadline != Deadline::NEVER && deadline.has_passed(self.0.meta().clock.now())
+        deadline != Deadline::NEVER && deadline.has_passed(self.0.meta().clock().now())
     }
 
     /// What tells it from all others that are there.
@@ -88,12 +97,12 @@ impl Task {
     }
 
     pub(crate) fn shared_name(&self) -> Option<Name> {
-        self.0.meta().inherited.name.clone()
+        self.0.meta().name().cloned()
     }
 
     /// Where it was made.
     pub fn made_at(&self) -> &'static Location<'static> {
-        self.0.meta().made_at
+        self.0.meta().made_at()
     }
 }
 

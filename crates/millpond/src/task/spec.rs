@@ -1,8 +1,10 @@
 //! What a task is, apart from its closure: name, deadline, place of submission.
 
-use super::context::{self, Inherited};
+use super::context;
+use super::meta::{Meta, Rare};
 use super::{Task, TaskHandle};
 use crate::time::{Clock, Deadline};
+use millpond_raw::recycle::Recycled;
 use millpond_raw::task as raw;
 use std::borrow::Cow;
 use std::panic::Location;
@@ -21,9 +23,8 @@ use std::panic::Location;
 #[derive(Clone, Debug)]
 #[must_use = "a description does nothing until a task is built from it"]
 pub struct TaskSpec {
-    /// Name, deadline and span: what the task's own tasks have, too.
-    pub(super) inherited: Inherited,
-    pub(super) clock: Clock,
+    /// `None` if there is nothing rare about it.
+    pub(super) rare: Option<Recycled<Rare>>,
     pub(super) made_at: &'static Location<'static>,
 }
 
@@ -41,28 +42,43 @@ impl TaskSpec {
     /// ```
     #[track_caller]
     pub fn new() -> Self {
+        let rare = context::here().map(|inherited| {
+            Recycled::new(Rare {
+                inherited,
+                clock: Clock::system(),
+            })
+        });
         TaskSpec {
-            inherited: context::here(),
-            clock: Clock::system(),
+            rare,
             made_at: Location::caller(),
         }
     }
 
+    fn rare(&mut self) -> &mut Rare {
+        self.rare
+            .get_or_insert_with(|| Recycled::new(Rare::nothing()))
+    }
+
     /// What it is called in statistics, logs and dumps.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.inherited.name = Some(name.into().into());
+        self.rare().inherited.name = Some(name.into().into());
         self
     }
 
     /// Until when it must have started. Engines shed a task whose deadline has passed.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
-        self.inherited.deadline = deadline;
+        if self.rare.is_some() || deadline != Deadline::NEVER {
+            self.rare().inherited.deadline = deadline;
+        }
         self
     }
 
     /// The clock by which its handle's time-outs run.
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+        // Executors give their clock to every task, and it is nearly always this one.
+        if self.rare.is_some() || !clock.is_system() {
+            self.rare().clock = clock;
+        }
         self
     }
 
@@ -71,13 +87,13 @@ impl TaskSpec {
         self,
         f: impl FnOnce() -> T + Send + 'static,
     ) -> (Task, TaskHandle<T>) {
-        let (task, handle) = raw::new(f, self);
+        let (task, handle) = raw::new(f, Meta::new(self));
         (Task::from_raw(task), TaskHandle::from_raw(handle))
     }
 
     /// Makes the task without a handle: nobody waits for it.
     pub fn build_detached(self, f: impl FnOnce() + Send + 'static) -> Task {
-        Task::from_raw(raw::detached(f, self))
+        Task::from_raw(raw::detached(f, Meta::new(self)))
     }
 }
 

@@ -42,6 +42,10 @@ impl Clock {
         Clock::default()
     }
 
+    pub(crate) fn is_system(&self) -> bool {
+        self.manual.is_none()
+    }
+
     /// The time.
     #[allow(clippy::disallowed_methods, reason = "this is the seam")]
     pub fn now(&self) -> Instant {

@@ -6,7 +6,6 @@
 //!
 //! The protocol is in `yard.rs`.
 
-mod forward;
 mod yard;
 
 use super::error::{BuildError, Rejected};

@@ -26,8 +26,11 @@
 //! - **S5** Hashing and comparing keys is users' code and happens under the map's lock. Its panic
 //!   leaves the map whole. It must not call back into the executor. Keys, tasks and closures are
 //!   dropped outside.
+//! - **S6** A drain is a task of the executor below and an engine to the tasks of its lane. It runs
+//!   them outside its own task, so that nothing between them is interrupted. They obey the stop of
+//!   the thread like any task there; and since a stop stays set, the drain sees it as well, whatever
+//!   the task that ran has made of it.
 
-use super::forward::Forward;
 use crate::executor::error::{RejectReason, Rejected};
 use crate::executor::traits::Executor;
 use crate::executor::uncaught::Runner;
@@ -35,7 +38,7 @@ use crate::task::{CancelReason, Task, TaskSpec};
 use crate::time::Deadline;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
-use millpond_raw::task::{Token, with_current_token};
+use millpond_raw::task::current;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -267,13 +270,13 @@ impl<K: Hash + Eq + Send + Sync + 'static, E: Executor + 'static> Drain<K, E> {
         if self.stage == DrainStage::Over {
             return;
         }
-        with_current_token(|token| {
-            let forward = Forward::new(token);
+        // S6.
+        current::outside(|| {
             while let Some(task) = self.next() {
-                if token.is_some_and(Token::is_set) {
+                if current::is_stopped() {
                     task.cancel(CancelReason::ShutDown);
                 } else {
-                    self.yard.runner.run_within(task, forward.reach());
+                    self.yard.runner.run(task);
                 }
             }
         });

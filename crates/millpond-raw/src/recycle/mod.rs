@@ -1,0 +1,191 @@
+//! Memory that is used again: a box for things that are made on one thread and dropped on another.
+//!
+//! A task is made by one thread and freed by another, a hundred thousand times a second or more. The
+//! system's allocator takes that badly: memory that is freed far from where it was had finds its way
+//! back one piece at a time, and both ends pay for it. [`Recycled`] is a box whose memory comes from,
+//! and goes back to, *slabs* that go round in batches:
+//!
+//! ```text
+//!   producer's rack --> a task's cell --> consumer's rack       a thread's own: no atomics
+//!        ^                                      |
+//!        |  64 at a time                        |  64 at a time
+//!        +---------------- depot <--------------+               one lock for each size
+//!                            ^
+//!                            | cut from sheets of 256 KiB, or loose from the system
+//! ```
+//!
+//! - A **slab** is a piece of 64, 128, 192 or 256 bytes (`slab.rs`). What is larger, or asks for more
+//!   than 16 bytes of alignment, is no business of this module: it is plainly allocated.
+//! - A **rack** is a thread's own stack of up to 128 slabs of one size (`rack.rs`). It is an array of
+//!   pointers and not a list through the slabs: to read a link out of a slab that another core has
+//!   just written would be a cache miss for every task. An empty rack takes 64 from the depot, a full
+//!   one gives 64; so a thread that goes up and down at the border between two batches goes to the
+//!   depot once. These are the magazines of Bonwick and Adams (USENIX 2001), two to an array.
+//! - A **depot** is where all threads exchange slabs of one size (`depot.rs`). What it has not got it
+//!   cuts from **sheets**, at multiples of 64 bytes. When it has cut all that it may, the system is
+//!   asked for one **loose** slab at a time.
+//!
+//! So in the steady state nobody asks the system's allocator for anything.
+//!
+//! # What is kept
+//!
+//! Sheets are never given back. For each of the four sizes there are as many as were needed at once,
+//! and at most 16 of 256 KiB. Loose slabs are kept up to 4,096 of each size, and those above go back
+//! to the system. That is 16 MiB in sheets and 2.5 MiB of loose ones at the very most, if all four
+//! sizes have been used to excess at some time. A thread keeps up to 80 KiB in its racks until it
+//! ends. Nothing is taken before it is needed. [`kept`] says how much lies idle in the depots.
+//!
+//! # Switched off
+//!
+//! Under loom and shuttle, and with `--cfg millpond_plain_memory`, all of this is plain allocation:
+//! whoever checks memory sees real frees, and not slabs that never die.
+//!
+//! # Invariants
+//!
+//! - **R1** A slab is in one place at a time: with one owner, in one rack, or in one depot. A `Slab`
+//!   is not `Copy`, so to move it is all that one can do with it, and whoever has it may write to all
+//!   of its memory.
+//! - **R2** All slabs of a class have at least its size, and 16 bytes of alignment. The class follows
+//!   from the layout alone, so memory goes back to the class that it came from.
+//! - **R3** The memory of a sheet lives for ever. A loose slab was allocated with the layout of its
+//!   class, and goes back to the system with the same, and only from a depot that has looked for it on
+//!   its sheets.
+//! - **R4** What is in a slab means nothing to its next owner: it is uninitialised. Whoever gives a
+//!   slab away has ended all access to it, and the depot's lock orders that before the next owner.
+//! - **R5** The pointer of a [`Recycled`] came from `alloc` with the layout of its `T`, or from
+//!   [`Recycled::into_raw`]; it holds a live `T` and is owned by the box.
+//! - **R6** A plain piece was allocated with the very layout it is freed with.
+
+#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
+mod depot;
+mod plain;
+#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
+mod rack;
+#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
+mod slab;
+
+#[cfg(any(millpond_loom, millpond_shuttle, millpond_plain_memory))]
+use plain as memory;
+#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
+use rack as memory;
+
+pub use memory::kept;
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
+use core::panic::UnwindSafe;
+use core::ptr::NonNull;
+use std::alloc::Layout;
+
+/// A box whose memory is used again.
+///
+/// ```
+/// use millpond_raw::recycle::Recycled;
+///
+/// let mut sack = Recycled::new([0_u64; 6]);
+/// sack[0] = 7;
+/// // Made here, dropped there: the memory comes back here with a batch of others.
+/// let there = millpond_raw::sync::thread::spawn(move || sack[0]);
+/// assert_eq!(there.join().unwrap(), 7);
+/// ```
+pub struct Recycled<T> {
+    place: NonNull<T>,
+    _owns: PhantomData<T>,
+}
+
+// SAFETY: R5 - it owns its `T`, as a box does, and nothing of it is bound to a thread.
+unsafe impl<T: Send> Send for Recycled<T> {}
+// SAFETY: R5 - a shared one gives away `&T` and nothing else.
+unsafe impl<T: Sync> Sync for Recycled<T> {}
+
+// As a box: what it points to stays where it is, and is exactly as safe after a panic as a `T`.
+impl<T> Unpin for Recycled<T> {}
+impl<T: UnwindSafe> UnwindSafe for Recycled<T> {}
+
+impl<T> Recycled<T> {
+    /// Puts `value` into a box.
+    #[inline]
+    pub fn new(value: T) -> Self {
+        let place = memory::alloc(Layout::new::<T>()).cast::<T>();
+        // SAFETY: R1 - the memory is ours; R2 - it is large enough and aligned for a `T`.
+        unsafe { place.write(value) };
+        Recycled {
+            place,
+            _owns: PhantomData,
+        }
+    }
+
+    /// Gives the box up, but not what is in it.
+    #[inline]
+    pub(crate) fn into_raw(self) -> NonNull<T> {
+        ManuallyDrop::new(self).place
+    }
+
+    /// The box again.
+    ///
+    /// # Safety
+    ///
+    /// R5: `place` came from [`Recycled::into_raw`], and is given here once.
+    #[inline]
+    pub(crate) unsafe fn from_raw(place: NonNull<T>) -> Self {
+        Recycled {
+            place,
+            _owns: PhantomData,
+        }
+    }
+}
+
+/// Gives memory back when it drops, also when what was in it panicked on its way out.
+struct Free(NonNull<u8>, Layout);
+
+impl Drop for Free {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: R5 - it came from `alloc` with this layout; R4 - what was in it is gone.
+        unsafe { memory::free(self.0, self.1) };
+    }
+}
+
+impl<T> Drop for Recycled<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let _free = Free(self.place.cast(), Layout::new::<T>());
+        // SAFETY: R5 - it holds a live `T`, which nobody uses after this.
+        unsafe { self.place.drop_in_place() };
+    }
+}
+
+impl<T> Deref for Recycled<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: R5 - a live `T`, borrowed from its owner.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T> DerefMut for Recycled<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: R5 - a live `T`, borrowed from its owner alone.
+        unsafe { self.place.as_mut() }
+    }
+}
+
+impl<T: Clone> Clone for Recycled<T> {
+    fn clone(&self) -> Self {
+        Recycled::new(T::clone(self))
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Recycled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        T::fmt(self, f)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests;

@@ -1,0 +1,119 @@
+//! Recycled memory under load: many threads make boxes of all sizes, send them to one another and
+//! drop them, and every box must hold what was put into it. Two owners of one slab would write over
+//! each other.
+//!
+//! Threads and locks are ours, so that a thread sanitizer sees all there is to see.
+//! `MILLPOND_ROUNDS` changes the number of rounds.
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+
+use millpond_raw::recycle::Recycled;
+use millpond_raw::sync::{Mutex, thread};
+use std::sync::Arc;
+
+const THREADS: u64 = 4;
+const BOXES: u64 = 2_000;
+
+fn rounds() -> u64 {
+    match std::env::var("MILLPOND_ROUNDS") {
+        Err(_) => 20,
+        Ok(text) => text.parse().unwrap_or_else(|_| {
+            panic!("MILLPOND_ROUNDS is `{text}`: give it the number of rounds")
+        }),
+    }
+}
+
+/// A box of one of the sizes, all words of which are its mark.
+enum Sack {
+    One(Recycled<[u64; 8]>),
+    Two(Recycled<[u64; 11]>),
+    Three(Recycled<[u64; 24]>),
+    Four(Recycled<[u64; 31]>),
+    Plain(Recycled<[u64; 40]>),
+}
+
+impl Sack {
+    fn filled(mark: u64) -> Sack {
+        match mark % 5 {
+            0 => Sack::One(Recycled::new([mark; 8])),
+            1 => Sack::Two(Recycled::new([mark; 11])),
+            2 => Sack::Three(Recycled::new([mark; 24])),
+            3 => Sack::Four(Recycled::new([mark; 31])),
+            _ => Sack::Plain(Recycled::new([mark; 40])),
+        }
+    }
+
+    fn words(&self) -> &[u64] {
+        match self {
+            Sack::One(words) => &**words,
+            Sack::Two(words) => &**words,
+            Sack::Three(words) => &**words,
+            Sack::Four(words) => &**words,
+            Sack::Plain(words) => &**words,
+        }
+    }
+
+    /// Checks that nobody else wrote into it, and returns the mark.
+    fn mark(&self) -> u64 {
+        let words = self.words();
+        assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
+        words[0]
+    }
+}
+
+/// A generator that is good enough to choose a neighbour.
+fn next(state: &mut u64) -> u64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
+type Inbox = Arc<Vec<Mutex<Vec<Sack>>>>;
+
+/// One thread: makes boxes, sends each to somebody, and empties its own inbox now and then. Returns
+/// the sums of the marks it sent and received.
+fn strand(number: u64, round: u64, inboxes: &Inbox) -> (u64, u64) {
+    let mut state = number + THREADS * round;
+    let (mut sent, mut received) = (0, 0);
+    for count in 0..BOXES {
+        let mark = (number * BOXES + count) * 5 + next(&mut state) % 5;
+        sent += mark;
+        let to = next(&mut state) % THREADS;
+        inboxes[to as usize].lock().push(Sack::filled(mark));
+        // Rarely, so that racks run full on one side and empty on the other.
+        if next(&mut state) % 300 == 0 {
+            received += empty(&inboxes[number as usize]);
+        }
+    }
+    (sent, received)
+}
+
+/// Drops what is in an inbox outside its lock, and sums the marks up.
+fn empty(inbox: &Mutex<Vec<Sack>>) -> u64 {
+    let sacks = std::mem::take(&mut *inbox.lock());
+    sacks.iter().map(Sack::mark).sum()
+}
+
+#[test]
+fn boxes_that_wander_hold_what_was_put_into_them() {
+    for round in 0..rounds() {
+        let inboxes: Inbox = Arc::new((0..THREADS).map(|_| Mutex::default()).collect());
+        let crew: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let inboxes = Arc::clone(&inboxes);
+                thread::spawn(move || strand(number, round, &inboxes))
+            })
+            .collect();
+        let (mut sent, mut received) = (0, 0);
+        for member in crew {
+            let (made, got) = member.join().expect("no box was written over");
+            sent += made;
+            received += got;
+        }
+        received += inboxes.iter().map(empty).sum::<u64>();
+        assert_eq!(
+            sent, received,
+            "round {round}: a box was lost or came twice"
+        );
+    }
+}

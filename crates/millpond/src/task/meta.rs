@@ -1,0 +1,113 @@
+//! What travels with a task beside its closure, in three words: cells are small, and most tasks have
+//! no name, no deadline, no span and the system's clock.
+
+use super::context::Inherited;
+use super::home::Address;
+use super::name::Name;
+use super::spec::TaskSpec;
+use crate::time::{Clock, Deadline};
+use millpond_raw::task::Body;
+use std::panic::Location;
+
+/// What is in a cell between header and closure.
+#[derive(Debug)]
+pub(super) struct Meta {
+    spec: TaskSpec,
+    pub(super) home: Address,
+}
+
+/// What few tasks have.
+#[derive(Clone, Debug)]
+pub(super) struct Rare {
+    /// Name, deadline and span: what the task's own tasks have, too.
+    pub(super) inherited: Inherited,
+    pub(super) clock: Clock,
+}
+
+impl Rare {
+    /// All as it is without.
+    pub(super) fn nothing() -> Self {
+        Rare {
+            inherited: Inherited::nothing(),
+            clock: Clock::system(),
+        }
+    }
+}
+
+impl Meta {
+    pub(super) fn new(spec: TaskSpec) -> Self {
+        Meta {
+            spec,
+            home: Address::none(),
+        }
+    }
+
+    fn rare(&self) -> Option<&Rare> {
+        self.spec.rare.as_deref()
+    }
+
+    /// What the task passes on to those that it makes; `None` if that is nothing.
+    pub(super) fn inherited(&self) -> Option<&Inherited> {
+        self.rare().map(|rare| &rare.inherited)
+    }
+
+    pub(super) fn name(&self) -> Option<&Name> {
+        self.inherited()?.name.as_ref()
+    }
+
+    pub(super) fn deadline(&self) -> Deadline {
+        self.inherited()
+            .map_or(Deadline::NEVER, |inherited| inherited.deadline)
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.rare()
+            .map_or_else(Clock::system, |rare| rare.clock.clone())
+    }
+
+    pub(super) fn made_at(&self) -> &'static Location<'static> {
+        self.spec.made_at
+    }
+
+    /// Takes note of a cancellation through a handle. Returns whether it was one.
+    pub(super) fn note_cancelled(&self, found: Option<Body>) -> bool {
+        if found == Some(Body::Gone) {
+            self.home.count_gone();
+        }
+        found.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millpond_raw::task::cell_size;
+
+    fn size<F: FnOnce() -> T, T>(_: F) -> usize {
+        cell_size::<F, T, Meta>()
+    }
+
+    #[test]
+    fn a_small_task_is_one_cache_line() {
+        // A word is 8 bytes, and a cache line 64, on the machines that this is for.
+        let word = size_of::<usize>();
+        let words = [1_usize; 10];
+        assert_eq!(size_of::<Meta>(), 3 * word);
+        assert_eq!(size(|| ()), 8 * word);
+        let two = [1_usize; 2];
+        assert_eq!(size(move || two), 8 * word);
+        let large = move || {
+            let _moved = words;
+        };
+        assert_eq!(size(large), 16 * word);
+    }
+
+    #[test]
+    fn what_is_as_usual_takes_no_room() {
+        let rare = |spec: &TaskSpec| spec.rare.is_some();
+        assert!(!rare(&TaskSpec::new()));
+        let usual = TaskSpec::new().clock(Clock::system());
+        assert!(!rare(&usual.deadline(Deadline::NEVER)));
+        assert!(rare(&TaskSpec::new().name("mill")));
+    }
+}
