@@ -213,12 +213,12 @@ impl Engine {
         self: &Arc<Self>,
         mut task: Task,
         error: io::Error,
-        has_room: bool,
+        mut has_room: bool,
     ) -> Result<(), Rejected<Task>> {
-        if has_room && self.ctl().read().workers() > 0 {
+        while has_room && self.ctl().read().workers() > 0 {
             match self.enqueue(task) {
                 Ok(taken) => return taken,
-                Err(back) => task = back,
+                Err(back) => (task, has_room) = (back, self.makes_room()),
             }
         }
         self.stand_in();
