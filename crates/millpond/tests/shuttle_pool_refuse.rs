@@ -200,7 +200,10 @@ fn end_against_extra_threads(plan: u32, stops: bool) {
     // What extra threads run is nobody's figure, so the books stand alone.
     let sums = books.add_up(&[]);
     assert!(sums.run as u64 >= last.completed, "{sums:?} {last:?}");
-    assert_eq!(sums.handed_back as u64, last.handed_back, "{sums:?} {last:?}");
+    assert_eq!(
+        sums.handed_back as u64, last.handed_back,
+        "{sums:?} {last:?}"
+    );
 }
 
 #[test]

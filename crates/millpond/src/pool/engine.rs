@@ -213,13 +213,16 @@ impl Engine {
         self: &Arc<Self>,
         mut task: Task,
         error: io::Error,
-        has_room: bool,
+        mut has_room: bool,
     ) -> Result<(), Rejected<Task>> {
-        let word = self.ctl().read();
-        if has_room && word.workers() > 0 {
+        while has_room {
+            let word = self.ctl().read();
+            if word.workers() == 0 {
+                break;
+            }
             match self.enqueue(task, word, None) {
                 Ok(taken) => return taken,
-                Err(back) => task = back,
+                Err(back) => (task, has_room) = (back, self.makes_room()),
             }
         }
         self.stand_in();

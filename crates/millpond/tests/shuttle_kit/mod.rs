@@ -150,7 +150,13 @@ impl Books {
         number: usize,
         body: impl FnOnce() + Send + 'static,
     ) -> impl FnOnce() + Send + 'static {
-        let (books, mark) = (self.clone(), Mark { books: self.clone(), number });
+        let (books, mark) = (
+            self.clone(),
+            Mark {
+                books: self.clone(),
+                number,
+            },
+        );
         move || {
             let _mark = mark;
             books.write(number, |page| page.runs += 1);
@@ -355,7 +361,9 @@ impl Moody {
 
 impl ThreadFactory for Moody {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
-        let turn = self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let turn = self
+            .asked
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         match turn < 32 && self.plan >> turn & 1 == 1 {
             true => Err(io::ErrorKind::WouldBlock.into()),
             false => self.threads.start(body),
