@@ -80,7 +80,7 @@ pub(crate) fn linger<R>(
     if spins() == 0 {
         return None;
     }
-    let memory = MEMORY.get();
+    let memory = MEMORY.with(Cell::get);
     let longest = memory.longest_spin();
     for round in 0..=longest + YIELDS {
         let spinning = round <= longest;
@@ -90,7 +90,7 @@ pub(crate) fn linger<R>(
         }
         if worth() {
             if let Some(got) = attempt() {
-                MEMORY.set(memory.after(spinning));
+                MEMORY.with(|own| own.set(memory.after(spinning)));
                 return Some(got);
             }
         }
