@@ -29,19 +29,34 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// A worker with a first task is busy from the start: that task neither waits nor runs until
+    /// the thread has begun, and must be in the figures all the same.
     pub(super) fn new(number: u64, first: Option<Task>) -> Self {
+        let stats = WorkerStats::default();
+        if first.is_some() {
+            stats.begin();
+        }
         Worker {
             number,
             first: Mutex::new(first),
             waker: Mutex::new(None),
             stop: Stop::new(),
-            stats: Padded::new(WorkerStats::default()),
+            stats: Padded::new(stats),
         }
     }
 
     /// Its first task, for whoever comes first (W2).
     pub(super) fn take_first(&self) -> Option<Task> {
         self.first.lock().take()
+    }
+
+    /// Its first task, for a stop. It will not begin another one.
+    pub(super) fn give_first_back(&self) -> Option<Task> {
+        let first = self.take_first();
+        if first.is_some() {
+            self.stats.rest();
+        }
+        first
     }
 
     /// Says how to wake it.

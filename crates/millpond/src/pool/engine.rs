@@ -471,7 +471,7 @@ impl Engine {
         let mut unstarted = Vec::new();
         for worker in everybody {
             worker.stop.set();
-            unstarted.extend(worker.take_first());
+            unstarted.extend(worker.give_first_back());
         }
         unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));
         let before = unstarted.len();

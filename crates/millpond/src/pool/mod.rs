@@ -376,18 +376,19 @@ impl Engine {
 
     fn snapshot(&self) -> PoolSnapshot {
         let word = self.ctl().read();
-        let (sizes, growth) = (self.knobs().sizes(), self.knobs().limits().growth());
+        // N1: one look, so that core, maximum and growth are of one setting.
+        let (limits, knobs) = (self.knobs().limits(), self.knobs());
         let (queued, capacity) = (self.line.len(), self.line.capacity());
         let (active, largest, extra_threads, counts) =
             self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
         PoolSnapshot {
             name: self.name.clone().into_owned(),
             state: word.state(),
-            core: sizes.core,
-            max: sizes.max,
-            keep_alive: sizes.keep_alive,
-            core_may_time_out: sizes.core_may_time_out,
-            growth,
+            core: limits.core(),
+            max: limits.max(),
+            keep_alive: knobs.keep_alive(),
+            core_may_time_out: knobs.core_may_time_out(),
+            growth: limits.growth(),
             capacity,
             workers: word.workers(),
             active,
