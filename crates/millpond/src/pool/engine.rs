@@ -237,8 +237,10 @@ impl Engine {
         self.free.load(Ordering::SeqCst) > tasks
     }
 
-    /// Whether for each task that waits there is a worker that waits, too.
+    /// Whether for each task that waits there is a worker that waits, too. Asked under the lock
+    /// `growing`: one who counts on a free worker puts its task in under it.
     fn is_served(&self) -> bool {
+        let _turn = self.growing.lock();
         let tasks = self.line.len();
         // [E-free]
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
