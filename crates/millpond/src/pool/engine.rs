@@ -240,8 +240,10 @@ impl Engine {
         self.free.load(Ordering::SeqCst) > tasks
     }
 
-    /// Whether for each task that waits there is a worker that waits, too.
+    /// Whether for each task that waits there is a worker that waits, too. Asked under the lock
+    /// `growing`: one who counts on a free worker puts its task in under it.
     fn is_served(&self) -> bool {
+        let _turn = self.growing.lock();
         let tasks = self.line.len();
         // [E-free]
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
@@ -260,7 +262,8 @@ impl Engine {
     }
 
     /// Puts the task into the queue, and sees to it that the workers are there that were counted on
-    /// when it was judged (E1). The outer error is the task, if there is no room.
+    /// when it was judged (E1): as many, or, under the lock `growing`, one that is free. The outer
+    /// error is the task, if there is no room.
     #[inline]
     fn enqueue(
         self: &Arc<Self>,
@@ -271,6 +274,7 @@ impl Engine {
         task.set_home(self.home);
         let identity = Identity::give(&task);
         self.line.offer(task)?;
+        let counts_on_one = growing.is_some();
         // E5: a thread may be started now.
         drop(growing);
         chaos::point("pool.enqueued");
@@ -279,7 +283,8 @@ impl Engine {
             fence(Ordering::SeqCst);
         }
         let workers = self.ctl().read().workers();
-        if workers < judged.workers() || workers == 0 || self.line.is_foreign() {
+        let has_lost = workers == 0 || workers < judged.workers();
+        if has_lost || counts_on_one || self.line.is_foreign() {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))

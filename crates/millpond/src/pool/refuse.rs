@@ -91,16 +91,16 @@ impl Engine {
             }
             refused = match self.admit(refused.task) {
                 Ok(()) => return Ok(()),
-                Err(refused) if found || self.is_contended(&refused) => refused,
+                Err(refused) if found || self.is_no_last_word(&refused.reason) => refused,
                 Err(refused) => return Err(refused),
             };
         }
     }
 
-    /// Whether a refusal for lack of room, when there was nothing to discard, is no last word: in a
-    /// plain line that was full and empty within a moment others are at work.
-    fn is_contended(&self, refused: &Rejected<Task>) -> bool {
-        refused.reason.is_saturated() && self.line.is_plain()
+    /// Whether a refusal when there was nothing to discard is no last word: it has been shut down
+    /// meanwhile; or a plain line was full and empty within a moment, so others are at work.
+    fn is_no_last_word(&self, reason: &RejectReason) -> bool {
+        reason.is_shut_down() || reason.is_saturated() && self.line.is_plain()
     }
 
     /// Lets the caller wait for room.
