@@ -24,6 +24,7 @@ pub mod count;
 pub mod pad;
 pub mod park;
 pub mod quiet;
+pub mod scope;
 pub mod sync;
 pub mod task;
 pub mod waits;
