@@ -11,7 +11,7 @@ use crate::waits::Waits;
 
 pub(super) struct Core<M> {
     roster: Mutex<Roster<M>>,
-    /// Where the owner sleeps, to be woken when a job comes.
+    /// Where the owner sleeps, to be woken when a job is brought.
     news: Waits,
     panic: Mutex<Option<Panic>>,
 }
@@ -47,19 +47,26 @@ impl<M> Core<M> {
 
     /// J1: puts the job on the roster. Returns false, and does nothing, if none may come.
     pub(super) fn link(&self, job: &Erased<M>) -> bool {
+        let mut roster = self.roster.lock();
+        if roster.phase != Phase::Open || roster.stopped {
+            return false;
+        }
+        let number = roster.push(job.clone());
+        job.set_number(number);
+        true
+    }
+
+    /// Notes that a job can be run by whoever waits, and wakes the owner if it sleeps.
+    pub(super) fn bring(&self, job: &Erased<M>) {
         let asleep = {
             let mut roster = self.roster.lock();
-            if roster.phase != Phase::Open || roster.stopped {
-                return false;
-            }
-            let number = roster.push(job.clone());
-            job.set_number(number);
+            job.state().bring();
+            roster.brought += 1;
             core::mem::take(&mut roster.asleep)
         };
         if asleep {
             self.news.wake_all();
         }
-        true
     }
 
     pub(super) fn remove(&self, number: u64) {
@@ -80,23 +87,23 @@ impl<M> Core<M> {
         self.roster.lock().stopped
     }
 
-    pub(super) fn made(&self) -> u64 {
-        self.roster.lock().next
+    pub(super) fn brought(&self) -> u64 {
+        self.roster.lock().brought
     }
 
     pub(super) fn len(&self) -> usize {
         self.roster.lock().len()
     }
 
-    /// Where the owner waits for jobs that come.
+    /// Where the owner waits for jobs to be brought.
     pub(super) fn news(&self) -> &Waits {
         &self.news
     }
 
-    /// Whether no job has come since there were `seen`. If so the next one wakes the owner.
-    pub(super) fn nothing_since(&self, seen: u64) -> bool {
+    /// Whether no more than `seen` jobs have been brought. If so the next one wakes the owner.
+    pub(super) fn no_more_than(&self, seen: u64) -> bool {
         let mut roster = self.roster.lock();
-        roster.asleep = roster.next == seen;
+        roster.asleep = roster.brought <= seen;
         roster.asleep
     }
 

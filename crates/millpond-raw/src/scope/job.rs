@@ -58,7 +58,7 @@ impl<M> JobRef<M> {
 }
 
 impl<M: Clone> JobRef<M> {
-    /// The value that travels with the job, once it has been given one.
+    /// The value that travels with the job, once it has been brought.
     pub fn meta(&self) -> Option<M> {
         self.0.meta().lock().clone()
     }
@@ -107,9 +107,9 @@ impl<M> Remote<M> {
         self.0.is_stopped()
     }
 
-    /// How many jobs there have been.
-    pub fn made(&self) -> u64 {
-        self.0.made()
+    /// How many jobs have been [brought](Fresh::bring).
+    pub fn brought(&self) -> u64 {
+        self.0.brought()
     }
 
     /// How many jobs are not over.
@@ -208,10 +208,11 @@ impl<F, T, M> Fresh<F, T, M> {
         Stub(Some(self.job.clone()))
     }
 
-    /// Gives the job a value to travel with.
-    pub fn set_meta(&self, meta: M) {
+    /// Gives the job a value to travel with. From now on whoever waits may run it.
+    pub fn bring(&self, meta: M) {
         let before = self.job.0.meta().lock().replace(meta);
         drop(before);
+        self.job.0.core().bring(&self.job.0);
     }
 
     /// Takes the closure back out of a job that has not started. Then there is no job.

@@ -69,7 +69,7 @@ pub use state::{Cancelled, Reading};
 
 use self::core::Core;
 use crate::park::{self, Site};
-use crate::task::{CancelReason, Panic};
+use crate::task::Panic;
 use slot::{Erased, Slot};
 use std::fmt;
 use std::marker::PhantomData;
@@ -177,8 +177,8 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
         swept
     }
 
-    /// Waits until the job has ended or is a stray, or until there have been more than `seen` jobs, or
-    /// for no reason.
+    /// Waits until the job has ended or is a stray, or until more than `seen` jobs have been brought,
+    /// or for no reason.
     pub fn wait(&self, job: &JobRef<M>, seen: u64, site: Site) {
         let here = park::current();
         let waker = here.waker();
@@ -187,7 +187,7 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
             return;
         };
         let news = self.core().news();
-        if let Some(ticket) = news.enlist(&waker, || self.core().nothing_since(seen)) {
+        if let Some(ticket) = news.enlist(&waker, || self.core().no_more_than(seen)) {
             here.park(site);
             news.leave(ticket);
         }
@@ -234,8 +234,8 @@ impl<M: Send + 'static> Drop for End<'_, M> {
         let mut seen = 0;
         loop {
             while let Some(job) = scope.core().find(seen, |state| !state.is_ended()) {
-                job.cancel(CancelReason::Dropped);
                 let job = JobRef(job);
+                drop(job.claim());
                 while !job.state().is_ended() {
                     scope.wait(&job, u64::MAX, Site::new("scope.end").on(&**scope.core()));
                 }

@@ -26,11 +26,13 @@ pub(super) struct Roster<M> {
     entries: VecDeque<(u64, Option<Erased<M>>)>,
     gaps: usize,
     /// The number of the next job.
-    pub(super) next: u64,
+    next: u64,
+    /// How many jobs have been brought.
+    pub(super) brought: u64,
     pub(super) phase: Phase,
     /// Whether jobs are refused.
     pub(super) stopped: bool,
-    /// Whether the owner may be asleep, and is to be woken when a job comes.
+    /// Whether the owner may be asleep, and is to be woken when a job is brought.
     pub(super) asleep: bool,
 }
 
@@ -40,6 +42,7 @@ impl<M> Roster<M> {
             entries: VecDeque::new(),
             gaps: 0,
             next: 0,
+            brought: 0,
             phase: Phase::New,
             stopped: false,
             asleep: false,
@@ -90,5 +93,96 @@ impl<M> Roster<M> {
 
     fn place(&self, number: u64) -> usize {
         self.entries.partition_point(|(other, _)| *other < number)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::super::Scope;
+    use super::*;
+
+    /// A job that is over, which makes no difference to a roster.
+    fn job() -> Erased<()> {
+        let scope = Scope::new();
+        scope.enter(|| scope.job(|| ()).unwrap().job().0.clone())
+    }
+
+    fn roster(count: u64) -> Roster<()> {
+        let mut roster = Roster::new();
+        for number in 0..count {
+            assert_eq!(roster.push(job()), number);
+        }
+        roster
+    }
+
+    fn numbers(roster: &Roster<()>) -> Vec<u64> {
+        let entries = roster.entries.iter();
+        entries
+            .filter_map(|(number, entry)| entry.as_ref().map(|_| *number))
+            .collect()
+    }
+
+    #[test]
+    fn a_job_leaves_from_anywhere_and_once() {
+        for first in 0..5 {
+            for second in 0..5 {
+                let mut roster = roster(5);
+                assert!(roster.remove(first).is_some());
+                assert_eq!(roster.remove(second).is_some(), first != second);
+                let left: Vec<_> = (0..5).filter(|n| ![first, second].contains(n)).collect();
+                assert_eq!(numbers(&roster), left);
+                assert_eq!(roster.len(), left.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_was_never_given_removes_nothing() {
+        let mut roster = roster(3);
+        assert!(roster.remove(3).is_none());
+        assert!(roster.remove(u64::MAX).is_none());
+        assert_eq!(roster.len(), 3);
+    }
+
+    #[test]
+    fn the_last_one_to_leave_leaves_it_empty() {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+            let mut roster = roster(3);
+            for number in order {
+                assert!(!roster.is_empty());
+                assert!(roster.remove(number).is_some());
+            }
+            assert!(roster.is_empty());
+        }
+    }
+
+    #[test]
+    fn one_that_stays_does_not_keep_the_places_of_all_that_left() {
+        let mut roster = roster(1);
+        for _ in 0..10_000 {
+            let number = roster.push(job());
+            assert!(roster.remove(number).is_some());
+        }
+        assert_eq!(numbers(&roster), [0]);
+        assert!(roster.entries.capacity() < 100);
+    }
+
+    #[test]
+    fn finding_begins_where_it_is_told_to() {
+        let mut roster = roster(4);
+        let _ = roster.remove(1);
+        let find = |from| {
+            let found = roster.find(from, Reading::is_ended);
+            found.map(|job| {
+                numbers(&roster)
+                    .into_iter()
+                    .find(|n| roster.entries[roster.place(*n)].1.as_ref().unwrap().is(job))
+                    .unwrap()
+            })
+        };
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(find),
+            [Some(0), Some(2), Some(2), Some(3), None]
+        );
     }
 }

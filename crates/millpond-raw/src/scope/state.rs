@@ -9,6 +9,7 @@
 //! | WAITER | somebody is in the list of waiters | waiters, under the list's lock | a hint: the waiter may have left |
 //! | TAKEN | the outcome is out of the stage | whoever takes it, once, or the claimer together with ENDED | |
 //! | ORPHAN | there is no handle that could take the outcome | the handle when it drops, or at birth | |
+//! | BROUGHT | the job has what it needs to be run by whoever waits | its maker, once | |
 //! | STRAY | the executor has dropped the stub unrun | the stub | of no meaning once CLAIMED |
 //!
 //! No bit is ever cleared. For the handle the job is *finished* when ENDED or CANCELLED is set.
@@ -30,6 +31,7 @@ const TAKEN: usize = 1 << 5;
 const ORPHAN: usize = 1 << 6;
 const STRAY: usize = 1 << 7;
 const REASON_SHIFT: u32 = 8;
+const BROUGHT: usize = 1 << 16;
 const REASON_MASK: usize = 0xff << REASON_SHIFT;
 
 /// A copy of the state word, as it was at one moment.
@@ -40,6 +42,11 @@ impl Reading {
     /// Whether the closure has an owner: somebody runs it, has run it, or has dropped it.
     pub fn is_claimed(self) -> bool {
         self.0 & CLAIMED != 0
+    }
+
+    /// Whether it has been [brought](super::Fresh::bring) and nobody has started it.
+    pub fn is_unstarted(self) -> bool {
+        self.0 & (BROUGHT | CLAIMED) == BROUGHT
     }
 
     /// Whether nothing of the job runs any more, or ever will.
@@ -201,6 +208,13 @@ impl AtomicState {
     /// Notes that there is no handle. Returns whether the outcome has come before.
     pub(super) fn orphan(&self) -> bool {
         self.set(ORPHAN, Ordering::Relaxed).is_ended()
+    }
+
+    /// Notes that it can be run by whoever waits.
+    ///
+    /// Relaxed: what it needs for that is under a lock.
+    pub(super) fn bring(&self) {
+        self.set(BROUGHT, Ordering::Relaxed);
     }
 
     /// Notes that the stub is gone unrun. Returns whether somebody is to be woken.
