@@ -171,6 +171,20 @@ pub(crate) fn put_back(waited: Result<(), WaitError>) {
     }
 }
 
+/// Runs `f`, and wakes what `bell` makes if the running task is interrupted meanwhile or has been
+/// before. The token stays as it is. Where nothing can be interrupted, `bell` is not called.
+pub(crate) fn forwarded<R>(bell: impl FnOnce() -> Waker, f: impl FnOnce() -> R) -> R {
+    with_current_token(|token| {
+        let Some(token) = token else { return f() };
+        let bell = bell();
+        let listed = Listed::new(token, &bell);
+        if listed.1.is_none() {
+            bell.wake_by_ref();
+        }
+        f()
+    })
+}
+
 /// Being on the list of a token, for the length of a wait.
 struct Listed<'a>(&'a Token, Option<millpond_raw::waits::Ticket>);
 

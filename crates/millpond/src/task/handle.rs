@@ -307,7 +307,7 @@ impl<T> Drop for AbortOnDrop<T> {
 /// # Ok::<(), task::TaskError>(())
 /// ```
 pub struct SharedHandle<T> {
-    raw: raw::Shared<T, TaskSpec>,
+    pub(super) raw: raw::Shared<T, TaskSpec>,
     /// The place of this handle's future among the waiters.
     ticket: Option<Ticket>,
 }
