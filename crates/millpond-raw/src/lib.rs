@@ -26,6 +26,7 @@ pub mod pad;
 pub mod park;
 pub mod quiet;
 pub mod recycle;
+pub mod scope;
 pub mod sync;
 pub mod task;
 pub mod waits;

@@ -175,3 +175,16 @@ pub(crate) fn put_back(waited: Result<(), WaitError>) {
         let _ = current::set();
     }
 }
+
+/// Runs `f`, and wakes what `bell` makes if the running task is interrupted meanwhile or has been
+/// before. Nothing is reported: the interrupt stays where it is.
+pub(crate) fn forwarded<R>(bell: impl FnOnce() -> Waker, f: impl FnOnce() -> R) -> R {
+    let bell = bell();
+    current::listed(&bell, || {
+        // What has come before wakes nobody.
+        if current::is_set() {
+            bell.wake_by_ref();
+        }
+        f()
+    })
+}

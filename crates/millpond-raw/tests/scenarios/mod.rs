@@ -15,6 +15,7 @@
 
 pub(crate) mod lock;
 pub(crate) mod park;
+pub(crate) mod scope;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
@@ -111,6 +112,19 @@ macro_rules! drive {
                 an_interrupt_and_a_stop_are_both_obeyed,
                 a_body_that_is_told_sees_what_the_stopper_wrote,
                 a_stop_against_an_ending_body_leaves_nothing_behind,
+            }
+            scope: {
+                two_who_claim_a_job_run_it_once,
+                the_owner_waits_for_every_body,
+                a_panic_in_the_scope_waits_for_every_body,
+                a_job_made_by_a_job_is_waited_for,
+                a_joiner_gets_the_value_and_sees_the_bodys_writes,
+                a_value_that_nobody_takes_is_dropped_by_the_end,
+                cancelling_and_running_agree,
+                a_stray_is_left_to_whoever_waits,
+                a_stop_refuses_or_finds_every_job,
+                an_owner_that_waits_hears_of_new_jobs,
+                a_panic_goes_to_the_handle_or_to_the_scope,
             }
         }
     };
