@@ -12,12 +12,13 @@
 //! | [`park`] | the Block seam: how anything waits and is woken |
 //! | [`waits`] | a list of wakers, first come first served, from which a waiter can leave |
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one allocation |
+//! | [`scope`] | closures that borrow, given to executors that may do anything with them |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
 //! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`
-//! and `waits` know `sync`, and `task` knows them all.
+//! and `waits` know `sync`, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
