@@ -10,7 +10,7 @@
 
 mod executor_kit;
 
-use executor_kit::{Crew, Drops, LONG, Shelf, quiet_panic, signal};
+use executor_kit::{Crew, Drops, LONG, Shelf, forget, quiet_panic, signal};
 use millpond::executor::{Executor, ExecutorExt, RejectReason, Rejected, ScopeOptions};
 use millpond::task::{CancelReason, Task, TaskSpec};
 use millpond_raw::park::probe;
@@ -88,7 +88,7 @@ impl Executor for Hostile {
         match self.script[self.asked.fetch_add(1, SeqCst) % self.script.len()] {
             Whim::Runs => drop(task.run()),
             Whim::RunsElsewhere => self.elsewhere.send(task).expect("somebody takes it"),
-            Whim::Leaks => std::mem::forget(task),
+            Whim::Leaks => forget(task),
             Whim::Drops => drop(task),
             Whim::Cancels => drop(task.cancel(CancelReason::ShutDown)),
             Whim::KeepsForLater => self.later.lock().unwrap().push(task),
@@ -309,7 +309,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
                     0 => drop(handle.join()),
                     1 => drop(handle.cancel()),
                     2 => drop(handle.join_timeout(Duration::from_micros(50))),
-                    3 => std::mem::forget(handle),
+                    3 => forget(handle),
                     _ => {}
                 }
             }

@@ -9,7 +9,7 @@
 
 mod executor_kit;
 
-use executor_kit::{Crew, Drops, Shelf, gate, quiet_panic, signal};
+use executor_kit::{Crew, Drops, Shelf, forget, gate, quiet_panic, signal};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Rejected, Scope};
 use millpond::task::Task;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -73,9 +73,9 @@ fn a_panic_that_nobody_joined_goes_on_when_everything_has_ended() {
 
 #[test]
 fn a_handle_that_is_dropped_or_forgotten_leaves_its_panic_to_the_scope() {
-    fn leave<T>(handle: T, forget: bool) {
-        match forget {
-            true => std::mem::forget(handle),
+    fn leave<T>(handle: T, forgets: bool) {
+        match forgets {
+            true => forget(handle),
             false => drop(handle),
         }
     }
@@ -85,9 +85,9 @@ fn a_handle_that_is_dropped_or_forgotten_leaves_its_panic_to_the_scope() {
         &DirectExecutor::new() as &dyn Executor,
         &*Shelf::with_room(9),
     ] {
-        for forget in [false, true] {
+        for forgets in [false, true] {
             let scope = || {
-                executor.scope(|s| leave(s.submit(|| quiet_panic("one")).unwrap(), forget));
+                executor.scope(|s| leave(s.submit(|| quiet_panic("one")).unwrap(), forgets));
             };
             assert_eq!(panic_of(scope), "one");
         }
@@ -174,7 +174,7 @@ fn a_value_that_nobody_took_is_dropped_before_the_scope_returns() {
         let before = drops.count();
         executor.scope(|s| {
             let kept = s.submit(|| drops.token()).unwrap();
-            std::mem::forget(s.submit(|| drops.token()).unwrap());
+            forget(s.submit(|| drops.token()).unwrap());
             drop(s.submit(|| drops.token()).unwrap());
             s.run(|| drops.token()).unwrap();
             drop(kept);
@@ -203,7 +203,7 @@ fn a_destructor_of_a_value_may_bring_a_task() {
                         more: more - 1,
                     }
                 };
-                std::mem::forget(scope.submit(next).unwrap());
+                forget(scope.submit(next).unwrap());
             }
         }
     }
@@ -219,7 +219,7 @@ fn a_destructor_of_a_value_may_bring_a_task() {
                 ran: &ran,
                 more: 3,
             });
-            std::mem::forget(first.unwrap());
+            forget(first.unwrap());
         });
         assert_eq!(ran.into_inner(), 3);
     }
@@ -235,7 +235,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
             let grenade = Grenade;
             s.submit(move || drop(grenade)).unwrap().cancel();
             s.run(|| Grenade).unwrap();
-            std::mem::forget(s.submit(|| Grenade).unwrap());
+            forget(s.submit(|| Grenade).unwrap());
             s.run(|| ran.store(true, SeqCst)).unwrap();
         });
     });

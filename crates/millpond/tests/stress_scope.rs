@@ -126,7 +126,7 @@ fn cancelling_and_ending_free_every_closure_once() {
                 let handle = s.submit(move || (text.len() + *shared, Box::new(n)));
                 match handle {
                     Ok(handle) if n % 4 == 0 => drop(handle.cancel()),
-                    Ok(handle) if n % 4 == 1 => std::mem::forget(handle),
+                    Ok(handle) if n % 4 == 1 => drop(handle),
                     Ok(handle) if n % 4 == 2 => drop(handle.join()),
                     _ => {}
                 }

@@ -6,11 +6,15 @@ use super::slot::Erased;
 use super::state::Reading;
 use crate::quiet;
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::task::{Outcome, Panic};
 use crate::waits::Waits;
 
 pub(super) struct Core<M> {
     roster: Mutex<Roster<M>>,
+    /// Whether jobs are refused. Written and obeyed under the roster's lock; a look without it is
+    /// good for those who would rather not begin.
+    stopped: AtomicBool,
     /// Where the owner sleeps, to be woken when a job is brought.
     news: Waits,
     panic: Mutex<Option<Panic>>,
@@ -20,6 +24,7 @@ impl<M> Core<M> {
     pub(super) fn new() -> Self {
         Core {
             roster: Mutex::new(Roster::new()),
+            stopped: AtomicBool::new(false),
             news: Waits::new(),
             panic: Mutex::new(None),
         }
@@ -48,7 +53,7 @@ impl<M> Core<M> {
     /// J1: puts the job on the roster. Returns false, and does nothing, if none may come.
     pub(super) fn link(&self, job: &Erased<M>) -> bool {
         let mut roster = self.roster.lock();
-        if roster.phase != Phase::Open || roster.stopped {
+        if roster.phase != Phase::Open || self.is_stopped() {
             return false;
         }
         let number = roster.push(job.clone());
@@ -80,11 +85,12 @@ impl<M> Core<M> {
     }
 
     pub(super) fn stop(&self) {
-        self.roster.lock().stopped = true;
+        let _roster = self.roster.lock();
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.roster.lock().stopped
+        self.stopped.load(Ordering::Relaxed)
     }
 
     pub(super) fn brought(&self) -> u64 {

@@ -30,8 +30,6 @@ pub(super) struct Roster<M> {
     /// How many jobs have been brought.
     pub(super) brought: u64,
     pub(super) phase: Phase,
-    /// Whether jobs are refused.
-    pub(super) stopped: bool,
     /// Whether the owner may be asleep, and is to be woken when a job is brought.
     pub(super) asleep: bool,
 }
@@ -44,7 +42,6 @@ impl<M> Roster<M> {
             next: 0,
             brought: 0,
             phase: Phase::New,
-            stopped: false,
             asleep: false,
         }
     }

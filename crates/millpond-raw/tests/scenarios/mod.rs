@@ -55,6 +55,19 @@ pub(crate) fn gather<R>(crew: Vec<JoinHandle<R>>) -> Vec<R> {
         .collect()
 }
 
+/// As `mem::forget`, but on real threads where a leak checker finds it: this one was leaked on purpose.
+pub(crate) fn forget<T>(value: T) {
+    #[cfg(any(millpond_loom, millpond_shuttle))]
+    std::mem::forget(value);
+    #[cfg(not(any(millpond_loom, millpond_shuttle)))]
+    {
+        static FORGOTTEN: millpond_raw::sync::Mutex<Vec<usize>> =
+            millpond_raw::sync::Mutex::new(Vec::new());
+        let place = Box::into_raw(Box::new(value));
+        FORGOTTEN.lock().push(place.expose_provenance());
+    }
+}
+
 /// How many threads take part: loom explores every interleaving, so it gets the fewest that race.
 pub(crate) fn few_or_many(few: usize, many: usize) -> usize {
     if cfg!(millpond_loom) { few } else { many }

@@ -4,7 +4,7 @@
 //! after the scope must be there because the scope ended. Some free it at once: a body that came
 //! later would be a use after free, which an address sanitizer sees.
 
-use super::{Probe, crew, few_or_many, gather};
+use super::{Probe, crew, few_or_many, forget, gather};
 use millpond_raw::park::{self, Site};
 use millpond_raw::scope::{JobRef, Reading, Scope, Stub};
 use millpond_raw::sync::Mutex;
@@ -171,7 +171,7 @@ pub(crate) fn a_value_that_nobody_takes_is_dropped_by_the_end() {
         let runners = jobs.each_ref().map(|job| elsewhere(job.stub()));
         let [dropped, forgotten] = jobs.map(|job| job.handle());
         drop(dropped);
-        std::mem::forget(forgotten);
+        forget(forgotten);
         runners
     });
     assert_eq!(probe.others(), 0);

@@ -281,7 +281,7 @@ pub trait ExecutorExt: Executor {
     ///
     /// # What it costs
     ///
-    /// Two allocations for each task, one of them the executor's task as for
+    /// One allocation for each task, beside the executor's task as for
     /// [`submit`](ExecutorExt::submit).
     ///
     /// ```

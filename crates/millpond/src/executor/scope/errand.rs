@@ -15,6 +15,9 @@ pub(super) struct Errand {
     pub(super) cancel_on_failure: bool,
 }
 
+/// Why a job has no outcome that its scope did not want any more.
+const STOPPED: CancelReason = CancelReason::Abandoned;
+
 local! {
     /// The job that the present thread runs: its scope, its number.
     static HERE: Cell<Option<(usize, u64)>> = Cell::new(None);
@@ -24,10 +27,9 @@ local! {
 struct Here(Option<(usize, u64)>);
 
 impl Here {
-    fn enter(job: &JobRef<Errand>) -> Self {
-        let id = (job.remote().id(), job.number());
+    fn enter(scope: usize, number: u64) -> Self {
         // In a thread that is being torn down there is nowhere to note it.
-        let outside = HERE.try_with(|here| here.replace(Some(id)));
+        let outside = HERE.try_with(|here| here.replace(Some((scope, number))));
         Here(outside.ok().flatten())
     }
 }
@@ -44,11 +46,17 @@ fn running_here(scope: &Remote<Errand>) -> Option<u64> {
     (id == scope.id()).then_some(number)
 }
 
+/// Runs a claimed job, unless its scope is being stopped and has not come to it yet.
 fn run(job: &JobRef<Errand>, claimed: Claimed<Errand>, cancel_on_failure: bool) {
-    let _here = Here::enter(job);
+    let scope = job.remote();
+    if scope.is_stopped() {
+        job.cancel(STOPPED);
+        return drop(claimed);
+    }
+    let _here = Here::enter(scope.id(), job.number());
     claimed.run(&|| {
         if cancel_on_failure {
-            stop(&job.remote(), CancelReason::Abandoned, Some(job.number()));
+            stop(&scope, Some(job.number()));
         }
     });
 }
@@ -129,21 +137,21 @@ pub(super) fn interrupt(job: &JobRef<Errand>, reason: CancelReason) -> bool {
 }
 
 /// Lets no more jobs into the scope, and interrupts all that are there, but for one.
-fn stop(scope: &Remote<Errand>, reason: CancelReason, except: Option<u64>) {
+fn stop(scope: &Remote<Errand>, except: Option<u64>) {
     scope.stop();
     let mut from = 0;
     let unended = |state: Reading| !state.is_ended();
     while let Some(job) = scope.find(from, unended) {
         from = job.number() + 1;
         if except != Some(job.number()) {
-            interrupt(&job, reason);
+            interrupt(&job, STOPPED);
         }
     }
 }
 
 /// Stops the scope, but not the job in which this is called.
-pub(super) fn stop_the_rest(scope: &Remote<Errand>, reason: CancelReason) {
-    stop(scope, reason, running_here(scope));
+pub(super) fn stop_the_rest(scope: &Remote<Errand>) {
+    stop(scope, running_here(scope));
 }
 
 /// Stops the scope when its caller is interrupted.
@@ -151,6 +159,6 @@ pub(super) struct Bell(pub(super) Remote<Errand>);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        stop(&self.0, CancelReason::Abandoned, None);
+        stop(&self.0, None);
     }
 }

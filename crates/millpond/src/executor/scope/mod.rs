@@ -32,7 +32,7 @@ pub use handle::ScopedHandle;
 use super::error::{RejectReason, Rejected};
 use super::traits::Executor;
 use crate::interrupt;
-use crate::task::{CancelReason, TaskSpec};
+use crate::task::TaskSpec;
 use errand::{Bell, Errand, Messenger};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
@@ -291,7 +291,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_rest(&self) {
-        errand::stop_the_rest(self.raw.remote(), CancelReason::Requested);
+        errand::stop_the_rest(self.raw.remote());
     }
 
     /// Whether no more tasks are taken, because the rest was cancelled: by
@@ -356,7 +356,7 @@ pub(super) fn enter<'env, R>(
             Err(_) => true,
         };
         if is_failure && scope.options.cancel_on_failure {
-            errand::stop_the_rest(scope.raw.remote(), CancelReason::Abandoned);
+            errand::stop_the_rest(scope.raw.remote());
         }
         scope.settle();
         result
