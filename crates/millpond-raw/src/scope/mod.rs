@@ -99,7 +99,7 @@ use std::sync::Arc;
 ///
 /// What lives shorter than the scope cannot be borrowed:
 ///
-/// ```compile_fail,E0597
+/// ```compile_fail,E0373
 /// use millpond_raw::scope::Scope;
 ///
 /// let scope = Scope::<()>::new();
@@ -107,6 +107,18 @@ use std::sync::Arc;
 ///     let grain = vec![3, 4, 5];
 ///     scope.job(|| grain.len()).unwrap().detach();
 /// });
+/// ```
+///
+/// And no scope passes for a shorter one:
+///
+/// ```compile_fail
+/// use millpond_raw::scope::Scope;
+///
+/// fn shorter<'short, 'scope: 'short>(
+///     scope: &'short Scope<'scope, ()>,
+/// ) -> &'short Scope<'short, ()> {
+///     scope
+/// }
 /// ```
 pub struct Scope<'scope, M> {
     remote: Remote<M>,

@@ -53,7 +53,7 @@ use std::task::Waker;
 ///
 /// Borrowing from inside the scope, which ends before its tasks do:
 ///
-/// ```compile_fail,E0597
+/// ```compile_fail,E0373
 /// use millpond::executor::{DirectExecutor, ExecutorExt};
 ///
 /// DirectExecutor::new().scope(|s| {
@@ -71,10 +71,11 @@ use std::task::Waker;
 /// DirectExecutor::new().scope(|s| kept = Some(s));
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0521
 /// use millpond::executor::{DirectExecutor, ExecutorExt};
 ///
-/// let handle = DirectExecutor::new().scope(|s| s.submit(|| 7).unwrap());
+/// let mut kept = None;
+/// DirectExecutor::new().scope(|s| kept = Some(s.submit(|| 7).unwrap()));
 /// ```
 ///
 /// Changing what a task borrows, as long as the scope lasts:
@@ -89,7 +90,16 @@ use std::task::Waker;
 /// });
 /// ```
 ///
-/// Using what a task has borrowed for ever, from a value that outlives the scope:
+/// Sharing what cannot be shared between threads:
+///
+/// ```compile_fail,E0277
+/// use millpond::executor::{DirectExecutor, ExecutorExt};
+///
+/// let grain = std::rc::Rc::new(1);
+/// DirectExecutor::new().scope(|s| s.run(|| println!("{grain}")).unwrap());
+/// ```
+///
+/// Keeping a value that borrows longer than what it borrows:
 ///
 /// ```compile_fail,E0597
 /// use millpond::executor::{DirectExecutor, ExecutorExt};
@@ -286,6 +296,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///             }
     ///         })?;
     ///     }
+    ///     assert!(slow.join().unwrap_err().is_cancelled());
     ///     Ok::<_, ScopeError>(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
