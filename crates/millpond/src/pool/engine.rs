@@ -80,6 +80,8 @@ pub(super) struct Parts {
     pub(super) clock: Clock,
 }
 
+const UNRUN: &str = "the thread factory said yes, and dropped what the thread was to run";
+
 /// Why there is no new worker.
 enum NotAdded {
     /// There are enough by now, or it is over: judge again.
@@ -343,7 +345,7 @@ impl Engine {
             drop(shift);
             return Err((worker.take_first(), NotAdded::Judge));
         }
-        match self.start_thread(Box::new(move || shift.work())) {
+        match self.start_thread(&worker, Box::new(move || shift.work())) {
             Ok(()) => {
                 self.with_crew(|crew| crew.has_started(count));
                 Ok(())
@@ -374,12 +376,35 @@ impl Engine {
         }
     }
 
-    pub(super) fn start_thread(&self, body: Body) -> io::Result<()> {
+    /// A thread has died before its first step, after its factory had said yes. The task that it was
+    /// started for goes with it, and those that counted on it get a try of their own: so a factory
+    /// whose threads all die costs as many threads as tasks, and no more.
+    #[cold]
+    pub(super) fn stillborn(self: &Arc<Self>, worker: &Worker) {
+        let own = worker.take_first().map(|task| vec![task]);
+        let lost = own.unwrap_or_else(|| match self.ctl().read().workers() {
+            0 => self.line.remove_where(1, &mut |_| true),
+            _ => Vec::new(),
+        });
+        self.taken_out(&lost);
+        for task in lost {
+            task.cancel(CancelReason::Refused);
+        }
+        self.stand_in();
+    }
+
+    /// Starts the thread of a worker, or an extra one. An error if its body has been dropped unrun,
+    /// whatever the factory says.
+    pub(super) fn start_thread(&self, worker: &Worker, body: Body) -> io::Result<()> {
         let factory = Arc::clone(&self.knobs().lock().factory);
         // The factory is the user's: its panic is a refusal like any other.
         let started = match quiet::call(|| factory.start(body)) {
             Some(started) => started.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),
+        };
+        let started = match worker.is_left_alone() {
+            true => started,
+            false => started.and_then(|()| Err(io::Error::other(UNRUN))),
         };
         match started {
             Ok(()) => self.rare.threads_started.happened(1),

@@ -70,6 +70,7 @@ impl Shift {
     /// The life of a worker.
     pub(super) fn work(mut self) {
         let worker = Arc::clone(&self.worker);
+        worker.begins();
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
@@ -215,6 +216,9 @@ impl Drop for Shift {
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));
         drop(removed);
+        if self.worker.dies_alone() {
+            let _ = quiet::call(|| engine.stillborn(&self.worker));
+        }
         // Who waits for room, or for a hand, may start a worker now.
         engine.doors.wake_all();
         engine.may_be_over();
