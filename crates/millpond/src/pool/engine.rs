@@ -255,17 +255,37 @@ impl Engine {
     fn enqueue(self: &Arc<Self>, task: Task) -> Result<Result<(), Rejected<Task>>, Task> {
         task.set_home(self.home);
         let identity = Identity::give(&task);
-        self.line.offer(task)?;
-        chaos::point("pool.enqueued");
         if self.line.is_foreign() {
+            self.offer_to_foreign(task)?;
             // [E-line]
             fence(Ordering::SeqCst);
+        } else {
+            self.line.offer(task)?;
         }
+        chaos::point("pool.enqueued");
         let word = self.ctl().read();
         if word.workers() == 0 || self.line.is_foreign() {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
+    }
+
+    /// A queue of the user's may panic when the task is in already. The panic is the submitter's, and
+    /// the second look of E1 must not be left out for it.
+    #[cold]
+    fn offer_to_foreign(self: &Arc<Self>, task: Task) -> Result<(), Task> {
+        struct OnPanic<'a>(&'a Arc<Engine>);
+
+        impl Drop for OnPanic<'_> {
+            fn drop(&mut self) {
+                let _ = quiet::call(|| self.0.stand_in());
+            }
+        }
+
+        let on_panic = OnPanic(self);
+        let offered = self.line.offer(task);
+        std::mem::forget(on_panic);
+        offered
     }
 
     /// The second look of E1, after a task has come in: it may be too late, or nobody there.
@@ -368,6 +388,10 @@ impl Engine {
             }
             if let Err((_, NotAdded::Failed(_))) = self.add_worker(None, 1) {
                 let refused = self.line.remove_where(1, &mut |_| true);
+                if refused.is_empty() {
+                    // Another has it, or a queue of the user's does not give it out.
+                    return;
+                }
                 self.taken_out(&refused);
                 for task in refused {
                     task.cancel(CancelReason::Refused);
@@ -477,7 +501,7 @@ impl Engine {
             worker.stop.set();
             unstarted.extend(worker.give_first_back());
         }
-        unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));
+        unstarted.extend(self.line.clear_out());
         let before = unstarted.len();
         unstarted.retain(|task| !task.is_gone());
         self.rare.cancelled.happened(before - unstarted.len());

@@ -12,6 +12,7 @@ use crate::queue::{self, Offered, Place};
 use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
+use millpond_raw::quiet;
 use std::sync::Arc;
 
 impl ThreadPool {
@@ -244,7 +245,8 @@ struct Putter<'a> {
 
 impl Drop for Putter<'_> {
     fn drop(&mut self) {
-        self.engine.line.leave_offer(self.task, &mut self.place);
+        // As with takers: the queue may be the user's, and this a panic of it already.
+        let _ = quiet::call(|| self.engine.line.leave_offer(self.task, &mut self.place));
     }
 }
 

@@ -188,8 +188,7 @@ impl Shift {
             let word = engine.ctl().read();
             let is_needed = word.workers() < engine.knobs().limits().eager()
                 && word.state() <= RunState::ShutDown
-                // A queue that panics counts as one that holds something.
-                && quiet::call(|| !engine.line.is_empty()).unwrap_or(true);
+                && !engine.line.is_empty();
             if !is_needed {
                 return true;
             }
@@ -278,10 +277,14 @@ struct Taker<'a> {
 
 impl Drop for Taker<'_> {
     fn drop(&mut self) {
-        if let Some(task) = self.line.leave_take(&mut self.place) {
-            // Only a panic comes here with a task: it goes back rather than away.
-            self.line.hand_back(task);
-        }
+        // The queue may be the user's, and this a panic of it already: another one would be the end
+        // of the process, or, if a task has been taken meanwhile, of that task.
+        let _ = quiet::call(|| {
+            if let Some(task) = self.line.leave_take(&mut self.place) {
+                // Only a panic comes here with a task: it goes back rather than away.
+                self.line.hand_back(task);
+            }
+        });
     }
 }
 
