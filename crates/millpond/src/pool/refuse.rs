@@ -92,7 +92,9 @@ impl Engine {
             }
             refused = match self.admit(refused.task) {
                 Ok(()) => return Ok(()),
-                Err(refused) if found || self.is_contended(&refused) => refused,
+                // A shutdown in the meantime is for the top of the loop.
+                Err(refused) if found || refused.reason.is_shut_down() => refused,
+                Err(refused) if self.is_contended(&refused) => refused,
                 Err(refused) => return Err(refused),
             };
         }
