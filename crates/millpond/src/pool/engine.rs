@@ -172,10 +172,15 @@ impl Engine {
             match decide(&now) {
                 Step::ShutDown => return Err(Rejected::new(task, RejectReason::ShutDown)),
                 Step::Refuse => return Err(Rejected::new(task, self.why_refused())),
-                Step::Enqueue => match self.enqueue(task) {
-                    Ok(taken) => return taken,
-                    Err(back) => (task, has_room) = (back, self.makes_room()),
-                },
+                Step::Enqueue => {
+                    let put = self.put_in(task);
+                    // What follows may start a thread, and the factory is the user's (E5).
+                    drop(growing);
+                    match put {
+                        Ok(identity) => return self.see_to(identity),
+                        Err(back) => (task, has_room) = (back, self.makes_room()),
+                    }
+                }
                 Step::Start { below } => {
                     drop(growing);
                     match self.add_worker(Some(task), below) {
@@ -253,21 +258,36 @@ impl Engine {
     /// the task, if there is no room.
     #[inline]
     fn enqueue(self: &Arc<Self>, task: Task) -> Result<Result<(), Rejected<Task>>, Task> {
+        let identity = self.put_in(task)?;
+        Ok(self.see_to(identity))
+    }
+
+    /// The first half of it.
+    #[inline]
+    fn put_in(self: &Arc<Self>, task: Task) -> Result<Identity, Task> {
         task.set_home(self.home);
         let identity = Identity::give(&task);
-        if self.line.is_foreign() {
-            self.offer_to_foreign(task)?;
+        match self.line.is_foreign() {
+            true => self.offer_to_foreign(task)?,
+            false => self.line.offer(task)?,
+        }
+        Ok(identity)
+    }
+
+    /// The second half of it.
+    #[inline]
+    fn see_to(self: &Arc<Self>, identity: Identity) -> Result<(), Rejected<Task>> {
+        chaos::point("pool.enqueued");
+        let is_foreign = self.line.is_foreign();
+        if is_foreign {
             // [E-line]
             fence(Ordering::SeqCst);
-        } else {
-            self.line.offer(task)?;
         }
-        chaos::point("pool.enqueued");
         let word = self.ctl().read();
-        if word.workers() == 0 || self.line.is_foreign() {
-            return Ok(self.look_again(identity));
+        if word.workers() == 0 || is_foreign {
+            return self.look_again(identity);
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// A queue of the user's may panic when the task is in already. The panic is the submitter's, and
