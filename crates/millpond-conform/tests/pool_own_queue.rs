@@ -8,15 +8,15 @@
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
 use millpond::manage::Growth;
 use millpond::pool::{PoolBuilder, Queue, Rejection, ThreadPool};
-use millpond::task::Task;
+use millpond::task::{CancelReason, Task, TaskError};
 use millpond::time::ManualClock;
 use millpond_conform::kit::{
     Actor, DropCount, Factory, Gate, Latch, OwnQueue, Start, Step, case, until,
 };
 use millpond_conform::suites::pool_stage::{Stage, fresh_name};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn over(queue: OwnQueue<Task>) -> PoolBuilder {
@@ -341,4 +341,61 @@ fn a_thread_that_dies_before_its_first_step_strands_nobody() {
             });
         }
     }
+}
+
+#[test]
+fn a_factory_may_use_the_pool_whatever_a_thread_is_started_for() {
+    case("factory", || {
+        let (hand, (held, queue)) = (ManualClock::new(), HeldUp::at(Step::Offer, 4));
+        let pool: Arc<Mutex<Option<ThreadPool>>> = Arc::default();
+        let own = Arc::clone(&pool);
+        let threads = Factory::new(fresh_name(), move |number| {
+            // A thread that is started because the last worker has just left.
+            if number == 2 {
+                let pool = own.lock().unwrap().take().unwrap();
+                assert!(pool.snapshot().workers <= pool.max());
+                pool.run(|| ()).unwrap();
+            }
+            Start::Well
+        });
+        let builder = over(queue).core(0).max(2).growth(Growth::ThreadsFirst);
+        let builder = builder
+            .keep_alive(Duration::from_secs(1))
+            .clock(hand.clock());
+        let stage = Stage::of(builder.threads(threads));
+        *pool.lock().unwrap() = Some(stage.pool());
+        stage.submit(|| ()).unwrap().join().unwrap();
+        until("its worker is free", || hand.sleepers() == 1);
+        let late = late_caller(&held, &stage);
+        hand.advance(Duration::from_secs(1));
+        stage.await_workers(0);
+        held.gate.open();
+        assert_eq!(late.finish().unwrap(), 7);
+        stage.await_completed(3);
+    });
+}
+
+#[test]
+fn the_oldest_may_be_gone_and_the_pool_shut_down_when_it_is_looked_for() {
+    case("oldest", || {
+        let (held, queue) = HeldUp::at(Step::Poll, 1);
+        let pool = over(queue).core(1).max(1);
+        let stage = Stage::of(pool.rejection(Rejection::DiscardOldest));
+        let busy = stage.hold(1);
+        let waiting = stage.queue_up(1).remove(0);
+        held.arm();
+        let own = stage.pool();
+        let late = Actor::start("late", move || own.submit(|| 7).map_err(|no| no.reason));
+        held.there.wait();
+        busy.release();
+        assert_eq!(waiting.join().unwrap(), 0);
+        stage.shutdown();
+        stage.await_end();
+        held.gate.open();
+        let thrown = late.finish().unwrap().join().unwrap_err();
+        assert!(matches!(
+            thrown,
+            TaskError::Cancelled(CancelReason::ShutDown)
+        ));
+    });
 }

@@ -149,6 +149,7 @@ pub fn a_worker_that_has_not_begun_gives_its_task_back_to_a_stop(make: &Make) {
     let mut unstarted = stage.shutdown_now();
     assert_eq!(unstarted.len(), 1);
     assert!(!stage.is_terminated(), "the thread is still to end");
+    assert_eq!(stage.snapshot().active, 0, "it has nothing to run");
     assert!(
         handle.try_join().is_none(),
         "it is unrun, and not cancelled"

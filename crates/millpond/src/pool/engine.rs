@@ -80,6 +80,8 @@ pub(super) struct Parts {
     pub(super) clock: Clock,
 }
 
+const UNRUN: &str = "the thread factory said yes, and dropped what the thread was to run";
+
 /// Why there is no new worker.
 enum NotAdded {
     /// There are enough by now, or it is over: judge again.
@@ -273,21 +275,43 @@ impl Engine {
     ) -> Result<Result<(), Rejected<Task>>, Task> {
         task.set_home(self.home);
         let identity = Identity::give(&task);
-        self.line.offer(task)?;
+        match self.line.is_foreign() {
+            true => self.offer_to_foreign(task)?,
+            false => self.line.offer(task)?,
+        }
         let counts_on_one = growing.is_some();
         // E5: a thread may be started now.
         drop(growing);
         chaos::point("pool.enqueued");
-        if self.line.is_foreign() {
+        let is_foreign = self.line.is_foreign();
+        if is_foreign {
             // [E-line]
             fence(Ordering::SeqCst);
         }
         let workers = self.ctl().read().workers();
         let has_lost = workers == 0 || workers < judged.workers();
-        if has_lost || counts_on_one || self.line.is_foreign() {
+        if has_lost || counts_on_one || is_foreign {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
+    }
+
+    /// A queue of the user's may panic when the task is in already. The panic is the submitter's, and
+    /// the second look of E1 must not be left out for it.
+    #[cold]
+    fn offer_to_foreign(self: &Arc<Self>, task: Task) -> Result<(), Task> {
+        struct OnPanic<'a>(&'a Arc<Engine>);
+
+        impl Drop for OnPanic<'_> {
+            fn drop(&mut self) {
+                let _ = quiet::call(|| self.0.stand_in());
+            }
+        }
+
+        let on_panic = OnPanic(self);
+        let offered = self.line.offer(task);
+        std::mem::forget(on_panic);
+        offered
     }
 
     /// The second look of E1, after a task has come in: it may be too late, or too few there.
@@ -369,7 +393,7 @@ impl Engine {
             drop(shift);
             return Err((worker.take_first(), NotAdded::Judge));
         }
-        match self.start_thread(Box::new(move || shift.work())) {
+        match self.start_thread(&worker, Box::new(move || shift.work())) {
             Ok(()) => {
                 self.with_crew(|crew| crew.has_started(count));
                 Ok(())
@@ -392,6 +416,10 @@ impl Engine {
             }
             if let Err((_, NotAdded::Failed(_))) = self.add_worker(None, 1) {
                 let refused = self.line.remove_where(1, &mut |_| true);
+                if refused.is_empty() {
+                    // Another has it, or a queue of the user's does not give it out.
+                    return;
+                }
                 self.taken_out(&refused);
                 for task in refused {
                     task.cancel(CancelReason::Refused);
@@ -400,12 +428,35 @@ impl Engine {
         }
     }
 
-    pub(super) fn start_thread(&self, body: Body) -> io::Result<()> {
+    /// A thread has died before its first step, after its factory had said yes. The task that it was
+    /// started for goes with it, and those that counted on it get a try of their own: so a factory
+    /// whose threads all die costs as many threads as tasks, and no more.
+    #[cold]
+    pub(super) fn stillborn(self: &Arc<Self>, worker: &Worker) {
+        let own = worker.take_first().map(|task| vec![task]);
+        let lost = own.unwrap_or_else(|| match self.ctl().read().workers() {
+            0 => self.line.remove_where(1, &mut |_| true),
+            _ => Vec::new(),
+        });
+        self.taken_out(&lost);
+        for task in lost {
+            task.cancel(CancelReason::Refused);
+        }
+        self.stand_in();
+    }
+
+    /// Starts the thread of a worker, or an extra one. An error if its body has been dropped unrun,
+    /// whatever the factory says.
+    pub(super) fn start_thread(&self, worker: &Worker, body: Body) -> io::Result<()> {
         let factory = Arc::clone(&self.knobs().lock().factory);
         // The factory is the user's: its panic is a refusal like any other.
         let started = match quiet::call(|| factory.start(body)) {
             Some(started) => started.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),
+        };
+        let started = match worker.is_left_alone() {
+            true => started,
+            false => started.and_then(|()| Err(io::Error::other(UNRUN))),
         };
         match started {
             Ok(()) => self.rare.threads_started.happened(1),
@@ -478,7 +529,7 @@ impl Engine {
             worker.stop.set();
             unstarted.extend(worker.give_first_back());
         }
-        unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));
+        unstarted.extend(self.line.clear_out());
         let before = unstarted.len();
         unstarted.retain(|task| !task.is_gone());
         self.rare.cancelled.happened(before - unstarted.len());

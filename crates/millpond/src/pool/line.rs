@@ -22,6 +22,7 @@ use crate::queue::{
 };
 use crate::task::Task;
 use crate::time::Clock;
+use millpond_raw::quiet;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Waker;
@@ -229,8 +230,19 @@ impl Line {
         }
     }
 
+    /// Whether nothing waits. A queue of the user's that panics counts as one that holds something:
+    /// whoever asks is a worker, or ends the pool, and must go on.
     pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
+        match self {
+            Line::Other(queue) => quiet::call(|| queue.len() == 0).unwrap_or(false),
+            line => line.len() == 0,
+        }
+    }
+
+    /// Takes everything out. What a queue of the user's does not give out for its panics stays.
+    pub(super) fn clear_out(&self) -> Vec<Task> {
+        let all = || self.remove_where(usize::MAX, &mut |_| true);
+        quiet::call(all).unwrap_or_default()
     }
 
     pub(super) fn capacity(&self) -> Option<usize> {

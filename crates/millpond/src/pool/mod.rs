@@ -51,7 +51,7 @@
 //! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
 //!   a lock of the pool.
 //!
-//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W3 in `crew`.
+//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W4 in `crew`.
 
 mod admission;
 mod builder;

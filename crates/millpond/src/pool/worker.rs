@@ -70,6 +70,7 @@ impl Shift {
     /// The life of a worker.
     pub(super) fn work(mut self) {
         let worker = Arc::clone(&self.worker);
+        worker.begins();
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
@@ -187,8 +188,7 @@ impl Shift {
             let word = engine.ctl().read();
             let is_needed = word.workers() < engine.knobs().limits().eager()
                 && word.state() <= RunState::ShutDown
-                // A queue that panics counts as one that holds something.
-                && quiet::call(|| !engine.line.is_empty()).unwrap_or(true);
+                && !engine.line.is_empty();
             if !is_needed {
                 return true;
             }
@@ -215,6 +215,9 @@ impl Drop for Shift {
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));
         drop(removed);
+        if self.worker.dies_alone() {
+            let _ = quiet::call(|| engine.stillborn(&self.worker));
+        }
         // Who waits for room, or for a hand, may start a worker now.
         engine.doors.wake_all();
         engine.may_be_over();
@@ -274,10 +277,14 @@ struct Taker<'a> {
 
 impl Drop for Taker<'_> {
     fn drop(&mut self) {
-        if let Some(task) = self.line.leave_take(&mut self.place) {
-            // Only a panic comes here with a task: it goes back rather than away.
-            self.line.hand_back(task);
-        }
+        // The queue may be the user's, and this a panic of it already: another one would be the end
+        // of the process, or, if a task has been taken meanwhile, of that task.
+        let _ = quiet::call(|| {
+            if let Some(task) = self.line.leave_take(&mut self.place) {
+                // Only a panic comes here with a task: it goes back rather than away.
+                self.line.hand_back(task);
+            }
+        });
     }
 }
 
