@@ -484,6 +484,10 @@ impl Engine {
         self.doors.wake_all();
         let limits = self.knobs().limits();
         let more = limits.core().saturating_sub(core_before);
+        if more > 0 {
+            // Nobody is started for a task that has been cancelled.
+            self.purge();
+        }
         for _ in 0..more.min(self.line.len()) {
             if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
                 self.stand_in();
