@@ -8,7 +8,7 @@ use super::{Wedge, delays};
 ///
 /// If the body does, or leaves an interrupt behind.
 pub fn case(name: &str, body: impl FnOnce()) {
-    let _wedge = Wedge::arm(name, delays::longer() * 4);
+    let _wedge = Wedge::arm(name, delays::hang());
     body();
     assert!(
         !millpond::interrupt::is_interrupted(),
