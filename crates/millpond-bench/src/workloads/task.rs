@@ -1,7 +1,8 @@
 //! What does it cost to make a task, run it and join it, if no second thread comes into it?
 //!
 //! This is the floor under every submit-and-join: closure, result and the word a waiter would sleep
-//! on. Peers need a box for the closure and a channel for the result; ours is one allocation.
+//! on. Peers need a box for the closure and a channel for the result; ours needs one piece of memory,
+//! which it uses again.
 
 use super::hand_over::hand_over;
 use crate::figure::Figure;
