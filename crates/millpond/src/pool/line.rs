@@ -253,6 +253,17 @@ impl Line {
         self.queue().set_capacity(capacity)
     }
 
+    /// What is wrong with a capacity, as far as can be told without setting it: a queue of the user's
+    /// says so when it is asked to.
+    pub(super) fn objects_to(&self, capacity: usize) -> Option<CapacityError> {
+        match self {
+            Line::Plain(_) => (capacity == 0).then_some(CapacityError::Zero),
+            // It never has another one, so trying changes nothing.
+            Line::HandOff(queue) => queue.set_capacity(capacity).err(),
+            Line::Other(_) => None,
+        }
+    }
+
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {
         if !matches!(self, Line::HandOff(_)) {
             self.queue().visit(&mut |task| {
