@@ -83,7 +83,9 @@ impl Queue {
 
     /// A queue of the caller's: any flavor of [`crate::queue`], or one of its own.
     ///
-    /// Workers are takers of it. Comparators of it compare [`Task`]s.
+    /// Workers are takers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
+    /// the core or because the queue is full, goes straight to that worker and never sees the queue:
+    /// where its order or its delays must hold for every task, use a core of 0, or start the core ahead.
     pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
         Queue {
             choice: Choice::Own(Box::new(queue)),

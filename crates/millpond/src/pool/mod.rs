@@ -370,12 +370,14 @@ impl Engine {
         self.line_is_shorter();
     }
 
-    /// Somebody else than a worker has taken tasks out of the queue: after a shutdown those may have
-    /// been the last that workers waited for (E3).
+    /// Somebody else than a worker has taken tasks out of the queue: those may have been the last
+    /// that workers waited for, also after a shutdown (E3).
     pub(in crate::pool) fn line_is_shorter(&self) {
         if self.is_shut_down() {
             self.nudge();
             self.may_be_over();
+        } else if self.line.is_foreign() {
+            self.one_is_less();
         }
     }
 
