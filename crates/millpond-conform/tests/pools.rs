@@ -4,8 +4,9 @@
 //! thread factory of its own.
 
 use millpond::executor::{Executor, ExecutorExt};
-use millpond::manage::Growth;
+use millpond::manage::{Growth, Invalid, Patch};
 use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, TaskInfo, ThreadPool};
+use millpond::preset::java;
 use millpond::queue::{
     ArrayQueue, DelayQueue, DequeQueue, HandOffQueue, PriorityQueue, TransferQueue, WeighedQueue,
 };
@@ -166,4 +167,20 @@ fn a_facade_without_parameters_still_runs_tasks() {
     assert_eq!(facade.submit(|| 7).unwrap().join().unwrap(), 7);
     facade.close();
     assert!(facade.is_terminated());
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_patch_is_named() {
+    let named = |pool: ThreadPool| {
+        let wrong = Patch::new().max(0).capacity(0);
+        let error = pool.apply(&wrong).unwrap_err();
+        let fields: Vec<&str> = error.problems().iter().map(Invalid::field).collect();
+        fields.join(" ")
+    };
+    assert_eq!(named(fixed()), "max capacity");
+    assert_eq!(named(cached()), "max capacity");
+    assert_eq!(
+        named(java::fixed("many", 2).build().unwrap()),
+        "max capacity"
+    );
 }

@@ -13,6 +13,8 @@
 //! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
 //!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
 //!   its worker free.
+//! - `[E-stay]` A worker that stays for a task says so before its last look into the queue; whoever
+//!   takes a task out looks afterwards whether somebody stays. One of them sees the other.
 
 use super::admission::{Situation, Step, decide};
 use super::crew::{Crew, Worker};
@@ -47,6 +49,9 @@ pub(super) struct Engine {
     pub(super) epoch: Padded<AtomicU64>,
     /// How many workers wait for a task, while threads come first; see [`Engine::one_is_free`].
     pub(super) free: Padded<AtomicUsize>,
+    /// How many workers wait longer than they want to, for a task in the queue; see
+    /// [`Engine::one_is_less`].
+    pub(super) staying: Padded<AtomicUsize>,
     /// Whoever decides between a free worker and a new one does so alone.
     growing: Mutex<()>,
     crew: Mutex<Crew>,
@@ -101,6 +106,7 @@ impl Engine {
             line: parts.line,
             epoch: Padded::new(AtomicU64::new(0)),
             free: Padded::new(AtomicUsize::new(0)),
+            staying: Padded::new(AtomicUsize::new(0)),
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
@@ -505,6 +511,16 @@ impl Engine {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         for worker in self.with_crew(|crew| crew.workers()) {
             worker.wake();
+        }
+    }
+
+    /// A task has gone out of a queue of the user's. If it was the last, and workers stay for it, as
+    /// they do for one that is not yet due, they hear that there is nothing to stay for.
+    pub(super) fn one_is_less(&self) {
+        // [E-stay]
+        fence(Ordering::SeqCst);
+        if self.staying.load(Ordering::Relaxed) > 0 && self.line.is_empty() {
+            self.nudge();
         }
     }
 

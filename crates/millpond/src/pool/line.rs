@@ -83,7 +83,9 @@ impl Queue {
 
     /// A queue of the caller's: any flavor of [`crate::queue`], or one of its own.
     ///
-    /// Workers are takers of it. Comparators of it compare [`Task`]s.
+    /// Workers are takers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
+    /// the core or because the queue is full, goes straight to that worker and never sees the queue:
+    /// where its order or its delays must hold for every task, use a core of 0, or start the core ahead.
     pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
         Queue {
             choice: Choice::Own(Box::new(queue)),
@@ -251,6 +253,17 @@ impl Line {
 
     pub(super) fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
         self.queue().set_capacity(capacity)
+    }
+
+    /// What is wrong with a capacity, as far as can be told without setting it: a queue of the user's
+    /// says so when it is asked to.
+    pub(super) fn objects_to(&self, capacity: usize) -> Option<CapacityError> {
+        match self {
+            Line::Plain(_) => (capacity == 0).then_some(CapacityError::Zero),
+            // It never has another one, so trying changes nothing.
+            Line::HandOff(queue) => queue.set_capacity(capacity).err(),
+            Line::Other(_) => None,
+        }
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {

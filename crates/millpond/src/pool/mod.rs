@@ -75,7 +75,7 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 
 use crate::executor::{Executor, Lifecycle, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
-use crate::manage::{Growth, Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::manage::{Growth, Invalid, Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline};
@@ -268,7 +268,12 @@ impl ThreadPool {
             let turn = engine.knobs().lock();
             let before = engine.knobs().sizes();
             let sizes = before.with(patch);
-            PatchError::unless_none(sizes.problems())?;
+            let mut problems = sizes.problems();
+            if !problems.is_empty() {
+                let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
+                problems.extend(capacity.map(Invalid::Capacity));
+            }
+            PatchError::unless_none(problems)?;
             if let Some(capacity) = patch.capacity {
                 engine.line.set_capacity(capacity)?;
             }
@@ -365,12 +370,14 @@ impl Engine {
         self.line_is_shorter();
     }
 
-    /// Somebody else than a worker has taken tasks out of the queue: after a shutdown those may have
-    /// been the last that workers waited for (E3).
+    /// Somebody else than a worker has taken tasks out of the queue: those may have been the last
+    /// that workers waited for, also after a shutdown (E3).
     pub(in crate::pool) fn line_is_shorter(&self) {
         if self.is_shut_down() {
             self.nudge();
             self.may_be_over();
+        } else if self.line.is_foreign() {
+            self.one_is_less();
         }
     }
 

@@ -14,7 +14,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-line]`, `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends
+//! `[E-line]`, `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends
 //! are.
 
 use super::crew::Worker;
@@ -78,6 +78,9 @@ impl Shift {
                 self.run(first);
             }
             while let Some(task) = self.next() {
+                if self.engine.line.is_foreign() {
+                    self.engine.one_is_less();
+                }
                 self.run(task);
             }
         });
@@ -164,6 +167,7 @@ impl Shift {
             };
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
+            let _staying = stays.then(|| Staying::new(&engine));
             let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
@@ -285,6 +289,24 @@ impl Drop for Taker<'_> {
                 self.line.hand_back(task);
             }
         });
+    }
+}
+
+/// That a worker stays for a task in the queue, and wants to hear when that is gone.
+struct Staying<'a>(&'a Engine);
+
+impl<'a> Staying<'a> {
+    fn new(engine: &'a Engine) -> Self {
+        engine.staying.fetch_add(1, Ordering::Relaxed);
+        // [E-stay]
+        fence(Ordering::SeqCst);
+        Staying(engine)
+    }
+}
+
+impl Drop for Staying<'_> {
+    fn drop(&mut self) {
+        self.0.staying.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
