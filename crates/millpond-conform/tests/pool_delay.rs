@@ -6,14 +6,14 @@ use millpond::queue::DelayQueue;
 use millpond::task::{Task, TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
 use millpond_conform::kit::{case, until};
-use millpond_conform::suites::pool_stage::{Stage, fresh_name};
+use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 struct Delayed {
     hand: ManualClock,
-    stage: Stage,
+    pond: Pond,
 }
 
 impl Delayed {
@@ -27,19 +27,19 @@ impl Delayed {
         };
         let queue = DelayQueue::due_by(due).with_clock(hand.clock());
         let pool = ThreadPool::builder(fresh_name()).clock(hand.clock());
-        let stage = Stage::of(shape(pool.queue(Queue::own(queue))));
-        Delayed { hand, stage }
+        let pond = Pond::of(shape(pool.queue(Queue::own(queue))));
+        Delayed { hand, pond }
     }
 
     fn after(&self, seconds: u32) -> TaskHandle<u32> {
         let spec = TaskSpec::new().name(seconds.to_string());
-        self.stage.submit_spec(spec, move || seconds).unwrap()
+        self.pond.submit_spec(spec, move || seconds).unwrap()
     }
 
     /// Waits until the one worker is parked, and looks at the clock or does not.
     fn await_rest(&self, by_the_clock: usize) {
         until("the worker rests", || {
-            self.stage.idle() == 1 && self.hand.sleepers() == by_the_clock
+            self.pond.idle() == 1 && self.hand.sleepers() == by_the_clock
         });
     }
 }
@@ -50,7 +50,7 @@ fn a_pool_without_a_core_runs_a_task_that_is_due_later() {
         let here = Delayed::new(|pool| pool.core(0).max(1));
         let handle = here.after(3600);
         here.await_rest(1);
-        assert_eq!(here.stage.snapshot().queued, 1);
+        assert_eq!(here.pond.snapshot().queued, 1);
         here.hand.advance(SECOND * 3599);
         here.await_rest(1);
         assert!(!handle.is_finished());
@@ -67,7 +67,7 @@ fn tasks_come_when_they_are_due_and_in_that_order() {
         for seconds in 1..=3_u64 {
             here.await_rest(1);
             here.hand.advance(SECOND);
-            until("it has run", || here.stage.snapshot().completed == seconds);
+            until("it has run", || here.pond.snapshot().completed == seconds);
         }
         for (handle, seconds) in handles.into_iter().zip([3, 1, 2]) {
             assert_eq!(handle.join().unwrap(), seconds);
@@ -87,24 +87,24 @@ fn one_thread_waits_for_a_task_that_is_far_away_and_is_not_started_again_and_aga
                 pool.keep_alive(Duration::from_secs(3600))
             });
             // A task that starts a worker goes to it at once; this one is to wait.
-            here.stage.prestart_all_core().unwrap();
+            here.pond.prestart_all_core().unwrap();
             let far = here.after(1_000_000);
-            here.stage.set_keep_alive(Duration::from_millis(1)).unwrap();
+            here.pond.set_keep_alive(Duration::from_millis(1)).unwrap();
             for _ in 0..50 {
                 here.hand.advance(SECOND);
                 here.await_rest(1);
             }
-            let now = here.stage.snapshot();
+            let now = here.pond.snapshot();
             assert_eq!((now.workers, now.threads_started), (1, 1), "core {core}");
             assert_eq!(now.queued, 1);
             assert_eq!(here.after(0).join().unwrap(), 0);
             here.hand.advance(SECOND);
             here.await_rest(1);
-            assert_eq!(here.stage.snapshot().threads_started, 1);
-            let back = here.stage.shutdown_now();
+            assert_eq!(here.pond.snapshot().threads_started, 1);
+            let back = here.pond.shutdown_now();
             assert_eq!(back.len(), 1);
             assert!(!far.is_finished());
-            here.stage.await_end();
+            here.pond.await_end();
         });
     }
 }
@@ -117,28 +117,28 @@ fn workers_of_the_core_stay_for_a_task_that_is_far_away_and_leave_when_it_is_gon
                 let pool = pool.core(3).max(3).core_may_time_out(true);
                 pool.keep_alive(SECOND)
             });
-            here.stage.prestart_all_core().unwrap();
+            here.pond.prestart_all_core().unwrap();
             let far = here.after(100);
             for _ in 0..3 {
                 here.hand.advance(SECOND);
-                here.stage.await_idle(3);
+                here.pond.await_idle(3);
             }
             // One waits for the time of the task, and nobody for its own.
             until("they stay", || here.hand.sleepers() == 1);
             match goes {
-                "removed" => assert!(here.stage.remove(&far)),
+                "removed" => assert!(here.pond.remove(&far)),
                 "purged" => {
                     far.cancel();
-                    assert_eq!(here.stage.purge(), 1);
+                    assert_eq!(here.pond.purge(), 1);
                 }
                 _ => here.hand.advance(SECOND * 100),
             }
             // Their time runs anew when there is nothing to stay for.
             until("they look at the clock", || here.hand.sleepers() == 3);
-            here.stage.await_idle(3);
+            here.pond.await_idle(3);
             here.hand.advance(SECOND);
-            here.stage.await_workers(0);
-            assert_eq!(here.stage.snapshot().threads_started, 3);
+            here.pond.await_workers(0);
+            assert_eq!(here.pond.snapshot().threads_started, 3);
         });
     }
 }
@@ -148,18 +148,18 @@ fn a_shutdown_waits_for_what_is_due_later_and_a_stop_does_not() {
     case("shutdown", || {
         let here = Delayed::new(|pool| pool.core(0).max(1));
         let handle = here.after(10);
-        here.stage.shutdown();
+        here.pond.shutdown();
         here.await_rest(1);
-        assert!(!here.stage.is_terminated());
+        assert!(!here.pond.is_terminated());
         here.hand.advance(SECOND * 10);
         assert_eq!(handle.join().unwrap(), 10);
-        here.stage.await_end();
+        here.pond.await_end();
     });
     case("stop", || {
         let here = Delayed::new(|pool| pool.core(0).max(1));
         let handle = here.after(10);
-        drop(here.stage.shutdown_now());
-        here.stage.await_end();
+        drop(here.pond.shutdown_now());
+        here.pond.await_end();
         assert!(handle.join().unwrap_err().is_cancelled());
     });
 }
@@ -170,16 +170,16 @@ fn removing_the_last_one_that_is_due_later_ends_a_pool_that_was_shut_down() {
         case("removed", || {
             let here = Delayed::new(|pool| pool.core(0).max(1));
             let handle = here.after(10);
-            here.stage.shutdown();
+            here.pond.shutdown();
             here.await_rest(1);
             match cancels {
-                false => assert!(here.stage.remove(&handle)),
+                false => assert!(here.pond.remove(&handle)),
                 true => {
                     handle.cancel();
-                    assert_eq!(here.stage.purge(), 1);
+                    assert_eq!(here.pond.purge(), 1);
                 }
             }
-            here.stage.await_end();
+            here.pond.await_end();
         });
     }
 }

@@ -11,7 +11,7 @@ use millpond::task::{Task, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, Deadline};
 use millpond_conform::kit::{DropCount, DropToken, OwnQueue, case, until};
-use millpond_conform::suites::pool_stage::{Stage, fresh_name};
+use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,59 +29,59 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 fn lose<L: Send + 'static>(queue: fn() -> Queue, load: impl Fn(&ThreadPool) -> L) {
     let one = |shape: fn(PoolBuilder) -> PoolBuilder| {
         let builder = ThreadPool::builder(fresh_name()).core(1).max(1);
-        Stage::of(shape(builder.queue(queue())))
+        Pond::of(shape(builder.queue(queue())))
     };
     let carries = |pool: &ThreadPool| {
         let load = load(pool);
         move || drop(load)
     };
     // Cancelled, removed and purged while it waits.
-    let stage = one(|pool| pool);
-    let held = stage.hold(1);
-    stage.submit(carries(&stage)).unwrap().cancel();
-    let removed = stage.submit(carries(&stage)).unwrap();
-    assert!(stage.remove(&removed));
+    let pond = one(|pool| pool);
+    let held = pond.hold(1);
+    pond.submit(carries(&pond)).unwrap().cancel();
+    let removed = pond.submit(carries(&pond)).unwrap();
+    assert!(pond.remove(&removed));
     drop(removed);
-    stage.submit(carries(&stage)).unwrap().interrupt();
-    stage.purge();
+    pond.submit(carries(&pond)).unwrap().interrupt();
+    pond.purge();
     // Too late when its turn comes.
     let late = TaskSpec::new().deadline(Deadline::at(Clock::system().now()));
-    let late = stage.submit_spec(late, carries(&stage)).unwrap();
+    let late = pond.submit_spec(late, carries(&pond)).unwrap();
     held.release();
     assert!(late.join().unwrap_err().is_cancelled());
-    stage.close();
+    pond.close();
     // Thrown away: the new one, and the old one.
-    let stage = one(|pool| pool.rejection(Rejection::Discard));
-    let held = stage.hold(1);
-    while stage.snapshot().discarded < 2 {
-        drop(stage.submit(carries(&stage)).unwrap());
+    let pond = one(|pool| pool.rejection(Rejection::Discard));
+    let held = pond.hold(1);
+    while pond.snapshot().discarded < 2 {
+        drop(pond.submit(carries(&pond)).unwrap());
     }
-    stage.set_rejection(Rejection::DiscardOldest);
-    while stage.snapshot().discarded < 4 {
-        drop(stage.submit(carries(&stage)).unwrap());
+    pond.set_rejection(Rejection::DiscardOldest);
+    while pond.snapshot().discarded < 4 {
+        drop(pond.submit(carries(&pond)).unwrap());
     }
     // Thrown away by a handler, and given back to be dropped by the caller's callee.
-    stage.set_rejection(Rejection::custom(|task, _| {
+    pond.set_rejection(Rejection::custom(|task, _| {
         drop(task);
         Ok(())
     }));
-    drop(stage.submit(carries(&stage)).unwrap());
+    drop(pond.submit(carries(&pond)).unwrap());
     held.release();
-    stage.close();
+    pond.close();
     // Handed back by a stop, and dropped.
-    let stage = one(|pool| pool);
-    stage.occupy(1);
-    drop(stage.submit(carries(&stage)).unwrap());
-    drop(stage.shutdown_now());
-    stage.await_end();
+    let pond = one(|pool| pool);
+    pond.occupy(1);
+    drop(pond.submit(carries(&pond)).unwrap());
+    drop(pond.shutdown_now());
+    pond.await_end();
     // As the value that nobody takes: of a handle that was let go, and of a cancelled task.
-    let stage = one(|pool| pool);
-    let value = load(&stage);
-    drop(stage.submit(move || value).unwrap());
-    let value = load(&stage);
-    let cancelled = stage.submit(move || value).unwrap();
+    let pond = one(|pool| pool);
+    let value = load(&pond);
+    drop(pond.submit(move || value).unwrap());
+    let value = load(&pond);
+    let cancelled = pond.submit(move || value).unwrap();
     cancelled.cancel();
-    stage.close();
+    pond.close();
 }
 
 const QUEUES: [fn() -> Queue; 2] = [
@@ -131,16 +131,16 @@ fn destructors_may_use_the_pool() {
 fn a_payload_that_panics_when_it_is_dropped_costs_nothing() {
     case("payload", || {
         let count = DropCount::new();
-        let stage = Stage::of(ThreadPool::builder(fresh_name()).core(1).max(1));
+        let pond = Pond::of(ThreadPool::builder(fresh_name()).core(1).max(1));
         for _ in 0..3 {
             let token = count.token();
             let boom = || panic_any("do not drop me");
             let body = move || panic_any(Payload(Some(token), boom));
-            stage.run(body).unwrap();
+            pond.run(body).unwrap();
         }
-        stage.close();
-        assert_eq!(stage.snapshot().panicked, 3);
-        assert_eq!(stage.snapshot().threads_started, 1);
+        pond.close();
+        assert_eq!(pond.snapshot().panicked, 3);
+        assert_eq!(pond.snapshot().threads_started, 1);
         until("all are dropped", || count.alive() == 0);
     });
 }
@@ -195,20 +195,20 @@ impl RejectionHandler for Part {
 #[test]
 fn a_part_that_is_replaced_is_dropped_outside_the_locks_of_the_pool() {
     case("part", || {
-        let stage = Stage::of(ThreadPool::builder(fresh_name()).core(1).max(1));
+        let pond = Pond::of(ThreadPool::builder(fresh_name()).core(1).max(1));
         let used = Arc::new(AtomicUsize::new(0));
         let part = || {
             Arc::new(Part {
-                pool: Mutex::new(Some(stage.pool())),
+                pool: Mutex::new(Some(pond.pool())),
                 threads: Threads::named("part"),
                 used: Arc::clone(&used),
             })
         };
-        stage.set_thread_factory(part());
-        stage.set_rejection(Rejection::Custom(part()));
-        assert_eq!(stage.submit(|| 7).unwrap().join().unwrap(), 7);
-        stage.set_thread_factory(Arc::new(Threads::named("plain")));
-        stage.set_rejection(Rejection::Abort);
+        pond.set_thread_factory(part());
+        pond.set_rejection(Rejection::Custom(part()));
+        assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
+        pond.set_thread_factory(Arc::new(Threads::named("plain")));
+        pond.set_rejection(Rejection::Abort);
         assert_eq!(used.load(Ordering::SeqCst), 2);
     });
 }
@@ -216,11 +216,11 @@ fn a_part_that_is_replaced_is_dropped_outside_the_locks_of_the_pool() {
 #[test]
 fn a_task_that_is_given_back_is_the_callers_to_drop() {
     let count = DropCount::new();
-    let stage = Stage::of(ThreadPool::builder(fresh_name()).core(1).max(1));
-    stage.shutdown();
+    let pond = Pond::of(ThreadPool::builder(fresh_name()).core(1).max(1));
+    pond.shutdown();
     let token = count.token();
     let task = TaskSpec::new().build_detached(move || drop(token));
-    let refused = stage.execute(task).unwrap_err();
+    let refused = pond.execute(task).unwrap_err();
     count.assert_alive(1);
     drop(refused);
     count.assert_alive(0);

@@ -13,7 +13,7 @@ use millpond::time::ManualClock;
 use millpond_conform::kit::{
     Actor, DropCount, Factory, Gate, Latch, OwnQueue, Start, Step, case, until,
 };
-use millpond_conform::suites::pool_stage::{Stage, fresh_name};
+use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -80,19 +80,19 @@ fn a_task_that_slips_in_behind_a_shutdown_is_taken_out_again() {
     ] {
         case("slips in", || {
             let (held, queue) = HeldUp::at(step, 4);
-            let stage = Stage::of(over(queue).core(workers).max(1));
+            let pond = Pond::of(over(queue).core(workers).max(1));
             // A worker that is busy cannot take it meanwhile.
-            let busy = (workers == 1).then(|| stage.occupy(1).remove(0));
-            let late = late_caller(&held, &stage);
+            let busy = (workers == 1).then(|| pond.occupy(1).remove(0));
+            let late = late_caller(&held, &pond);
             let back = match stops {
-                true => stage.shutdown_now(),
+                true => pond.shutdown_now(),
                 false => {
-                    stage.shutdown();
+                    pond.shutdown();
                     Vec::new()
                 }
             };
             if workers == 0 {
-                assert!(stage.is_terminated());
+                assert!(pond.is_terminated());
             }
             held.gate.open();
             // It was in before the stop, and so it was handed back; or it was not.
@@ -106,8 +106,8 @@ fn a_task_that_slips_in_behind_a_shutdown_is_taken_out_again() {
             if let Some(busy) = busy {
                 busy.interrupt();
             }
-            stage.await_end();
-            assert_eq!(stage.snapshot().queued, 0);
+            pond.await_end();
+            assert_eq!(pond.snapshot().queued, 0);
         });
     }
 }
@@ -118,13 +118,13 @@ fn a_task_that_slips_in_as_the_last_worker_leaves_has_a_worker() {
         case("last worker", || {
             let (hand, (held, queue)) = (ManualClock::new(), HeldUp::at(step, 4));
             let pool = over(queue).core(0).max(1).clock(hand.clock());
-            let stage = Stage::of(pool.keep_alive(Duration::from_secs(1)));
-            stage.submit(|| ()).unwrap().join().unwrap();
+            let pond = Pond::of(pool.keep_alive(Duration::from_secs(1)));
+            pond.submit(|| ()).unwrap().join().unwrap();
             until("its worker is idle", || hand.sleepers() == 1);
-            let late = late_caller(&held, &stage);
+            let late = late_caller(&held, &pond);
             if step == Step::Offer {
                 hand.advance(Duration::from_secs(1));
-                stage.await_workers(0);
+                pond.await_workers(0);
             }
             held.gate.open();
             assert_eq!(late.finish().unwrap(), 7);
@@ -137,16 +137,16 @@ fn a_caller_who_waits_for_room_is_let_in_or_turned_away_by_a_shutdown() {
     case("room", || {
         let (held, queue) = HeldUp::at(Step::WaitForRoom, 1);
         let pool = over(queue).core(1).max(1);
-        let stage = Stage::of(pool.rejection(Rejection::Block(Duration::MAX)));
-        let busy = stage.hold(1);
-        let waiting = stage.queue_up(1).remove(0);
-        let late = late_caller(&held, &stage);
-        assert!(stage.remove(&waiting), "now there is room");
-        stage.shutdown();
+        let pond = Pond::of(pool.rejection(Rejection::Block(Duration::MAX)));
+        let busy = pond.hold(1);
+        let waiting = pond.queue_up(1).remove(0);
+        let late = late_caller(&held, &pond);
+        assert!(pond.remove(&waiting), "now there is room");
+        pond.shutdown();
         held.gate.open();
         assert!(late.finish().unwrap_err().is_shut_down());
         busy.release();
-        stage.await_end();
+        pond.await_end();
     });
 }
 
@@ -171,19 +171,19 @@ fn an_offer_that_panics_costs_the_caller_a_panic_and_nobody_else_anything() {
             case("offer", || {
                 let (left, queue) = spoilt(Step::Offer, 4);
                 let count = DropCount::new();
-                let stage = Stage::of(over(queue).core(core).max(1).growth(growth));
-                let held = stage.hold(1);
+                let pond = Pond::of(over(queue).core(core).max(1).growth(growth));
+                let held = pond.hold(1);
                 left.store(3, Ordering::SeqCst);
                 for _ in 0..3 {
                     let token = count.token();
-                    let submit = || stage.submit(move || drop(token));
+                    let submit = || pond.submit(move || drop(token));
                     assert!(catch_unwind(AssertUnwindSafe(submit)).is_err());
                     count.assert_alive(0);
                 }
-                let more = stage.submit(|| 7).unwrap();
+                let more = pond.submit(|| 7).unwrap();
                 held.release();
                 assert_eq!(more.join().unwrap(), 7);
-                stage.close();
+                pond.close();
             });
         }
     }
@@ -195,16 +195,16 @@ fn a_task_that_went_in_before_the_panic_is_not_stranded() {
         case("stranded", || {
             let (left, queue) = spoilt(Step::Offered, 4);
             let ran = Gate::new();
-            let stage = Stage::of(over(queue).core(core).max(1));
+            let pond = Pond::of(over(queue).core(core).max(1));
             if core == 1 {
-                stage.submit(|| ()).unwrap().join().unwrap();
+                pond.submit(|| ()).unwrap().join().unwrap();
             }
             left.store(1, Ordering::SeqCst);
             let runs = ran.clone();
-            let submit = || stage.run(move || runs.open());
+            let submit = || pond.run(move || runs.open());
             assert!(catch_unwind(AssertUnwindSafe(submit)).is_err());
             ran.wait();
-            stage.close();
+            pond.close();
         });
     }
 }
@@ -214,18 +214,15 @@ fn a_worker_survives_the_panics_of_its_queue() {
     for step in [Step::Poll, Step::WaitForElement, Step::Leave, Step::Len] {
         case("worker", || {
             let (left, queue) = spoilt(step, 64);
-            let stage = Stage::of(over(queue).core(1).max(1));
+            let pond = Pond::of(over(queue).core(1).max(1));
             for number in 0..5 {
                 left.store(2, Ordering::SeqCst);
-                assert_eq!(
-                    stage.submit(move || number).unwrap().join().unwrap(),
-                    number
-                );
+                assert_eq!(pond.submit(move || number).unwrap().join().unwrap(), number);
             }
             left.store(0, Ordering::SeqCst);
-            let now = stage.snapshot();
+            let now = pond.snapshot();
             assert_eq!((now.workers, now.threads_started), (1, 1), "{step:?}");
-            stage.close();
+            pond.close();
         });
     }
 }
@@ -242,15 +239,15 @@ fn a_queue_that_panics_does_not_keep_its_pool_from_ending() {
         for stops in [false, true] {
             case("end", || {
                 let (left, queue) = spoilt(step, 64);
-                let stage = Stage::of(over(queue).core(2).max(2));
-                stage.prestart_all_core().unwrap();
-                stage.await_idle(2);
+                let pond = Pond::of(over(queue).core(2).max(2));
+                pond.prestart_all_core().unwrap();
+                pond.await_idle(2);
                 left.store(4, Ordering::SeqCst);
                 match stops {
-                    true => drop(catch_unwind(AssertUnwindSafe(|| stage.shutdown_now()))),
-                    false => drop(catch_unwind(AssertUnwindSafe(|| stage.shutdown()))),
+                    true => drop(catch_unwind(AssertUnwindSafe(|| pond.shutdown_now()))),
+                    false => drop(catch_unwind(AssertUnwindSafe(|| pond.shutdown()))),
                 }
-                until(&format!("{step:?} {stops}"), || stage.is_terminated());
+                until(&format!("{step:?} {stops}"), || pond.is_terminated());
             });
         }
     }
@@ -263,18 +260,18 @@ fn a_caller_who_waits_for_room_gets_the_panic_of_the_queue() {
             let count = DropCount::new();
             let (left, queue) = spoilt(step, 1);
             let pool = over(queue).core(1).max(1);
-            let stage = Stage::of(pool.rejection(Rejection::Block(Duration::ZERO)));
-            let held = stage.hold(1);
-            stage.queue_up(1);
+            let pond = Pond::of(pool.rejection(Rejection::Block(Duration::ZERO)));
+            let held = pond.hold(1);
+            pond.queue_up(1);
             left.store(2, Ordering::SeqCst);
             let token = count.token();
-            let submit = || stage.submit(move || drop(token)).is_err();
+            let submit = || pond.submit(move || drop(token)).is_err();
             // It is refused or it panics; it does not abort, and nothing is lost.
             assert!(catch_unwind(AssertUnwindSafe(submit)).unwrap_or(true));
             count.assert_alive(0);
             left.store(0, Ordering::SeqCst);
             held.release();
-            stage.close();
+            pond.close();
         });
     }
 }
@@ -282,19 +279,13 @@ fn a_caller_who_waits_for_room_gets_the_panic_of_the_queue() {
 #[test]
 fn a_capacity_that_panics_changes_nothing() {
     let (left, queue) = spoilt(Step::SetCapacity, 4);
-    let stage = Stage::of(over(queue).core(1).max(1));
+    let pond = Pond::of(over(queue).core(1).max(1));
     left.store(1, Ordering::SeqCst);
     let patch = millpond::manage::Patch::new().core(2).max(3).capacity(8);
-    assert!(catch_unwind(AssertUnwindSafe(|| stage.apply(&patch))).is_err());
-    assert_eq!(
-        (stage.core(), stage.max(), stage.capacity()),
-        (1, 1, Some(4))
-    );
-    stage.apply(&patch).unwrap();
-    assert_eq!(
-        (stage.core(), stage.max(), stage.capacity()),
-        (2, 3, Some(8))
-    );
+    assert!(catch_unwind(AssertUnwindSafe(|| pond.apply(&patch))).is_err());
+    assert_eq!((pond.core(), pond.max(), pond.capacity()), (1, 1, Some(4)));
+    pond.apply(&patch).unwrap();
+    assert_eq!((pond.core(), pond.max(), pond.capacity()), (2, 3, Some(8)));
 }
 
 #[test]
@@ -306,14 +297,14 @@ fn a_worker_that_may_not_leave_does_not_spin() {
         own.fetch_add(usize::from(step == Step::WaitForElement), Ordering::SeqCst);
     });
     let pool = over(queue).core(1).max(1).clock(hand.clock());
-    let stage = Stage::of(pool.keep_alive(Duration::from_nanos(1)));
-    stage.submit(|| ()).unwrap().join().unwrap();
-    stage.await_idle(1);
+    let pond = Pond::of(pool.keep_alive(Duration::from_nanos(1)));
+    pond.submit(|| ()).unwrap().join().unwrap();
+    pond.await_idle(1);
     let before = looks.load(Ordering::SeqCst);
     for _ in 0..100 {
         hand.advance(Duration::from_secs(1));
     }
-    assert_eq!(stage.idle(), 1);
+    assert_eq!(pond.idle(), 1);
     assert_eq!(looks.load(Ordering::SeqCst), before, "it sleeps");
 }
 
@@ -326,18 +317,18 @@ fn a_thread_that_dies_before_its_first_step_strands_nobody() {
                 let at = gate.clone();
                 let threads = Factory::new(fresh_name(), move |_| Start::Die(at.clone()));
                 let pool = over(OwnQueue::bounded(4)).core(core).max(1);
-                let stage = Stage::of(pool.threads(threads));
-                let handles: Vec<_> = (0..3).map(|_| stage.submit(|| 7).unwrap()).collect();
+                let pond = Pond::of(pool.threads(threads));
+                let handles: Vec<_> = (0..3).map(|_| pond.submit(|| 7).unwrap()).collect();
                 if ends_first {
-                    stage.shutdown();
+                    pond.shutdown();
                 }
                 gate.open();
                 for handle in handles {
                     until("it is settled", || handle.is_finished());
                     assert!(handle.join().unwrap_err().is_cancelled());
                 }
-                stage.shutdown();
-                stage.await_end();
+                pond.shutdown();
+                pond.await_end();
             });
         }
     }
@@ -362,16 +353,16 @@ fn a_factory_may_use_the_pool_whatever_a_thread_is_started_for() {
         let builder = builder
             .keep_alive(Duration::from_secs(1))
             .clock(hand.clock());
-        let stage = Stage::of(builder.threads(threads));
-        *pool.lock().unwrap() = Some(stage.pool());
-        stage.submit(|| ()).unwrap().join().unwrap();
+        let pond = Pond::of(builder.threads(threads));
+        *pool.lock().unwrap() = Some(pond.pool());
+        pond.submit(|| ()).unwrap().join().unwrap();
         until("its worker is free", || hand.sleepers() == 1);
-        let late = late_caller(&held, &stage);
+        let late = late_caller(&held, &pond);
         hand.advance(Duration::from_secs(1));
-        stage.await_workers(0);
+        pond.await_workers(0);
         held.gate.open();
         assert_eq!(late.finish().unwrap(), 7);
-        stage.await_completed(3);
+        pond.await_completed(3);
     });
 }
 
@@ -380,17 +371,17 @@ fn the_oldest_may_be_gone_and_the_pool_shut_down_when_it_is_looked_for() {
     case("oldest", || {
         let (held, queue) = HeldUp::at(Step::Poll, 1);
         let pool = over(queue).core(1).max(1);
-        let stage = Stage::of(pool.rejection(Rejection::DiscardOldest));
-        let busy = stage.hold(1);
-        let waiting = stage.queue_up(1).remove(0);
+        let pond = Pond::of(pool.rejection(Rejection::DiscardOldest));
+        let busy = pond.hold(1);
+        let waiting = pond.queue_up(1).remove(0);
         held.arm();
-        let own = stage.pool();
+        let own = pond.pool();
         let late = Actor::start("late", move || own.submit(|| 7).map_err(|no| no.reason));
         held.there.wait();
         busy.release();
         assert_eq!(waiting.join().unwrap(), 0);
-        stage.shutdown();
-        stage.await_end();
+        pond.shutdown();
+        pond.await_end();
         held.gate.open();
         let thrown = late.finish().unwrap().join().unwrap_err();
         assert!(matches!(

@@ -3,6 +3,11 @@
 //! `pool_*` are pools of plain make; `extended_*` are what a user makes of one: hooks, a queue and a
 //! thread factory of its own.
 
+#![allow(
+    clippy::disallowed_types,
+    reason = "a test stands outside: it uses std's locks beside what it tests"
+)]
+
 use millpond::executor::{Executor, ExecutorExt};
 use millpond::manage::{Growth, Invalid, Patch};
 use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, TaskInfo, ThreadPool};
@@ -13,7 +18,7 @@ use millpond::queue::{
 use millpond::task::Task;
 use millpond_conform::ask;
 use millpond_conform::kit::{Factory, OwnQueue, Start};
-use millpond_conform::suites::pool_stage::fresh_name;
+use millpond_conform::suites::pond::fresh_name;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 

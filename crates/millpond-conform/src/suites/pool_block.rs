@@ -1,6 +1,6 @@
 //! The policy that lets callers wait for room, by a clock that the test moves.
 
-use super::pool_stage::{Held, Make, Stage};
+use super::pond::{Held, Make, Pond};
 use crate::kit::{Actor, DropCount, Stress};
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
 use millpond::interrupt;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[macro_export]
 macro_rules! pool_block_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_block, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_block, ($make as $crate::suites::pond::Make);
             a_caller_waits_for_room_and_gets_it
             a_caller_waits_no_longer_than_its_patience
             without_patience_it_does_not_wait
@@ -35,23 +35,23 @@ struct Full {
     hand: ManualClock,
     held: Held,
     waiting: TaskHandle<usize>,
-    stage: Stage,
+    pond: Pond,
 }
 
 /// One worker, one place: both taken.
 fn full(make: &Make) -> Full {
     let hand = ManualClock::new();
-    let stage = Stage::new(make, 1, |pool| {
+    let pond = Pond::new(make, 1, |pool| {
         let pool = pool.core(1).max(1).clock(hand.clock());
         pool.rejection(Rejection::Block(PATIENCE))
     });
-    let held = stage.hold(1);
-    let waiting = stage.queue_up(1).pop().unwrap();
+    let held = pond.hold(1);
+    let waiting = pond.queue_up(1).pop().unwrap();
     Full {
         hand,
         held,
         waiting,
-        stage,
+        pond,
     }
 }
 
@@ -69,18 +69,18 @@ fn caller(pool: &ThreadPool) -> Actor<Came> {
 /// As soon as the worker takes a task.
 pub fn a_caller_waits_for_room_and_gets_it(make: &Make) {
     let full = full(make);
-    let caller = caller(&full.stage);
-    assert_eq!(full.stage.snapshot().blocked, 1);
+    let caller = caller(&full.pond);
+    assert_eq!(full.pond.snapshot().blocked, 1);
     full.held.release();
     assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
     full.waiting.join().unwrap();
-    assert_eq!(full.stage.snapshot().rejected, 0, "it was never refused");
+    assert_eq!(full.pond.snapshot().rejected, 0, "it was never refused");
 }
 
 /// The closure comes back, as full of water as it was.
 pub fn a_caller_waits_no_longer_than_its_patience(make: &Make) {
     let (full, count) = (full(make), DropCount::new());
-    let (own, token) = (full.stage.pool(), count.token());
+    let (own, token) = (full.pond.pool(), count.token());
     let caller = Actor::start("caller", move || own.submit(move || token).unwrap_err());
     caller.await_parked("pool.room");
     full.hand.advance(PATIENCE - Duration::from_nanos(1));
@@ -91,7 +91,7 @@ pub fn a_caller_waits_no_longer_than_its_patience(make: &Make) {
     assert!(refused.reason.is_saturated());
     count.assert_alive(1);
     drop((refused.task)());
-    let now = full.stage.snapshot();
+    let now = full.pond.snapshot();
     assert_eq!((now.blocked, now.rejected, now.queued), (1, 1, 1));
     full.held.release();
 }
@@ -99,21 +99,21 @@ pub fn a_caller_waits_no_longer_than_its_patience(make: &Make) {
 /// Once, as it would under `Abort`.
 pub fn without_patience_it_does_not_wait(make: &Make) {
     let full = full(make);
-    full.stage.set_rejection(Rejection::Block(Duration::ZERO));
-    assert!(full.stage.submit(|| 7).unwrap_err().reason.is_saturated());
+    full.pond.set_rejection(Rejection::Block(Duration::ZERO));
+    assert!(full.pond.submit(|| 7).unwrap_err().reason.is_saturated());
     full.held.release();
     full.waiting.join().unwrap();
-    full.stage.await_idle(1);
-    assert_eq!(full.stage.submit(|| 7).unwrap().join().unwrap(), 7);
+    full.pond.await_idle(1);
+    assert_eq!(full.pond.submit(|| 7).unwrap().join().unwrap(), 7);
 }
 
 /// While it waits, and before; what is reported is cleared.
 pub fn a_caller_who_waits_is_interrupted(make: &Make) {
     let full = full(make);
-    let waits = caller(&full.stage);
+    let waits = caller(&full.pond);
     waits.interrupt();
     assert!(matches!(waits.finish(), Err(RejectReason::Interrupted)));
-    let own = full.stage.pool();
+    let own = full.pond.pool();
     let early = Actor::start_interrupted("caller", move || {
         let refused = own.submit(|| 7).unwrap_err();
         assert!(matches!(refused.reason, RejectReason::Interrupted));
@@ -122,8 +122,8 @@ pub fn a_caller_who_waits_is_interrupted(make: &Make) {
     assert!(!early.finish());
     full.held.release();
     full.waiting.join().unwrap();
-    full.stage.await_idle(1);
-    let own = full.stage.pool();
+    full.pond.await_idle(1);
+    let own = full.pond.pool();
     let roomy = Actor::start_interrupted("caller", move || {
         let taken = own.run(|| ()).is_ok();
         (taken, interrupt::is_interrupted())
@@ -138,16 +138,16 @@ pub fn a_caller_who_waits_is_interrupted(make: &Make) {
 /// In both ways of ending.
 pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
     for stops in [false, true] {
-        let stage = Stage::new(make, 1, |pool| {
+        let pond = Pond::new(make, 1, |pool| {
             let forever = Rejection::Block(Duration::MAX);
             pool.core(1).max(1).rejection(forever)
         });
-        let running = stage.occupy(1);
-        stage.queue_up(1);
-        let waits = caller(&stage);
+        let running = pond.occupy(1);
+        pond.queue_up(1);
+        let waits = caller(&pond);
         match stops {
-            false => stage.shutdown(),
-            true => assert_eq!(stage.shutdown_now().len(), 1),
+            false => pond.shutdown(),
+            true => assert_eq!(pond.shutdown_now().len(), 1),
         }
         assert!(matches!(waits.finish(), Err(RejectReason::ShutDown)));
         for one in running {
@@ -160,10 +160,10 @@ pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
 pub fn a_caller_who_waits_is_told_of_more_room(make: &Make) {
     for places in [false, true] {
         let full = full(make);
-        let waits = caller(&full.stage);
+        let waits = caller(&full.pond);
         match places {
-            false => full.stage.set_max(2).unwrap(),
-            true => full.stage.set_capacity(2).unwrap(),
+            false => full.pond.set_max(2).unwrap(),
+            true => full.pond.set_capacity(2).unwrap(),
         }
         let handle = waits.finish().unwrap();
         full.held.release();
@@ -175,13 +175,13 @@ pub fn a_caller_who_waits_is_told_of_more_room(make: &Make) {
 pub fn a_caller_who_waits_is_told_of_a_place_that_was_emptied(make: &Make) {
     for purges in [false, true] {
         let full = full(make);
-        let waits = caller(&full.stage);
+        let waits = caller(&full.pond);
         match purges {
-            false => assert!(full.stage.remove(&full.waiting)),
+            false => assert!(full.pond.remove(&full.waiting)),
             true => {
                 full.waiting.cancel();
                 // It may have gone by the caller's own look already.
-                assert!(full.stage.purge() <= 1);
+                assert!(full.pond.purge() <= 1);
             }
         }
         let handle = waits.finish().unwrap();
@@ -194,14 +194,14 @@ pub fn a_caller_who_waits_is_told_of_a_place_that_was_emptied(make: &Make) {
 pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
     let make = *make;
     Stress::new("callers").one_in(50).run(|round| {
-        let stage = Stage::new(&make, 1, |pool| {
+        let pond = Pond::new(&make, 1, |pool| {
             let forever = Rejection::Block(Duration::MAX);
             pool.core(1).max(2).rejection(forever)
         });
         let ran = Arc::new(AtomicUsize::new(0));
         let callers: Vec<_> = (0..4)
             .map(|_| {
-                let (own, ran) = (stage.pool(), Arc::clone(&ran));
+                let (own, ran) = (pond.pool(), Arc::clone(&ran));
                 round.actor("caller", move |rng| {
                     for _ in 0..25 {
                         let ran = Arc::clone(&ran);
@@ -217,9 +217,9 @@ pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
         for caller in callers {
             caller.finish();
         }
-        stage.close();
+        pond.close();
         assert_eq!(ran.load(Ordering::SeqCst), 100);
-        assert_eq!(stage.snapshot().rejected, 0);
+        assert_eq!(pond.snapshot().rejected, 0);
     });
 }
 
@@ -227,14 +227,14 @@ pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
 pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
     let make = *make;
     Stress::new("blocked at the stop").one_in(20).run(|round| {
-        let stage = Stage::new(&make, 1, |pool| {
+        let pond = Pond::new(&make, 1, |pool| {
             let forever = Rejection::Block(Duration::MAX);
             pool.core(1).max(1).rejection(forever)
         });
         let ran = Arc::new(AtomicUsize::new(0));
         let callers: Vec<_> = (0..3)
             .map(|_| {
-                let (own, ran) = (stage.pool(), Arc::clone(&ran));
+                let (own, ran) = (pond.pool(), Arc::clone(&ran));
                 round.actor("caller", move |rng| {
                     let mut handles = Vec::new();
                     for _ in 0..5 {
@@ -251,14 +251,14 @@ pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
             .collect();
         round.rng.jitter();
         let back = match round.rng.below(2) {
-            0 => stage.shutdown_now(),
+            0 => pond.shutdown_now(),
             _ => {
-                stage.shutdown();
+                pond.shutdown();
                 Vec::new()
             }
         };
         let handles: Vec<_> = callers.into_iter().flat_map(|one| one.finish()).collect();
-        stage.await_end();
+        pond.await_end();
         let accepted = handles.len();
         assert_eq!(ran.load(Ordering::SeqCst) + back.len(), accepted);
         drop(back);

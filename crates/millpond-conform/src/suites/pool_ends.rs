@@ -1,6 +1,6 @@
 //! How a pool ends: by a call, from within, by being forgotten.
 
-use super::pool_stage::{Make, Stage, fresh_name};
+use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{Actor, DropCount, DropToken, Factory, Gate, Latch, Start, delays, until};
 use millpond::executor::{ExecutorExt, Lifecycle, Rejected};
 use millpond::interrupt;
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[macro_export]
 macro_rules! pool_ends_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_ends, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_ends, ($make as $crate::suites::pond::Make);
             it_says_where_it_is_in_its_life
             a_task_may_shut_its_own_pool_down
             a_task_may_stop_its_own_pool_and_is_asked_to_stop_itself
@@ -38,32 +38,32 @@ macro_rules! pool_ends_suite {
 /// Holds: ThreadPoolExecutorSubclassTest.testIsTerminated
 /// Holds: ThreadPoolExecutorSubclassTest.testIsTerminating
 pub fn it_says_where_it_is_in_its_life(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1));
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
     let said = || {
         (
-            stage.is_shutdown(),
-            stage.is_terminating(),
-            stage.is_terminated(),
-            stage.snapshot().state,
+            pond.is_shutdown(),
+            pond.is_terminating(),
+            pond.is_terminated(),
+            pond.snapshot().state,
         )
     };
     assert_eq!(said(), (false, false, false, RunState::Running));
-    let held = stage.hold(1);
+    let held = pond.hold(1);
     assert_eq!(said(), (false, false, false, RunState::Running));
-    stage.shutdown();
+    pond.shutdown();
     assert_eq!(said(), (true, true, false, RunState::ShutDown));
-    assert_eq!(stage.await_termination_timeout(Duration::ZERO), Ok(false));
+    assert_eq!(pond.await_termination_timeout(Duration::ZERO), Ok(false));
     held.release();
-    stage.await_termination().unwrap();
+    pond.await_termination().unwrap();
     assert_eq!(said(), (true, false, true, RunState::Terminated));
-    drop(stage.shutdown_now());
+    drop(pond.shutdown_now());
     assert_eq!(said(), (true, false, true, RunState::Terminated));
 }
 
 /// It is not waited for, so nothing can hang.
 pub fn a_task_may_shut_its_own_pool_down(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1));
-    let own = stage.pool();
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
+    let own = pond.pool();
     let body = move || {
         own.shutdown();
         let refused = own.submit(|| ()).unwrap_err();
@@ -71,26 +71,26 @@ pub fn a_task_may_shut_its_own_pool_down(make: &Make) {
         assert!(refused.reason.is_shut_down() && !interrupt::is_interrupted());
         seen
     };
-    assert_eq!(stage.submit(body).unwrap().join().unwrap(), (true, false));
-    stage.await_end();
+    assert_eq!(pond.submit(body).unwrap().join().unwrap(), (true, false));
+    pond.await_end();
 }
 
 /// Its own token is set like all others.
 pub fn a_task_may_stop_its_own_pool_and_is_asked_to_stop_itself(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1));
-    let own = stage.pool();
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
+    let own = pond.pool();
     let body = move || (own.shutdown_now().len(), interrupt::check().is_err());
-    assert_eq!(stage.submit(body).unwrap().join().unwrap(), (0, true));
-    stage.await_end();
+    assert_eq!(pond.submit(body).unwrap().join().unwrap(), (0, true));
+    pond.await_end();
 }
 
 /// Those who sleep in tasks, and those who wait for the end.
 pub fn a_stop_reaches_everyone_who_runs_and_wakes_everyone_who_waits(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(3).max(3));
-    let handles = stage.occupy(3);
+    let pond = Pond::new(make, 1, |pool| pool.core(3).max(3));
+    let handles = pond.occupy(3);
     let waiters: Vec<_> = (0..3)
         .map(|number| {
-            let own = stage.pool();
+            let own = pond.pool();
             Actor::start("waiter", move || match number {
                 0 => own.await_termination().map(|()| true),
                 1 => own.await_termination_timeout(delays::longer()),
@@ -101,64 +101,61 @@ pub fn a_stop_reaches_everyone_who_runs_and_wakes_everyone_who_waits(make: &Make
     for waiter in &waiters {
         waiter.await_parked("pool.await_termination");
     }
-    assert!(stage.shutdown_now().is_empty());
+    assert!(pond.shutdown_now().is_empty());
     for waiter in waiters {
         assert_eq!(waiter.finish(), Ok(true));
     }
     for handle in handles {
         assert!(handle.join().unwrap(), "it was interrupted");
     }
-    assert_eq!(stage.snapshot().completed, 3);
+    assert_eq!(pond.snapshot().completed, 3);
 }
 
 /// What counts is the body, not the handle.
 pub fn a_cancelled_task_that_goes_on_keeps_its_pool_alive(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1));
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
     let (started, gate) = (Latch::new(1), Gate::new());
     let (arrived, held) = (started.clone(), gate.clone());
     let body = move || {
         arrived.arrive();
         held.wait();
     };
-    let handle = stage.submit(body).unwrap();
+    let handle = pond.submit(body).unwrap();
     started.wait();
     assert!(handle.cancel() && handle.is_finished());
-    stage.shutdown();
-    let now = stage.snapshot();
+    pond.shutdown();
+    let now = pond.snapshot();
     assert_eq!((now.active, now.workers, now.completed), (1, 1, 0));
-    assert_eq!(
-        stage.await_termination_timeout(delays::timeout()),
-        Ok(false)
-    );
+    assert_eq!(pond.await_termination_timeout(delays::timeout()), Ok(false));
     gate.open();
-    stage.await_end();
-    assert_eq!(stage.snapshot().completed, 1);
+    pond.await_end();
+    assert_eq!(pond.snapshot().completed, 1);
 }
 
 /// Between the start of a thread and its first step.
 pub fn a_worker_that_has_not_begun_gives_its_task_back_to_a_stop(make: &Make) {
     let gate = Gate::new();
     let at = gate.clone();
-    let stage = Stage::new(make, 1, |pool| {
+    let pond = Pond::new(make, 1, |pool| {
         let name = fresh_name();
         pool.core(1)
             .max(1)
             .threads(Factory::new(name, move |_| Start::At(at.clone())))
     });
-    let mut handle = stage.submit(|| 7).unwrap();
-    let mut unstarted = stage.shutdown_now();
+    let mut handle = pond.submit(|| 7).unwrap();
+    let mut unstarted = pond.shutdown_now();
     assert_eq!(unstarted.len(), 1);
-    assert!(!stage.is_terminated(), "the thread is still to end");
-    assert_eq!(stage.snapshot().active, 0, "it has nothing to run");
+    assert!(!pond.is_terminated(), "the thread is still to end");
+    assert_eq!(pond.snapshot().active, 0, "it has nothing to run");
     assert!(
         handle.try_join().is_none(),
         "it is unrun, and not cancelled"
     );
     gate.open();
-    stage.await_end();
+    pond.await_end();
     unstarted.pop().unwrap().run();
     assert_eq!(handle.join().unwrap(), 7);
-    let now = stage.snapshot();
+    let now = pond.snapshot();
     assert_eq!((now.completed, now.handed_back, now.active), (0, 1, 0));
 }
 
@@ -166,18 +163,18 @@ pub fn a_worker_that_has_not_begun_gives_its_task_back_to_a_stop(make: &Make) {
 pub fn after_an_orderly_shutdown_a_worker_that_has_not_begun_still_runs_its_task(make: &Make) {
     let gate = Gate::new();
     let at = gate.clone();
-    let stage = Stage::new(make, 1, |pool| {
+    let pond = Pond::new(make, 1, |pool| {
         let name = fresh_name();
         pool.core(1)
             .max(1)
             .threads(Factory::new(name, move |_| Start::At(at.clone())))
     });
-    let handle = stage.submit(|| interrupt::is_interrupted()).unwrap();
-    stage.shutdown();
-    assert!(!stage.is_terminated());
+    let handle = pond.submit(interrupt::is_interrupted).unwrap();
+    pond.shutdown();
+    assert!(!pond.is_terminated());
     gate.open();
     assert!(!handle.join().unwrap(), "nobody interrupts it");
-    stage.await_end();
+    pond.await_end();
 }
 
 /// Says when it has ended.
@@ -203,9 +200,7 @@ pub fn a_forgotten_pool_ends_without_workers_with_idle_ones_and_with_busy_ones(m
     let (over, idle) = (Gate::new(), Gate::new());
     let own = pool(&over);
     own.submit(|| ()).unwrap().join().unwrap();
-    until("its worker is idle", || {
-        super::pool_stage::idle(own.name()) == 1
-    });
+    until("its worker is idle", || super::pond::idle(own.name()) == 1);
     drop(own.clone());
     assert!(!own.is_shutdown(), "one handle is left");
     drop((own, idle));
@@ -309,16 +304,16 @@ pub fn nothing_is_left_of_a_pool_that_is_over(make: &Make) {
 /// While it waits for the next one, nothing of the last is there.
 pub fn no_task_is_kept_by_a_worker_that_has_run_it(make: &Make) {
     let count = DropCount::new();
-    let stage = Stage::new(make, 4, |pool| pool.core(1).max(1));
+    let pond = Pond::new(make, 4, |pool| pool.core(1).max(1));
     for _ in 0..3 {
         let (captured, returned) = (count.token(), count.token());
         let body = move || {
             drop(captured);
             returned
         };
-        let handle = stage.submit(body).unwrap();
+        let handle = pond.submit(body).unwrap();
         drop(handle.join().unwrap());
-        stage.await_idle(1);
+        pond.await_idle(1);
         count.assert_alive(0);
     }
 }
@@ -326,14 +321,14 @@ pub fn no_task_is_kept_by_a_worker_that_has_run_it(make: &Make) {
 /// Also those that nothing ever would have woken.
 pub fn idle_workers_leave_when_it_is_shut_down(make: &Make) {
     for now in [false, true] {
-        let stage = Stage::new(make, 4, |pool| pool.core(3).max(3));
-        stage.prestart_all_core().unwrap();
-        stage.await_idle(3);
+        let pond = Pond::new(make, 4, |pool| pool.core(3).max(3));
+        pond.prestart_all_core().unwrap();
+        pond.await_idle(3);
         match now {
-            false => stage.shutdown(),
-            true => assert!(stage.shutdown_now().is_empty()),
+            false => pond.shutdown(),
+            true => assert!(pond.shutdown_now().is_empty()),
         }
-        stage.await_end();
-        assert_eq!(stage.snapshot().workers, 0);
+        pond.await_end();
+        assert_eq!(pond.snapshot().workers, 0);
     }
 }

@@ -1,6 +1,6 @@
 //! What a pool tells its user, and that it costs nothing when the user panics.
 
-use super::pool_stage::{Make, Stage};
+use super::pond::{Make, Pond};
 use crate::kit::{FailureSink, Gate, until};
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
 use millpond::pool::{Ended, Hooks, TaskInfo, ThreadPool};
@@ -16,8 +16,9 @@ use std::time::Duration;
 #[macro_export]
 macro_rules! pool_hooks_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_hooks, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_hooks, ($make as $crate::suites::pond::Make);
             before_and_after_stand_around_each_task_on_its_worker
+            they_hear_of_every_task_however_it_came
             they_are_told_what_became_of_the_task
             the_end_is_told_once_and_within_the_shutdown_of_an_idle_pool
             within_the_hook_of_the_end_it_is_not_over_yet
@@ -94,7 +95,7 @@ impl Hooks for Log {
 /// Holds: ThreadPoolExecutorTest.testBeforeAfter
 pub fn before_and_after_stand_around_each_task_on_its_worker(make: &Make) {
     let log = Log::default();
-    let stage = Stage::new(make, 8, |pool| pool.core(1).max(1).hooks(log.clone()));
+    let pond = Pond::new(make, 8, |pool| pool.core(1).max(1).hooks(log.clone()));
     let mut expected = Vec::new();
     for name in ["one", "two", "three"] {
         let own = log.clone();
@@ -102,28 +103,60 @@ pub fn before_and_after_stand_around_each_task_on_its_worker(make: &Make) {
             own.note(Told::Ran(name.into(), here()));
             here()
         };
-        let handle = stage.submit_spec(TaskSpec::new().name(name), body);
+        let handle = pond.submit_spec(TaskSpec::new().name(name), body);
         let worker = handle.unwrap().join().unwrap();
         assert_ne!(worker, here());
         expected.push(Told::Before(name.into(), worker));
         expected.push(Told::Ran(name.into(), worker));
         expected.push(Told::After(name.into(), Ended::Completed, worker));
-        stage.await_idle(1);
+        pond.await_idle(1);
     }
     assert_eq!(log.all(), expected);
+}
+
+/// All forms of submission go one way, and surplus workers leave when the work is done.
+///
+/// Holds: jtreg ThreadPoolExecutor.Custom
+pub fn they_hear_of_every_task_however_it_came(make: &Make) {
+    let log = Log::default();
+    let pond = Pond::new(make, 8, |pool| {
+        let pool = pool.core(3).max(3).hooks(log.clone());
+        pool.keep_alive(Duration::ZERO)
+    });
+    let told = |so_far: usize| {
+        let after = |told: &Told| matches!(told, Told::After(_, Ended::Completed, _));
+        until("all were told", || log.count(after) == so_far);
+        assert_eq!(log.count(|told| matches!(told, Told::Before(..))), so_far);
+        pond.await_idle(pond.snapshot().workers);
+    };
+    pond.run(|| ()).unwrap();
+    told(1);
+    pond.submit(|| 7).unwrap().join().unwrap();
+    told(2);
+    let named = TaskSpec::new().name("named");
+    pond.submit_spec(named, || 7).unwrap().join().unwrap();
+    told(3);
+    pond.execute(task::new(|| 7).0).unwrap();
+    told(4);
+    assert_eq!(pond.invoke_all([|| 7, || 8]).unwrap().len(), 2);
+    told(6);
+    assert_eq!(pond.invoke_any([|| Ok::<_, ()>(7)]).unwrap(), 7);
+    told(7);
+    pond.set_core(0).unwrap();
+    pond.await_workers(0);
 }
 
 /// Value, panic, cancelled before its turn, too late.
 pub fn they_are_told_what_became_of_the_task(make: &Make) {
     let log = Log::default();
-    let stage = Stage::new(make, 8, |pool| pool.core(1).max(1).hooks(log.clone()));
+    let pond = Pond::new(make, 8, |pool| pool.core(1).max(1).hooks(log.clone()));
     let spec = |name: &'static str| TaskSpec::new().name(name);
     let after = |told: &Told| matches!(told, Told::After(..));
     let run = |task| {
         let before = log.count(after);
-        stage.execute(task).unwrap();
+        pond.execute(task).unwrap();
         until("it is told", || log.count(after) > before);
-        stage.await_idle(1);
+        pond.await_idle(1);
     };
     run(spec("value").build(|| 7).0);
     run(spec("panic").build(|| panic_any("no grain")).0);
@@ -146,7 +179,7 @@ pub fn they_are_told_what_became_of_the_task(make: &Make) {
     ]
     .map(|(name, ended)| (name.to_owned(), ended));
     assert_eq!(told.collect::<Vec<_>>(), expected);
-    let now = stage.snapshot();
+    let now = pond.snapshot();
     assert_eq!((now.completed, now.panicked), (3, 2));
     assert_eq!((now.cancelled, now.expired), (1, 1));
 }
@@ -161,15 +194,15 @@ pub fn the_end_is_told_once_and_within_the_shutdown_of_an_idle_pool(make: &Make)
     ];
     for end in ends {
         let log = Log::default();
-        let stage = Stage::new(make, 1, |pool| pool.core(1).max(1).hooks(log.clone()));
+        let pond = Pond::new(make, 1, |pool| pool.core(1).max(1).hooks(log.clone()));
         assert_eq!(log.endings(), 0);
-        end(&stage);
+        end(&pond);
         assert_eq!(log.endings(), 1, "it had no worker, so it ended at once");
-        assert!(stage.is_terminated());
-        end(&stage);
+        assert!(pond.is_terminated());
+        end(&pond);
         assert_eq!(log.endings(), 1);
         let log = Log::default();
-        let busy = Stage::new(make, 1, |pool| pool.core(1).max(1).hooks(log.clone()));
+        let busy = Pond::new(make, 1, |pool| pool.core(1).max(1).hooks(log.clone()));
         let held = busy.hold(1);
         busy.shutdown();
         assert_eq!(log.endings(), 0);
@@ -208,17 +241,17 @@ impl Hooks for Witness {
 pub fn within_the_hook_of_the_end_it_is_not_over_yet(make: &Make) {
     for workers in [0, 1] {
         let witness = Arc::new(Witness::default());
-        let stage = Stage::new(make, 1, |pool| {
+        let pond = Pond::new(make, 1, |pool| {
             pool.core(1).max(1).hooks(Arc::clone(&witness))
         });
-        *witness.pool.lock().unwrap() = Some(stage.pool());
+        *witness.pool.lock().unwrap() = Some(pond.pool());
         if workers == 1 {
-            stage.submit(|| ()).unwrap().join().unwrap();
+            pond.submit(|| ()).unwrap().join().unwrap();
         }
-        stage.shutdown();
-        stage.await_termination().unwrap();
+        pond.shutdown();
+        pond.await_termination().unwrap();
         assert!(witness.saw.is_open(), "who waits is told after the hook");
-        assert!(stage.is_terminated() && !stage.is_terminating());
+        assert!(pond.is_terminated() && !pond.is_terminating());
         witness.sink.verify();
     }
 }
@@ -236,7 +269,7 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
         };
         let uncaught = Arc::new(AtomicUsize::new(0));
         let hook = Arc::clone(&uncaught);
-        let stage = Stage::new(make, 8, |pool| {
+        let pond = Pond::new(make, 8, |pool| {
             let pool = pool.core(2).max(2).hooks(log.clone());
             pool.on_panic(move |_| {
                 hook.fetch_add(1, Ordering::SeqCst);
@@ -244,25 +277,25 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
             })
         });
         for round in 0..3 {
-            assert_eq!(stage.submit(|| 7).unwrap().join().unwrap(), 7);
-            stage.await_idle(stage.snapshot().workers);
-            let failed = stage.submit(|| panic_any("no grain")).unwrap().join();
+            assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
+            pond.await_idle(pond.snapshot().workers);
+            let failed = pond.submit(|| panic_any("no grain")).unwrap().join();
             assert!(failed.unwrap_err().is_panicked());
-            stage.await_idle(2);
-            stage.run(|| panic_any("nobody waits")).unwrap();
-            stage.await_completed(3 * round + 3);
-            stage.await_idle(2);
+            pond.await_idle(2);
+            pond.run(|| panic_any("nobody waits")).unwrap();
+            pond.await_completed(3 * round + 3);
+            pond.await_idle(2);
         }
-        let now = stage.snapshot();
+        let now = pond.snapshot();
         assert_eq!((now.completed, now.panicked), (9, 6), "bits {bits}");
         assert_eq!((now.workers, now.threads_started), (2, 2), "nobody died");
         assert_eq!(uncaught.load(Ordering::SeqCst), 3);
         assert_eq!(log.count(|told| matches!(told, Told::Before(..))), 9);
         let panicked = |told: &Told| matches!(told, Told::After(_, Ended::Panicked, _));
         assert_eq!(log.count(panicked), 6);
-        stage.close();
+        pond.close();
         assert_eq!(log.endings(), 1);
-        assert!(stage.is_terminated());
+        assert!(pond.is_terminated());
     }
 }
 
@@ -308,17 +341,17 @@ impl Hooks for Busybody {
 /// No lock of the pool is held while they run.
 pub fn hooks_may_use_the_pool(make: &Make) {
     let busybody = Arc::new(Busybody::default());
-    let stage = Stage::new(make, 8, |pool| {
+    let pond = Pond::new(make, 8, |pool| {
         pool.core(2).max(3).hooks(Arc::clone(&busybody))
     });
-    *busybody.pool.lock().unwrap() = Some(stage.pool());
+    *busybody.pool.lock().unwrap() = Some(pond.pool());
     for _ in 0..5 {
         // Where no task can wait, one that the hook has brought may be in the way.
-        if let Ok(handle) = stage.submit(|| ()) {
+        if let Ok(handle) = pond.submit(|| ()) {
             handle.join().unwrap();
         }
     }
-    stage.close();
+    pond.close();
     busybody.pool.lock().unwrap().take();
 }
 
@@ -326,7 +359,7 @@ pub fn hooks_may_use_the_pool(make: &Make) {
 pub fn a_panic_that_nobody_joins_is_told(make: &Make) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&told);
-    let stage = Stage::new(make, 8, |pool| {
+    let pond = Pond::new(make, 8, |pool| {
         pool.core(1).max(1).on_panic(move |uncaught| {
             let text = uncaught.panic().message().map(str::to_owned);
             let name = uncaught.name().map(str::to_owned);
@@ -336,16 +369,15 @@ pub fn a_panic_that_nobody_joins_is_told(make: &Make) {
         })
     });
     let spec = || TaskSpec::new().name("grind");
-    let joined = stage.submit_spec(spec(), || panic_any("joined")).unwrap();
+    let joined = pond.submit_spec(spec(), || panic_any("joined")).unwrap();
     assert!(joined.join().unwrap_err().is_panicked());
-    stage.await_idle(1);
-    stage
-        .execute(spec().build_detached(|| panic_any("detached")))
+    pond.await_idle(1);
+    pond.execute(spec().build_detached(|| panic_any("detached")))
         .unwrap();
-    stage.await_completed(2);
-    stage.await_idle(1);
-    drop(stage.submit(|| panic_any("let go")).unwrap());
-    stage.await_completed(3);
+    pond.await_completed(2);
+    pond.await_idle(1);
+    drop(pond.submit(|| panic_any("let go")).unwrap());
+    pond.await_completed(3);
     let (gone, _handle) = task::new(|| panic_any("never"));
     gone.cancel(CancelReason::Requested);
     let told = told.lock().unwrap();

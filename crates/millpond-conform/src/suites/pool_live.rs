@@ -1,6 +1,6 @@
 //! Parameters that change while a pool runs.
 
-use super::pool_stage::{Make, Stage, fresh_name};
+use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{Actor, FailureSink, Gate, Latch, Stress, until};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[macro_export]
 macro_rules! pool_live_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_live, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_live, ($make as $crate::suites::pond::Make);
             a_greater_core_starts_workers_for_those_that_wait
             a_smaller_maximum_lets_idle_workers_go_at_once_and_busy_ones_after_their_tasks
             a_task_that_resizes_its_pool_interrupts_nobody
@@ -29,8 +29,8 @@ macro_rules! pool_live_suite {
 
 /// As many as there are tasks, and not more.
 pub fn a_greater_core_starts_workers_for_those_that_wait(make: &Make) {
-    let stage = Stage::new(make, 10, |pool| pool.core(1).max(10));
-    let held = stage.hold(1);
+    let pond = Pond::new(make, 10, |pool| pool.core(1).max(10));
+    let held = pond.hold(1);
     let (started, gate) = (Latch::new(3), Gate::new());
     for _ in 0..3 {
         let (started, gate) = (started.clone(), gate.clone());
@@ -38,49 +38,49 @@ pub fn a_greater_core_starts_workers_for_those_that_wait(make: &Make) {
             started.arrive();
             gate.wait();
         };
-        stage.run(body).unwrap();
+        pond.run(body).unwrap();
     }
-    assert_eq!(stage.snapshot().workers, 1);
-    stage.set_core(8).unwrap();
+    assert_eq!(pond.snapshot().workers, 1);
+    pond.set_core(8).unwrap();
     started.wait();
-    let now = stage.snapshot();
+    let now = pond.snapshot();
     assert!((4..=4).contains(&now.workers), "{now}");
     assert_eq!(now.queued, 0);
     gate.open();
     held.release();
-    stage.set_core(10).unwrap();
-    assert_eq!(stage.snapshot().workers, 4, "nothing waits");
+    pond.set_core(10).unwrap();
+    assert_eq!(pond.snapshot().workers, 4, "nothing waits");
 }
 
 /// Nobody is interrupted.
 pub fn a_smaller_maximum_lets_idle_workers_go_at_once_and_busy_ones_after_their_tasks(make: &Make) {
-    let stage = Stage::new(make, 10, |pool| pool.core(4).max(4));
-    stage.prestart_all_core().unwrap();
-    stage.await_idle(4);
-    let held = stage.hold(2);
-    stage.apply(&Patch::new().core(1).max(3)).unwrap();
-    stage.await_workers(3);
-    assert_eq!(stage.snapshot().active, 2);
-    stage.set_max(1).unwrap();
-    stage.await_workers(2);
-    assert_eq!(stage.snapshot().active, 2, "both are busy");
-    let waiting = stage.queue_up(3);
+    let pond = Pond::new(make, 10, |pool| pool.core(4).max(4));
+    pond.prestart_all_core().unwrap();
+    pond.await_idle(4);
+    let held = pond.hold(2);
+    pond.apply(&Patch::new().core(1).max(3)).unwrap();
+    pond.await_workers(3);
+    assert_eq!(pond.snapshot().active, 2);
+    pond.set_max(1).unwrap();
+    pond.await_workers(2);
+    assert_eq!(pond.snapshot().active, 2, "both are busy");
+    let waiting = pond.queue_up(3);
     held.release();
-    stage.await_workers(1);
+    pond.await_workers(1);
     for (number, handle) in waiting.into_iter().enumerate() {
         assert_eq!(handle.join().unwrap(), number);
     }
-    assert_eq!(stage.snapshot().threads_started, 4);
+    assert_eq!(pond.snapshot().threads_started, 4);
 }
 
 /// Holds: jtreg ThreadPoolExecutor.SelfInterrupt
 pub fn a_task_that_resizes_its_pool_interrupts_nobody(make: &Make) {
-    let stage = Stage::new(make, 200, |pool| {
+    let pond = Pond::new(make, 200, |pool| {
         pool.core(4).max(8).keep_alive(Duration::from_millis(1))
     });
     let sink = FailureSink::new();
     for number in 0..100_usize {
-        let own = stage.pool();
+        let own = pond.pool();
         let body = sink.checked(move || {
             let (core, max) = (number % 4, 4 + number % 5);
             own.apply(&Patch::new().core(core).max(max)).unwrap();
@@ -91,16 +91,16 @@ pub fn a_task_that_resizes_its_pool_interrupts_nobody(make: &Make) {
             assert!(!interrupt::is_interrupted());
             assert!(interrupt::check().is_ok());
         });
-        stage.run(body).unwrap();
+        pond.run(body).unwrap();
     }
-    stage.close();
-    assert_eq!(stage.snapshot().completed, 100);
+    pond.close();
+    assert_eq!(pond.snapshot().completed, 100);
 }
 
 /// Through the trait that consoles use.
 pub fn a_patch_changes_everything_or_nothing(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(1).max(2));
-    let engine: &dyn Managed = &*stage;
+    let pond = Pond::new(make, 4, |pool| pool.core(1).max(2));
+    let engine: &dyn Managed = &*pond;
     let all = Patch::new()
         .core(3)
         .max(5)
@@ -129,7 +129,7 @@ pub fn a_patch_changes_everything_or_nothing(make: &Make) {
 
 /// A reader never sees a part of one setting beside a part of another.
 pub fn a_patch_is_seen_whole(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(1).max(2));
+    let pond = Pond::new(make, 4, |pool| pool.core(1).max(2));
     let settings = [
         (1, 2, Growth::QueueFirst),
         (5, 9, Growth::ThreadsFirst),
@@ -138,7 +138,7 @@ pub fn a_patch_is_seen_whole(make: &Make) {
     let over = Gate::new();
     let readers: Vec<_> = (0..2)
         .map(|_| {
-            let (own, over) = (stage.pool(), over.clone());
+            let (own, over) = (pond.pool(), over.clone());
             Actor::start("reader", move || {
                 while !over.is_open() {
                     let now = own.snapshot();
@@ -151,7 +151,7 @@ pub fn a_patch_is_seen_whole(make: &Make) {
     for _ in 0..3000 {
         for (core, max, growth) in settings {
             let patch = Patch::new().core(core).max(max).growth(growth);
-            stage.apply(&patch).unwrap();
+            pond.apply(&patch).unwrap();
         }
     }
     over.open();
@@ -162,11 +162,11 @@ pub fn a_patch_is_seen_whole(make: &Make) {
 
 /// Each is right by itself, and so they must be together.
 pub fn changes_that_race_never_leave_a_core_above_the_maximum(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(1).max(8));
+    let pond = Pond::new(make, 4, |pool| pool.core(1).max(8));
     let over = Gate::new();
     let writers: Vec<_> = (0..2)
         .map(|which| {
-            let own = stage.pool();
+            let own = pond.pool();
             Actor::start("writer", move || {
                 let mut refused = 0;
                 for number in 0..2000 {
@@ -181,7 +181,7 @@ pub fn changes_that_race_never_leave_a_core_above_the_maximum(make: &Make) {
             })
         })
         .collect();
-    let (own, stop) = (stage.pool(), over.clone());
+    let (own, stop) = (pond.pool(), over.clone());
     let reader = Actor::start("reader", move || {
         while !stop.is_open() {
             let now = own.snapshot();
@@ -191,20 +191,19 @@ pub fn changes_that_race_never_leave_a_core_above_the_maximum(make: &Make) {
     let refused: usize = writers.into_iter().map(Actor::finish).sum();
     over.open();
     reader.finish();
-    assert!(stage.core() <= stage.max());
+    assert!(pond.core() <= pond.max());
     assert!(refused < 4000, "some fit");
 }
 
 /// Holds: jtreg ThreadPoolExecutor.ConfigChanges
-/// Holds: jtreg ThreadPoolExecutor.Custom
 pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
     let make = *make;
     Stress::new("changes").one_in(50).run(|round| {
-        let stage = Stage::new(&make, 500, |pool| pool.core(2).max(4));
+        let pond = Pond::new(&make, 500, |pool| pool.core(2).max(4));
         let sink = FailureSink::new();
         let ran = Arc::new(AtomicUsize::new(0));
         let over = Gate::new();
-        let (own, stop) = (stage.pool(), over.clone());
+        let (own, stop) = (pond.pool(), over.clone());
         let changer = round.actor("changer", move |rng| {
             while !stop.is_open() {
                 let max = 1 + rng.below(5);
@@ -233,7 +232,7 @@ pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
                 assert!(!interrupt::is_interrupted());
                 ran.fetch_add(1, Ordering::SeqCst);
             });
-            stage.run(body).unwrap();
+            pond.run(body).unwrap();
             round.rng.jitter();
         }
         over.open();
@@ -241,10 +240,10 @@ pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
         until("all have run", || ran.load(Ordering::SeqCst) == 200);
         let last = Patch::new().core(1).max(3).core_may_time_out(false);
         let last = last.keep_alive(Duration::from_nanos(1));
-        stage.apply(&last.growth(Growth::QueueFirst)).unwrap();
-        until("surplus workers leave", || stage.snapshot().workers <= 1);
-        stage.close();
-        let end = stage.snapshot();
+        pond.apply(&last.growth(Growth::QueueFirst)).unwrap();
+        until("surplus workers leave", || pond.snapshot().workers <= 1);
+        pond.close();
+        let end = pond.snapshot();
         assert_eq!((end.completed, end.workers, end.active), (200, 0, 0));
         assert!(end.largest <= 5 && end.rejected == 0, "{end:?}");
     });
@@ -252,13 +251,13 @@ pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
 
 /// There is nobody left to heed them, and nothing breaks.
 pub fn parameters_can_change_after_the_end(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(1).max(2));
-    stage.submit(|| ()).unwrap().join().unwrap();
-    stage.close();
-    stage.apply(&Patch::new().core(4).max(8)).unwrap();
-    assert_eq!((stage.core(), stage.max()), (4, 8));
-    assert!(!stage.prestart_core().unwrap());
-    assert_eq!(stage.prestart_all_core().unwrap(), 0);
-    assert_eq!(stage.snapshot().workers, 0);
-    assert!(stage.submit(|| ()).unwrap_err().reason.is_shut_down());
+    let pond = Pond::new(make, 4, |pool| pool.core(1).max(2));
+    pond.submit(|| ()).unwrap().join().unwrap();
+    pond.close();
+    pond.apply(&Patch::new().core(4).max(8)).unwrap();
+    assert_eq!((pond.core(), pond.max()), (4, 8));
+    assert!(!pond.prestart_core().unwrap());
+    assert_eq!(pond.prestart_all_core().unwrap(), 0);
+    assert_eq!(pond.snapshot().workers, 0);
+    assert!(pond.submit(|| ()).unwrap_err().reason.is_shut_down());
 }

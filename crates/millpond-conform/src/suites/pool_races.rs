@@ -1,7 +1,7 @@
 //! What shows only when many do it at once: no task is lost, none runs twice, and it always ends.
 
-use super::pool_stage::{Make, Stage, fresh_name};
-use crate::kit::{DropCount, Gate, Latch, Stress, until};
+use super::pond::{Make, Pond, fresh_name};
+use crate::kit::{DropCount, FailureSink, Gate, Latch, Stress, until};
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
 use millpond::interrupt;
 use millpond::manage::Growth;
@@ -14,12 +14,13 @@ use std::time::Duration;
 #[macro_export]
 macro_rules! pool_races_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_races, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_races, ($make as $crate::suites::pond::Make);
             a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted
             a_task_that_races_with_a_shutdown_is_refused_or_run
             a_task_that_races_with_leaving_workers_is_run
             a_batch_that_races_with_a_stop_ends
             cancels_removals_and_runs_settle_each_task_once
+            an_interrupt_reaches_its_own_task_and_no_other
             there_are_never_more_workers_than_the_maximum
             handles_that_are_dropped_at_once_end_it_once
             ends_of_all_kinds_at_once_are_one_end
@@ -33,11 +34,11 @@ macro_rules! pool_races_suite {
 pub fn a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted(make: &Make) {
     let make = *make;
     Stress::new("stop").one_in(5).run(|round| {
-        let stage = Stage::new(&make, 2, |pool| pool.core(round.number % 3).max(3));
+        let pond = Pond::new(&make, 2, |pool| pool.core(round.number % 3).max(3));
         let (ran, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let submitters: Vec<_> = (0..2)
             .map(|_| {
-                let (own, ran, stopped) = (stage.pool(), Arc::clone(&ran), Arc::clone(&stopped));
+                let (own, ran, stopped) = (pond.pool(), Arc::clone(&ran), Arc::clone(&stopped));
                 round.actor("submitter", move |rng| {
                     let mut accepted = Vec::new();
                     for _ in 0..4 {
@@ -57,12 +58,12 @@ pub fn a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted(make:
             })
             .collect();
         round.rng.jitter();
-        let back = stage.shutdown_now();
+        let back = pond.shutdown_now();
         let accepted: Vec<_> = submitters
             .into_iter()
             .flat_map(|one| one.finish())
             .collect();
-        stage.await_end();
+        pond.await_end();
         let ran = ran.load(Ordering::SeqCst);
         assert_eq!(ran, stopped.load(Ordering::SeqCst), "all were interrupted");
         assert_eq!(ran + back.len(), accepted.len());
@@ -75,11 +76,11 @@ pub fn a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted(make:
 pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
     let make = *make;
     Stress::new("shutdown").one_in(5).run(|round| {
-        let stage = Stage::new(&make, 3, |pool| pool.core(round.number % 2).max(2));
+        let pond = Pond::new(&make, 3, |pool| pool.core(round.number % 2).max(2));
         let ran = Arc::new(AtomicUsize::new(0));
         let submitters: Vec<_> = (0..2)
             .map(|_| {
-                let (own, ran) = (stage.pool(), Arc::clone(&ran));
+                let (own, ran) = (pond.pool(), Arc::clone(&ran));
                 round.actor("submitter", move |rng| {
                     let mut accepted = 0;
                     for _ in 0..5 {
@@ -95,11 +96,11 @@ pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
             })
             .collect();
         round.rng.jitter();
-        stage.shutdown();
+        pond.shutdown();
         let accepted: usize = submitters.into_iter().map(|one| one.finish()).sum();
-        stage.await_end();
+        pond.await_end();
         assert_eq!(ran.load(Ordering::SeqCst), accepted);
-        assert_eq!(stage.snapshot().completed, accepted as u64);
+        assert_eq!(pond.snapshot().completed, accepted as u64);
     });
 }
 
@@ -107,7 +108,7 @@ pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
 pub fn a_task_that_races_with_leaving_workers_is_run(make: &Make) {
     let make = *make;
     Stress::new("leaving").one_in(20).run(|round| {
-        let stage = Stage::new(&make, 4, |pool| match round.number % 3 {
+        let pond = Pond::new(&make, 4, |pool| match round.number % 3 {
             0 => pool.core(0).max(1).keep_alive(Duration::ZERO),
             1 => pool.core(0).max(2).keep_alive(Duration::from_nanos(1)),
             _ => pool
@@ -118,7 +119,7 @@ pub fn a_task_that_races_with_leaving_workers_is_run(make: &Make) {
         });
         for number in 0..40 {
             let handle = loop {
-                match stage.submit(move || number) {
+                match pond.submit(move || number) {
                     Ok(handle) => break handle,
                     // A worker that is about to leave, or to begin, cannot be handed anything.
                     Err(refused) => assert!(refused.reason.is_saturated()),
@@ -127,8 +128,8 @@ pub fn a_task_that_races_with_leaving_workers_is_run(make: &Make) {
             assert_eq!(handle.join().unwrap(), number);
             round.rng.jitter();
         }
-        stage.await_workers(0);
-        let end = stage.snapshot();
+        pond.await_workers(0);
+        let end = pond.snapshot();
         assert_eq!((end.queued, end.completed), (0, 40));
     });
 }
@@ -137,11 +138,11 @@ pub fn a_task_that_races_with_leaving_workers_is_run(make: &Make) {
 pub fn a_batch_that_races_with_a_stop_ends(make: &Make) {
     let make = *make;
     Stress::new("batch").one_in(10).run(|round| {
-        let stage = Stage::new(&make, 64, |pool| pool.core(2).max(4));
+        let pond = Pond::new(&make, 64, |pool| pool.core(2).max(4));
         let started = Latch::new(1);
-        let (own, begun) = (stage.pool(), started.clone());
+        let (own, begun) = (pond.pool(), started.clone());
         // Where no task can wait, only so many are taken as there are workers.
-        let many = match stage.capacity() {
+        let many = match pond.capacity() {
             Some(0) => 2,
             _ => 20,
         };
@@ -158,12 +159,12 @@ pub fn a_batch_that_races_with_a_stop_ends(make: &Make) {
         });
         started.wait();
         round.rng.jitter();
-        drop(stage.shutdown_now());
+        drop(pond.shutdown_now());
         match caller.finish() {
             Ok(count) => assert_eq!(count, many),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
-        stage.await_end();
+        pond.await_end();
     });
 }
 
@@ -172,7 +173,7 @@ pub fn cancels_removals_and_runs_settle_each_task_once(make: &Make) {
     let make = *make;
     Stress::new("settle").one_in(20).run(|round| {
         let count = DropCount::new();
-        let stage = Stage::new(&make, 16, |pool| pool.core(1).max(3));
+        let pond = Pond::new(&make, 16, |pool| pool.core(1).max(3));
         let ran = Arc::new(AtomicUsize::new(0));
         let mut handles = Vec::new();
         for _ in 0..30 {
@@ -181,12 +182,12 @@ pub fn cancels_removals_and_runs_settle_each_task_once(make: &Make) {
                 ran.fetch_add(1, Ordering::SeqCst);
                 drop(token);
             };
-            handles.extend(stage.submit(body).ok());
+            handles.extend(pond.submit(body).ok());
         }
         let handles = Arc::new(handles);
         let actors: Vec<_> = (0..2)
             .map(|which| {
-                let (own, handles) = (stage.pool(), Arc::clone(&handles));
+                let (own, handles) = (pond.pool(), Arc::clone(&handles));
                 round.actor("meddler", move |rng| {
                     let mut taken = 0;
                     for handle in handles.iter() {
@@ -207,7 +208,7 @@ pub fn cancels_removals_and_runs_settle_each_task_once(make: &Make) {
             })
             .collect();
         let taken: usize = actors.into_iter().map(|one| one.finish()).sum();
-        stage.close();
+        pond.close();
         let ran = ran.load(Ordering::SeqCst);
         assert!(
             ran + taken >= handles.len(),
@@ -222,6 +223,36 @@ pub fn cancels_removals_and_runs_settle_each_task_once(make: &Make) {
     });
 }
 
+/// Also one that comes as its task ends and the next one begins on the same worker.
+pub fn an_interrupt_reaches_its_own_task_and_no_other(make: &Make) {
+    let make = *make;
+    Stress::new("stale").one_in(20).run(|round| {
+        let pond = Pond::new(&make, 4, |pool| pool.core(1).max(1));
+        let sink = FailureSink::new();
+        for _ in 0..10 {
+            let started = Latch::new(1);
+            let arrived = started.clone();
+            let Ok(victim) = pond.submit(move || arrived.arrive()) else {
+                continue;
+            };
+            let innocent = sink.checked(|| assert!(!interrupt::is_interrupted()));
+            // Where no task can wait, it comes when the victim has gone.
+            let innocent = pond.submit(innocent);
+            let interrupter = round.actor("interrupter", move |rng| {
+                started.wait();
+                rng.jitter();
+                victim.interrupt();
+            });
+            if let Ok(innocent) = innocent {
+                innocent.join().unwrap();
+            }
+            interrupter.finish();
+            pond.await_idle(1);
+        }
+        pond.close();
+    });
+}
+
 /// By their own count, not by the pool's.
 pub fn there_are_never_more_workers_than_the_maximum(make: &Make) {
     let make = *make;
@@ -230,14 +261,14 @@ pub fn there_are_never_more_workers_than_the_maximum(make: &Make) {
             0 => Growth::QueueFirst,
             _ => Growth::ThreadsFirst,
         };
-        let stage = Stage::new(&make, 3, |pool| {
+        let pond = Pond::new(&make, 3, |pool| {
             let pool = pool.core(1).max(3).growth(growth);
             pool.keep_alive(Duration::from_micros(round.rng.any() % 30))
         });
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let submitters: Vec<_> = (0..3)
             .map(|_| {
-                let (own, now, most) = (stage.pool(), Arc::clone(&now), Arc::clone(&most));
+                let (own, now, most) = (pond.pool(), Arc::clone(&now), Arc::clone(&most));
                 round.actor("submitter", move |rng| {
                     for _ in 0..30 {
                         let (now, most) = (Arc::clone(&now), Arc::clone(&most));
@@ -260,9 +291,9 @@ pub fn there_are_never_more_workers_than_the_maximum(make: &Make) {
         for submitter in submitters {
             submitter.finish();
         }
-        stage.close();
+        pond.close();
         assert!(most.load(Ordering::SeqCst) <= 3);
-        assert!(stage.snapshot().largest <= 3);
+        assert!(pond.snapshot().largest <= 3);
     });
 }
 
@@ -315,13 +346,13 @@ pub fn ends_of_all_kinds_at_once_are_one_end(make: &Make) {
     Stress::new("ends").one_in(20).run(|round| {
         let (ends, over) = (Arc::new(AtomicUsize::new(0)), Gate::new());
         let hooks = Ends(Arc::clone(&ends), over);
-        let stage = Stage::new(&make, 8, |pool| pool.core(2).max(3).hooks(hooks));
+        let pond = Pond::new(&make, 8, |pool| pool.core(2).max(3).hooks(hooks));
         for _ in 0..4 {
-            let _ = stage.run(|| ());
+            let _ = pond.run(|| ());
         }
         let actors: Vec<_> = (0..4)
             .map(|which| {
-                let own = stage.pool();
+                let own = pond.pool();
                 round.actor("ender", move |rng| {
                     rng.jitter();
                     match which {
@@ -339,8 +370,8 @@ pub fn ends_of_all_kinds_at_once_are_one_end(make: &Make) {
         for actor in actors {
             actor.finish();
         }
-        assert!(stage.is_terminated());
+        assert!(pond.is_terminated());
         assert_eq!(ends.load(Ordering::SeqCst), 1);
-        assert_eq!(stage.snapshot().workers, 0);
+        assert_eq!(pond.snapshot().workers, 0);
     });
 }

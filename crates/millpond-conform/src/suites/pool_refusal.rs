@@ -1,6 +1,6 @@
 //! The rejection policies: what becomes of a task that there is no room for, or that comes too late.
 
-use super::pool_stage::{Held, Make, Stage};
+use super::pond::{Held, Make, Pond};
 use crate::kit::{DropCount, Stress, until};
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason, Rejected};
 use millpond::manage::PoolSnapshot;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 #[macro_export]
 macro_rules! pool_refusal_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_refusal, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_refusal, ($make as $crate::suites::pond::Make);
             a_handler_is_asked_once_for_each_refusal
             each_policy_does_what_it_says
             the_handler_can_be_read_and_changed
@@ -32,11 +32,11 @@ macro_rules! pool_refusal_suite {
 }
 
 /// One worker, one place: both taken.
-fn full(make: &Make, rejection: Rejection) -> (Stage, Held, TaskHandle<usize>) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1).rejection(rejection));
-    let held = stage.hold(1);
-    let waiting = stage.queue_up(1).pop().unwrap();
-    (stage, held, waiting)
+fn full(make: &Make, rejection: Rejection) -> (Pond, Held, TaskHandle<usize>) {
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1).rejection(rejection));
+    let held = pond.hold(1);
+    let waiting = pond.queue_up(1).pop().unwrap();
+    (pond, held, waiting)
 }
 
 /// Notes what it is asked, and gives the task back.
@@ -76,36 +76,36 @@ fn without_refusals(mut now: PoolSnapshot) -> PoolSnapshot {
 pub fn a_handler_is_asked_once_for_each_refusal(make: &Make) {
     let recorder = Arc::new(Recorder::default());
     let handler: Arc<dyn RejectionHandler> = Arc::clone(&recorder) as _;
-    let (stage, held, waiting) = full(make, Rejection::Custom(handler));
+    let (pond, held, waiting) = full(make, Rejection::Custom(handler));
     let ask = |name: &'static str, reason: &str| {
-        let before = without_refusals(stage.snapshot());
+        let before = without_refusals(pond.snapshot());
         let (own, mut handle) = task::TaskSpec::new().name(name).build(|| 7);
-        let refused = stage.execute(own).unwrap_err();
+        let refused = pond.execute(own).unwrap_err();
         assert!(handle.try_join().is_none(), "it stays incomplete");
         let asked = std::mem::take(&mut *recorder.asked.lock().unwrap());
         let expected = (
             Some(name.to_owned()),
             reason.to_owned(),
-            stage.name().to_owned(),
+            pond.name().to_owned(),
         );
         assert_eq!(asked, [expected]);
-        assert_eq!(without_refusals(stage.snapshot()), before);
+        assert_eq!(without_refusals(pond.snapshot()), before);
         refused.task.run();
         assert_eq!(handle.join().unwrap(), 7);
-        assert!(stage.submit(|| 7).is_err() && stage.run(|| ()).is_err());
+        assert!(pond.submit(|| 7).is_err() && pond.run(|| ()).is_err());
         assert_eq!(
             std::mem::take(&mut *recorder.asked.lock().unwrap()).len(),
             2
         );
     };
     ask("too much", "saturated");
-    stage.shutdown();
+    pond.shutdown();
     ask("too late", "shut down");
     held.release();
     waiting.join().unwrap();
-    stage.await_end();
+    pond.await_end();
     ask("after the end", "shut down");
-    assert_eq!(stage.snapshot().rejected, 9);
+    assert_eq!(pond.snapshot().rejected, 9);
 }
 
 /// What became of a task that was brought to a full pool.
@@ -146,21 +146,21 @@ pub fn each_policy_does_what_it_says(make: &Make) {
         (Rejection::Discard, thrown(CancelReason::Discarded), late()),
     ];
     for (policy, when_full, when_late) in cases {
-        let (stage, held, waiting) = full(make, policy.clone());
-        let before = without_refusals(stage.snapshot());
-        assert_eq!(bring(&stage), when_full, "{policy:?}");
-        assert_eq!(without_refusals(stage.snapshot()), before);
-        stage.shutdown();
-        let before = without_refusals(stage.snapshot());
-        assert_eq!(bring(&stage), when_late, "{policy:?}, shut down");
-        assert_eq!(without_refusals(stage.snapshot()), before);
+        let (pond, held, waiting) = full(make, policy.clone());
+        let before = without_refusals(pond.snapshot());
+        assert_eq!(bring(&pond), when_full, "{policy:?}");
+        assert_eq!(without_refusals(pond.snapshot()), before);
+        pond.shutdown();
+        let before = without_refusals(pond.snapshot());
+        assert_eq!(bring(&pond), when_late, "{policy:?}, shut down");
+        assert_eq!(without_refusals(pond.snapshot()), before);
         held.release();
         waiting.join().unwrap();
-        stage.await_end();
-        let before = without_refusals(stage.snapshot());
-        assert_eq!(bring(&stage), when_late, "{policy:?}, terminated");
-        assert_eq!(without_refusals(stage.snapshot()), before);
-        let end = stage.snapshot();
+        pond.await_end();
+        let before = without_refusals(pond.snapshot());
+        assert_eq!(bring(&pond), when_late, "{policy:?}, terminated");
+        assert_eq!(without_refusals(pond.snapshot()), before);
+        let end = pond.snapshot();
         assert_eq!(end.rejected, 3);
         let counted = (end.caller_ran, end.discarded);
         match policy {
@@ -178,21 +178,21 @@ pub fn each_policy_does_what_it_says(make: &Make) {
 pub fn the_handler_can_be_read_and_changed(make: &Make) {
     let (first, second) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));
     let as_handler = |one: &Arc<Recorder>| -> Arc<dyn RejectionHandler> { Arc::clone(one) as _ };
-    let is_it = |stage: &Stage, one: &Arc<Recorder>| match stage.rejection() {
+    let is_it = |pond: &Pond, one: &Arc<Recorder>| match pond.rejection() {
         Rejection::Custom(handler) => Arc::ptr_eq(&handler, &as_handler(one)),
         _ => false,
     };
-    let (stage, held, _) = full(make, Rejection::Custom(as_handler(&first)));
-    assert!(is_it(&stage, &first));
-    assert!(stage.submit(|| ()).is_err());
-    stage.set_rejection(Rejection::Custom(as_handler(&second)));
-    assert!(is_it(&stage, &second));
-    assert!(stage.submit(|| ()).is_err());
+    let (pond, held, _) = full(make, Rejection::Custom(as_handler(&first)));
+    assert!(is_it(&pond, &first));
+    assert!(pond.submit(|| ()).is_err());
+    pond.set_rejection(Rejection::Custom(as_handler(&second)));
+    assert!(is_it(&pond, &second));
+    assert!(pond.submit(|| ()).is_err());
     let asked = |one: &Arc<Recorder>| one.asked.lock().unwrap().len();
     assert_eq!((asked(&first), asked(&second)), (1, 1));
-    stage.set_rejection(Rejection::Discard);
-    assert!(matches!(stage.rejection(), Rejection::Discard));
-    assert_eq!(bring(&stage), Became::Cancelled(CancelReason::Discarded));
+    pond.set_rejection(Rejection::Discard);
+    assert!(matches!(pond.rejection(), Rejection::Discard));
+    assert_eq!(bring(&pond), Became::Cancelled(CancelReason::Discarded));
     assert_eq!(Arc::strong_count(&first), 1, "who is replaced is let go");
     held.release();
 }
@@ -205,8 +205,8 @@ pub fn a_handler_may_keep_the_task_and_run_it_later(make: &Make) {
         own.lock().unwrap().push(task);
         Ok(())
     });
-    let (stage, held, _) = full(make, keep);
-    let (one, two) = (stage.submit(|| 1).unwrap(), stage.submit(|| 2).unwrap());
+    let (pond, held, _) = full(make, keep);
+    let (one, two) = (pond.submit(|| 1).unwrap(), pond.submit(|| 2).unwrap());
     assert!(!one.is_finished());
     kept.lock().unwrap().remove(0).run();
     assert_eq!(one.join().unwrap(), 1);
@@ -225,9 +225,9 @@ pub fn a_handler_may_change_the_pool_and_try_again(make: &Make) {
         pool.set_rejection(Rejection::Abort);
         pool.execute(task)
     });
-    let (stage, held, waiting) = full(make, grow);
-    assert_eq!(stage.submit(|| 7).unwrap().join().unwrap(), 7);
-    assert_eq!(stage.max(), 2);
+    let (pond, held, waiting) = full(make, grow);
+    assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
+    assert_eq!(pond.max(), 2);
     waiting.join().unwrap();
     held.release();
 }
@@ -235,32 +235,32 @@ pub fn a_handler_may_change_the_pool_and_try_again(make: &Make) {
 /// The panic is the caller's, the task is cancelled, and all goes on.
 pub fn a_handler_that_panics_costs_the_pool_nothing(make: &Make) {
     let count = DropCount::new();
-    let (stage, held, waiting) = full(make, Rejection::custom(|_, _| panic_any("no")));
+    let (pond, held, waiting) = full(make, Rejection::custom(|_, _| panic_any("no")));
     for _ in 0..3 {
         let token = count.token();
-        let caught = catch_unwind(AssertUnwindSafe(|| stage.submit(move || drop(token))));
+        let caught = catch_unwind(AssertUnwindSafe(|| pond.submit(move || drop(token))));
         assert!(caught.is_err());
         count.assert_alive(0);
     }
-    assert_eq!(stage.snapshot().rejected, 3);
+    assert_eq!(pond.snapshot().rejected, 3);
     held.release();
     waiting.join().unwrap();
-    stage.await_idle(1);
-    assert_eq!(stage.submit(|| 7).unwrap().join().unwrap(), 7);
+    pond.await_idle(1);
+    assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
 }
 
 /// Holds: ThreadPoolExecutorTest.testSaturatedExecute_DiscardOldestPolicy
 /// Holds: ThreadPoolExecutorSubclassTest.testSaturatedExecute_DiscardOldestPolicy
 pub fn the_oldest_goes_and_the_new_one_comes(make: &Make) {
-    let stage = Stage::new(make, 3, |pool| {
+    let pond = Pond::new(make, 3, |pool| {
         pool.core(1).max(1).rejection(Rejection::DiscardOldest)
     });
-    let held = stage.hold(1);
-    let old = stage.queue_up(3);
+    let held = pond.hold(1);
+    let old = pond.queue_up(3);
     let new: Vec<_> = (3..5)
-        .map(|number| stage.submit(move || number).unwrap())
+        .map(|number| pond.submit(move || number).unwrap())
         .collect();
-    let now = stage.snapshot();
+    let now = pond.snapshot();
     assert_eq!((now.queued, now.discarded, now.rejected), (3, 2, 2));
     held.release();
     for (number, handle) in old.into_iter().chain(new).enumerate() {
@@ -272,38 +272,38 @@ pub fn the_oldest_goes_and_the_new_one_comes(make: &Make) {
             (_, Err(error)) => panic!("{number}: {error}"),
         }
     }
-    stage.await_completed(4);
+    pond.await_completed(4);
 }
 
 /// It comes back, rather than being thrown away itself.
 pub fn where_nothing_waits_the_oldest_is_not_to_be_had(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| {
+    let pond = Pond::new(make, 1, |pool| {
         let pool = pool.core(1).max(1).rejection(Rejection::DiscardOldest);
         pool.threads(crate::kit::Factory::new("none", |_| {
             crate::kit::Start::Refuse
         }))
     });
-    let refused = stage.submit(|| 7).unwrap_err();
+    let refused = pond.submit(|| 7).unwrap_err();
     assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
     assert_eq!((refused.task)(), 7);
-    assert_eq!(stage.snapshot().discarded, 0);
+    assert_eq!(pond.snapshot().discarded, 0);
 }
 
 /// Holds: ThreadPoolExecutorTest.testDiscardOldestOnShutdown
 /// Holds: ThreadPoolExecutorSubclassTest.testDiscardOldestOnShutdown
 pub fn too_late_means_too_late_for_every_policy(make: &Make) {
-    let (stage, held, waiting) = full(make, Rejection::DiscardOldest);
-    stage.shutdown();
-    assert_eq!(bring(&stage), Became::Cancelled(CancelReason::ShutDown));
-    assert_eq!(stage.snapshot().queued, 1, "what it had it keeps");
+    let (pond, held, waiting) = full(make, Rejection::DiscardOldest);
+    pond.shutdown();
+    assert_eq!(bring(&pond), Became::Cancelled(CancelReason::ShutDown));
+    assert_eq!(pond.snapshot().queued, 1, "what it had it keeps");
     for policy in [
         Rejection::Abort,
         Rejection::CallerRuns,
         Rejection::Block(std::time::Duration::MAX),
         Rejection::NewThread { at_most: 5 },
     ] {
-        stage.set_rejection(policy.clone());
-        let refused = stage.submit(|| panic!("it ran")).unwrap_err();
+        pond.set_rejection(policy.clone());
+        let refused = pond.submit(|| panic!("it ran")).unwrap_err();
         assert!(refused.reason.is_shut_down(), "{policy:?}");
     }
     held.release();
@@ -316,7 +316,7 @@ pub fn too_late_means_too_late_for_every_policy(make: &Make) {
 pub fn a_task_can_be_brought_again_and_again(make: &Make) {
     let make = *make;
     Stress::new("recycled").one_in(50).run(|round| {
-        let stage = Stage::new(&make, 2, |pool| pool.core(1).max(2));
+        let pond = Pond::new(&make, 2, |pool| pool.core(1).max(2));
         let ran = Arc::new(AtomicUsize::new(0));
         let own = Arc::clone(&ran);
         let task: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
@@ -324,7 +324,7 @@ pub fn a_task_can_be_brought_again_and_again(make: &Make) {
         });
         let submitters: Vec<_> = (0..2)
             .map(|_| {
-                let (own, task) = (stage.pool(), Arc::clone(&task));
+                let (own, task) = (pond.pool(), Arc::clone(&task));
                 round.actor("submitter", move |rng| {
                     let mut accepted = 0;
                     for _ in 0..50 {
@@ -337,7 +337,7 @@ pub fn a_task_can_be_brought_again_and_again(make: &Make) {
             })
             .collect();
         let accepted: usize = submitters.into_iter().map(|one| one.finish()).sum();
-        stage.close();
+        pond.close();
         assert_eq!(ran.load(Ordering::SeqCst), accepted);
     });
 }
@@ -353,8 +353,8 @@ pub fn batches_end_whatever_is_thrown_away(make: &Make) {
             Ok(())
         }),
     ] {
-        let stage = Stage::new(make, 2, |pool| pool.core(1).max(1).rejection(policy));
-        let results = stage.invoke_all((0..50).map(|number| move || number));
+        let pond = Pond::new(make, 2, |pool| pool.core(1).max(1).rejection(policy));
+        let results = pond.invoke_all((0..50).map(|number| move || number));
         let results = results.unwrap();
         assert_eq!(results.len(), 50);
         for (number, result) in results.into_iter().enumerate() {
@@ -363,6 +363,6 @@ pub fn batches_end_whatever_is_thrown_away(make: &Make) {
                 Err(error) => assert!(error.is_cancelled()),
             }
         }
-        until("nothing waits", || stage.snapshot().queued == 0);
+        until("nothing waits", || pond.snapshot().queued == 0);
     }
 }

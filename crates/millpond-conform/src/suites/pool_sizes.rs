@@ -1,6 +1,6 @@
 //! How many workers a pool has: what it is told, what it reports, what it refuses.
 
-use super::pool_stage::{Make, Stage, fresh_name};
+use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{Factory, Start};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::Sizes;
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[macro_export]
 macro_rules! pool_sizes_suite {
     ($make:expr) => {
-        $crate::bodies! { pool_sizes, ($make as $crate::suites::pool_stage::Make);
+        $crate::bodies! { pool_sizes, ($make as $crate::suites::pond::Make);
             it_reports_what_it_was_told
             what_nobody_said_is_as_documented
             below_the_core_every_task_starts_a_worker_even_beside_idle_ones
@@ -30,30 +30,27 @@ macro_rules! pool_sizes_suite {
 /// Holds: ThreadPoolExecutorSubclassTest.testGetKeepAliveTime
 pub fn it_reports_what_it_was_told(make: &Make) {
     let keep_alive = Duration::from_millis(1500);
-    let stage = Stage::new(make, 3, |pool| pool.core(2).max(7).keep_alive(keep_alive));
-    assert_eq!((stage.core(), stage.max()), (2, 7));
-    assert_eq!(stage.keep_alive(), keep_alive);
-    let told = stage.snapshot();
+    let pond = Pond::new(make, 3, |pool| pool.core(2).max(7).keep_alive(keep_alive));
+    assert_eq!((pond.core(), pond.max()), (2, 7));
+    assert_eq!(pond.keep_alive(), keep_alive);
+    let told = pond.snapshot();
     assert_eq!((told.core, told.max, told.keep_alive), (2, 7, keep_alive));
     assert_eq!(
         (told.core_may_time_out, told.growth),
-        (stage.core_may_time_out(), stage.growth())
+        (pond.core_may_time_out(), pond.growth())
     );
-    assert_eq!(
-        (told.capacity, &*told.name),
-        (stage.capacity(), stage.name())
-    );
-    stage.set_core(5).unwrap();
-    stage.set_max(9).unwrap();
-    stage.set_keep_alive(Duration::MAX).unwrap();
-    let told = stage.snapshot();
+    assert_eq!((told.capacity, &*told.name), (pond.capacity(), pond.name()));
+    pond.set_core(5).unwrap();
+    pond.set_max(9).unwrap();
+    pond.set_keep_alive(Duration::MAX).unwrap();
+    let told = pond.snapshot();
     assert_eq!(
         (told.core, told.max, told.keep_alive),
         (5, 9, Duration::MAX)
     );
-    let text = format!("{:?}", stage.pool());
+    let text = format!("{:?}", pond.pool());
     assert!(
-        text.contains("core 5, max 9") && text.contains(stage.name()),
+        text.contains("core 5, max 9") && text.contains(pond.name()),
         "{text}"
     );
 }
@@ -62,95 +59,91 @@ pub fn it_reports_what_it_was_told(make: &Make) {
 /// Holds: ThreadPoolExecutorSubclassTest.testAllowsCoreThreadTimeOut
 /// Holds: ThreadPoolExecutorTest.testDefaultRejectedExecutionHandler
 pub fn what_nobody_said_is_as_documented(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool);
-    assert!(!stage.core_may_time_out());
-    assert!(matches!(stage.rejection(), Rejection::Abort));
-    assert_eq!(stage.keep_alive(), Duration::from_secs(60));
-    assert!(stage.core() >= 1 && stage.core() == stage.max());
-    let max_only = Stage::new(make, 1, |pool| pool.max(3));
+    let pond = Pond::new(make, 1, |pool| pool);
+    assert!(!pond.core_may_time_out());
+    assert!(matches!(pond.rejection(), Rejection::Abort));
+    assert_eq!(pond.keep_alive(), Duration::from_secs(60));
+    assert!(pond.core() >= 1 && pond.core() == pond.max());
+    let max_only = Pond::new(make, 1, |pool| pool.max(3));
     assert_eq!((max_only.core(), max_only.max()), (3, 3));
-    let core_only = Stage::new(make, 1, |pool| pool.core(0));
+    let core_only = Pond::new(make, 1, |pool| pool.core(0));
     assert_eq!((core_only.core(), core_only.max()), (0, 1));
 }
 
 /// Core workers come one by one, one for each task, until there are enough.
 pub fn below_the_core_every_task_starts_a_worker_even_beside_idle_ones(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(3).max(3));
+    let pond = Pond::new(make, 4, |pool| pool.core(3).max(3));
     for workers in [1, 2, 3, 3, 3] {
-        stage.submit(|| ()).unwrap().join().unwrap();
-        assert_eq!(stage.snapshot().workers, workers);
-        stage.await_idle(workers);
+        pond.submit(|| ()).unwrap().join().unwrap();
+        assert_eq!(pond.snapshot().workers, workers);
+        pond.await_idle(workers);
     }
-    assert_eq!(stage.snapshot().threads_started, 3);
+    assert_eq!(pond.snapshot().threads_started, 3);
 }
 
 /// Holds: ThreadPoolExecutorTest.testPrestartCoreThread
 /// Holds: ThreadPoolExecutorSubclassTest.testPrestartCoreThread
 pub fn one_core_worker_is_started_ahead_of_its_tasks(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(2).max(6));
+    let pond = Pond::new(make, 4, |pool| pool.core(2).max(6));
     for (workers, started) in [(1, true), (2, true), (2, false), (2, false)] {
-        assert_eq!(stage.prestart_core().unwrap(), started);
-        assert_eq!(stage.snapshot().workers, workers);
-        stage.await_idle(workers);
+        assert_eq!(pond.prestart_core().unwrap(), started);
+        assert_eq!(pond.snapshot().workers, workers);
+        pond.await_idle(workers);
     }
-    stage.set_core(4).unwrap();
+    pond.set_core(4).unwrap();
     for (workers, started) in [(3, true), (4, true), (4, false)] {
-        assert_eq!(stage.prestart_core().unwrap(), started);
-        assert_eq!(stage.snapshot().workers, workers);
+        assert_eq!(pond.prestart_core().unwrap(), started);
+        assert_eq!(pond.snapshot().workers, workers);
     }
 }
 
 /// Holds: ThreadPoolExecutorTest.testPrestartAllCoreThreads
 /// Holds: ThreadPoolExecutorSubclassTest.testPrestartAllCoreThreads
 pub fn all_core_workers_are_started_ahead_of_their_tasks(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(2).max(6));
-    assert_eq!(stage.prestart_all_core().unwrap(), 2);
-    assert_eq!(stage.snapshot().workers, 2);
-    assert_eq!(stage.prestart_all_core().unwrap(), 0);
-    stage.set_core(4).unwrap();
-    assert!(stage.prestart_core().unwrap());
-    assert_eq!(
-        stage.prestart_all_core().unwrap(),
-        1,
-        "only what is missing"
-    );
-    assert_eq!(stage.snapshot().workers, 4);
-    stage.await_idle(4);
-    let core_none = Stage::new(make, 4, |pool| pool.core(0).max(2));
+    let pond = Pond::new(make, 4, |pool| pool.core(2).max(6));
+    assert_eq!(pond.prestart_all_core().unwrap(), 2);
+    assert_eq!(pond.snapshot().workers, 2);
+    assert_eq!(pond.prestart_all_core().unwrap(), 0);
+    pond.set_core(4).unwrap();
+    assert!(pond.prestart_core().unwrap());
+    assert_eq!(pond.prestart_all_core().unwrap(), 1, "only what is missing");
+    assert_eq!(pond.snapshot().workers, 4);
+    pond.await_idle(4);
+    let core_none = Pond::new(make, 4, |pool| pool.core(0).max(2));
     assert_eq!(core_none.prestart_all_core().unwrap(), 0);
     assert!(!core_none.prestart_core().unwrap());
 }
 
 /// Holds: ThreadPoolExecutorSubclassTest.testGetPoolSize
 pub fn workers_are_counted_while_they_live(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1));
-    assert_eq!(stage.snapshot().workers, 0);
-    let held = stage.hold(1);
-    assert_eq!(stage.snapshot().workers, 1);
-    stage.shutdown();
-    assert_eq!(stage.snapshot().workers, 1);
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
+    assert_eq!(pond.snapshot().workers, 0);
+    let held = pond.hold(1);
+    assert_eq!(pond.snapshot().workers, 1);
+    pond.shutdown();
+    assert_eq!(pond.snapshot().workers, 1);
     held.release();
-    stage.await_end();
-    assert_eq!(stage.snapshot().workers, 0);
+    pond.await_end();
+    assert_eq!(pond.snapshot().workers, 0);
 }
 
 /// Holds: ThreadPoolExecutorTest.testGetLargestPoolSize
 /// Holds: ThreadPoolExecutorSubclassTest.testGetLargestPoolSize
 pub fn the_largest_number_of_workers_never_shrinks(make: &Make) {
-    let stage = Stage::new(make, 4, |pool| pool.core(3).max(3));
-    assert_eq!(stage.snapshot().largest, 0);
+    let pond = Pond::new(make, 4, |pool| pool.core(3).max(3));
+    assert_eq!(pond.snapshot().largest, 0);
     for largest in 1..=3 {
-        let held = stage.hold(1);
-        assert_eq!(stage.snapshot().largest, largest);
+        let held = pond.hold(1);
+        assert_eq!(pond.snapshot().largest, largest);
         held.release();
-        stage.await_idle(largest);
+        pond.await_idle(largest);
     }
-    stage.set_core(1).unwrap();
-    stage.set_max(1).unwrap();
-    stage.await_workers(1);
-    assert_eq!(stage.snapshot().largest, 3);
-    stage.close();
-    assert_eq!(stage.snapshot().largest, 3);
+    pond.set_core(1).unwrap();
+    pond.set_max(1).unwrap();
+    pond.await_workers(1);
+    assert_eq!(pond.snapshot().largest, 3);
+    pond.close();
+    assert_eq!(pond.snapshot().largest, 3);
 }
 
 /// Every way to describe a pool: with a factory and without, with a handler and without.
@@ -211,23 +204,23 @@ pub fn sizes_that_do_not_fit_are_refused_before_it_is_built(make: &Make) {
 /// Holds: ThreadPoolExecutorTest.testPoolSizeInvariants
 /// Holds: ThreadPoolExecutorSubclassTest.testMaximumPoolSizeIllegalArgumentException
 pub fn sizes_that_do_not_fit_are_refused_while_it_runs(make: &Make) {
-    let stage = Stage::new(make, 1, |pool| pool.core(1).max(1));
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
     for size in 1..5 {
-        stage.set_max(size).unwrap();
-        stage.set_core(size).unwrap();
+        pond.set_max(size).unwrap();
+        pond.set_core(size).unwrap();
         for (change, field) in [
             (
-                stage.set_max(size - 1),
+                pond.set_max(size - 1),
                 if size == 1 { "max" } else { "core" },
             ),
-            (stage.set_core(size + 1), "core"),
-            (stage.set_max(0), "max"),
-            (stage.set_max(Sizes::MOST_WORKERS + 1), "max"),
+            (pond.set_core(size + 1), "core"),
+            (pond.set_max(0), "max"),
+            (pond.set_max(Sizes::MOST_WORKERS + 1), "max"),
         ] {
             let error = change.unwrap_err();
             assert_eq!(error.problems()[0].field(), field);
-            assert_eq!((stage.core(), stage.max()), (size, size), "nothing changes");
+            assert_eq!((pond.core(), pond.max()), (size, size), "nothing changes");
         }
     }
-    assert_eq!(stage.submit(|| 7).unwrap().join().unwrap(), 7);
+    assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
 }

@@ -16,7 +16,7 @@ pub type Make = fn(String, usize) -> PoolBuilder;
 
 /// A pool under test. It is sure to end with its test.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Pond {
     guard: Guard<Ending>,
 }
 
@@ -46,20 +46,20 @@ impl Lifecycle for Ending {
     }
 }
 
-impl Stage {
+impl Pond {
     /// The pool that is described, with a queue for `capacity` tasks.
     pub fn new(
         make: &Make,
         capacity: usize,
         shape: impl FnOnce(PoolBuilder) -> PoolBuilder,
     ) -> Self {
-        Stage::of(shape(make(fresh_name(), capacity)))
+        Pond::of(shape(make(fresh_name(), capacity)))
     }
 
     /// This very pool.
     pub fn of(builder: PoolBuilder) -> Self {
         let pool = builder.build().expect("the description is right");
-        Stage {
+        Pond {
             guard: Guard::new(Ending(pool)),
         }
     }
@@ -155,7 +155,7 @@ impl Stage {
     }
 }
 
-impl Deref for Stage {
+impl Deref for Pond {
     type Target = ThreadPool;
 
     fn deref(&self) -> &ThreadPool {
