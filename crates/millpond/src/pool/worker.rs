@@ -14,8 +14,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-line]`, `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends
-//! are.
+//! `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends are.
 
 use super::crew::Worker;
 use super::engine::Engine;
@@ -29,7 +28,7 @@ use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::{Ordering, fence};
+use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::chaos;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -179,10 +178,6 @@ impl Shift {
     fn leaves(&mut self) -> bool {
         let engine = &self.engine;
         chaos::point("pool.leaving");
-        if engine.line.is_foreign() {
-            // [E-line]
-            fence(Ordering::SeqCst);
-        }
         loop {
             let word = engine.ctl().read();
             let is_needed = word.workers() < engine.knobs().limits().eager()
