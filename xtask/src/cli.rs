@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::gates::differential::{self, Scripts};
 use crate::gates::models::{self, Checker};
 use crate::gates::sanitize::{self, Sanitizer};
 use crate::gates::weaken;
@@ -58,6 +59,8 @@ enum Task {
         /// Which sanitizer
         sanitizer: Option<Sanitizer>,
     },
+    /// Play scripts on Java's thread pool and on ours, and compare the logs
+    Differential(Scripts),
     /// Show which outside programs are here and which are missing
     Needs,
 }
@@ -141,6 +144,9 @@ pub fn main() -> Result<bool> {
                 })
             })
         }
+        Task::Differential(scripts) => alone(&house, "differential", |stage| {
+            differential::run(&house, stage, &scripts)
+        }),
         Task::Needs => {
             let (table, complete) = needs::overview();
             print!("{table}");

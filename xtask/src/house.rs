@@ -74,12 +74,15 @@ pub enum Switch {
     Chaos,
     /// The fallback for platforms without futexes.
     Portable,
+    /// Memory from the system's allocator only.
+    Plain,
 }
 
 impl Switch {
     /// Every switch, in the order of `cargo xtask test`.
-    pub const ALL: [Switch; 4] = [
+    pub const ALL: [Switch; 5] = [
         Switch::Portable,
+        Switch::Plain,
         Switch::Chaos,
         Switch::Loom,
         Switch::Shuttle,
@@ -92,6 +95,7 @@ impl Switch {
             Switch::Shuttle => "shuttle",
             Switch::Chaos => "chaos",
             Switch::Portable => "portable",
+            Switch::Plain => "plain",
         }
     }
 
@@ -102,6 +106,7 @@ impl Switch {
             Switch::Shuttle => "millpond_shuttle",
             Switch::Chaos => "millpond_chaos",
             Switch::Portable => "millpond_portable",
+            Switch::Plain => "millpond_plain_memory",
         }
     }
 }

@@ -56,6 +56,13 @@ pub const NEEDS: &[Need] = &[
         optional: false,
     },
     Need {
+        command: "javac",
+        // Version 17 or newer, with the compiler; the plain runtime does not have it.
+        origin: Origin::Debian("default-jdk-headless"),
+        why: "compiles Java's side of the differential test, and brings `java` along",
+        optional: false,
+    },
+    Need {
         command: "llvm-symbolizer",
         origin: Origin::Debian("llvm"),
         why: "puts names and lines into the sanitizers' stacks",

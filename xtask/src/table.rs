@@ -197,6 +197,13 @@ pub const GATES: &[Gate] = &[
         run: gates::tests::run,
     },
     Gate {
+        name: "differential",
+        help: "random scripts come to the same on Java's thread pool and on ours",
+        needs: &["javac"],
+        door: Door::Through("differential"),
+        run: gates::differential::run_all,
+    },
+    Gate {
         name: "portable",
         help: "the tests of millpond-raw and millpond on the fallback without futexes",
         needs: &[],

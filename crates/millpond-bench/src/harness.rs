@@ -13,11 +13,15 @@
 //!    one, so that nobody always runs behind the same neighbour.
 //! 3. **Counting.** Allocations, if there is an allocator that counts: see [`crate::alloc`].
 //! 4. **Judging.** Medians, and their ratio to the best peer: see [`crate::report`].
+//!
+//! A candidate that is not on this machine says so with [`Absent`] when it is sized. It is left out,
+//! with its reason, and the others are measured without it.
 
 use crate::alloc::{self, CountingAlloc};
+use crate::figure::Figure;
 use crate::progress::Progress;
 use crate::report::{self, PerOperation, Row};
-use crate::stats::Spread;
+use crate::stats::{Quantiles, Spread};
 use crate::usage::Usage;
 use anyhow::{Context, Result};
 use std::fmt;
@@ -32,6 +36,8 @@ pub struct Suite {
     pub about: &'static str,
     /// Makes its workloads.
     pub workloads: fn() -> Vec<Workload>,
+    /// What else a reader of its figures should know, once they are there: a line each.
+    pub notes: fn() -> Vec<String>,
 }
 
 /// The same work, done by every candidate.
@@ -41,10 +47,12 @@ pub struct Workload {
     pub suite: &'static str,
     /// What it is called within the suite.
     pub name: String,
-    /// What one operation is: the figures are nanoseconds per this.
-    pub operation: &'static str,
+    /// What is read off a round: a row each for every candidate.
+    pub figures: Vec<Figure>,
     /// A round has no more operations than this, however fast a candidate is.
     pub most_operations: u64,
+    /// How many times longer and fewer its rounds are: 1 for nearly all. Idling needs long ones.
+    pub stretch: u32,
     /// Who does it.
     pub candidates: Vec<Candidate>,
 }
@@ -55,6 +63,8 @@ pub struct Candidate {
     pub name: &'static str,
     /// What it is to us.
     pub standing: Standing,
+    /// Whether its allocations can be counted: those of another process cannot.
+    pub counts_allocations: bool,
     /// Does the given number of operations, or a few more, and checks what came out.
     pub run: Box<Run>,
 }
@@ -76,6 +86,30 @@ pub enum Standing {
     },
 }
 
+/// What a candidate says that cannot run here: its reason, and no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent(pub String);
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Absent {}
+
+/// What a workload found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The figures, in the order of [`Workload::figures`].
+    pub rows: Vec<Row>,
+    /// Who was left out, and why.
+    pub absent: Vec<LeftOut>,
+}
+
+/// A candidate that is not here, by name, and why.
+pub type LeftOut = (&'static str, Absent);
+
 /// What a round took.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
@@ -85,6 +119,8 @@ pub struct Sample {
     pub elapsed: Duration,
     /// What all threads used for them.
     pub usage: Usage,
+    /// The times of single operations, if each was timed.
+    pub quantiles: Option<Quantiles>,
 }
 
 /// How long and how often.
@@ -108,6 +144,16 @@ impl Settings {
         rounds: 3,
         round_time: Duration::from_millis(20),
     };
+
+    /// Rounds that are `factor` times longer, and as many times fewer, though not fewer than a
+    /// median needs.
+    fn stretched(self, factor: u32) -> Settings {
+        let rounds = self.rounds / (factor.max(1) as usize);
+        Settings {
+            rounds: rounds.max(self.rounds.min(3)),
+            round_time: self.round_time * factor,
+        }
+    }
 }
 
 /// Sizing begins with so many operations.
@@ -119,8 +165,12 @@ const MOST_COUNTED: u64 = 10_000;
 impl Workload {
     /// How many steps `progress` will be told of.
     pub fn steps(&self, settings: Settings) -> u64 {
-        // Sizing and counting are a step each.
-        (self.candidates.len() * (settings.rounds + 2)) as u64
+        self.candidates.len() as u64 * self.steps_each(settings.stretched(self.stretch))
+    }
+
+    /// Sizing and counting are a step each.
+    fn steps_each(&self, settings: Settings) -> u64 {
+        settings.rounds as u64 + 2
     }
 
     /// Measures every candidate, and judges.
@@ -133,16 +183,9 @@ impl Workload {
         settings: Settings,
         allocator: Option<&CountingAlloc>,
         progress: &dyn Progress,
-    ) -> Result<Vec<Row>> {
-        let mut courses = Vec::new();
-        for candidate in &self.candidates {
-            progress.step(&self.label(candidate));
-            courses.push(Course {
-                candidate,
-                operations: self.at(candidate, size(candidate, settings, self.most_operations))?,
-                samples: Vec::with_capacity(settings.rounds),
-            });
-        }
+    ) -> Result<Found> {
+        let settings = settings.stretched(self.stretch);
+        let (mut courses, absent) = self.size_all(settings, progress)?;
         for round in 0..settings.rounds {
             for index in turn(round, courses.len()) {
                 let course = &mut courses[index];
@@ -151,14 +194,52 @@ impl Workload {
                 course.samples.push(self.at(course.candidate, sample)?);
             }
         }
-        let mut rows = Vec::new();
+        let mut counts = Vec::new();
         for course in &courses {
             progress.step(&self.label(course.candidate));
-            let allocations = self.at(course.candidate, course.count(allocator))?;
-            rows.extend(course.row(self, allocations));
+            counts.push(self.at(course.candidate, course.count(allocator))?);
         }
-        report::judge(&mut rows);
-        Ok(rows)
+        let mut rows = Vec::new();
+        for figure in &self.figures {
+            let counted = courses.iter().zip(&counts);
+            let mut judged: Vec<Row> = counted
+                .filter_map(|(course, &allocations)| course.row(self, figure, allocations))
+                .collect();
+            report::judge(&mut judged, figure.goal);
+            rows.extend(judged);
+        }
+        Ok(Found { rows, absent })
+    }
+
+    /// Sizes every candidate, and leaves out those that are not here.
+    fn size_all(
+        &self,
+        settings: Settings,
+        progress: &dyn Progress,
+    ) -> Result<(Vec<Course<'_>>, Vec<LeftOut>)> {
+        let (mut courses, mut absent) = (Vec::new(), Vec::new());
+        for candidate in &self.candidates {
+            progress.step(&self.label(candidate));
+            let sized = size(candidate, settings, self.most_operations);
+            if let Some(reason) = sized
+                .as_ref()
+                .err()
+                .and_then(|e| e.downcast_ref::<Absent>())
+            {
+                absent.push((candidate.name, reason.clone()));
+                // The steps that it does not take are over.
+                for _ in 1..self.steps_each(settings) {
+                    progress.step(&self.label(candidate));
+                }
+                continue;
+            }
+            courses.push(Course {
+                candidate,
+                operations: self.at(candidate, sized)?,
+                samples: Vec::with_capacity(settings.rounds),
+            });
+        }
+        Ok((courses, absent))
     }
 
     fn label(&self, candidate: &Candidate) -> String {
@@ -186,7 +267,7 @@ struct Course<'a> {
 
 impl Course<'_> {
     fn count(&self, allocator: Option<&CountingAlloc>) -> Result<Option<f64>> {
-        let Some(allocator) = allocator else {
+        let Some(allocator) = allocator.filter(|_| self.candidate.counts_allocations) else {
             return Ok(None);
         };
         let operations = self.operations.min(MOST_COUNTED);
@@ -194,22 +275,23 @@ impl Course<'_> {
         alloc::per_operation(allocator, operations, run).map(Some)
     }
 
-    /// `None` without a single round.
-    fn row(&self, workload: &Workload, allocations: Option<f64>) -> Option<Row> {
-        let nanos: Vec<f64> = self.samples.iter().map(Sample::nanos).collect();
+    /// `None` without a single round that tells.
+    fn row(&self, workload: &Workload, figure: &Figure, allocations: Option<f64>) -> Option<Row> {
+        let values: Vec<f64> = self.samples.iter().filter_map(figure.of).collect();
         let operations: u64 = self.samples.iter().map(|sample| sample.operations).sum();
         let usage: Usage = self.samples.iter().map(|sample| sample.usage).sum();
         Some(Row {
             suite: workload.suite,
-            workload: workload.name.clone(),
+            workload: figure.title(&workload.name),
             candidate: self.candidate.name,
             standing: self.candidate.standing.into(),
-            unit: format!("ns/{}", workload.operation),
-            spread: Spread::of(&nanos)?,
+            unit: figure.unit.clone(),
+            spread: Spread::of(&values)?,
             rounds: self.samples.len(),
             operations,
             per_operation: PerOperation::new(usage, operations, allocations),
             ratio_to_best_peer: None,
+            limit: None,
             lost: false,
         })
     }
@@ -224,11 +306,16 @@ fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
 fn size(candidate: &Candidate, settings: Settings, most: u64) -> Result<u64> {
     let mut operations = FEWEST_OPERATIONS.min(most);
     loop {
-        let sample = (candidate.run)(operations)?;
-        let fitting = fitting(operations, sample.elapsed, settings.round_time, most);
+        let mut elapsed = (candidate.run)(operations)?.elapsed;
         // Short runs are mostly thread starts and cold caches. They say how to go on, not where
         // to stop.
-        if sample.elapsed >= settings.round_time / 4 || fitting <= operations {
+        let is_long = |elapsed| elapsed >= settings.round_time / 4;
+        if is_long(elapsed) && operations < most {
+            // One that lost its CPU for a moment looks long too, and would make all rounds short.
+            elapsed = elapsed.min((candidate.run)(operations)?.elapsed);
+        }
+        let fitting = fitting(operations, elapsed, settings.round_time, most);
+        if is_long(elapsed) || fitting <= operations {
             return Ok(fitting);
         }
         operations = fitting.min(operations * 16);

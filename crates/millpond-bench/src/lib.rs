@@ -2,22 +2,24 @@
 //!
 //! ```text
 //! cargo bench -p millpond-bench -- queue task      two suites, 10 interleaved rounds
+//! cargo bench -p millpond-bench -- pool            all rows of the pool, Java among the peers
 //! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier
 //! cargo bench -p millpond-bench -- --help
 //! ```
 //!
 //! # Rules
 //!
-//! 1. Candidates of one workload take turns, round by round, in one process. Absolute figures move
-//!    from day to day and from machine to machine; what counts is the ratio to the best peer of the
-//!    same run.
+//! 1. Candidates of one workload take turns, round by round, in one process; one that cannot be in it
+//!    takes its turns from another. Absolute figures move from day to day and from machine to
+//!    machine; what counts is the ratio to the best peer of the same run.
 //! 2. Warm-up is thrown away. A figure is the median of the rounds, with the smallest and largest.
-//! 3. Every result is consumed and checked. A candidate that loses or invents a message is no
-//!    candidate.
+//! 3. Every result is consumed and checked. A candidate that loses or invents a message, or loses or
+//!    repeats a task, is no candidate.
 //! 4. Allocations are counted in runs of their own, so that counting does not slow the timed ones.
 //! 5. Rows we lose stay in, and are marked.
 //! 6. A candidate that does something else than the others (one that spins where they sleep) is
 //!    shown for reference, with the reason, and no ratio is taken to it.
+//! 7. A candidate that is not on the machine is left out, with the reason.
 //!
 //! # Rooms
 //!
@@ -26,9 +28,10 @@
 //! | [`harness`] | what a suite, a workload and a candidate are, and how rounds are run |
 //! | [`workloads`] | the suites: one file per question |
 //! | [`peers`] | others and us behind one trait each, so that a workload is written once |
-//! | [`crew`] | threads that start together, and what they used |
-//! | [`usage`], [`alloc`] | CPU time and context switches; allocations |
-//! | [`stats`], [`report`], [`table`] | from samples to figures, ratios, and a page to read |
+//! | [`crew`], [`tally`] | threads that start together; which tasks have run |
+//! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
+//! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
+//! | [`report`], [`table`] | ratios, and a page to read |
 //! | [`machine`] | where it was measured, and how quiet it was |
 //! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
 #![forbid(unsafe_code)]
@@ -40,13 +43,16 @@
 
 pub mod alloc;
 pub mod crew;
+pub mod figure;
 pub mod harness;
 pub mod machine;
 pub mod peers;
 pub mod program;
 pub mod progress;
 pub mod report;
+pub mod staff;
 pub mod stats;
 pub mod table;
+pub mod tally;
 pub mod usage;
 pub mod workloads;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to measure, how thoroughly, and where to leave the figures.
@@ -73,6 +73,12 @@ impl Options {
         Ok(chosen)
     }
 
+    /// What the suites say about their figures, once they have been measured.
+    fn notes(&self) -> Result<Vec<String>> {
+        let notes = |suite: &Suite| (suite.notes)();
+        Ok(self.chosen_suites()?.into_iter().flat_map(notes).collect())
+    }
+
     fn chosen_suites(&self) -> Result<Vec<&'static Suite>> {
         if self.suites.is_empty() {
             return Ok(SUITES.iter().collect());
@@ -107,6 +113,10 @@ pub fn run(
     if options.list {
         return list(&workloads, out);
     }
+    if let Some(file) = &options.json {
+        // Minutes of measuring should not end in "no such folder".
+        write_figures(file, "")?;
+    }
     let settings = options.settings();
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
@@ -121,19 +131,35 @@ pub fn run(
     let mut rows: Vec<Row> = Vec::new();
     for workload in &workloads {
         let found = workload.measure(settings, allocator, &watched)?;
-        bar.aside(|| write!(out, "\n{}", table::workload(&found)))?;
-        rows.extend(found);
+        bar.aside(|| write!(out, "\n{}", table::found(&found)))?;
+        rows.extend(found.rows);
     }
     drop(watched);
     bar.finish();
-    write!(out, "\n{}", table::summary(&rows))?;
+    write!(
+        out,
+        "\n{}\n{}",
+        table::overview(&rows),
+        table::summary(&rows)
+    )?;
+    let notes = options.notes()?;
+    for note in &notes {
+        writeln!(out, "  .     {note}")?;
+    }
     machine.steal_percent = ticks.and_then(|before| Ticks::read()?.steal_since(before));
     if let Some(file) = &options.json {
-        let text = serde_json::to_string_pretty(&Report { machine, rows })?;
-        fs::write(file, text + "\n")
-            .with_context(|| format!("cannot write the figures to {}", file.display()))?;
+        let text = serde_json::to_string_pretty(&Report {
+            machine,
+            notes,
+            rows,
+        })?;
+        write_figures(file, &(text + "\n"))?;
     }
     Ok(())
+}
+
+fn write_figures(file: &Path, text: &str) -> Result<()> {
+    fs::write(file, text).with_context(|| format!("cannot write the figures to {}", file.display()))
 }
 
 /// A step takes a fraction of a second. One that takes this long never ends.

@@ -2,8 +2,10 @@
 //!
 //! Figures are times, so less is better. The ratio of a row is its median divided by the best
 //! median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row of
-//! ours above 1 is lost, by however little: the spread beside it says how much that means.
+//! ours above 1 is lost, by however little: the spread beside it says how much that means. Where
+//! there is a limit instead, a row of ours that is not below it is lost.
 
+use crate::figure::Goal;
 use crate::harness::Standing;
 use crate::machine::Surroundings;
 use crate::stats::Spread;
@@ -15,6 +17,8 @@ use serde::Serialize;
 pub struct Report {
     /// Where it was measured.
     pub machine: Surroundings,
+    /// What else one should know.
+    pub notes: Vec<String>,
     /// What was found.
     pub rows: Vec<Row>,
 }
@@ -44,7 +48,10 @@ pub struct Row {
     pub per_operation: PerOperation,
     /// Its median by that of the best peer, if there is a peer.
     pub ratio_to_best_peer: Option<f64>,
-    /// Whether it is one of ours, and a peer is faster.
+    /// What it must be below, where that and not a peer is the goal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Whether it is one of ours, and a peer is faster or the limit is not kept.
     pub lost: bool,
 }
 
@@ -112,8 +119,20 @@ impl PerOperation {
     }
 }
 
-/// Takes the ratios of the rows of one workload, and marks those we lose.
-pub fn judge(rows: &mut [Row]) {
+/// Judges the rows of one figure of one workload, and marks those we lose.
+pub fn judge(rows: &mut [Row], goal: Goal) {
+    match goal {
+        Goal::BestPeer => judge_by_best_peer(rows),
+        Goal::Below(limit) => {
+            for row in rows {
+                row.limit = Some(limit);
+                row.lost = row.standing.is_ours() && row.spread.median >= limit;
+            }
+        }
+    }
+}
+
+fn judge_by_best_peer(rows: &mut [Row]) {
     let peers = rows.iter().filter(|row| row.standing.is_peer());
     let best = peers.map(|row| row.spread.median).min_by(f64::total_cmp);
     for row in rows {
@@ -143,6 +162,7 @@ pub(crate) mod tests {
             operations: 1_000,
             per_operation: PerOperation::default(),
             ratio_to_best_peer: None,
+            limit: None,
             lost: false,
         }
     }
@@ -156,7 +176,7 @@ pub(crate) mod tests {
             .iter()
             .map(|&(standing, median)| row("x", standing, median))
             .collect();
-        judge(&mut rows);
+        judge(&mut rows, Goal::BestPeer);
         rows.iter()
             .map(|row| (row.ratio_to_best_peer, row.lost))
             .collect()
@@ -213,14 +233,27 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_limit_is_kept_by_being_below_it_whatever_the_peers_do() {
+        let kept = row("kept", Standing::Ours, 0.09);
+        let missed = row("missed", Standing::Ours, 0.1);
+        let peer = row("peer", Standing::Peer, 5.0);
+        let mut rows = [kept, missed, peer];
+        judge(&mut rows, Goal::Below(0.1));
+        assert_eq!(rows.each_ref().map(|row| row.lost), [false, true, false]);
+        assert!(rows.iter().all(|row| row.limit == Some(0.1)));
+        assert!(rows.iter().all(|row| row.ratio_to_best_peer.is_none()));
+    }
+
+    #[test]
     fn a_row_is_one_flat_object() {
         let mut rows = [row("flume", Standing::Peer, 60.0), row("q", SPINS, 30.0)];
-        judge(&mut rows);
+        judge(&mut rows, Goal::BestPeer);
         let json = serde_json::to_value(&rows).unwrap();
         assert_eq!(json[0]["median"], 60.0);
         assert_eq!(json[0]["standing"], "peer");
         assert_eq!(json[0]["ratio_to_best_peer"], 1.0);
         assert_eq!(json[0].get("because"), None);
+        assert_eq!(json[0].get("limit"), None);
         assert_eq!(json[1]["because"], "it spins");
         assert_eq!(json[0]["per_operation"]["cpu_ns"], serde_json::Value::Null);
     }

@@ -36,6 +36,38 @@ impl Spread {
     }
 }
 
+/// Two operations out of all, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Quantiles {
+    /// Half of them are no slower than this one.
+    pub p50: u64,
+    /// 99 of 100 are no slower than this one.
+    pub p99: u64,
+}
+
+impl Quantiles {
+    /// Sorts `times` and picks; `None` if there are none.
+    ///
+    /// ```
+    /// use millpond_bench::stats::Quantiles;
+    ///
+    /// let mut times: Vec<u64> = (1..=200).rev().collect();
+    /// assert_eq!(Quantiles::of(&mut times), Some(Quantiles { p50: 100, p99: 198 }));
+    /// ```
+    pub fn of(times: &mut [u64]) -> Option<Self> {
+        times.sort_unstable();
+        // The smallest that is no less than so many percent of all.
+        let percent = |percent: usize| {
+            let rank = (times.len() * percent).div_ceil(100);
+            times.get(rank.max(1) - 1).copied()
+        };
+        Some(Quantiles {
+            p50: percent(50)?,
+            p99: percent(99)?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +98,19 @@ mod tests {
     #[test]
     fn no_rounds_have_no_figure() {
         assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn quantiles_are_operations_that_really_were() {
+        let of = |times: &[u64]| Quantiles::of(&mut times.to_vec()).map(|q| (q.p50, q.p99));
+        assert_eq!(of(&[7]), Some((7, 7)));
+        assert_eq!(of(&[9, 1]), Some((1, 9)));
+        // One slow trip of a hundred is beyond p99, two are not.
+        let mut times = vec![5; 99];
+        times.push(1_000);
+        assert_eq!(of(&times), Some((5, 5)));
+        times[0] = 2_000;
+        assert_eq!(of(&times), Some((5, 1_000)));
+        assert_eq!(of(&[]), None);
     }
 }

@@ -1,16 +1,30 @@
 //! The page to read.
 //!
-//! One table per workload, the fastest first, then a summary. Rows of ours begin with `*`; those we
-//! lose end in `LOST`. References begin with `.`, and the summary says why they are no peers.
+//! One table per figure of a workload, the fastest first, then all of them in one table with the best
+//! of ours beside the best peer, then a summary. Rows of ours begin with `*`; those we lose end in
+//! `LOST`. References begin with `.`, and the summary says why they are no peers. Who is not on this
+//! machine stands under the table with a `-`.
 
+use crate::harness::Found;
 use crate::report::Row;
 
 const HEAD: [&str; 10] = [
     "", "median", "min", "max", "ratio", "allocs", "sleeps", "preempts", "cpu ns", "",
 ];
 
-/// The table of one workload, ending in a newline.
-pub fn workload(rows: &[Row]) -> String {
+/// The tables of one workload, and who is missing in them; ending in a newline.
+pub fn found(found: &Found) -> String {
+    let by_figure = found.rows.chunk_by(|a, b| a.workload == b.workload);
+    let tables: Vec<String> = by_figure.map(figure).collect();
+    let mut text = tables.join("\n");
+    for (candidate, reason) in &found.absent {
+        text += &format!("  - {candidate}: left out: {reason}\n");
+    }
+    text
+}
+
+/// The table of one figure, ending in a newline.
+pub fn figure(rows: &[Row]) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
@@ -36,18 +50,64 @@ pub const LEGEND: &str = "\
 allocs, sleeps, preempts (or yields) and CPU time of all threads: per operation
 ";
 
+/// Every figure in one line: the best of ours, the best peer, and the ratio; ending in a newline.
+pub fn overview(rows: &[Row]) -> String {
+    let head = ["", "unit", "ours", "best peer", "", "ratio", ""];
+    let mut cells = vec![head.map(String::from)];
+    for rows in rows.chunk_by(|a, b| (a.suite, &a.workload) == (b.suite, &b.workload)) {
+        cells.extend(overview_line(rows));
+    }
+    let mut text = String::from("best of ours and best peer\n");
+    for padded in columns(&cells) {
+        text += &padded;
+        text.push('\n');
+    }
+    text
+}
+
+fn overview_line(rows: &[Row]) -> Option<[String; 7]> {
+    let first = rows.first()?;
+    let ours = best(rows.iter().filter(|row| row.standing.is_ours()));
+    let peer = best(rows.iter().filter(|row| row.standing.is_peer()));
+    let median = |row: Option<&Row>| row.map_or("-".into(), |row| time(row.spread.median));
+    let ratio = ours.and_then(|row| row.ratio_to_best_peer);
+    let limit = ours.and_then(|row| row.limit);
+    Some([
+        format!("{}: {}", first.suite, first.workload),
+        first.unit.clone(),
+        median(ours),
+        median(peer),
+        peer.map_or("", |row| row.candidate).into(),
+        match (ratio, limit) {
+            (Some(ratio), _) => format!("{ratio:.2}"),
+            (None, Some(limit)) => format!("< {}", time(limit)),
+            (None, None) => "-".into(),
+        },
+        if ours.is_some_and(|row| row.lost) {
+            "LOST"
+        } else {
+            ""
+        }
+        .into(),
+    ])
+}
+
+fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
+    rows.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
+}
+
 /// What we lose and which candidates are no peers, in one line each; ending in a newline.
 pub fn summary(rows: &[Row]) -> String {
     let ours = rows.iter().filter(|row| row.standing.is_ours()).count();
     let lost: Vec<&Row> = rows.iter().filter(|row| row.lost).collect();
     let kept = ours - lost.len();
-    let mut text =
-        format!("{kept} of {ours} rows of ours are at least as fast as the best peer.\n");
+    let mut text = format!("{kept} of {ours} rows of ours reach their goal.\n");
     for row in lost {
-        let ratio = row.ratio_to_best_peer.unwrap_or(f64::NAN);
-        let best = best_peer(rows, row).unwrap_or("the best peer");
         let (suite, workload, candidate) = (row.suite, &row.workload, row.candidate);
-        text += &format!("  LOST  {suite}: {workload}: {candidate} takes {ratio:.2} x {best}\n");
+        text += &format!(
+            "  LOST  {suite}: {workload}: {candidate} {}\n",
+            lack(rows, row)
+        );
     }
     let mut references: Vec<_> = rows
         .iter()
@@ -61,13 +121,18 @@ pub fn summary(rows: &[Row]) -> String {
     text
 }
 
-/// Who `row` is measured by.
-fn best_peer(rows: &[Row], row: &Row) -> Option<&'static str> {
+/// By how much `row` is lost.
+fn lack(rows: &[Row], row: &Row) -> String {
+    if let Some(limit) = row.limit {
+        let (median, limit) = (time(row.spread.median), time(limit));
+        return format!("is at {median}, and must be below {limit} {}", row.unit);
+    }
+    let ratio = row.ratio_to_best_peer.unwrap_or(f64::NAN);
     let rivals = rows.iter().filter(|other| {
         other.suite == row.suite && other.workload == row.workload && other.standing.is_peer()
     });
-    let best = rivals.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median));
-    best.map(|row| row.candidate)
+    let rival = best(rivals).map_or("the best peer", |row| row.candidate);
+    format!("takes {ratio:.2} x {rival}")
 }
 
 fn line(row: &Row) -> [String; 10] {
@@ -92,14 +157,16 @@ fn line(row: &Row) -> [String; 10] {
     ]
 }
 
-/// Three digits or more, whatever the size.
-fn time(nanos: f64) -> String {
-    let digits = if nanos < 9.995 {
-        2
-    } else {
-        usize::from(nanos < 99.95)
+/// Three digits or more; two for what is below one.
+fn time(value: f64) -> String {
+    let digits = match value {
+        _ if value == 0.0 => 0,
+        _ if value < 0.00995 => 4,
+        _ if value < 0.0995 => 3,
+        _ if value < 9.995 => 2,
+        _ => usize::from(value < 99.95),
     };
-    format!("{nanos:.digits$}")
+    format!("{value:.digits$}")
 }
 
 fn share(value: Option<f64>) -> String {
@@ -111,15 +178,24 @@ fn share(value: Option<f64>) -> String {
     }
 }
 
-/// Pads the cells of all rows to their columns: names to the left, numbers to the right.
+fn ends_in_a_letter(cell: &str) -> bool {
+    cell.ends_with(char::is_alphabetic)
+}
+
+/// Pads the cells of all rows to their columns: words to the left, numbers to the right.
 fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let widths: [usize; N] = std::array::from_fn(|column| {
         let width = |row: &[String; N]| row[column].chars().count();
         rows.iter().map(width).max().unwrap_or_default()
     });
+    let is_words: [bool; N] = std::array::from_fn(|column| {
+        let mut body = rows.iter().skip(1).map(|row| row[column].as_str());
+        // The first is names and the last is marks, even if there are none.
+        column == 0 || column + 1 == N || body.any(ends_in_a_letter)
+    });
     let pad = |(column, cell): (usize, &String)| {
         let width = widths[column];
-        if column == 0 || column + 1 == N {
+        if is_words[column] {
             format!("{cell:<width$}")
         } else {
             format!("{cell:>width$}")
@@ -135,7 +211,8 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::Standing;
+    use crate::figure::Goal;
+    use crate::harness::{Absent, Standing};
     use crate::report::{PerOperation, judge, tests::row};
 
     fn rows() -> Vec<Row> {
@@ -155,7 +232,7 @@ mod tests {
             preemptions: Some(0.0),
             cpu_ns: Some(301.5),
         };
-        judge(&mut rows);
+        judge(&mut rows, Goal::BestPeer);
         rows
     }
 
@@ -170,13 +247,13 @@ queue: 1p1c, capacity 1  (ns/message, 10 rounds)
   * millpond array      150  75.0   300   1.50   1.000   <.001         0     302  LOST
     flume              2500  1250  5000  25.00       -       -         -       -
 ";
-        assert_eq!(workload(&rows()), expected);
+        assert_eq!(figure(&rows()), expected);
     }
 
     #[test]
     fn the_summary_names_every_row_we_lose_and_every_reference() {
         let expected = "\
-1 of 2 rows of ours are at least as fast as the best peer.
+1 of 2 rows of ours reach their goal.
   LOST  queue: 1p1c, capacity 1: millpond array takes 1.50 x crossbeam
   .     spinner: it spins where others sleep
 ";
@@ -185,14 +262,73 @@ queue: 1p1c, capacity 1  (ns/message, 10 rounds)
 
     #[test]
     fn no_rows_make_no_table() {
-        assert_eq!(workload(&[]), "");
+        assert_eq!(figure(&[]), "");
+        assert_eq!(found(&Found::default()), "");
+    }
+
+    #[test]
+    fn who_is_not_here_stands_under_the_tables() {
+        let mut tail = row("flume", Standing::Peer, 70.0);
+        tail.workload = "trip: p99".into();
+        let both = Found {
+            rows: vec![row("flume", Standing::Peer, 60.0), tail],
+            absent: vec![("Java", Absent("no java on the PATH".into()))],
+        };
+        let text = found(&both);
+        assert_eq!(text.matches("median").count(), 2, "{text}");
+        assert!(text.contains("\n\nqueue: trip: p99  ("), "{text}");
+        assert!(
+            text.ends_with("\n  - Java: left out: no java on the PATH\n"),
+            "{text}"
+        );
+    }
+
+    fn idle(median: f64) -> Vec<Row> {
+        let mut rows = vec![
+            row("millpond", Standing::Ours, median),
+            row("flume", Standing::Peer, 0.0),
+        ];
+        for row in &mut rows {
+            row.workload = "idle".into();
+            row.unit = "% of a CPU".into();
+        }
+        judge(&mut rows, Goal::Below(0.1));
+        rows
+    }
+
+    #[test]
+    fn the_overview_has_a_line_for_every_figure() {
+        let mut all = rows();
+        all.extend(idle(0.02));
+        let mut lonely = row("flume", Standing::Peer, 60.0);
+        lonely.workload = "nothing of ours".into();
+        all.push(lonely);
+        let expected = "\
+best of ours and best peer
+                           unit         ours  best peer              ratio
+  queue: 1p1c, capacity 1  ns/message   50.0        100  crossbeam    0.50
+  queue: idle              % of a CPU  0.020          0  flume      < 0.10
+  queue: nothing of ours   ns/message      -       60.0  flume           -
+";
+        assert_eq!(overview(&all), expected);
+        let lost: Vec<Row> = rows().drain(..3).collect();
+        assert!(overview(&lost).ends_with("1.50  LOST\n"));
+    }
+
+    #[test]
+    fn a_limit_that_is_not_kept_is_lost_by_its_own_figure() {
+        let text = summary(&idle(0.5));
+        let line = "  LOST  queue: idle: millpond is at 0.50, and must be below 0.10 % of a CPU\n";
+        assert!(text.ends_with(line), "{text}");
     }
 
     #[test]
     fn times_keep_three_digits() {
         assert_eq!(
-            [0.5, 9.99, 9.996, 99.96, 12_345.6].map(time),
-            ["0.50", "9.99", "10.0", "100", "12346"]
+            [0.0, 0.001_23, 0.08, 0.5, 9.99, 9.996, 99.96, 12_345.6].map(time),
+            [
+                "0", "0.0012", "0.080", "0.50", "9.99", "10.0", "100", "12346"
+            ]
         );
     }
 }

@@ -1,7 +1,8 @@
 //! What a thread used: CPU time and context switches, from `/proc`.
 //!
-//! A thread asks for itself, before and after its work. Threads that are gone leave no file behind,
-//! and the files of the whole process count in hundredths of a second, or show the first thread only.
+//! A thread asks for itself, before and after its work, or another asks for it while it is idle (see
+//! [`crate::staff`]). Threads that are gone leave no file behind, and the files of the whole process
+//! count in hundredths of a second, or show the first thread only.
 //!
 //! The kernel brings a thread's CPU time up to date when it passes the scheduler, which a busy thread
 //! may not do for milliseconds. So a reading yields first; at the end of the work this makes the
@@ -38,8 +39,18 @@ impl Usage {
     /// What the running thread has used since it started.
     pub fn of_this_thread() -> Self {
         std::thread::yield_now();
-        let schedstat = fs::read_to_string("/proc/thread-self/schedstat");
-        let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        Self::read("thread-self")
+    }
+
+    /// What a thread of this process has used since it started. It should be asleep, or the figure
+    /// is some milliseconds old.
+    pub fn of_thread(id: u32) -> Self {
+        Self::read(&format!("self/task/{id}"))
+    }
+
+    fn read(folder: &str) -> Self {
+        let schedstat = fs::read_to_string(format!("/proc/{folder}/schedstat"));
+        let status = fs::read_to_string(format!("/proc/{folder}/status")).unwrap_or_default();
         Usage {
             cpu: schedstat.ok().and_then(|text| cpu_time(&text)),
             sleeps: number(&status, "voluntary_ctxt_switches:"),

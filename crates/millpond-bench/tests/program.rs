@@ -37,7 +37,7 @@ fn a_suite_that_does_not_exist_is_answered_with_those_that_do() {
     let error = printed(&tiny("quue", "")).unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no suite \"quue\": the suites are queue, task"
+        "there is no suite \"quue\": the suites are queue, task, pool"
     );
 }
 
@@ -62,6 +62,10 @@ fn the_list_names_suites_workloads_and_candidates_and_measures_nothing() {
     assert!(text.starts_with("queue: "), "{text}");
     assert!(text.contains(row), "{text}");
     assert!(text.contains("\ntask: "), "{text}");
+    let row = "  bound 1024, caller runs, 4 producers: millpond, crossbeam-channel, kanal, flume, \
+               std::sync::mpsc, Java ThreadPoolExecutor\n";
+    assert!(text.contains("\npool: "), "{text}");
+    assert!(text.contains(row), "{text}");
     assert!(!text.contains("median"), "{text}");
 }
 
@@ -90,14 +94,35 @@ fn the_file_holds_every_row_of_the_tables_and_the_machine() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_named() {
+fn both_figures_of_a_round_trip_have_their_table_and_their_line_in_the_overview() {
+    let options = Options {
+        suites: vec!["pool".into()],
+        only: Some("waiter may run it".into()),
+        quick: true,
+        rounds: Some(1),
+        ..Options::default()
+    };
+    let text = printed(&options).unwrap();
+    for figure in ["p50", "p99"] {
+        let title = format!("pool: round trip, warm, waiter may run it: {figure}  ");
+        // Once over its table, and once in the overview.
+        assert_eq!(text.matches(&title).count(), 2, "{text}");
+    }
+    // Java is there or is not, and says so either way.
+    assert_eq!(text.matches("  .     Java: ").count(), 1, "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_before_anything_is_measured() {
     let options = Options {
         json: Some("/no/such/folder/figures.json".into()),
         ..tiny("task", "join")
     };
-    let error = printed(&options).unwrap_err().to_string();
+    let mut out = Vec::new();
+    let error = run(&options, None, &mut out).unwrap_err().to_string();
     assert_eq!(
         error,
         "cannot write the figures to /no/such/folder/figures.json"
     );
+    assert!(out.is_empty());
 }

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
  * standard output. One process plays all scripts, one after the other.
  *
  * <p>A script is its steps, a line each, as the runner writes them; the step {@code end} is the last.
- * The answer is a line for each step. A step that cannot be played, or after which the pool does not
+ * The answer is a line for each step, and a line {@code end}. A step that cannot be played, or after which the pool does not
  * come to rest in time, is answered by a last line that begins with {@code stuck} or
  * {@code impossible}; the rest of the script is then skipped. The argument is the patience for
  * coming to rest, in milliseconds.
@@ -26,6 +26,7 @@ final class Differential {
         var out = new PrintStream(
                 new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)), false, "UTF-8");
         out.println("java " + Runtime.version());
+        out.println("end");
         out.flush();
         Player player = new Player(patience);
         boolean skips = false;

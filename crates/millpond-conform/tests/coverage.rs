@@ -13,7 +13,7 @@ const PAGES: [(&str, &str); 3] = [
 ];
 
 /// The rows of these classes are held only by tests of this implementation.
-const SUBJECTS: [(&str, &str); 7] = [
+const SUBJECTS: [(&str, &str); 9] = [
     ("ArrayBlockingQueueTest", "array"),
     ("LinkedBlockingQueueTest", "linked"),
     ("LinkedBlockingDequeTest", "deque"),
@@ -21,6 +21,8 @@ const SUBJECTS: [(&str, &str); 7] = [
     ("DelayQueueTest", "delay"),
     ("SynchronousQueueTest", "hand_off"),
     ("LinkedTransferQueueTest", "transfer"),
+    ("ThreadPoolExecutorTest", "pool"),
+    ("ThreadPoolExecutorSubclassTest", "extended"),
 ];
 
 fn home() -> &'static Path {

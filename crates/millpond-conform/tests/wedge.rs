@@ -5,11 +5,21 @@
     reason = "a test stands outside: it hangs on purpose"
 )]
 
-use millpond_conform::kit::{Actor, Wedge, delays};
-use std::process::Command;
+use millpond_conform::kit::{Actor, Wedge, case, delays};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 const CHILD: &str = "MILLPOND_WEDGED_CHILD";
+
+/// Runs one test of this file in a process of its own, where it hangs.
+fn child(name: &str, factor: &str) -> Output {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env(CHILD, "1")
+        .env(delays::FACTOR, factor)
+        .output()
+        .unwrap()
+}
 
 #[test]
 fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
@@ -19,12 +29,10 @@ fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
         let _ = stuck.finish();
         unreachable!("the watchdog ends the process before");
     }
-    let name = "a_process_that_hangs_is_ended_and_says_who_waits_where";
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
+    let child = child(
+        "a_process_that_hangs_is_ended_and_says_who_waits_where",
+        "1",
+    );
     let text = String::from_utf8_lossy(&child.stderr);
     assert!(!child.status.success());
     assert!(text.contains("`the_hanging_test` has not ended"), "{text}");
@@ -32,4 +40,22 @@ fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
         text.contains("thread `stuck` is parked in interrupt.sleep"),
         "{text}"
     );
+}
+
+#[test]
+fn the_patience_with_a_test_that_hangs_grows_with_the_delay_factor() {
+    if std::env::var_os(CHILD).is_some() {
+        case("the_hanging_case", || {
+            std::thread::sleep(Duration::from_secs(60))
+        });
+        unreachable!("the watchdog ends the process before");
+    }
+    for (factor, patience) in [("0.005", "400ms"), ("0.01", "800ms")] {
+        let name = "the_patience_with_a_test_that_hangs_grows_with_the_delay_factor";
+        let child = child(name, factor);
+        let text = String::from_utf8_lossy(&child.stderr);
+        assert!(!child.status.success());
+        let report = format!("`the_hanging_case` has not ended within {patience}");
+        assert!(text.contains(&report), "{text}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Counting allocations: the system's allocator, with a tally that can be switched on.
 //!
-//! "One allocation per task" is a promise, and a promise is measured. A program that wants to
+//! "No allocation per task in the steady state" is a promise, and a promise is measured. A program that wants to
 //! measure declares a [`CountingAlloc`] as its global allocator. Timed runs leave the tally off: all
 //! they pay is the load of one word that nobody writes. A run that counts switches it on and pays
 //! for a shared counter, so its times are worth nothing.

@@ -13,12 +13,13 @@
 //! | [`waits`] | a list of wakers, first come first served, from which a waiter can leave |
 //! | [`recycle`] | a box whose memory is used again, for what is made on one thread and dropped on another |
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one piece of memory |
+//! | [`scope`] | closures that borrow, given to executors that may do anything with them |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
 //! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`,
-//! `waits` and `recycle` know those, and `task` knows them all.
+//! `waits` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
@@ -26,6 +27,7 @@ pub mod pad;
 pub mod park;
 pub mod quiet;
 pub mod recycle;
+pub mod scope;
 pub mod sync;
 pub mod task;
 pub mod waits;

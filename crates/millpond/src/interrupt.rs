@@ -33,9 +33,9 @@
 //! 5. A task that ignores its token goes on: nothing is killed, no destructor is skipped.
 //! 6. An executor that is stopped (`shutdown_now`) interrupts every task that it runs, once, and as
 //!    if by its token. What has come before the task notices is one interrupt.
-//! 7. A task that runs another one in place (`join_here`, `DirectExecutor`) is not interrupted
-//!    through that one's handle, nor that one through its own. Stopping the executor whose thread
-//!    they run on interrupts both.
+//! 7. Of a task and one that it runs in place (`join_here`, `DirectExecutor`) each is interrupted
+//!    through its own handle only. Stopping the executor whose thread they run on interrupts both;
+//!    but a task that has reported that, and cleans up, may run others in place in peace.
 
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::{self, Site};
@@ -174,4 +174,17 @@ pub(crate) fn put_back(waited: Result<(), WaitError>) {
         // In no task nothing is reported.
         let _ = current::set();
     }
+}
+
+/// Runs `f`, and wakes what `bell` makes if the running task is interrupted meanwhile or has been
+/// before. Nothing is reported: the interrupt stays where it is.
+pub(crate) fn forwarded<R>(bell: impl FnOnce() -> Waker, f: impl FnOnce() -> R) -> R {
+    let bell = bell();
+    current::listed(&bell, || {
+        // What has come before wakes nobody.
+        if current::is_set() {
+            bell.wake_by_ref();
+        }
+        f()
+    })
 }

@@ -1,10 +1,11 @@
 //! The executor framework of `java.util.concurrent`, done the Rust way.
 //!
 //! ```
-//! use millpond::executor::{ExecutorExt, ThreadPerTask};
+//! use millpond::executor::ExecutorExt;
+//! use millpond::preset;
 //!
-//! let threads = ThreadPerTask::builder("mill", 8).build()?;
-//! let handle = threads.submit(|| (1..=20_u64).product::<u64>())?;
+//! let pool = preset::fixed("mill", preset::for_cpu_bound()).build()?;
+//! let handle = pool.submit(|| (1..=20_u64).product::<u64>())?;
 //! assert_eq!(handle.join()?, 2_432_902_008_176_640_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

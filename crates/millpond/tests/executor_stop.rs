@@ -43,10 +43,10 @@ fn stop_at<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> T {
     let threads = threads(name);
-    let handle = threads.submit(body).unwrap();
+    let mut handle = threads.submit(body).unwrap();
     await_parked(name, site);
     assert!(threads.shutdown_now().is_empty(), "the body has begun");
-    let result = handle.join().unwrap();
+    let result = handle.join_timeout(LONG).unwrap();
     threads.await_termination().unwrap();
     result
 }

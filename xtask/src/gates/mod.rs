@@ -4,6 +4,7 @@
 //! cargo and judge how it ended; what they decide by themselves is a pure function too.
 
 pub mod clippy;
+pub mod differential;
 pub mod docs;
 pub mod fmt;
 pub mod layers;

@@ -18,6 +18,7 @@ fn planted(
     Candidate {
         name,
         standing: Standing::Peer,
+        counts_allocations: true,
         run: Box::new(move |operations| {
             log.borrow_mut().push((name, operations));
             Ok(Sample {
@@ -28,6 +29,7 @@ fn planted(
                     sleeps: Some(operations),
                     preemptions: None,
                 },
+                quantiles: None,
             })
         }),
     }
@@ -37,8 +39,9 @@ fn workload(candidates: Vec<Candidate>, most_operations: u64) -> Workload {
     Workload {
         suite: "planted",
         name: "w".into(),
-        operation: "thing",
+        figures: vec![Figure::nanos("thing")],
         most_operations,
+        stretch: 1,
         candidates,
     }
 }
@@ -81,7 +84,8 @@ fn figures_and_usage_are_per_operation() {
     let log = Rc::default();
     let rows = workload(vec![planted("a", 40, &log)], 1_000)
         .measure(SETTINGS, None, &Silent)
-        .unwrap();
+        .unwrap()
+        .rows;
     let [row] = &rows[..] else { panic!("{rows:?}") };
     assert_eq!(
         row.spread,
@@ -104,6 +108,7 @@ fn a_candidate_that_fails_is_named_with_its_workload() {
     let failing = Candidate {
         name: "leaky",
         standing: Standing::Peer,
+        counts_allocations: true,
         run: Box::new(|_| anyhow::bail!("1 of 64 messages never arrived")),
     };
     let error = workload(vec![failing], 64)
@@ -125,7 +130,12 @@ fn progress_is_told_of_exactly_the_promised_steps() {
         }
     }
     let log = Rc::default();
-    let workload = workload(vec![planted("a", 9, &log), planted("b", 8, &log)], 1_000);
+    let absent = Candidate {
+        run: Box::new(|_| Err(Absent("not here".into()).into())),
+        ..planted("c", 7, &log)
+    };
+    let candidates = vec![planted("a", 9, &log), absent, planted("b", 8, &log)];
+    let workload = workload(candidates, 1_000);
     let steps = Steps::default();
     workload.measure(SETTINGS, None, &steps).unwrap();
     assert_eq!(*steps.0.borrow(), workload.steps(SETTINGS));
@@ -138,4 +148,94 @@ fn sizes_scale_with_time_and_stay_in_range() {
     assert_eq!(fitting(100, ms(10), ms(1), 1_000_000), 10);
     assert_eq!(fitting(1, ms(500), ms(1), 1_000_000), 1);
     assert_eq!(fitting(100, Duration::ZERO, ms(1), 777), 777);
+}
+
+#[test]
+fn a_candidate_that_is_not_here_is_left_out_with_its_reason() {
+    let log = Rc::default();
+    let absent = Candidate {
+        run: Box::new(|_| Err(Absent("no java on the PATH".into()).into())),
+        ..planted("java", 7, &log)
+    };
+    let found = workload(vec![absent, planted("a", 9, &log)], 1_000)
+        .measure(SETTINGS, None, &Silent)
+        .unwrap();
+    let names: Vec<_> = found.rows.iter().map(|row| row.candidate).collect();
+    assert_eq!(names, ["a"]);
+    assert_eq!(found.rows[0].ratio_to_best_peer, Some(1.0));
+    let reason = Absent("no java on the PATH".into());
+    assert_eq!(found.absent, [("java", reason)]);
+}
+
+#[test]
+fn every_figure_of_a_workload_has_its_own_rows_and_its_own_best_peer() {
+    let log = Rc::default();
+    let timed = |name, nanos, p50, p99| {
+        let plain = planted(name, nanos, &log).run;
+        let quantiles = Some(Quantiles { p50, p99 });
+        Candidate {
+            run: Box::new(move |operations| {
+                plain(operations).map(|sample| Sample {
+                    quantiles,
+                    ..sample
+                })
+            }),
+            ..planted(name, nanos, &log)
+        }
+    };
+    let both = vec![timed("a", 9, 1_000, 8_000), timed("b", 9, 2_000, 4_000)];
+    let workload = Workload {
+        figures: Figure::quantiles(),
+        ..workload(both, 1_000)
+    };
+    let rows = workload.measure(SETTINGS, None, &Silent).unwrap().rows;
+    let seen: Vec<_> = rows
+        .iter()
+        .map(|row| (&row.workload[..], row.candidate, row.spread.median))
+        .collect();
+    let expected = [
+        ("w: p50", "a", 1.0),
+        ("w: p50", "b", 2.0),
+        ("w: p99", "a", 8.0),
+        ("w: p99", "b", 4.0),
+    ];
+    assert_eq!(seen, expected);
+    let ratios: Vec<_> = rows.iter().map(|row| row.ratio_to_best_peer).collect();
+    assert_eq!(ratios, [1.0, 2.0, 2.0, 1.0].map(Some));
+}
+
+#[test]
+fn stretched_rounds_are_longer_and_fewer_but_enough_for_a_median() {
+    let stretched = Settings::FULL.stretched(10);
+    assert_eq!(stretched.round_time, Settings::FULL.round_time * 10);
+    assert_eq!(stretched.rounds, 3);
+    assert_eq!(SETTINGS.stretched(1), SETTINGS);
+    assert_eq!(SETTINGS.stretched(2).rounds, 3);
+    let single = Settings {
+        rounds: 1,
+        ..SETTINGS
+    };
+    assert_eq!(single.stretched(10).rounds, 1);
+}
+
+#[test]
+fn one_slow_run_does_not_make_all_rounds_short() {
+    let runs = Rc::new(RefCell::new(0));
+    let log = Rc::default();
+    let plain = planted("a", 10, &log).run;
+    let stumbling = Candidate {
+        run: Box::new(move |operations| {
+            *runs.borrow_mut() += 1;
+            let mut sample = plain(operations)?;
+            if *runs.borrow() == 1 {
+                sample.elapsed = Duration::from_secs(1);
+            }
+            Ok(sample)
+        }),
+        ..planted("a", 10, &log)
+    };
+    workload(vec![stumbling], u64::MAX)
+        .measure(SETTINGS, None, &Silent)
+        .unwrap();
+    assert_eq!(log.borrow().last(), Some(&("a", 100_000)));
 }

@@ -1,14 +1,17 @@
 //! Others and us behind one trait, so that a workload is written once.
 //!
 //! A workload is generic over the trait and not written for `dyn`: the call of a channel costs as
-//! much as a virtual call, and everybody would pay for ours.
+//! much as a virtual call, and everybody would pay for ours. Channels are here; pools are in [`pool`],
+//! and those that are not written in Rust in [`java`].
 
 pub mod channel;
 pub mod concurrent_queue;
 pub mod crossbeam;
 pub mod flume;
+pub mod java;
 pub mod kanal;
 pub mod millpond;
+pub mod pool;
 pub mod std_mpsc;
 
 pub use channel::{Channel, Ends, Opened, Receive, Send};

@@ -9,6 +9,7 @@
 
 use super::task::SUITE;
 use crate::crew::{self, Member};
+use crate::figure::Figure;
 use crate::harness::{Candidate, Sample, Standing, Workload};
 use anyhow::{Result, ensure};
 use millpond::queue::{ArrayQueue, BlockingQueue, LinkedQueue};
@@ -38,6 +39,7 @@ pub fn hand_over(bound: Option<usize>) -> Workload {
     let candidate = |name, standing, run: fn(Option<usize>, u64) -> Result<Sample>| Candidate {
         name,
         standing,
+        counts_allocations: true,
         run: Box::new(move |tasks| run(bound, tasks)),
     };
     let mut candidates = vec![
@@ -52,8 +54,9 @@ pub fn hand_over(bound: Option<usize>) -> Workload {
     Workload {
         suite: SUITE.name,
         name: format!("made here, run there, through {queue}"),
-        operation: "task",
+        figures: vec![Figure::nanos("task")],
         most_operations: MOST_TASKS,
+        stretch: 1,
         candidates,
     }
 }
@@ -150,6 +153,7 @@ fn run(
         operations: tasks,
         elapsed: done.elapsed,
         usage: done.usage,
+        quantiles: None,
     })
 }
 

@@ -9,6 +9,7 @@
 //! Messages are one word. Larger ones measure `memcpy`, boxed ones the allocator.
 
 use crate::crew::{self, Member};
+use crate::figure::Figure;
 use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
 use crate::peers::concurrent_queue::SPINS;
 use crate::peers::{Channel, Ends, Receive, Send};
@@ -20,6 +21,7 @@ pub const SUITE: Suite = Suite {
     name: "queue",
     about: "what a message costs, sent and received with waiting",
     workloads,
+    notes: Vec::new,
 };
 
 /// Producers and consumers. There must be as many of the one as of the other.
@@ -77,8 +79,9 @@ fn workload(ends: Ends) -> Workload {
     Workload {
         suite: SUITE.name,
         name: format!("{}p{}c, {bound}", ends.producers, ends.consumers),
-        operation: "message",
+        figures: vec![Figure::nanos("message")],
         most_operations: MOST_MESSAGES,
+        stretch: 1,
         candidates: candidates.map(|entry| candidate(entry, ends)).collect(),
     }
 }
@@ -87,6 +90,7 @@ fn candidate(entry: &'static Entry, ends: Ends) -> Candidate {
     Candidate {
         name: entry.name,
         standing: entry.standing,
+        counts_allocations: true,
         run: Box::new(move |messages| (entry.run)(ends, messages)),
     }
 }
@@ -159,6 +163,7 @@ fn move_all<C: Channel, A: Default + std::marker::Send>(
         operations: share * ends.producers as u64,
         elapsed: done.elapsed,
         usage: done.usage,
+        quantiles: None,
     };
     let left = done.results.into_iter().flatten();
     (left.map(|(kept, _receiver)| kept).collect(), sample)

@@ -1,9 +1,11 @@
 //! What does it cost to make a task, run it and join it, if no second thread comes into it?
 //!
 //! This is the floor under every submit-and-join: closure, result and the word a waiter would sleep
-//! on. Peers need a box for the closure and a channel for the result; ours is one allocation.
+//! on. Peers need a box for the closure and a channel for the result; ours needs one piece of memory,
+//! which it uses again.
 
 use super::hand_over::hand_over;
+use crate::figure::Figure;
 use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
 use crate::usage::Usage;
 use anyhow::{Result, ensure};
@@ -16,6 +18,7 @@ pub const SUITE: Suite = Suite {
     name: "task",
     about: "what a task costs, on one thread and from one thread to another",
     workloads: || vec![round_trip(), hand_over(Some(1024)), hand_over(None)],
+    notes: Vec::new,
 };
 
 /// What a pool of boxed closures keeps in its queue.
@@ -26,13 +29,15 @@ pub fn round_trip() -> Workload {
     let candidate = |name, standing, one: fn(u64) -> Result<u64>| Candidate {
         name,
         standing,
+        counts_allocations: true,
         run: Box::new(move |tasks| run(tasks, one)),
     };
     Workload {
         suite: SUITE.name,
         name: "make, run and join on one thread".into(),
-        operation: "task",
+        figures: vec![Figure::nanos("task")],
         most_operations: u64::MAX,
+        stretch: 1,
         candidates: vec![
             candidate("millpond task", Standing::Ours, millpond_task),
             candidate(
@@ -91,6 +96,7 @@ fn run(tasks: u64, one: fn(u64) -> Result<u64>) -> Result<Sample> {
         operations: tasks,
         elapsed,
         usage,
+        quantiles: None,
     })
 }
 

@@ -235,7 +235,7 @@ fn cache_line(costs: &Costs) -> Option<String> {
 fn allocation(costs: &Costs) -> Option<String> {
     let percent = 100.0 * costs.ratio("alloc", "task")?;
     Some(format!(
-        "a task makes one: {} % of its cost",
+        "a task makes none once warm: one would add {} %",
         about(percent)
     ))
 }

@@ -11,9 +11,9 @@ use super::script::Script;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, SystemTime};
-use std::{fs, thread};
+use std::{fs, iter, thread};
 
 /// What the process is started with: it lives for seconds and needs little.
 const OPTIONS: [&str; 4] = [
@@ -76,7 +76,7 @@ pub struct Java {
     child: Child,
     /// Gone when the process is to end.
     scripts: Option<ChildStdin>,
-    lines: Receiver<String>,
+    reader: Reader,
     patience: Duration,
     version: String,
 }
@@ -103,24 +103,16 @@ impl Java {
             .stdout
             .take()
             .ok_or_else(|| gone("it has no output"))?;
-        let (send, lines) = mpsc::channel();
-        // Ends with the process, whose end closes the pipe.
-        thread::spawn(move || {
-            let lines = BufReader::new(output).lines().map_while(Result::ok);
-            let _ = lines
-                .map(|line| send.send(line))
-                .take_while(Result::is_ok)
-                .count();
-        });
         let mut java = Java {
             child,
             scripts,
-            lines,
+            reader: Reader::start(BufReader::new(output)),
             patience,
             version: String::new(),
         };
         // The start has nothing to do with the patience for a step.
-        java.version = java.line(patience.max(Duration::from_secs(60)))?;
+        let greeting = java.reader.read(patience.max(Duration::from_secs(60)))?;
+        java.version = greeting.join(" ");
         Ok(java)
     }
 
@@ -128,11 +120,51 @@ impl Java {
     pub fn version(&self) -> &str {
         &self.version
     }
+}
 
-    fn line(&self, patience: Duration) -> io::Result<String> {
-        self.lines
-            .recv_timeout(patience)
-            .map_err(|error| gone(&format!("it does not answer ({error})")))
+/// Reads what the process says, when it is asked to and never in between: while our side plays, no
+/// thread may stir that is not watched (see [`Stillness`](crate::kit::Stillness)).
+#[derive(Debug)]
+struct Reader {
+    ask: Sender<()>,
+    answers: Receiver<io::Result<Log>>,
+}
+
+impl Reader {
+    fn start(mut output: impl BufRead + Send + 'static) -> Self {
+        let (ask, asked) = mpsc::channel();
+        let (answer, answers) = mpsc::channel();
+        // Ends when nobody asks any more; the end of the process ends a read.
+        thread::spawn(move || {
+            let mut lines = iter::from_fn(move || {
+                let mut line = String::new();
+                match output.read_line(&mut line) {
+                    Ok(0) => None,
+                    Ok(_) => Some(Ok(line.trim_end().to_owned())),
+                    Err(error) => Some(Err(error)),
+                }
+            });
+            while asked.recv().is_ok() {
+                let upto_end =
+                    |line: &io::Result<String>| !line.as_ref().is_ok_and(|line| line == "end");
+                let read: io::Result<Log> = lines.by_ref().take_while(upto_end).collect();
+                if answer.send(read).is_err() {
+                    return;
+                }
+            }
+        });
+        Reader { ask, answers }
+    }
+
+    /// All lines up to the next `end`.
+    fn read(&self, patience: Duration) -> io::Result<Log> {
+        let asked = self.ask.send(());
+        let answer = self.answers.recv_timeout(patience);
+        match (asked, answer) {
+            (Ok(()), Ok(log)) => log,
+            (_, Err(error)) => Err(gone(&format!("it does not answer ({error})"))),
+            (Err(error), _) => Err(gone(&error.to_string())),
+        }
     }
 }
 
@@ -153,14 +185,13 @@ impl Side for Java {
     }
 
     fn finish(&mut self) -> io::Result<Log> {
-        let mut log = Log::new();
-        loop {
-            // It gives up a step by itself; this is for a process that died or hangs as a whole.
-            let line = self.line(self.patience * 2 + Duration::from_secs(5))?;
-            if line == "end" {
-                return Ok(log);
-            }
-            log.push(line);
+        // It gives up a step by itself; this is for a process that died or hangs as a whole.
+        let log = self
+            .reader
+            .read(self.patience * 2 + Duration::from_secs(5))?;
+        match log.is_empty() {
+            false => Ok(log),
+            true => Err(gone("it has ended")),
         }
     }
 }

@@ -113,7 +113,8 @@ mod tests {
         ];
         let mut tally = Tally::default();
         tally.add(&lines.map(str::to_owned));
-        let text = "1 scripts, 3 steps: dropped 1, ended 1, interrupted 1, refused 1, removed 1";
+        let text = "1 scripts, 3 steps: dropped 1, ended 1, interrupted 1, refused 1, removed 1, \
+            terminated 1";
         assert_eq!(tally.to_string(), text);
         assert_eq!(
             tally.missing(),

@@ -60,6 +60,12 @@ pub fn longer() -> Duration {
     short() * 400
 }
 
+/// 80 s: who has not ended by then hangs, and the watchdog ends it. Longer than any chain of patiences
+/// in one test, so that what is missing is named by the one who waits for it.
+pub fn hang() -> Duration {
+    longer() * 4
+}
+
 /// 12 ms: a time-out that a test really waits out. It grows with the cube root of the factor
 /// only, because thousands of them are waited out.
 pub fn timeout() -> Duration {
@@ -86,10 +92,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_spans_grow_from_short_to_longer() {
-        let spans = [timeout(), short(), small(), medium(), long(), longer()];
+    fn the_spans_grow_from_short_to_longer_and_with_the_factor() {
+        let spans = [
+            timeout(),
+            short(),
+            small(),
+            medium(),
+            long(),
+            longer(),
+            hang(),
+        ];
         assert!(spans.is_sorted(), "{spans:?}");
         assert_eq!(longer(), short() * 400);
+        assert_eq!(hang(), short() * 1600);
     }
 
     #[test]

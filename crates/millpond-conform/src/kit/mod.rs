@@ -8,6 +8,8 @@
 //! | [`Latch`], [`Gate`], [`Barrier`] | choreography with a mandatory time-out |
 //! | [`FailureSink`] | assertions in other threads are not lost |
 //! | [`Guard`] | every test of something with a lifecycle is a test of its end |
+//! | [`OwnQueue`] | a queue that is none of ours, and may be watched, held up and spoilt |
+//! | [`Factory`] | threads that do not start, in every way in which they can |
 //! | [`ManualExecutor`] | tasks run by hand: an interleaving step by step |
 //! | [`DropCount`] | nothing leaks, nothing is dropped twice |
 //! | [`Wedge`] | a test that hangs says who waits where, and ends |
@@ -22,9 +24,11 @@ mod case;
 mod choreography;
 pub mod delays;
 mod drops;
+mod factory;
 mod guard;
 mod linear;
 mod manual;
+mod own_queue;
 mod rng;
 mod sink;
 mod still;
@@ -36,9 +40,11 @@ pub use actor::Actor;
 pub use case::case;
 pub use choreography::{Barrier, Gate, Latch};
 pub use drops::{DropCount, DropToken};
+pub use factory::{Factory, Start};
 pub use guard::{Guard, Lifecycle};
 pub use linear::{Call, History, Recorder};
 pub use manual::ManualExecutor;
+pub use own_queue::{OwnQueue, Step};
 pub use rng::Rng;
 pub use sink::FailureSink;
 pub use still::Stillness;

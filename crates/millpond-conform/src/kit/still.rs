@@ -6,7 +6,8 @@
 //!
 //! # Why this is exact
 //!
-//! - **Y1** A thread is counted from before it starts until its closure has returned.
+//! - **Y1** A thread is counted from before it starts until the kernel has no trace of it left: on its
+//!   way out it may still hold a lock of the allocator's that another one sleeps on.
 //! - **Y2** Who wakes a thread makes it runnable at once, before the waking call returns: the kernel
 //!   shows it as running from then on, even if it does not get a CPU for a while. A thread that is
 //!   shown as sleeping has not been woken.
@@ -17,7 +18,9 @@
 //! the second all slept together. Then nobody is left who could wake one of them but the watcher
 //! itself, a timer, or a thread that is not watched.
 //!
-//! Sleeps with a time-out end by themselves. Whoever wants stillness gives the code a manual clock.
+//! So two things are up to the user. Sleeps with a time-out end by themselves: give the code a manual
+//! clock. And threads that are not watched must be idle: one of them may hold a lock of the allocator's,
+//! and a watched thread that sleeps on that will go on.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,6 +30,10 @@ use std::time::{Duration, Instant};
 
 /// What the kernel tells of a thread, to the thread that asks.
 const STATUS: &str = "/proc/thread-self/status";
+
+/// How long a watcher leaves the CPU to those that it waits for. It makes a wait cheaper and no wait
+/// right: what ends a wait is what is seen.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
 
 /// Watches threads until all of them sleep. Clones watch the same threads.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +45,8 @@ pub struct Stillness {
 struct Watched {
     /// Threads that have been promised and have not begun.
     starting: usize,
-    /// How many have come and gone.
-    changes: u64,
+    /// How many have begun.
+    begun: u64,
     threads: BTreeMap<u64, Arc<io::Result<Mutex<File>>>>,
 }
 
@@ -47,6 +54,7 @@ struct Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     sleeps: bool,
+    /// How often it has gone to sleep.
     switches: u64,
 }
 
@@ -66,7 +74,7 @@ impl Stillness {
         self.lock().starting += 1;
         let promise = Promise(self.clone());
         move || {
-            let _seat = promise.keep();
+            promise.keep();
             body()
         }
     }
@@ -91,33 +99,32 @@ impl Stillness {
                     self.complaint()
                 ));
             }
-            std::thread::yield_now();
+            // Somebody has to run before the next look can find more than this one, and looking costs
+            // a CPU that it may need.
+            std::thread::sleep(BETWEEN_LOOKS);
         }
     }
 
-    /// All threads, if all of them sleep.
-    fn look(&self) -> Result<Option<(u64, Vec<Look>)>, String> {
-        let (changes, threads) = {
+    /// All threads that are left, if all of them sleep.
+    fn look(&self) -> Result<Option<Vec<(u64, Look)>>, String> {
+        let threads = {
             let watched = self.lock();
             if watched.starting > 0 {
                 return Ok(None);
             }
-            (
-                watched.changes,
-                watched.threads.values().cloned().collect::<Vec<_>>(),
-            )
+            watched.threads.clone()
         };
         let mut looks = Vec::with_capacity(threads.len());
-        for thread in threads {
-            let look = look_at(&thread).map_err(|error| {
-                format!("cannot tell who sleeps, {STATUS} does not say: {error}")
-            })?;
+        for (number, thread) in threads {
+            let look = look_at(&thread)
+                .map_err(|error| format!("cannot tell who sleeps by {STATUS}: {error}"))?;
             match look {
-                Some(look) if look.sleeps => looks.push(look),
-                _ => return Ok(None),
+                Some(look) if look.sleeps => looks.push((number, look)),
+                Some(_) => return Ok(None),
+                None => drop(self.lock().threads.remove(&number)),
             }
         }
-        Ok(Some((changes, looks)))
+        Ok(Some(looks))
     }
 
     fn complaint(&self) -> String {
@@ -164,38 +171,20 @@ fn parse(status: &str) -> Option<Look> {
 struct Promise(Stillness);
 
 impl Promise {
-    fn keep(self) -> Seat {
+    /// The thread is here, and says so itself.
+    fn keep(self) {
         // Opened by the thread itself, so it is this thread's own for ever.
         let file = Arc::new(File::open(STATUS).map(Mutex::new));
         let mut watched = self.0.lock();
-        watched.changes += 1;
-        let number = watched.changes;
+        watched.begun += 1;
+        let number = watched.begun;
         watched.threads.insert(number, file);
-        drop(watched);
-        Seat {
-            stillness: self.0.clone(),
-            number,
-        }
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
         self.0.lock().starting -= 1;
-    }
-}
-
-/// A thread that is watched.
-struct Seat {
-    stillness: Stillness,
-    number: u64,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut watched = self.stillness.lock();
-        watched.changes += 1;
-        watched.threads.remove(&self.number);
     }
 }
 

@@ -42,6 +42,7 @@ fn patiences() -> impl Iterator<Item = Duration> {
 }
 
 /// Holds: AbstractExecutorServiceTest.testExecuteRunnable, ExecutorService/SubmitTest.testExecute
+/// Holds: ThreadPoolExecutorTest.testExecute, ThreadPoolExecutorSubclassTest.testExecute
 pub fn an_action_is_run_once(make: &Make) {
     let executor = make();
     let runs = Arc::new(AtomicUsize::new(0));
@@ -58,6 +59,8 @@ pub fn an_action_is_run_once(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testSubmitCallable
 /// Holds: ExecutorService/SubmitTest.testSubmitCallable
+/// Holds: ThreadPoolExecutorTest.testSubmitCallable
+/// Holds: ThreadPoolExecutorSubclassTest.testSubmitCallable
 pub fn a_value_goes_to_whoever_joins(make: &Make) {
     let handle = make().submit(|| "flour").unwrap();
     assert_eq!(handle.join().unwrap(), "flour");
@@ -65,6 +68,8 @@ pub fn a_value_goes_to_whoever_joins(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testSubmitRunnable
 /// Holds: ExecutorService/SubmitTest.testSubmitRunnable
+/// Holds: ThreadPoolExecutorTest.testSubmitRunnable
+/// Holds: ThreadPoolExecutorSubclassTest.testSubmitRunnable
 pub fn an_action_is_done_when_it_has_run(make: &Make) {
     let mut handle = make().submit(|| ()).unwrap();
     handle.wait().unwrap();
@@ -73,6 +78,7 @@ pub fn an_action_is_done_when_it_has_run(make: &Make) {
 }
 
 /// Holds: AbstractExecutorServiceTest.testSubmitRunnable2, ExecutorsTest.testCallable2
+/// Holds: ThreadPoolExecutorSubclassTest.testSubmitRunnable2
 pub fn an_action_with_a_preset_value_gives_that_value(make: &Make) {
     let action = || drop(String::from("grain"));
     let handle = make()
@@ -111,6 +117,8 @@ pub fn a_panic_costs_the_executor_nothing(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testInvokeAll2, AbstractExecutorServiceTest.testTimedInvokeAll2
 /// Holds: ExecutorService/InvokeTest.testInvokeAllEmpty1
+/// Holds: ThreadPoolExecutorTest.testTimedInvokeAll2
+/// Holds: ThreadPoolExecutorSubclassTest.testInvokeAll2, ThreadPoolExecutorSubclassTest.testTimedInvokeAll2
 pub fn all_of_nothing_is_nothing(make: &Make) {
     let executor = make();
     let nothing: [fn(); 0] = [];
@@ -123,6 +131,7 @@ pub fn all_of_nothing_is_nothing(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testInvokeAll5, AbstractExecutorServiceTest.testTimedInvokeAll5
 /// Holds: ExecutorService/InvokeTest.testInvokeAll1, ExecutorService/InvokeTest.testInvokeAll3
+/// Holds: ThreadPoolExecutorSubclassTest.testInvokeAll5, ThreadPoolExecutorSubclassTest.testTimedInvokeAll5
 pub fn all_come_back_finished_in_the_order_of_the_tasks(make: &Make) {
     let executor = make();
     let tasks = || (0..3).map(|number| move || number * number);
@@ -138,6 +147,7 @@ pub fn all_come_back_finished_in_the_order_of_the_tasks(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testInvokeAll4, AbstractExecutorServiceTest.testTimedInvokeAll4
 /// Holds: ExecutorService/InvokeTest.testInvokeAll2
+/// Holds: ThreadPoolExecutorTest.testInvokeAll4, ThreadPoolExecutorSubclassTest.testTimedInvokeAll4
 pub fn one_that_fails_among_all_fails_alone(make: &Make) {
     for patience in [Duration::MAX, delays::long()] {
         let tasks = (0..3).map(|number| {
@@ -163,6 +173,8 @@ pub fn one_that_fails_among_all_fails_alone(make: &Make) {
 /// Holds: AbstractExecutorServiceTest.testInvokeAny2, AbstractExecutorServiceTest.testTimedInvokeAny2
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyEmpty1
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyEmpty2
+/// Holds: ThreadPoolExecutorTest.testInvokeAny2, ThreadPoolExecutorTest.testTimedInvokeAny2
+/// Holds: ThreadPoolExecutorSubclassTest.testInvokeAny2, ThreadPoolExecutorSubclassTest.testTimedInvokeAny2
 pub fn any_of_nothing_is_an_error(make: &Make) {
     let executor = make();
     let nothing: [fn() -> Result<(), &'static str>; 0] = [];
@@ -178,6 +190,7 @@ pub fn any_of_nothing_is_an_error(make: &Make) {
 /// Holds: AbstractExecutorServiceTest.testInvokeAny5, AbstractExecutorServiceTest.testTimedInvokeAny5
 /// Holds: ExecutorService/InvokeTest.testInvokeAny1, ExecutorService/InvokeTest.testInvokeAny5
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyWithTimeout1
+/// Holds: ThreadPoolExecutorTest.testTimedInvokeAny5, ThreadPoolExecutorSubclassTest.testInvokeAny5
 pub fn any_is_one_that_succeeds(make: &Make) {
     let tasks = || {
         (0..3).map(|number| {
@@ -198,6 +211,7 @@ pub fn any_is_one_that_succeeds(make: &Make) {
 }
 
 /// Holds: AbstractExecutorServiceTest.testInvokeAny4, ExecutorService/InvokeTest.testInvokeAny3
+/// Holds: ThreadPoolExecutorTest.testInvokeAny4, ThreadPoolExecutorSubclassTest.testInvokeAny4
 pub fn any_fails_when_all_fail_and_tells_why(make: &Make) {
     let tasks = (0..3).map(|number| {
         move || match number {

@@ -22,6 +22,19 @@
 //! | [`beside_suite!`](crate::beside_suite) | executors that run tasks beside their callers, at least four |
 //! | [`lifecycle_suite!`](crate::lifecycle_suite) | executors that can be ended |
 //! | [`completion_suite!`](crate::completion_suite) | executors under a completion service |
+//! | [`pool_sizes_suite!`](crate::pool_sizes_suite) | pools: how many workers |
+//! | [`pool_idle_suite!`](crate::pool_idle_suite) | pools: when idle workers leave |
+//! | [`pool_factory_suite!`](crate::pool_factory_suite) | pools: where threads come from |
+//! | [`pool_hooks_suite!`](crate::pool_hooks_suite) | pools: what users are told |
+//! | [`pool_ends_suite!`](crate::pool_ends_suite) | pools: how they end |
+//! | [`pool_races_suite!`](crate::pool_races_suite) | pools: under pressure |
+//! | [`pool_waiting_suite!`](crate::pool_waiting_suite) | pools with a queue that holds: what waits |
+//! | [`pool_counts_suite!`](crate::pool_counts_suite) | pools with a queue that holds: figures |
+//! | [`pool_live_suite!`](crate::pool_live_suite) | pools with a queue that holds: changes |
+//! | [`pool_full_suite!`](crate::pool_full_suite) | pools with a bound: how they fill up |
+//! | [`pool_refusal_suite!`](crate::pool_refusal_suite) | pools with a bound: the rejection policies |
+//! | [`pool_block_suite!`](crate::pool_block_suite) | pools with a bound: waiting for room |
+//! | [`pool_extra_suite!`](crate::pool_extra_suite) | pools with a bound: threads outside |
 
 pub mod asynchronous;
 pub mod beside;
@@ -35,6 +48,20 @@ pub mod hand_off;
 pub mod item;
 pub mod lifecycle;
 pub mod linear;
+pub mod pond;
+pub mod pool_block;
+pub mod pool_counts;
+pub mod pool_ends;
+pub mod pool_extra;
+pub mod pool_factory;
+pub mod pool_full;
+pub mod pool_hooks;
+pub mod pool_idle;
+pub mod pool_live;
+pub mod pool_races;
+pub mod pool_refusal;
+pub mod pool_sizes;
+pub mod pool_waiting;
 pub mod priority;
 pub mod queue;
 pub mod storing;

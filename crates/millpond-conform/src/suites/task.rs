@@ -292,6 +292,7 @@ pub fn a_join_with_endless_patience_waits_for_the_value(start: &Start) {
 }
 
 /// Holds: AbstractExecutorServiceTest.testInterruptedSubmit
+/// Holds: ThreadPoolExecutorTest.testInterruptedSubmit
 pub fn a_waiter_is_interrupted_and_the_task_goes_on(start: &Start) {
     let (mut handle, gate) = held_back(*start);
     let waiter = Actor::start("waiter", move || {

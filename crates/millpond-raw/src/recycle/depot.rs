@@ -50,6 +50,8 @@ impl Depot {
                     None => break,
                 }
             }
+            // Room for all that have been cut, now: handing them in again asks nobody for memory.
+            self.free.reserve(self.sheets.slabs(class));
         }
         let left = self.free.len().saturating_sub(most);
         self.free.drain(left..)
@@ -137,6 +139,11 @@ impl Sheets {
         })
     }
 
+    /// How many slabs they are good for.
+    fn slabs(&self, class: Class) -> usize {
+        self.count * (SHEET / class.size())
+    }
+
     /// Whether the slab was cut from one of these.
     fn hold(&self, slab: &Slab) -> bool {
         let starts = &self.starts[..self.count];
@@ -202,6 +209,23 @@ mod tests {
         assert_eq!(give(&mut depot, class, first), 0);
         assert_eq!(depot.len(), 1);
         assert_eq!(take(&mut depot, class).address(), address);
+    }
+
+    #[test]
+    fn handing_in_what_was_cut_asks_for_no_memory() {
+        for class in Class::all() {
+            let mut depot = Depot::new();
+            let mut drawn: Vec<_> = depot.draw(class, BATCH).collect();
+            let room = depot.free.capacity();
+            while depot.sheets.count == 1 {
+                drawn.extend(depot.draw(class, 1));
+            }
+            drawn.truncate(SHEET / class.size());
+            for slab in drawn {
+                assert_eq!(give(&mut depot, class, slab), 0);
+            }
+            assert!(room >= depot.len());
+        }
     }
 
     #[test]

@@ -108,7 +108,16 @@ impl<T> Recycled<T> {
     /// Puts `value` into a box.
     #[inline]
     pub fn new(value: T) -> Self {
-        let place = memory::alloc(Layout::new::<T>()).cast::<T>();
+        Recycled::new_with(move || value)
+    }
+
+    /// Puts what `f` makes into a box. The memory is there first, so that a value can be built in its
+    /// place instead of being copied to it.
+    #[inline]
+    pub fn new_with(f: impl FnOnce() -> T) -> Self {
+        let free = Free(memory::alloc(Layout::new::<T>()).cast::<T>());
+        let value = f();
+        let place = ManuallyDrop::new(free).0;
         // SAFETY: R1 - the memory is ours; R2 - it is large enough and aligned for a `T`.
         unsafe { place.write(value) };
         Recycled {
@@ -137,21 +146,21 @@ impl<T> Recycled<T> {
     }
 }
 
-/// Gives memory back when it drops, also when what was in it panicked on its way out.
-struct Free(NonNull<u8>, Layout);
+/// Gives the memory of a `T` back when it drops: also when the `T` panicked on its way in or out.
+struct Free<T>(NonNull<T>);
 
-impl Drop for Free {
+impl<T> Drop for Free<T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: R5 - it came from `alloc` with this layout; R4 - what was in it is gone.
-        unsafe { memory::free(self.0, self.1) };
+        unsafe { memory::free(self.0.cast(), Layout::new::<T>()) };
     }
 }
 
 impl<T> Drop for Recycled<T> {
     #[inline]
     fn drop(&mut self) {
-        let _free = Free(self.place.cast(), Layout::new::<T>());
+        let _free = Free(self.place);
         // SAFETY: R5 - it holds a live `T`, which nobody uses after this.
         unsafe { self.place.drop_in_place() };
     }

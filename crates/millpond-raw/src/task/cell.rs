@@ -20,8 +20,8 @@ impl CellRef {
     where
         F: FnOnce() -> T + 'static,
     {
-        let cell = TaskCell::<F, T, M>::new(closure, meta, references);
-        CellRef(Recycled::new(cell).into_raw().cast())
+        let cell = Recycled::new_with(|| TaskCell::<F, T, M>::new(closure, meta, references));
+        CellRef(cell.into_raw().cast())
     }
 
     /// Where it is.
@@ -357,8 +357,10 @@ impl CellRef {
         } else {
             // SAFETY: T1 - by contract.
             let vtable = unsafe { self.vtable() };
-            // SAFETY: T5 - this cell's own vtable; T4 - by contract.
-            unsafe { (vtable.drop_value)(self.0) };
+            if let Some(drop_value) = vtable.drop_value {
+                // SAFETY: T5 - this cell's own vtable; T4 - by contract.
+                unsafe { drop_value(self.0) };
+            }
         }
     }
 

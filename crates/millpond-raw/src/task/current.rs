@@ -263,7 +263,10 @@ impl Drop for Listed<'_> {
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
+    use crate::sync::atomic::{AtomicU32, Ordering};
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Arc;
+    use std::task::Wake;
 
     fn set_both() -> (Token, Stop) {
         let both = (Token::new(), Stop::new());
@@ -308,6 +311,29 @@ mod tests {
                 assert!(!take());
             });
         });
+    }
+
+    #[test]
+    fn whoever_blocks_is_in_every_list_and_leaves_them_all() {
+        struct Bell(AtomicU32);
+        impl Wake for Bell {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let bell = Arc::new(Bell(AtomicU32::new(0)));
+        let waker = Waker::from(Arc::clone(&bell));
+        let (token, stops) = (Token::new(), [Stop::new(), Stop::new()]);
+        let block = |rings: &dyn Fn()| {
+            stops[0].enter(|| stops[1].enter(|| token.enter(|| listed(&waker, rings))));
+            bell.0.load(Ordering::Relaxed)
+        };
+        assert_eq!(block(&|| assert_eq!(Arc::strong_count(&bell), 5)), 0);
+        assert_eq!(Arc::strong_count(&bell), 2, "it is in no list");
+        assert_eq!(block(&|| token.set()), 1);
+        assert_eq!(block(&|| stops[0].set()), 2);
+        assert_eq!(block(&|| stops[1].set()), 3);
+        assert_eq!(Arc::strong_count(&bell), 2);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::recycle::Recycled;
 use crate::sync::UnsafeCell;
 use crate::waits::Ticket;
 use core::any::TypeId;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, needs_drop};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
@@ -92,7 +92,8 @@ pub(super) struct Vtable {
     pub(super) closure_type: fn() -> TypeId,
     /// Moves the closure to a place that is fit for it.
     pub(super) move_closure: unsafe fn(NonNull<Header>, *mut ()),
-    pub(super) drop_value: unsafe fn(NonNull<Header>),
+    /// `None` if there is nothing to do.
+    pub(super) drop_value: Option<unsafe fn(NonNull<Header>)>,
     /// Where the value is.
     pub(super) value: unsafe fn(NonNull<Header>) -> *mut (),
     /// Where the payload is.
@@ -107,7 +108,10 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
         drop_closure: Self::drop_closure,
         closure_type: TypeId::of::<F>,
         move_closure: Self::move_closure,
-        drop_value: Self::drop_value,
+        drop_value: match needs_drop::<T>() {
+            true => Some(Self::drop_value),
+            false => None,
+        },
         value: Self::value,
         payload: Self::payload,
         free: Self::free,

@@ -28,6 +28,11 @@
 //! ([`Task::reclaim`]). A task that is dropped unrun cancels
 //! itself with [`CancelReason::Dropped`]: **a handle always completes.**
 //!
+//! # Interrupts
+//!
+//! A [`Token`] interrupts one task, a [`Stop`] whatever an engine runs, and [`current`] is where a
+//! running body finds out about both.
+//!
 //! # What it costs
 //!
 //! At most one allocation, and in the steady state none: memory is [used again](crate::recycle). The

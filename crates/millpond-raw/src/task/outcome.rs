@@ -117,11 +117,11 @@ reasons! {
 }
 
 impl CancelReason {
-    pub(super) fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    pub(super) fn from_code(code: u8) -> Self {
+    pub(crate) fn from_code(code: u8) -> Self {
         Self::ALL
             .get(usize::from(code))
             .copied()

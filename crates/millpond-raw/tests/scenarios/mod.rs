@@ -15,6 +15,7 @@
 
 pub(crate) mod lock;
 pub(crate) mod park;
+pub(crate) mod scope;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
@@ -52,6 +53,19 @@ pub(crate) fn gather<R>(crew: Vec<JoinHandle<R>>) -> Vec<R> {
     crew.into_iter()
         .map(|thread| thread.join().expect("a thread of the scenario ends well"))
         .collect()
+}
+
+/// As `mem::forget`, but on real threads where a leak checker finds it: this one was leaked on purpose.
+pub(crate) fn forget<T>(value: T) {
+    #[cfg(any(millpond_loom, millpond_shuttle))]
+    std::mem::forget(value);
+    #[cfg(not(any(millpond_loom, millpond_shuttle)))]
+    {
+        static FORGOTTEN: millpond_raw::sync::Mutex<Vec<usize>> =
+            millpond_raw::sync::Mutex::new(Vec::new());
+        let place = Box::into_raw(Box::new(value));
+        FORGOTTEN.lock().push(place.expose_provenance());
+    }
 }
 
 /// How many threads take part: loom explores every interleaving, so it gets the fewest that race.
@@ -111,6 +125,19 @@ macro_rules! drive {
                 an_interrupt_and_a_stop_are_both_obeyed,
                 a_body_that_is_told_sees_what_the_stopper_wrote,
                 a_stop_against_an_ending_body_leaves_nothing_behind,
+            }
+            scope: {
+                two_who_claim_a_job_run_it_once,
+                the_owner_waits_for_every_body,
+                a_panic_in_the_scope_waits_for_every_body,
+                a_job_made_by_a_job_is_waited_for,
+                a_joiner_gets_the_value_and_sees_the_bodys_writes,
+                a_value_that_nobody_takes_is_dropped_by_the_end,
+                cancelling_and_running_agree,
+                a_stray_is_left_to_whoever_waits,
+                a_stop_refuses_or_finds_every_job,
+                an_owner_that_waits_hears_of_new_jobs,
+                a_panic_goes_to_the_handle_or_to_the_scope,
             }
         }
     };

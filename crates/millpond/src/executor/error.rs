@@ -25,6 +25,8 @@ pub enum RejectReason {
     SpawnFailed(io::Error),
     /// The caller, itself a task, was interrupted while it waited for room.
     Interrupted,
+    /// The scope that it was for has been cancelled.
+    Cancelled,
 }
 
 impl RejectReason {
@@ -63,6 +65,9 @@ impl fmt::Display for RejectReason {
                 "interrupted while waiting for room in the executor: the running task was asked \
                  to stop",
             ),
+            RejectReason::Cancelled => {
+                f.write_str("the scope has been cancelled: it takes no more tasks")
+            }
         }
     }
 }
@@ -234,6 +239,41 @@ impl<E: fmt::Debug + fmt::Display> Error for InvokeAnyError<E> {}
 impl<E> From<Interrupted> for InvokeAnyError<E> {
     fn from(_: Interrupted) -> Self {
         InvokeAnyError::Interrupted
+    }
+}
+
+/// Why a [`Scope`](super::Scope)'s closure has not come to its end: what `?` makes of a refusal and of
+/// a failed join in one function. A refused closure, which may borrow, is dropped; its reason is
+/// kept.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ScopeError {
+    /// A task was refused.
+    Rejected(RejectReason),
+    /// A task has no value.
+    Task(TaskError),
+}
+
+impl fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScopeError::Rejected(reason) => write!(f, "a task of the scope refused: {reason}"),
+            ScopeError::Task(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ScopeError {}
+
+impl<F> From<Rejected<F>> for ScopeError {
+    fn from(refused: Rejected<F>) -> Self {
+        ScopeError::Rejected(refused.reason)
+    }
+}
+
+impl From<TaskError> for ScopeError {
+    fn from(error: TaskError) -> Self {
+        ScopeError::Task(error)
     }
 }
 

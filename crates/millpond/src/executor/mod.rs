@@ -30,14 +30,15 @@
 //!    executor from terminating.
 //! 6. **Memory.** What was written before a task was brought is visible in it; what it wrote is
 //!    visible after the join, and after the wait for termination.
-//!
-//! `scope`, for tasks that borrow, comes with the engines that can keep its promise.
+//! 7. **Tasks may borrow.** [`ExecutorExt::scope`] brings closures that borrow from the caller to any
+//!    executor, and does not return before all of them have ended.
 
 mod completion;
 mod direct;
 mod error;
 mod future;
 mod invoke;
+mod scope;
 mod serial;
 mod thread_per_task;
 mod traits;
@@ -53,9 +54,12 @@ mod tokio;
 
 pub use completion::{Arrived, CompletionService, TaskId};
 pub use direct::DirectExecutor;
-pub use error::{BuildError, Failure, InvokeAllError, InvokeAnyError, RejectReason, Rejected};
+pub use error::{
+    BuildError, Failure, InvokeAllError, InvokeAnyError, RejectReason, Rejected, ScopeError,
+};
 pub use future::SpawnFuture;
 pub use invoke::Results;
+pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
 pub use traits::{Executor, ExecutorExt, Lifecycle};

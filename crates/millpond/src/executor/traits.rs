@@ -2,6 +2,7 @@
 
 use super::error::{InvokeAllError, InvokeAnyError, Rejected};
 use super::invoke;
+use super::scope::{self, Scope, ScopeOptions};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
@@ -52,6 +53,14 @@ pub trait Executor: fmt::Debug + Send + Sync {
     fn clock(&self) -> Clock {
         Clock::system()
     }
+
+    /// Whether a [scope](ExecutorExt::scope) that waits for one of its tasks may run it in the
+    /// present thread, if it has not started. True, unless the executor promises when its tasks run:
+    /// a [`SerialKey`](super::SerialKey) promises one at a time. Then a scope waits for the turn
+    /// of its tasks, and runs only those that were dropped.
+    fn may_run_in_place(&self) -> bool {
+        true
+    }
 }
 
 macro_rules! executor_through {
@@ -63,6 +72,10 @@ macro_rules! executor_through {
 
             fn clock(&self) -> Clock {
                 (**self).clock()
+            }
+
+            fn may_run_in_place(&self) -> bool {
+                (**self).may_run_in_place()
             }
         }
     )* };
@@ -251,6 +264,92 @@ pub trait ExecutorExt: Executor {
         let clock = self.clock();
         let deadline = clock.deadline(patience);
         invoke::any(self, TaskSpec::new().clock(clock), tasks, deadline)
+    }
+
+    /// Runs `f`, which can bring tasks that borrow, and waits until all of them have ended, however
+    /// `f` ends. Tasks that nobody has started by then run here, in the caller, in their order: so this
+    /// cannot hang, whatever the executor does with them and wherever it is called.
+    ///
+    /// If `f` returns and a task has panicked that nobody joined, the panic goes on here.
+    ///
+    /// If the caller, itself a task, is interrupted while it waits, the tasks that are left are
+    /// cancelled and asked to stop, and waited for; the caller is still interrupted afterwards.
+    ///
+    /// # Panics
+    ///
+    /// If `f` does, or a task that nobody joined; in both cases when all tasks have ended.
+    ///
+    /// # What it costs
+    ///
+    /// One allocation for each task, beside the executor's task as for
+    /// [`submit`](ExecutorExt::submit).
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 4).build()?;
+    /// let grain = vec!["rye", "oats", "barley"];
+    /// let longest = threads.scope(|s| {
+    ///     let lengths = grain.iter().map(|name| s.submit(|| name.len()));
+    ///     let lengths: Vec<_> = lengths.collect::<Result<_, _>>()?;
+    ///     let mut longest = 0;
+    ///     for length in lengths {
+    ///         longest = longest.max(length.join()?);
+    ///     }
+    ///     Ok::<_, ScopeError>(longest)
+    /// })?;
+    /// assert_eq!(longest, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn scope<'env, R>(&self, f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+        self.scope_with(ScopeOptions::new(), f)
+    }
+
+    /// As [`scope`](ExecutorExt::scope), with options: [`ScopeOptions::cancel_on_failure`].
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](ExecutorExt::scope).
+    fn scope_with<'env, R>(
+        &self,
+        options: ScopeOptions,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    ) -> R {
+        scope::enter(&self, options, f, |_| false)
+    }
+
+    /// As [`scope`](ExecutorExt::scope), but a failure cancels the rest: an error that `f` returns, a
+    /// panic of `f`, or a panic of a task, whether somebody joins it or not.
+    ///
+    /// # Errors
+    ///
+    /// What `f` returns.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](ExecutorExt::scope).
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use millpond::interrupt;
+    /// use std::time::Duration;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 4).build()?;
+    /// let result = threads.try_scope(|s| {
+    ///     // An hour, if nothing fails.
+    ///     s.run(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    ///     let broken = s.submit(|| -> u32 { panic!("the dam broke") })?;
+    ///     Ok::<_, ScopeError>(broken.join()?)
+    /// });
+    /// assert_eq!(result.unwrap_err().to_string(), "task panicked: the dam broke");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn try_scope<'env, R, X>(
+        &self,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, X>,
+    ) -> Result<R, X> {
+        let options = ScopeOptions::new().cancel_on_failure();
+        scope::enter(&self, options, f, Result::is_err)
     }
 }
 

@@ -5,7 +5,10 @@
 //!   will ever run a task, or the worker finds the stop.
 //! - **W2** A worker's first task is in its slot until the worker takes it, or a stop does. So it is
 //!   run, or handed back, and not lost when the thread cannot be started.
-//! - **W3** Extra threads ([`super::Rejection::NewThread`]) are listed likewise; they are no workers
+//! - **W3** A thread may die before its first step, whatever its factory said. Whoever started the
+//!   worker sees to its task as long as it is there; after that the dying thread does. One of them
+//!   does it: they agree under a lock ([`Birth`]).
+//! - **W4** Extra threads ([`super::Rejection::NewThread`]) are listed likewise; they are no workers
 //!   and are not counted in the control word.
 
 use super::stats::{Counts, WorkerStats};
@@ -17,10 +20,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
 
+/// How far a worker has come (W3).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Birth {
+    /// Whoever starts it has not heard from the factory yet.
+    Awaited,
+    /// The factory has answered, and nobody looks after it any more.
+    Alone,
+    Begun,
+    /// Its thread has died before its first step, or there never was one.
+    Dead,
+}
+
 /// One thread of a pool, as others see it.
 pub(super) struct Worker {
     number: u64,
     first: Mutex<Option<Task>>,
+    birth: Mutex<Birth>,
     /// Ends its wait for a task.
     waker: Mutex<Option<Waker>>,
     /// Interrupts what it runs, and what it will run.
@@ -29,19 +45,61 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// A worker with a first task is busy from the start: that task neither waits nor runs until
+    /// the thread has begun, and must be in the figures all the same.
     pub(super) fn new(number: u64, first: Option<Task>) -> Self {
+        let stats = WorkerStats::default();
+        if first.is_some() {
+            stats.begin();
+        }
         Worker {
             number,
             first: Mutex::new(first),
+            birth: Mutex::new(Birth::Awaited),
             waker: Mutex::new(None),
             stop: Stop::new(),
-            stats: Padded::new(WorkerStats::default()),
+            stats: Padded::new(stats),
         }
     }
 
     /// Its first task, for whoever comes first (W2).
     pub(super) fn take_first(&self) -> Option<Task> {
         self.first.lock().take()
+    }
+
+    /// Its thread takes its first step.
+    pub(super) fn begins(&self) {
+        *self.birth.lock() = Birth::Begun;
+    }
+
+    /// The factory has answered. False if it has dropped the body, whatever it said.
+    pub(super) fn is_left_alone(&self) -> bool {
+        let mut birth = self.birth.lock();
+        if *birth == Birth::Awaited {
+            *birth = Birth::Alone;
+        }
+        *birth != Birth::Dead
+    }
+
+    /// What its thread holds is dropped. True if it has not begun, and nobody looks after its task.
+    pub(super) fn dies_alone(&self) -> bool {
+        let mut birth = self.birth.lock();
+        match *birth {
+            Birth::Begun => false,
+            before => {
+                *birth = Birth::Dead;
+                before == Birth::Alone
+            }
+        }
+    }
+
+    /// Its first task, for a stop. It will not begin another one.
+    pub(super) fn give_first_back(&self) -> Option<Task> {
+        let first = self.take_first();
+        if first.is_some() {
+            self.stats.rest();
+        }
+        first
     }
 
     /// Says how to wake it.

@@ -1,5 +1,4 @@
-//! The pool itself, without the handles of its users: how tasks come in, how workers come and go,
-//! how it ends. The protocol and its invariants are in the [module](super).
+//! The pool itself, without the handles of its users, and how tasks come into it. The protocol and its invariants are in the [module](super).
 //!
 //! # Orderings
 //!
@@ -11,20 +10,21 @@
 //! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
 //!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
 //!   its worker free.
+//! - `[E-stay]` A worker that stays for a task says so before its last look into the queue; whoever
+//!   takes a task out looks afterwards whether somebody stays. One of them sees the other.
 
 use super::admission::{Situation, Step, decide};
-use super::crew::{Crew, Worker};
+use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
 use super::stats::RareStats;
-use super::worker::Shift;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
-use crate::manage::{Growth, RunState};
-use crate::task::{CancelReason, Home, Task};
-use crate::thread::Body;
+use crate::manage::Growth;
+use crate::task::{Home, Task};
 use crate::time::Clock;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
@@ -45,6 +45,9 @@ pub(super) struct Engine {
     pub(super) epoch: Padded<AtomicU64>,
     /// How many workers wait for a task, while threads come first; see [`Engine::one_is_free`].
     pub(super) free: Padded<AtomicUsize>,
+    /// How many workers wait longer than they want to, for a task in the queue; see
+    /// [`Engine::one_is_less`].
+    pub(super) staying: Padded<AtomicUsize>,
     /// Whoever decides between a free worker and a new one does so alone.
     growing: Mutex<()>,
     crew: Mutex<Crew>,
@@ -78,13 +81,6 @@ pub(super) struct Parts {
     pub(super) clock: Clock,
 }
 
-/// Why there is no new worker.
-enum NotAdded {
-    /// There are enough by now, or it is over: judge again.
-    Judge,
-    Failed(io::Error),
-}
-
 impl Engine {
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
@@ -97,6 +93,7 @@ impl Engine {
             line: parts.line,
             epoch: Padded::new(AtomicU64::new(0)),
             free: Padded::new(AtomicUsize::new(0)),
+            staying: Padded::new(AtomicUsize::new(0)),
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
@@ -125,8 +122,6 @@ impl Engine {
     pub(super) fn with_crew<R>(&self, f: impl FnOnce(&mut Crew) -> R) -> R {
         f(&mut self.crew.lock())
     }
-
-    // ------------------------------------------------------------------ how tasks come in
 
     /// Takes the task in, without asking the rejection policy.
     #[inline]
@@ -211,13 +206,16 @@ impl Engine {
         self: &Arc<Self>,
         mut task: Task,
         error: io::Error,
-        has_room: bool,
+        mut has_room: bool,
     ) -> Result<(), Rejected<Task>> {
-        let word = self.ctl().read();
-        if has_room && word.workers() > 0 {
+        while has_room {
+            let word = self.ctl().read();
+            if word.workers() == 0 {
+                break;
+            }
             match self.enqueue(task, word, None) {
                 Ok(taken) => return taken,
-                Err(back) => task = back,
+                Err(back) => (task, has_room) = (back, self.makes_room()),
             }
         }
         self.stand_in();
@@ -268,17 +266,39 @@ impl Engine {
     ) -> Result<Result<(), Rejected<Task>>, Task> {
         task.set_home(self.home);
         let identity = Identity::give(&task);
-        self.line.offer(task)?;
+        match self.line.is_foreign() {
+            true => self.offer_to_foreign(task)?,
+            false => self.line.offer(task)?,
+        }
         let counts_on_one = growing.is_some();
         // E5: a thread may be started now.
         drop(growing);
         chaos::point("pool.enqueued");
+        let is_foreign = self.line.is_foreign();
         let workers = self.ctl().read().workers();
         let has_lost = workers == 0 || workers < judged.workers();
-        if has_lost || counts_on_one || self.line.is_foreign() {
+        if has_lost || counts_on_one || is_foreign {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
+    }
+
+    /// A queue of the user's may panic when the task is in already. The panic is the submitter's, and
+    /// the second look of E1 must not be left out for it.
+    #[cold]
+    fn offer_to_foreign(self: &Arc<Self>, task: Task) -> Result<(), Task> {
+        struct OnPanic<'a>(&'a Arc<Engine>);
+
+        impl Drop for OnPanic<'_> {
+            fn drop(&mut self) {
+                let _ = quiet::call(|| self.0.stand_in());
+            }
+        }
+
+        let on_panic = OnPanic(self);
+        let offered = self.line.offer(task);
+        std::mem::forget(on_panic);
+        offered
     }
 
     /// The second look of E1, after a task has come in: it may be too late, or too few there.
@@ -321,200 +341,6 @@ impl Engine {
             self.line_is_shorter();
         }
         found.pop()
-    }
-
-    // ------------------------------------------------------------------ how workers come
-
-    /// Starts a worker with a first task or none, if there are fewer than `below`.
-    ///
-    /// The error gives the task back; `None` if a stop has it.
-    fn add_worker(
-        self: &Arc<Self>,
-        first: Option<Task>,
-        below: usize,
-    ) -> Result<(), (Option<Task>, NotAdded)> {
-        let count = loop {
-            let word = self.ctl().read();
-            let too_late = match word.state() {
-                RunState::Running => false,
-                // Those that wait must still be run.
-                RunState::ShutDown => first.is_some() || self.line.is_empty(),
-                _ => true,
-            };
-            if too_late || word.workers() >= below {
-                return Err((first, NotAdded::Judge));
-            }
-            if self.ctl().count_in(word) {
-                break word.workers() + 1;
-            }
-        };
-        chaos::point("pool.counted");
-        let (worker, is_listed) = self.with_crew(|crew| {
-            let worker = Arc::new(Worker::new(crew.number(), first));
-            // W1: under the lock that a stop takes. A shutdown since the count is no reason to turn
-            // back: the task came before it, and others have seen this worker counted (E1).
-            let may = self.ctl().read().state() <= RunState::ShutDown;
-            if may {
-                crew.add(&worker);
-            }
-            (worker, may)
-        });
-        let shift = Shift::new(Arc::clone(self), Arc::clone(&worker), count);
-        if !is_listed {
-            drop(shift);
-            return Err((worker.take_first(), NotAdded::Judge));
-        }
-        match self.start_thread(Box::new(move || shift.work())) {
-            Ok(()) => {
-                self.with_crew(|crew| crew.has_started(count));
-                Ok(())
-            }
-            // The body was dropped, and the worker with it uncounted and off the list.
-            Err(error) => Err((worker.take_first(), NotAdded::Failed(error))),
-        }
-    }
-
-    /// A worker was counted and could not come. Those who saw it counted have put their tasks in and
-    /// gone (E1). Each of these gets a try of its own, as if it came now; for whom there is no thread
-    /// is refused after the fact.
-    #[cold]
-    fn stand_in(self: &Arc<Self>) {
-        loop {
-            let word = self.ctl().read();
-            let is_over = word.state() > RunState::ShutDown;
-            if is_over || word.workers() > 0 || self.line.is_empty() {
-                return;
-            }
-            if let Err((_, NotAdded::Failed(_))) = self.add_worker(None, 1) {
-                let refused = self.line.remove_where(1, &mut |_| true);
-                self.taken_out(&refused);
-                for task in refused {
-                    task.cancel(CancelReason::Refused);
-                }
-            }
-        }
-    }
-
-    pub(super) fn start_thread(&self, body: Body) -> io::Result<()> {
-        let factory = Arc::clone(&self.knobs().lock().factory);
-        // The factory is the user's: its panic is a refusal like any other.
-        let started = match quiet::call(|| factory.start(body)) {
-            Some(started) => started.map(drop),
-            None => Err(io::Error::other("the thread factory panicked")),
-        };
-        match started {
-            Ok(()) => self.rare.threads_started.happened(1),
-            Err(_) => self.rare.thread_failures.happened(1),
-        }
-        started
-    }
-
-    /// Starts one worker of the core, if one is missing.
-    pub(super) fn prestart(self: &Arc<Self>) -> io::Result<bool> {
-        match self.add_worker(None, self.knobs().limits().core()) {
-            Ok(()) => Ok(true),
-            Err((_, NotAdded::Judge)) => Ok(false),
-            Err((_, NotAdded::Failed(error))) => {
-                self.stand_in();
-                Err(error)
-            }
-        }
-    }
-
-    /// New limits: idle workers look again, and if more are kept than before, those start for whom
-    /// there is a task. One that cannot be started is no harm: the next task asks again.
-    pub(super) fn limits_changed(self: &Arc<Self>, core_before: usize) {
-        self.nudge();
-        self.doors.wake_all();
-        let limits = self.knobs().limits();
-        let more = limits.core().saturating_sub(core_before);
-        for _ in 0..more.min(self.line.len()) {
-            if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
-                self.stand_in();
-                break;
-            }
-        }
-    }
-
-    /// Lets every idle worker look again at the state and the limits.
-    ///
-    /// The epoch counts first, the wakes come second; a worker reads the epoch, judges, and looks at
-    /// the epoch again each time before it parks. So it sees the new epoch or finds the wake.
-    pub(super) fn nudge(&self) {
-        // [E-epoch]
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-        for worker in self.with_crew(|crew| crew.workers()) {
-            worker.wake();
-        }
-    }
-
-    // ------------------------------------------------------------------ how it ends
-
-    /// Takes no more tasks.
-    pub(super) fn shut_down(&self) {
-        // S1: sealed first.
-        self.line.seal();
-        if self.ctl().advance(RunState::ShutDown) {
-            self.nudge();
-            self.doors.wake_all();
-            self.may_be_over();
-        }
-    }
-
-    /// Takes no more tasks, stops what runs, and hands back what has not started.
-    pub(super) fn stop(&self) -> Vec<Task> {
-        self.line.seal();
-        let everybody = self.with_crew(|crew| {
-            self.ctl().advance(RunState::Stopped);
-            crew.everybody()
-        });
-        let mut unstarted = Vec::new();
-        for worker in everybody {
-            worker.stop.set();
-            unstarted.extend(worker.take_first());
-        }
-        unstarted.extend(self.line.remove_where(usize::MAX, &mut |_| true));
-        let before = unstarted.len();
-        unstarted.retain(|task| !task.is_gone());
-        self.rare.cancelled.happened(before - unstarted.len());
-        self.rare.handed_back.happened(unstarted.len());
-        self.nudge();
-        self.doors.wake_all();
-        self.may_be_over();
-        unstarted
-    }
-
-    /// Ends it, if the last task has ended and the last worker is gone: whoever takes something away
-    /// that may have been the last calls this (E3).
-    pub(super) fn may_be_over(&self) {
-        loop {
-            let word = self.ctl().read();
-            match word.state() {
-                RunState::Running | RunState::Tidying | RunState::Terminated => return,
-                RunState::ShutDown if !self.line.is_empty() => return,
-                RunState::ShutDown | RunState::Stopped => {}
-            }
-            if word.workers() > 0 {
-                return;
-            }
-            // C3: under the lock under which extra threads are listed.
-            let is_ours = self.with_crew(|crew| match crew.extras() + crew.len() {
-                0 => Some(self.ctl().tidy(word)),
-                _ => None,
-            });
-            match is_ours {
-                // Whoever is still listed comes here when it leaves.
-                None => return,
-                Some(false) => continue,
-                Some(true) => {}
-            }
-            if let Some(hooks) = &self.hooks {
-                let _ = quiet::call(|| hooks.terminated());
-            }
-            self.ctl().advance(RunState::Terminated);
-            self.end.change(|()| ());
-            return;
-        }
     }
 }
 

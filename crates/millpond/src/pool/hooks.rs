@@ -4,6 +4,7 @@ use crate::task::{Name, Task};
 use crate::time::Deadline;
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// Calls from a pool to its user. All of them do nothing unless they are written.
 ///
@@ -42,6 +43,20 @@ pub trait Hooks: Send + Sync + 'static {
     /// The last task has ended and the last worker is gone. The pool is terminating; it is
     /// terminated when this returns.
     fn terminated(&self) {}
+}
+
+impl<H: Hooks + ?Sized> Hooks for Arc<H> {
+    fn before(&self, task: &TaskInfo) {
+        (**self).before(task);
+    }
+
+    fn after(&self, task: &TaskInfo, ended: Ended) {
+        (**self).after(task, ended);
+    }
+
+    fn terminated(&self) {
+        (**self).terminated();
+    }
 }
 
 /// How a task ended that a worker has run.

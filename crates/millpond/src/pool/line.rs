@@ -30,6 +30,7 @@ use crate::queue::{
 };
 use crate::task::Task;
 use crate::time::Clock;
+use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{Ordering, fence};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -91,7 +92,9 @@ impl Queue {
 
     /// A queue of the caller's: any flavor of [`crate::queue`], or one of its own.
     ///
-    /// Workers are takers of it. Comparators of it compare [`Task`]s.
+    /// Workers are takers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
+    /// the core or because the queue is full, goes straight to that worker and never sees the queue:
+    /// where its order or its delays must hold for every task, use a core of 0, or start the core ahead.
     pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
         Queue {
             choice: Choice::Own(Box::new(queue)),
@@ -247,8 +250,19 @@ impl Line {
         }
     }
 
+    /// Whether nothing waits. A queue of the user's that panics counts as one that holds something:
+    /// whoever asks is a worker, or ends the pool, and must go on.
     pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
+        match self {
+            Line::Other(_) => quiet::call(|| self.len() == 0).unwrap_or(false),
+            line => line.len() == 0,
+        }
+    }
+
+    /// Takes everything out. What a queue of the user's does not give out for its panics stays.
+    pub(super) fn clear_out(&self) -> Vec<Task> {
+        let all = || self.remove_where(usize::MAX, &mut |_| true);
+        quiet::call(all).unwrap_or_default()
     }
 
     pub(super) fn capacity(&self) -> Option<usize> {
@@ -257,6 +271,17 @@ impl Line {
 
     pub(super) fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
         self.queue().set_capacity(capacity)
+    }
+
+    /// What is wrong with a capacity, as far as can be told without setting it: a queue of the user's
+    /// says so when it is asked to.
+    pub(super) fn objects_to(&self, capacity: usize) -> Option<CapacityError> {
+        match self {
+            Line::Plain(_) => (capacity == 0).then_some(CapacityError::Zero),
+            // It never has another one, so trying changes nothing.
+            Line::HandOff(queue) => queue.set_capacity(capacity).err(),
+            Line::Other(_) => None,
+        }
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {

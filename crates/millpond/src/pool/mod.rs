@@ -23,7 +23,9 @@
 //! | `ctl` | the control word: state and number of workers |
 //! | `knobs` | the parameters |
 //! | `line` | the queue, as the pool knows it |
-//! | `engine` | how tasks come in, how workers come, how it ends |
+//! | `engine` | how tasks come in |
+//! | `hire` | how workers come |
+//! | `end` | how it ends |
 //! | `worker` | what a worker does, and when it leaves |
 //! | `crew` | who is there |
 //! | `identity` | how a submitter knows its own task again |
@@ -51,13 +53,15 @@
 //! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
 //!   a lock of the pool.
 //!
-//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W3 in `crew`.
+//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W4 in `crew`.
 
 mod admission;
 mod builder;
 mod crew;
 mod ctl;
+mod end;
 mod engine;
+mod hire;
 mod hooks;
 mod identity;
 mod knobs;
@@ -75,7 +79,7 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 
 use crate::executor::{Executor, Lifecycle, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
-use crate::manage::{Growth, Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::manage::{Growth, Invalid, Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline};
@@ -268,7 +272,12 @@ impl ThreadPool {
             let turn = engine.knobs().lock();
             let before = engine.knobs().sizes();
             let sizes = before.with(patch);
-            PatchError::unless_none(sizes.problems())?;
+            let mut problems = sizes.problems();
+            if !problems.is_empty() {
+                let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
+                problems.extend(capacity.map(Invalid::Capacity));
+            }
+            PatchError::unless_none(problems)?;
             if let Some(capacity) = patch.capacity {
                 engine.line.set_capacity(capacity)?;
             }
@@ -365,29 +374,32 @@ impl Engine {
         self.line_is_shorter();
     }
 
-    /// Somebody else than a worker has taken tasks out of the queue: after a shutdown those may have
-    /// been the last that workers waited for (E3).
+    /// Somebody else than a worker has taken tasks out of the queue: those may have been the last
+    /// that workers waited for, also after a shutdown (E3).
     pub(in crate::pool) fn line_is_shorter(&self) {
         if self.is_shut_down() {
             self.nudge();
             self.may_be_over();
+        } else if self.line.is_foreign() {
+            self.one_is_less();
         }
     }
 
     fn snapshot(&self) -> PoolSnapshot {
         let word = self.ctl().read();
-        let (sizes, growth) = (self.knobs().sizes(), self.knobs().limits().growth());
+        // N1: one look, so that core, maximum and growth are of one setting.
+        let (limits, knobs) = (self.knobs().limits(), self.knobs());
         let (queued, capacity) = (self.line.len(), self.line.capacity());
         let (active, largest, extra_threads, counts) =
             self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
         PoolSnapshot {
             name: self.name.clone().into_owned(),
             state: word.state(),
-            core: sizes.core,
-            max: sizes.max,
-            keep_alive: sizes.keep_alive,
-            core_may_time_out: sizes.core_may_time_out,
-            growth,
+            core: limits.core(),
+            max: limits.max(),
+            keep_alive: knobs.keep_alive(),
+            core_may_time_out: knobs.core_may_time_out(),
+            growth: limits.growth(),
             capacity,
             workers: word.workers(),
             active,

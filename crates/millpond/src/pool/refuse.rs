@@ -12,6 +12,7 @@ use crate::queue::{self, Offered, Place};
 use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
+use millpond_raw::quiet;
 use std::sync::Arc;
 
 impl ThreadPool {
@@ -216,7 +217,7 @@ impl Engine {
             engine: Arc::clone(self),
             extra: Arc::clone(&extra),
         };
-        match self.start_thread(Box::new(move || outing.run())) {
+        match self.start_thread(&extra, Box::new(move || outing.run())) {
             Ok(()) => Ok(()),
             Err(error) => match extra.take_first() {
                 Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
@@ -244,11 +245,12 @@ struct Putter<'a> {
 
 impl Drop for Putter<'_> {
     fn drop(&mut self) {
-        self.engine.line.leave_offer(self.task, &mut self.place);
+        // As with takers: the queue may be the user's, and this a panic of it already.
+        let _ = quiet::call(|| self.engine.line.leave_offer(self.task, &mut self.place));
     }
 }
 
-/// What an extra thread holds. Dropping it takes it off the books (W3).
+/// What an extra thread holds. Dropping it takes it off the books (W4).
 struct Outing {
     engine: Arc<Engine>,
     extra: Arc<Worker>,
@@ -256,6 +258,7 @@ struct Outing {
 
 impl Outing {
     fn run(self) {
+        self.extra.begins();
         if let Some(task) = self.extra.take_first() {
             self.extra.stop.enter(|| self.engine.runner.run(task));
         }
@@ -264,6 +267,8 @@ impl Outing {
 
 impl Drop for Outing {
     fn drop(&mut self) {
+        // If it never began, its task is dropped with it, or given back by who started it.
+        self.extra.dies_alone();
         let removed = self.engine.with_crew(|crew| crew.remove_extra(&self.extra));
         drop(removed);
         self.engine.may_be_over();

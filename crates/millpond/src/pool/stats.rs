@@ -39,6 +39,11 @@ impl WorkerStats {
         self.is_busy.store(true, Ordering::Relaxed);
     }
 
+    /// There is nothing to begin: a stop has the task that this worker was started with.
+    pub(super) fn rest(&self) {
+        self.is_busy.store(false, Ordering::Relaxed);
+    }
+
     /// The task is over. It is counted before the worker counts as idle: between the two a task may
     /// be seen twice, but never not at all.
     #[inline]

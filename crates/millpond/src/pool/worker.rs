@@ -14,7 +14,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends are.
+//! `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends are.
 
 use super::crew::Worker;
 use super::engine::Engine;
@@ -28,7 +28,7 @@ use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::Ordering;
+use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::sync::chaos;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) struct Shift {
     worker: Arc<Worker>,
     /// How many workers there were when this one was counted, itself included.
     count: usize,
-    is_counted: bool,
+    is_counted: Cell<bool>,
 }
 
 /// What a wait for a task came to.
@@ -62,13 +62,14 @@ impl Shift {
             engine,
             worker,
             count,
-            is_counted: true,
+            is_counted: Cell::new(true),
         }
     }
 
     /// The life of a worker.
-    pub(super) fn work(mut self) {
+    pub(super) fn work(self) {
         let worker = Arc::clone(&self.worker);
+        worker.begins();
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
@@ -76,6 +77,9 @@ impl Shift {
                 self.run(first);
             }
             while let Some(task) = self.next() {
+                if self.engine.line.is_foreign() {
+                    self.engine.one_is_less();
+                }
                 self.run(task);
             }
         });
@@ -104,7 +108,7 @@ impl Shift {
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&mut self) -> Option<Task> {
+    fn next(&self) -> Option<Task> {
         let engine = &*self.engine;
         let word = engine.ctl().read();
         if word.is_running() && word.workers() <= engine.knobs().limits().max() {
@@ -121,8 +125,8 @@ impl Shift {
     }
 
     #[cold]
-    fn next_slowly(&mut self) -> Option<Task> {
-        let engine = Arc::clone(&self.engine);
+    fn next_slowly(&self) -> Option<Task> {
+        let engine = &*self.engine;
         let mut timed_out = false;
         loop {
             // [E-epoch]
@@ -132,7 +136,7 @@ impl Shift {
                 RunState::Running => false,
                 RunState::ShutDown if !engine.line.is_empty() => true,
                 _ => {
-                    self.is_counted = false;
+                    self.is_counted.set(false);
                     engine.ctl().uncount();
                     if engine.line.is_foreign() {
                         // Others may wait in it for what was there, as for what is not yet due.
@@ -149,7 +153,7 @@ impl Shift {
                 if !engine.ctl().count_out(word) {
                     continue;
                 }
-                self.is_counted = false;
+                self.is_counted.set(false);
                 if self.leaves() {
                     return None;
                 }
@@ -162,6 +166,7 @@ impl Shift {
             };
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
+            let _staying = stays.then(|| Staying::new(engine));
             let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
@@ -175,20 +180,19 @@ impl Shift {
 
     /// The last look of a worker that is no longer counted (E2): if a task has come meanwhile that
     /// has counted on it, it stays.
-    fn leaves(&mut self) -> bool {
+    fn leaves(&self) -> bool {
         let engine = &self.engine;
         chaos::point("pool.leaving");
         loop {
             let word = engine.ctl().read();
             let is_needed = word.workers() < engine.knobs().limits().eager()
                 && word.state() <= RunState::ShutDown
-                // A queue that panics counts as one that holds something.
-                && quiet::call(|| !engine.line.is_empty()).unwrap_or(true);
+                && !engine.line.is_empty();
             if !is_needed {
                 return true;
             }
             if engine.ctl().count_in(word) {
-                self.is_counted = true;
+                self.is_counted.set(true);
                 return false;
             }
         }
@@ -205,11 +209,14 @@ impl Shift {
 impl Drop for Shift {
     fn drop(&mut self) {
         let engine = &self.engine;
-        if self.is_counted {
+        if self.is_counted.get() {
             engine.ctl().uncount();
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));
         drop(removed);
+        if self.worker.dies_alone() {
+            let _ = quiet::call(|| engine.stillborn(&self.worker));
+        }
         // Who waits for room, or for a hand, may start a worker now.
         engine.doors.wake_all();
         engine.may_be_over();
@@ -269,10 +276,32 @@ struct Taker<'a> {
 
 impl Drop for Taker<'_> {
     fn drop(&mut self) {
-        if let Some(task) = self.line.leave_take(&mut self.place) {
-            // Only a panic comes here with a task: it goes back rather than away.
-            self.line.hand_back(task);
-        }
+        // The queue may be the user's, and this a panic of it already: another one would be the end
+        // of the process, or, if a task has been taken meanwhile, of that task.
+        let _ = quiet::call(|| {
+            if let Some(task) = self.line.leave_take(&mut self.place) {
+                // Only a panic comes here with a task: it goes back rather than away.
+                self.line.hand_back(task);
+            }
+        });
+    }
+}
+
+/// That a worker stays for a task in the queue, and wants to hear when that is gone.
+struct Staying<'a>(&'a Engine);
+
+impl<'a> Staying<'a> {
+    fn new(engine: &'a Engine) -> Self {
+        engine.staying.fetch_add(1, Ordering::Relaxed);
+        // [E-stay]
+        fence(Ordering::SeqCst);
+        Staying(engine)
+    }
+}
+
+impl Drop for Staying<'_> {
+    fn drop(&mut self) {
+        self.0.staying.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

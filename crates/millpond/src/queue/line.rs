@@ -92,7 +92,7 @@ const STEPS_BACK: u32 = 20;
 
 /// How many of these are short spins, each twice as long as the one before: enough for the few
 /// instructions that the lock is held. After that it yields.
-const SHORT_STEPS: u32 = 3;
+const SHORT_STEPS: u32 = 4;
 
 /// Takes a lock. Who finds it taken steps back for a while, instead of fighting for the line in
 /// which it lies: the other then gets many steps done, each at the price of an undisturbed one, and

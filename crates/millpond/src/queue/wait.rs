@@ -1,45 +1,13 @@
 //! Waiting for room and for elements, in threads: the blocking forms of every flavor.
 //!
 //! A wait has three parts, each dearer than the one before: try; look again for a moment, if the
-//! queue can be seen in passing ([`Glance`](super::Glance)); take a place and park.
+//! queue can be seen in passing ([`Glance`](super::Glance), [`linger`]); take a place and park.
 
+use super::linger::linger;
 use super::{BlockingQueue, Offered, Place, Reason, Refused, Taken};
 use crate::interrupt::{self, Interrupted, Look, WaitError};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
-use millpond_raw::sync::{hint, spins, thread};
-
-/// How long the longest spin between two looks is, as a power of two.
-const LONGEST_SPIN: u32 = 3;
-
-/// How often a waiter lets others run before it parks.
-const YIELDS: u32 = 64;
-
-/// Looks again and again, for a moment, whether it is worth trying; and tries.
-///
-/// First it spins, each time twice as long: on another core the other side needs less time for its
-/// step than a yield takes. Then it yields: perhaps the other side has no core.
-pub(crate) fn linger<R>(
-    worth: impl Fn() -> bool,
-    mut attempt: impl FnMut() -> Option<R>,
-) -> Option<R> {
-    // Models do not, see `spins`.
-    if spins() == 0 {
-        return None;
-    }
-    for round in 0..=LONGEST_SPIN + YIELDS {
-        match round <= LONGEST_SPIN {
-            true => (0..1_u32 << round).for_each(|_| hint::spin_loop()),
-            false => thread::yield_now(),
-        }
-        if worth() {
-            if let Some(got) = attempt() {
-                return Some(got);
-            }
-        }
-    }
-    None
-}
 
 /// Whether zero patience is over before a place is taken.
 fn is_over<T, Q: BlockingQueue<T> + ?Sized>(queue: &Q, deadline: Deadline) -> bool {

@@ -318,7 +318,7 @@ impl<T> Drop for AbortOnDrop<T> {
 /// # Ok::<(), task::TaskError>(())
 /// ```
 pub struct SharedHandle<T> {
-    raw: raw::Shared<T, Meta>,
+    pub(super) raw: raw::Shared<T, Meta>,
     /// The place of this handle's future among the waiters.
     ticket: Option<Ticket>,
 }

@@ -42,6 +42,7 @@ mod name;
 mod runnable;
 mod span;
 mod spec;
+mod stand_in;
 
 pub use error::TaskError;
 pub use handle::{AbortOnDrop, SharedHandle, TaskHandle};

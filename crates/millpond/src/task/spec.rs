@@ -41,9 +41,10 @@ impl TaskSpec {
     /// # Ok::<(), task::TaskError>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn new() -> Self {
         let rare = context::here().map(|inherited| {
-            Recycled::new(Rare {
+            Recycled::new_with(|| Rare {
                 inherited,
                 clock: Clock::system(),
             })
@@ -56,7 +57,7 @@ impl TaskSpec {
 
     fn rare(&mut self) -> &mut Rare {
         self.rare
-            .get_or_insert_with(|| Recycled::new(Rare::nothing()))
+            .get_or_insert_with(|| Recycled::new_with(Rare::nothing))
     }
 
     /// What it is called in statistics, logs and dumps.
@@ -74,6 +75,7 @@ impl TaskSpec {
     }
 
     /// The clock by which its handle's time-outs run.
+    #[inline]
     pub fn clock(mut self, clock: Clock) -> Self {
         // Executors give their clock to every task, and it is nearly always this one.
         if self.rare.is_some() || !clock.is_system() {

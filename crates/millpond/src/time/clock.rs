@@ -6,6 +6,8 @@
 //! difference; code that waits cannot tell which clock it waits by.
 
 use super::Deadline;
+use super::ringer::Ringer;
+use crate::thread::ThreadFactory;
 use millpond_raw::park::{Site, Strand, Woken};
 use millpond_raw::sync::Mutex;
 use millpond_raw::waits::Waits;
@@ -27,8 +29,16 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Clone, Default)]
 pub struct Clock {
-    /// `None` is the system's.
+    /// `None` is the system's, and nothing else. Every task has a clock, so it is one word.
+    own: Option<Arc<Own>>,
+}
+
+/// What a clock has that the system's has not.
+struct Own {
+    /// `None` is the system's time.
     manual: Option<Arc<Manual>>,
+    /// Who rings its alarms, if it is not the usual one.
+    ringer: Option<Arc<Ringer>>,
 }
 
 struct Manual {
@@ -42,14 +52,53 @@ impl Clock {
         Clock::default()
     }
 
+    /// Whether it is the system's and nothing else.
     pub(crate) fn is_system(&self) -> bool {
-        self.manual.is_none()
+        self.own.is_none()
+    }
+
+    /// The same clock, with alarms rung by a thread that `threads` starts.
+    ///
+    /// A future that waits for a time, such as `recv()` of a [`DelayQueue`](crate::queue::DelayQueue),
+    /// has to be woken when it comes. Usually one thread of the process does that, on a manual clock
+    /// whoever moves the hand. Here it is a thread of this factory: it is started with the first alarm
+    /// of this clock or of its clones, and ends when it has had none for a second of this clock.
+    ///
+    /// If the factory refuses, the futures are woken at once, to look for themselves; each look asks
+    /// for a thread again. That is busy until there is one or the time has come, but nobody is
+    /// forgotten.
+    ///
+    /// ```
+    /// use millpond::thread::Threads;
+    /// use millpond::time::Clock;
+    ///
+    /// let clock = Clock::system().with_ringer(Threads::named("orders-alarm").stack_size(64 * 1024));
+    /// # let _ = clock;
+    /// ```
+    #[must_use]
+    pub fn with_ringer(&self, threads: impl ThreadFactory) -> Self {
+        let own = Own {
+            manual: self.manual().cloned(),
+            ringer: Some(Arc::new(Ringer::new(threads))),
+        };
+        Clock {
+            own: Some(Arc::new(own)),
+        }
+    }
+
+    fn manual(&self) -> Option<&Arc<Manual>> {
+        self.own.as_ref()?.manual.as_ref()
+    }
+
+    /// Who rings its alarms, if it is not the usual one.
+    pub(super) fn ringer(&self) -> Option<&Arc<Ringer>> {
+        self.own.as_ref()?.ringer.as_ref()
     }
 
     /// The time.
     #[allow(clippy::disallowed_methods, reason = "this is the seam")]
     pub fn now(&self) -> Instant {
-        match &self.manual {
+        match self.manual() {
             None => Instant::now(),
             Some(manual) => *manual.now.lock(),
         }
@@ -62,7 +111,7 @@ impl Clock {
 
     /// How a manual clock tells the time, and who waits by it; `None` for the system's.
     pub(super) fn manual_parts(&self) -> Option<(impl Fn() -> Instant, &Waits)> {
-        let manual = self.manual.as_deref()?;
+        let manual = self.manual()?;
         Some((|| *manual.now.lock(), &manual.sleepers))
     }
 
@@ -72,7 +121,7 @@ impl Clock {
             here.park(site);
             return Woken::Maybe;
         };
-        let Some(manual) = &self.manual else {
+        let Some(manual) = self.manual() else {
             return here.park_until(site, instant);
         };
         // On the list before the look at the time: an advance after the look wakes us.
@@ -93,7 +142,7 @@ impl Clock {
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.manual.is_some() {
+        f.write_str(if self.manual().is_some() {
             "Clock(manual)"
         } else {
             "Clock(system)"
@@ -134,8 +183,12 @@ impl ManualClock {
 
     /// The clock that this hand moves. All clocks of one hand show the same time.
     pub fn clock(&self) -> Clock {
-        Clock {
+        let own = Own {
             manual: Some(Arc::clone(&self.manual)),
+            ringer: None,
+        };
+        Clock {
+            own: Some(Arc::new(own)),
         }
     }
 

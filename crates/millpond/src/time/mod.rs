@@ -6,6 +6,7 @@
 mod alarm;
 mod clock;
 mod deadline;
+mod ringer;
 
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};

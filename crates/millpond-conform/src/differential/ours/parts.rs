@@ -55,12 +55,17 @@ impl Counts {
 }
 
 impl Hooks for Counts {
-    fn before(&self, _task: &TaskInfo) {
-        self.happened(0);
+    // What is left of a cancelled task is not counted: Java's side has purged it (D1).
+    fn before(&self, task: &TaskInfo) {
+        if !task.is_gone() {
+            self.happened(0);
+        }
     }
 
-    fn after(&self, _task: &TaskInfo, _ended: Ended) {
-        self.happened(1);
+    fn after(&self, _task: &TaskInfo, ended: Ended) {
+        if ended != Ended::Gone {
+            self.happened(1);
+        }
     }
 
     fn terminated(&self) {

@@ -6,6 +6,7 @@
 //!
 //! The protocol is in `yard.rs`.
 
+mod turn;
 mod yard;
 
 use super::error::{BuildError, Rejected};
@@ -39,6 +40,10 @@ use yard::Yard;
 /// A key that always has another task keeps the worker that runs it; with as many such keys as the
 /// executor below has workers, others wait. A task that joins a later task of its own key waits for
 /// itself; `join_here` does not.
+///
+/// A scope on a key keeps the key's order: its tasks wait for their turn. So it needs a worker of the
+/// executor below, and one that is opened by a task which keeps the last of them waits for ever. Inside
+/// a task of the same key, whose turn it is, it runs its tasks in place.
 ///
 /// Interrupts from the executor below (its `shutdown_now`) reach the running task, and those
 /// behind it are cancelled as shut down.
@@ -106,6 +111,11 @@ where
 
     fn clock(&self) -> Clock {
         self.yard.below().clock()
+    }
+
+    /// Only inside a task of the same key, whose turn it is.
+    fn may_run_in_place(&self) -> bool {
+        self.yard.is_our_turn(&self.key)
     }
 }
 

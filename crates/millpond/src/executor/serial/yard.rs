@@ -31,6 +31,7 @@
 //!   the thread like any task there; and since a stop stays set, the drain sees it as well, whatever
 //!   the task that ran has made of it.
 
+use super::turn::{self, Turn};
 use crate::executor::error::{RejectReason, Rejected};
 use crate::executor::traits::Executor;
 use crate::executor::uncaught::Runner;
@@ -56,6 +57,12 @@ pub(super) struct Yard<K, E> {
 #[derive(Default)]
 struct Lane {
     queue: Mutex<Queue>,
+}
+
+impl Lane {
+    fn address(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
+    }
 }
 
 #[derive(Default)]
@@ -190,6 +197,12 @@ where
         Ok(Pushed::NeedsADrain(lane, number))
     }
 
+    /// Whether the present thread runs the lane of this key.
+    pub(super) fn is_our_turn(&self, key: &Arc<K>) -> bool {
+        let lane = self.lanes.lock().get(key).cloned();
+        lane.is_some_and(|lane| turn::is_here(lane.address()))
+    }
+
     /// S1: takes the lane out of the map if it has nothing to do.
     fn forget_if_idle(&self, key: &Arc<K>, lane: &Arc<Lane>) {
         let forget = || {
@@ -270,6 +283,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, E: Executor + 'static> Drain<K, E> {
         if self.stage == DrainStage::Over {
             return;
         }
+        let _turn = Turn::begin(self.lane.address());
         // S6.
         current::outside(|| {
             while let Some(task) = self.next() {

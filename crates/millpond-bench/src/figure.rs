@@ -1,0 +1,164 @@
+//! What is read off a round, and how it is judged.
+//!
+//! Most workloads have one figure: nanoseconds per operation. A round trip has two, because a mean
+//! would hide the trips that had to wake somebody. A pool that does nothing has none that could be
+//! compared: the best peer uses nothing at all, and no ratio can be taken to that.
+
+use crate::harness::Sample;
+use std::fmt;
+
+/// One number per round.
+#[derive(Clone)]
+pub struct Figure {
+    /// What it is called, if the workload has several: it is added to the workload's name.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: String,
+    /// Reads it off a round; `None` where it cannot be known.
+    pub of: fn(&Sample) -> Option<f64>,
+    /// What makes it good.
+    pub goal: Goal,
+}
+
+/// What makes a figure good. Less is always better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// To be no more than that of the best peer.
+    BestPeer,
+    /// To be below this, whatever the peers do.
+    Below(f64),
+}
+
+impl Figure {
+    /// Nanoseconds per operation.
+    pub fn nanos(operation: &str) -> Self {
+        Figure {
+            name: "",
+            unit: format!("ns/{operation}"),
+            of: |sample| Some(sample.nanos()),
+            goal: Goal::BestPeer,
+        }
+    }
+
+    /// Microseconds per operation, for long ones.
+    pub fn micros(operation: &str) -> Self {
+        Figure {
+            unit: format!("µs/{operation}"),
+            of: |sample| Some(sample.nanos() / 1e3),
+            ..Self::nanos(operation)
+        }
+    }
+
+    /// The operation in the middle, and the one that 99 of 100 are faster than, in microseconds.
+    pub fn quantiles() -> Vec<Self> {
+        let quantile = |name, of| Figure {
+            name,
+            unit: "µs".into(),
+            of,
+            goal: Goal::BestPeer,
+        };
+        vec![
+            quantile("p50", |sample| Some(sample.quantiles?.p50 as f64 / 1e3)),
+            quantile("p99", |sample| Some(sample.quantiles?.p99 as f64 / 1e3)),
+        ]
+    }
+
+    /// How much of a CPU was in use, in percent. It must be below `limit`.
+    pub fn cpu_percent(limit: f64) -> Self {
+        Figure {
+            name: "",
+            unit: "% of a CPU".into(),
+            of: |sample| {
+                let share = sample.usage.cpu?.as_secs_f64() / sample.elapsed.as_secs_f64();
+                Some(share * 100.0)
+            },
+            goal: Goal::Below(limit),
+        }
+    }
+
+    /// The name of a row: that of the workload, and of the figure if it needs one.
+    pub(crate) fn title(&self, workload: &str) -> String {
+        if self.name.is_empty() {
+            workload.to_owned()
+        } else {
+            format!("{workload}: {}", self.name)
+        }
+    }
+}
+
+impl fmt::Debug for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Figure")
+            .field("name", &self.name)
+            .field("unit", &self.unit)
+            .field("goal", &self.goal)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Quantiles;
+    use crate::usage::Usage;
+    use std::time::Duration;
+
+    fn sample() -> Sample {
+        Sample {
+            operations: 4,
+            elapsed: Duration::from_millis(2),
+            usage: Usage {
+                cpu: Some(Duration::from_micros(5)),
+                ..Usage::default()
+            },
+            quantiles: Some(Quantiles {
+                p50: 1_500,
+                p99: 70_000,
+            }),
+        }
+    }
+
+    #[test]
+    fn figures_are_in_the_unit_they_say() {
+        let sample = sample();
+        let read = |figure: &Figure| ((figure.of)(&sample), figure.unit.clone());
+        assert_eq!(
+            read(&Figure::nanos("task")),
+            (Some(500_000.0), "ns/task".into())
+        );
+        assert_eq!(
+            read(&Figure::micros("burst")),
+            (Some(500.0), "µs/burst".into())
+        );
+        assert_eq!(
+            read(&Figure::cpu_percent(0.1)),
+            (Some(0.25), "% of a CPU".into())
+        );
+        let quantiles: Vec<_> = Figure::quantiles().iter().map(read).collect();
+        assert_eq!(
+            quantiles,
+            [(Some(1.5), "µs".into()), (Some(70.0), "µs".into())]
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_figure() {
+        let blind = Sample {
+            usage: Usage::default(),
+            quantiles: None,
+            ..sample()
+        };
+        assert_eq!((Figure::cpu_percent(0.1).of)(&blind), None);
+        assert!(
+            Figure::quantiles()
+                .iter()
+                .all(|figure| (figure.of)(&blind).is_none())
+        );
+    }
+
+    #[test]
+    fn only_a_figure_among_several_is_named() {
+        assert_eq!(Figure::nanos("task").title("burst"), "burst");
+        assert_eq!(Figure::quantiles()[1].title("trip"), "trip: p99");
+    }
+}

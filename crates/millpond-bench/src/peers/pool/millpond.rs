@@ -1,0 +1,59 @@
+//! Ours: [`ThreadPool`], called as a user calls it.
+
+use super::{Pool, Queue, WORKERS, WhenFull};
+use anyhow::Result;
+use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::pool::{self, Rejection, ThreadPool};
+use millpond::task::TaskHandle;
+use std::time::Duration;
+
+/// [`ThreadPool`], with as many workers from the start as all pools have.
+#[derive(Debug)]
+pub struct Millpond(ThreadPool);
+
+/// Longer than any round: who waits for room gets it.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+const REFUSED: &str = "an open pool of the bench refuses nothing";
+
+impl Pool for Millpond {
+    const NAME: &'static str = "millpond";
+    type Handle = TaskHandle<u64>;
+
+    fn open(queue: Queue) -> Result<Self> {
+        let builder = ThreadPool::builder("bench").core(WORKERS).max(WORKERS);
+        let builder = match queue {
+            Queue::Unbounded => builder.queue(pool::Queue::unbounded()),
+            Queue::Bounded(bound, when_full) => builder
+                .queue(pool::Queue::bounded(bound))
+                .rejection(match when_full {
+                    WhenFull::Wait => Rejection::Block(PATIENCE),
+                    WhenFull::CallerRuns => Rejection::CallerRuns,
+                }),
+        };
+        let pool = builder.build()?;
+        pool.prestart_all_core()?;
+        Ok(Millpond(pool))
+    }
+
+    fn run<F: FnOnce() + Send + 'static>(&self, f: F) {
+        self.0.run(f).expect(REFUSED);
+    }
+
+    fn submit<F: FnOnce() -> u64 + Send + 'static>(&self, f: F) -> Self::Handle {
+        self.0.submit(f).expect(REFUSED)
+    }
+
+    fn join(&self, handle: Self::Handle) -> u64 {
+        handle.join().expect("a task of the bench does not panic")
+    }
+
+    fn join_here(&self, handle: Self::Handle) -> u64 {
+        let joined = handle.join_here();
+        joined.expect("a task of the bench does not panic")
+    }
+
+    fn close(self) {
+        self.0.close();
+    }
+}

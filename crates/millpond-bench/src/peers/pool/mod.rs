@@ -1,0 +1,120 @@
+//! What a pool is, to a workload.
+//!
+//! | file | who |
+//! |---|---|
+//! | [`hand_rolled`] | threads that take boxed closures out of a channel: what many programs write |
+//! | [`claiming`] | the same, with tasks that a waiter may run itself |
+//! | [`millpond`] | ours |
+//! | [`rayon`], [`tokio`], [`threadpool`], [`rusty_pool`] | crates |
+//!
+//! Each is called as its users call it. Whoever has no handles of its own gets a channel for one
+//! result, the fastest there is.
+
+pub mod claiming;
+pub mod hand_rolled;
+pub mod millpond;
+pub mod rayon;
+pub mod rusty_pool;
+pub mod threadpool;
+pub mod tokio;
+
+use anyhow::Result;
+
+/// What pools of boxed closures keep in their queues.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// How many threads every pool has.
+pub const WORKERS: usize = 2;
+
+/// What a pool does when its queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Who brings a task waits for room.
+    Wait,
+    /// Who brings a task runs it.
+    CallerRuns,
+}
+
+/// What its queue is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// It takes whatever comes.
+    Unbounded,
+    /// It holds so many tasks.
+    Bounded(usize, WhenFull),
+}
+
+impl Queue {
+    /// How many tasks it holds, if that is bounded.
+    pub fn bound(self) -> Option<usize> {
+        match self {
+            Queue::Unbounded => None,
+            Queue::Bounded(bound, _) => Some(bound),
+        }
+    }
+
+    /// Whether the caller runs what does not fit.
+    pub fn caller_runs(self) -> bool {
+        matches!(self, Queue::Bounded(_, WhenFull::CallerRuns))
+    }
+}
+
+/// A pool of [`WORKERS`] threads.
+pub trait Pool: Sized + Sync {
+    /// What it is called.
+    const NAME: &'static str;
+
+    /// What waits for a task.
+    type Handle;
+
+    /// Opens one.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened.
+    fn open(queue: Queue) -> Result<Self>;
+
+    /// Runs the closure, and nobody waits for it.
+    fn run<F: FnOnce() + Send + 'static>(&self, f: F);
+
+    /// Runs the closure, and returns a handle to its result.
+    fn submit<F: FnOnce() -> u64 + Send + 'static>(&self, f: F) -> Self::Handle;
+
+    /// Waits for a result.
+    fn join(&self, handle: Self::Handle) -> u64;
+
+    /// Waits for a result, and runs the task here if it has not begun. Those that cannot just wait.
+    fn join_here(&self, handle: Self::Handle) -> u64 {
+        self.join(handle)
+    }
+
+    /// Waits for all results, and adds them up.
+    fn join_all(&self, handles: &mut Vec<Self::Handle>) -> u64 {
+        let results = handles.drain(..).map(|handle| self.join(handle));
+        results.fold(0, u64::wrapping_add)
+    }
+
+    /// Runs what is still queued, and ends the threads.
+    fn close(self);
+}
+
+/// A closure that sends its result, for pools without handles of their own.
+fn with_handle<F>(f: F) -> (impl FnOnce() + Send + 'static, oneshot::Receiver<u64>)
+where
+    F: FnOnce() -> u64 + Send + 'static,
+{
+    let (sender, receiver) = oneshot::channel();
+    let job = move || {
+        // Nobody waits any more only if the round has failed already.
+        let _ = sender.send(f());
+    };
+    (job, receiver)
+}
+
+/// Waits for the result of [`with_handle`].
+fn receive(handle: oneshot::Receiver<u64>) -> u64 {
+    handle.recv().expect("a task of the bench does not panic")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! `rusty_pool`.
+
+use super::{Pool, Queue, WORKERS};
+use anyhow::Result;
+use rusty_pool::{Builder, JoinHandle, ThreadPool};
+use std::fmt;
+
+/// `rusty_pool::ThreadPool`.
+pub struct RustyPool(ThreadPool);
+
+impl Pool for RustyPool {
+    const NAME: &'static str = "rusty_pool";
+    type Handle = JoinHandle<u64>;
+
+    fn open(_unbounded: Queue) -> Result<Self> {
+        let sized = Builder::new().core_size(WORKERS).max_size(WORKERS);
+        Ok(RustyPool(sized.build()))
+    }
+
+    fn run<F: FnOnce() + Send + 'static>(&self, f: F) {
+        self.0.execute(f);
+    }
+
+    fn submit<F: FnOnce() -> u64 + Send + 'static>(&self, f: F) -> Self::Handle {
+        self.0.evaluate(f)
+    }
+
+    fn join(&self, handle: Self::Handle) -> u64 {
+        handle.await_complete()
+    }
+
+    fn close(self) {
+        self.0.shutdown_join();
+    }
+}
+
+impl fmt::Debug for RustyPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RustyPool").finish()
+    }
+}

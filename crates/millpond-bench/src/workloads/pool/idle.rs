@@ -1,0 +1,27 @@
+//! A pool that had work and has none: what do its threads use until the next task?
+//!
+//! An operation is a millisecond of that. Only the pool's own threads are counted.
+
+use super::Opened;
+use crate::harness::Sample;
+use crate::peers::pool::{Pool, Queue};
+use anyhow::Result;
+use std::time::{Duration, Instant};
+
+/// Leaves a pool alone for so many milliseconds.
+///
+/// # Errors
+///
+/// If the pool cannot be opened.
+pub fn run<P: Pool>(millis: u64) -> Result<Sample> {
+    let opened = Opened::<P>::new(Queue::Unbounded)?;
+    let start = Instant::now();
+    std::thread::sleep(Duration::from_millis(millis));
+    let elapsed = start.elapsed();
+    Ok(Sample {
+        operations: millis,
+        elapsed,
+        usage: opened.close(),
+        quantiles: None,
+    })
+}

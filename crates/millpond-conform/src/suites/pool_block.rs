@@ -1,0 +1,272 @@
+//! The policy that lets callers wait for room, by a clock that the test moves.
+
+use super::pond::{Held, Make, Pond};
+use crate::kit::{Actor, DropCount, Stress};
+use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
+use millpond::interrupt;
+use millpond::pool::{Rejection, ThreadPool};
+use millpond::task::{TaskError, TaskHandle};
+use millpond::time::ManualClock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Tests of waiting for room in a pool that is described by a [`Make`], with a queue that has a bound.
+#[macro_export]
+macro_rules! pool_block_suite {
+    ($make:expr) => {
+        $crate::bodies! { pool_block, ($make as $crate::suites::pond::Make);
+            a_caller_waits_for_room_and_gets_it
+            a_caller_waits_no_longer_than_its_patience
+            without_patience_it_does_not_wait
+            a_caller_who_waits_is_interrupted
+            a_caller_who_waits_is_told_of_the_end
+            a_caller_who_waits_is_told_of_more_room
+            a_caller_who_waits_is_told_of_a_place_that_was_emptied
+            callers_who_wait_are_served_in_turn_and_none_is_forgotten
+            who_waits_when_it_is_stopped_has_the_task_back_or_gave_it
+        }
+    };
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Full {
+    hand: ManualClock,
+    held: Held,
+    waiting: TaskHandle<usize>,
+    pond: Pond,
+}
+
+/// One worker, one place: both taken.
+fn full(make: &Make) -> Full {
+    let hand = ManualClock::new();
+    let pond = Pond::new(make, 1, |pool| {
+        let pool = pool.core(1).max(1).clock(hand.clock());
+        pool.rejection(Rejection::Block(PATIENCE))
+    });
+    let held = pond.hold(1);
+    let waiting = pond.queue_up(1).pop().unwrap();
+    Full {
+        hand,
+        held,
+        waiting,
+        pond,
+    }
+}
+
+type Came = Result<TaskHandle<u32>, RejectReason>;
+
+/// A caller who waits for room, for a task that returns 7.
+fn caller(pool: &ThreadPool) -> Actor<Came> {
+    let own = pool.clone();
+    let bring = move || own.submit(|| 7).map_err(|refused| refused.reason);
+    let caller = Actor::start("caller", bring);
+    caller.await_parked("pool.room");
+    caller
+}
+
+/// As soon as the worker takes a task.
+pub fn a_caller_waits_for_room_and_gets_it(make: &Make) {
+    let full = full(make);
+    let caller = caller(&full.pond);
+    assert_eq!(full.pond.snapshot().blocked, 1);
+    full.held.release();
+    assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
+    full.waiting.join().unwrap();
+    assert_eq!(full.pond.snapshot().rejected, 0, "it was never refused");
+}
+
+/// The closure comes back, as full of water as it was.
+pub fn a_caller_waits_no_longer_than_its_patience(make: &Make) {
+    let (full, count) = (full(make), DropCount::new());
+    let (own, token) = (full.pond.pool(), count.token());
+    let caller = Actor::start("caller", move || own.submit(move || token).unwrap_err());
+    caller.await_parked("pool.room");
+    full.hand.advance(PATIENCE - Duration::from_nanos(1));
+    caller.await_parked("pool.room");
+    assert!(!caller.has_ended());
+    full.hand.advance(Duration::from_nanos(1));
+    let refused = caller.finish();
+    assert!(refused.reason.is_saturated());
+    count.assert_alive(1);
+    drop((refused.task)());
+    let now = full.pond.snapshot();
+    assert_eq!((now.blocked, now.rejected, now.queued), (1, 1, 1));
+    full.held.release();
+}
+
+/// Once, as it would under `Abort`.
+pub fn without_patience_it_does_not_wait(make: &Make) {
+    let full = full(make);
+    full.pond.set_rejection(Rejection::Block(Duration::ZERO));
+    assert!(full.pond.submit(|| 7).unwrap_err().reason.is_saturated());
+    full.held.release();
+    full.waiting.join().unwrap();
+    full.pond.await_idle(1);
+    assert_eq!(full.pond.submit(|| 7).unwrap().join().unwrap(), 7);
+}
+
+/// While it waits, and before; what is reported is cleared.
+pub fn a_caller_who_waits_is_interrupted(make: &Make) {
+    let full = full(make);
+    let waits = caller(&full.pond);
+    waits.interrupt();
+    assert!(matches!(waits.finish(), Err(RejectReason::Interrupted)));
+    let own = full.pond.pool();
+    let early = Actor::start_interrupted("caller", move || {
+        let refused = own.submit(|| 7).unwrap_err();
+        assert!(matches!(refused.reason, RejectReason::Interrupted));
+        interrupt::is_interrupted()
+    });
+    assert!(!early.finish());
+    full.held.release();
+    full.waiting.join().unwrap();
+    full.pond.await_idle(1);
+    let own = full.pond.pool();
+    let roomy = Actor::start_interrupted("caller", move || {
+        let taken = own.run(|| ()).is_ok();
+        (taken, interrupt::is_interrupted())
+    });
+    assert_eq!(
+        roomy.finish(),
+        (true, true),
+        "who need not wait is not cut short"
+    );
+}
+
+/// In both ways of ending.
+pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
+    for stops in [false, true] {
+        let pond = Pond::new(make, 1, |pool| {
+            let forever = Rejection::Block(Duration::MAX);
+            pool.core(1).max(1).rejection(forever)
+        });
+        let running = pond.occupy(1);
+        pond.queue_up(1);
+        let waits = caller(&pond);
+        match stops {
+            false => pond.shutdown(),
+            true => assert_eq!(pond.shutdown_now().len(), 1),
+        }
+        assert!(matches!(waits.finish(), Err(RejectReason::ShutDown)));
+        for one in running {
+            one.interrupt();
+        }
+    }
+}
+
+/// More workers, or more places.
+pub fn a_caller_who_waits_is_told_of_more_room(make: &Make) {
+    for places in [false, true] {
+        let full = full(make);
+        let waits = caller(&full.pond);
+        match places {
+            false => full.pond.set_max(2).unwrap(),
+            true => full.pond.set_capacity(2).unwrap(),
+        }
+        let handle = waits.finish().unwrap();
+        full.held.release();
+        assert_eq!(handle.join().unwrap(), 7);
+    }
+}
+
+/// By removing a task, or by purging cancelled ones.
+pub fn a_caller_who_waits_is_told_of_a_place_that_was_emptied(make: &Make) {
+    for purges in [false, true] {
+        let full = full(make);
+        let waits = caller(&full.pond);
+        match purges {
+            false => assert!(full.pond.remove(&full.waiting)),
+            true => {
+                full.waiting.cancel();
+                // It may have gone by the caller's own look already.
+                assert!(full.pond.purge() <= 1);
+            }
+        }
+        let handle = waits.finish().unwrap();
+        full.held.release();
+        assert_eq!(handle.join().unwrap(), 7);
+    }
+}
+
+/// Many callers, one place.
+pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
+    let make = *make;
+    Stress::new("callers").one_in(50).run(|round| {
+        let pond = Pond::new(&make, 1, |pool| {
+            let forever = Rejection::Block(Duration::MAX);
+            pool.core(1).max(2).rejection(forever)
+        });
+        let ran = Arc::new(AtomicUsize::new(0));
+        let callers: Vec<_> = (0..4)
+            .map(|_| {
+                let (own, ran) = (pond.pool(), Arc::clone(&ran));
+                round.actor("caller", move |rng| {
+                    for _ in 0..25 {
+                        let ran = Arc::clone(&ran);
+                        rng.jitter();
+                        let body = move || {
+                            ran.fetch_add(1, Ordering::SeqCst);
+                        };
+                        own.run(body).unwrap();
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.finish();
+        }
+        pond.close();
+        assert_eq!(ran.load(Ordering::SeqCst), 100);
+        assert_eq!(pond.snapshot().rejected, 0);
+    });
+}
+
+/// Nothing is lost at the last moment.
+pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
+    let make = *make;
+    Stress::new("blocked at the stop").one_in(20).run(|round| {
+        let pond = Pond::new(&make, 1, |pool| {
+            let forever = Rejection::Block(Duration::MAX);
+            pool.core(1).max(1).rejection(forever)
+        });
+        let ran = Arc::new(AtomicUsize::new(0));
+        let callers: Vec<_> = (0..3)
+            .map(|_| {
+                let (own, ran) = (pond.pool(), Arc::clone(&ran));
+                round.actor("caller", move |rng| {
+                    let mut handles = Vec::new();
+                    for _ in 0..5 {
+                        let ran = Arc::clone(&ran);
+                        let body = move || {
+                            ran.fetch_add(1, Ordering::SeqCst);
+                        };
+                        rng.jitter();
+                        handles.extend(own.submit(body).ok());
+                    }
+                    handles
+                })
+            })
+            .collect();
+        round.rng.jitter();
+        let back = match round.rng.below(2) {
+            0 => pond.shutdown_now(),
+            _ => {
+                pond.shutdown();
+                Vec::new()
+            }
+        };
+        let handles: Vec<_> = callers.into_iter().flat_map(|one| one.finish()).collect();
+        pond.await_end();
+        let accepted = handles.len();
+        assert_eq!(ran.load(Ordering::SeqCst) + back.len(), accepted);
+        drop(back);
+        for handle in handles {
+            match handle.join() {
+                Ok(()) | Err(TaskError::Cancelled(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+}

@@ -1,0 +1,317 @@
+//! Scopes: whoever claims, cancels, joins, drops or comes late, against the end of the scope.
+//!
+//! Bodies borrow from the scenario's own stack and write there without ordering: what the owner reads
+//! after the scope must be there because the scope ended. Some free it at once: a body that came
+//! later would be a use after free, which an address sanitizer sees.
+
+use super::{Probe, crew, few_or_many, forget, gather};
+use millpond_raw::park::{self, Site};
+use millpond_raw::scope::{JobRef, Reading, Scope, Stub};
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use millpond_raw::sync::thread::{JoinHandle, spawn};
+use millpond_raw::task::{CancelReason, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+const JOIN: Site = Site::new("scenario.join");
+
+/// Runs the job of a stub; says whether it was there.
+fn run(stub: Stub<()>) -> bool {
+    let claimed = stub.claim();
+    let found = claimed.is_some();
+    if let Some(claimed) = claimed {
+        claimed.run(&|| ());
+    }
+    found
+}
+
+fn elsewhere(stub: Stub<()>) -> JoinHandle<bool> {
+    spawn(move || run(stub))
+}
+
+/// Waits as a joiner does: enlist, look, park.
+fn wait(job: &JobRef<()>, over: fn(Reading) -> bool) {
+    let here = park::current();
+    while let Some(ticket) = job.enlist(&here.waker(), over) {
+        here.park(JOIN);
+        job.leave(ticket);
+    }
+}
+
+/// Of two who want to run a job one does, and the owner sees what it wrote.
+pub(crate) fn two_who_claim_a_job_run_it_once() {
+    let (runs, probe) = (AtomicUsize::new(0), Probe::default());
+    let scope = Scope::new();
+    let (here, runner) = scope.enter(|| {
+        let kept = probe.clone();
+        let job = scope
+            .job(|| {
+                drop(kept);
+                runs.store(runs.load(Relaxed) + 1, Relaxed);
+            })
+            .unwrap();
+        let runner = elsewhere(job.stub());
+        let here = run(job.stub());
+        job.detach();
+        (here, runner)
+    });
+    assert_eq!((runs.load(Relaxed), probe.others()), (1, 0));
+    assert!(here != runner.join().unwrap(), "exactly one has run it");
+}
+
+/// The owner sees all that was written by bodies that have begun, however late they end. Those that
+/// have not begun never do.
+pub(crate) fn the_owner_waits_for_every_body() {
+    let count = few_or_many(2, 4);
+    let notes: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+    let probe = Probe::default();
+    let scope = Scope::new();
+    let runners = scope.enter(|| {
+        notes
+            .iter()
+            .map(|note| {
+                let kept = probe.clone();
+                let job = scope.job(move || {
+                    note.store(1, Relaxed);
+                    drop(kept);
+                });
+                let job = job.unwrap();
+                let runner = elsewhere(job.stub());
+                job.detach();
+                runner
+            })
+            .collect()
+    });
+    let written: Vec<_> = notes.iter().map(|note| note.load(Relaxed) == 1).collect();
+    assert_eq!(probe.others(), 0, "no closure is left");
+    drop(notes);
+    assert_eq!(gather(runners), written);
+}
+
+/// A panic in the scope waits for the bodies that have begun, too.
+pub(crate) fn a_panic_in_the_scope_waits_for_every_body() {
+    let (note, probe) = (Box::new(AtomicUsize::new(0)), Probe::default());
+    let runner = Mutex::new(None);
+    let scope = Scope::new();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        scope.enter(|| {
+            let kept = probe.clone();
+            let job = scope
+                .job(|| {
+                    note.store(1, Relaxed);
+                    drop(kept);
+                })
+                .unwrap();
+            *runner.lock() = Some(elsewhere(job.stub()));
+            resume_unwind(Box::new("on purpose"));
+        })
+    }));
+    assert!(panicked.is_err());
+    let written = note.load(Relaxed) == 1;
+    assert_eq!(probe.others(), 0);
+    drop(note);
+    let runner = runner.lock().take().expect("it was started");
+    assert_eq!(runner.join().unwrap(), written);
+}
+
+/// A job that a job makes while the scope ends is waited for as well.
+pub(crate) fn a_job_made_by_a_job_is_waited_for() {
+    let (note, inner) = (Box::new(AtomicUsize::new(0)), Mutex::new(None));
+    let scope = Scope::new();
+    let outer = scope.enter(|| {
+        let job = scope
+            .job(|| {
+                let job = scope.job(|| note.store(1, Relaxed)).unwrap();
+                *inner.lock() = Some(elsewhere(job.stub()));
+                job.detach();
+            })
+            .unwrap();
+        let outer = elsewhere(job.stub());
+        job.detach();
+        outer
+    });
+    let written = note.load(Relaxed) == 1;
+    drop(note);
+    let inner = inner.lock().take();
+    assert_eq!(inner.is_some(), outer.join().unwrap());
+    let ran = inner.is_some_and(|inner| inner.join().unwrap());
+    assert_eq!(ran, written);
+}
+
+/// A joiner is woken by the end of the job, and gets the value and all that the body wrote.
+pub(crate) fn a_joiner_gets_the_value_and_sees_the_bodys_writes() {
+    let (note, probe) = (AtomicUsize::new(0), Probe::default());
+    let scope = Scope::new();
+    let runner = scope.enter(|| {
+        let value = probe.clone();
+        let job = scope
+            .job(|| {
+                note.store(7, Relaxed);
+                value
+            })
+            .unwrap();
+        let runner = elsewhere(job.stub());
+        let handle = job.handle();
+        wait(handle.job(), Reading::is_finished);
+        assert!(matches!(handle.take(), Some(Outcome::Completed(_))));
+        assert!(handle.take().is_none(), "a value is taken once");
+        assert_eq!(note.load(Relaxed), 7);
+        runner
+    });
+    assert_eq!(probe.others(), 0);
+    assert!(runner.join().unwrap());
+}
+
+/// A value that its handle lets go, or forgets, is dropped once, and before the scope ends.
+pub(crate) fn a_value_that_nobody_takes_is_dropped_by_the_end() {
+    let probe = Probe::default();
+    let scope = Scope::new();
+    let runners = scope.enter(|| {
+        let jobs = [probe.clone(), probe.clone()].map(|value| scope.job(move || value).unwrap());
+        let runners = jobs.each_ref().map(|job| elsewhere(job.stub()));
+        let [dropped, forgotten] = jobs.map(|job| job.handle());
+        drop(dropped);
+        forget(forgotten);
+        runners
+    });
+    assert_eq!(probe.others(), 0);
+    gather(runners.into());
+}
+
+/// Of running and cancelling one happens to a job that has not started; a handle learns of both.
+pub(crate) fn cancelling_and_running_agree() {
+    let cancellers = few_or_many(1, 3);
+    let (runs, probe) = (AtomicUsize::new(0), Probe::default());
+    let scope = Scope::new();
+    let (runner, won, outcome) = scope.enter(|| {
+        let value = probe.clone();
+        let job = scope
+            .job(|| {
+                runs.fetch_add(1, Relaxed);
+                drop(value);
+            })
+            .unwrap();
+        let runner = elsewhere(job.stub());
+        let cancellers = crew(cancellers, {
+            let job = job.job().clone();
+            move |_| job.cancel(CancelReason::Requested)
+        });
+        let handle = job.handle();
+        wait(handle.job(), Reading::is_finished);
+        let outcome = handle.take();
+        let found = gather(cancellers);
+        let won = found
+            .into_iter()
+            .filter(|found| *found != millpond_raw::scope::Cancelled::TooLate)
+            .count();
+        (runner, won, outcome)
+    });
+    let runs = runs.load(Relaxed);
+    assert_eq!(probe.others(), 0);
+    assert_eq!(runner.join().unwrap(), runs == 1);
+    match outcome {
+        Some(Outcome::Completed(())) => assert_eq!((won, runs), (0, 1)),
+        Some(Outcome::Cancelled(reason)) => assert_eq!((won, reason), (1, CancelReason::Requested)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A job whose stub is dropped wakes whoever waits for it, who can run it then.
+pub(crate) fn a_stray_is_left_to_whoever_waits() {
+    let note = AtomicUsize::new(0);
+    let scope = Scope::new();
+    let dropper = scope.enter(|| {
+        let job = scope.job(|| note.store(1, Relaxed)).unwrap();
+        let stub = job.stub();
+        let dropper = spawn(move || drop(stub));
+        wait(job.job(), |state| state.is_finished() || state.is_stray());
+        let claimed = job.job().claim().expect("nobody else can run it");
+        claimed.run(&|| ());
+        job.detach();
+        dropper
+    });
+    assert_eq!(note.load(Relaxed), 1);
+    dropper.join().unwrap();
+}
+
+/// A stop keeps a job out, or finds it.
+pub(crate) fn a_stop_refuses_or_finds_every_job() {
+    let probe = Probe::default();
+    let scope = Scope::<()>::new();
+    let stopper = scope.enter(|| {
+        let remote = scope.remote().clone();
+        let stopper = spawn(move || {
+            remote.stop();
+            let (mut from, mut found) = (0, 0);
+            while let Some(job) = remote.find(from, |state| !state.is_ended()) {
+                let _ = job.cancel(CancelReason::Requested);
+                from = job.number() + 1;
+                found += 1;
+            }
+            found
+        });
+        let kept = probe.clone();
+        let made = match scope.job(move || drop(kept)) {
+            Err(refused) => {
+                (refused.0)();
+                0
+            }
+            Ok(job) => {
+                let handle = job.handle();
+                wait(handle.job(), Reading::is_finished);
+                assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
+                1
+            }
+        };
+        (stopper, made)
+    });
+    assert_eq!(probe.others(), 0);
+    let (stopper, made) = stopper;
+    // One that is cancelled at the end of the scope, before the stop comes to it, is not found.
+    assert_eq!(stopper.join().unwrap(), made);
+}
+
+/// The owner that waits for one job hears of another one that comes meanwhile, and runs it.
+pub(crate) fn an_owner_that_waits_hears_of_new_jobs() {
+    let note = AtomicUsize::new(0);
+    let scope = Scope::new();
+    let runner = scope.enter(|| {
+        let first = scope
+            .job(|| {
+                let second = scope.job(|| note.store(1, Relaxed)).unwrap();
+                second.bring(());
+                // Nobody but the owner can run it.
+                wait(second.handle().job(), Reading::is_finished);
+            })
+            .unwrap();
+        let runner = elsewhere(first.stub());
+        while !first.job().state().is_ended() {
+            let seen = scope.remote().brought();
+            if let Some(job) = scope.remote().find(0, Reading::is_unstarted) {
+                job.claim().expect("nobody else can").run(&|| ());
+            }
+            scope.wait(first.job(), seen, JOIN);
+        }
+        first.detach();
+        runner
+    });
+    assert_eq!(note.load(Relaxed), 1);
+    assert!(runner.join().unwrap());
+}
+
+/// A panic is kept for the scope once, unless a handle has taken it.
+pub(crate) fn a_panic_goes_to_the_handle_or_to_the_scope() {
+    let scope = Scope::new();
+    let (runner, taken) = scope.enter(|| {
+        let job = scope.job(|| resume_unwind(Box::new("on purpose"))).unwrap();
+        let runner = elsewhere(job.stub());
+        let handle = job.handle();
+        let outcome: Option<Outcome<()>> = handle.take();
+        let taken = matches!(outcome, Some(Outcome::Panicked(_)));
+        drop((handle, outcome));
+        (runner, taken)
+    });
+    let ran = runner.join().unwrap();
+    assert_eq!(scope.take_panic().is_some(), ran && !taken);
+    assert!(scope.take_panic().is_none());
+}

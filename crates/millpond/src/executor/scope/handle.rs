@@ -1,0 +1,189 @@
+//! The side of a scope's task that waits for its value.
+
+use super::errand::{self, Errand};
+use crate::executor::traits::Executor;
+use crate::interrupt::{self, Look, WaitError};
+use crate::task::{CancelReason, Name, TaskError};
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use millpond_raw::scope::{Job, JobRef, Reading};
+use millpond_raw::task::Outcome;
+use millpond_raw::waits::Ticket;
+use std::fmt;
+use std::task::Waker;
+use std::time::Duration;
+
+/// The handle of a task of a [`Scope`](super::Scope): wait for it, take its value, cancel it.
+///
+/// Dropping it lets the task go on. The scope waits for it, and lets its panic go on.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+///
+/// let threads = ThreadPerTask::builder("mill", 4).build()?;
+/// let text = String::from("rye, oats, barley");
+/// let longest = threads.scope(|s| {
+///     let longest = s.submit(|| text.split(", ").max_by_key(|name| name.len()))?;
+///     Ok::<_, ScopeError>(longest.join()?) // a piece of `text`
+/// })?;
+/// assert_eq!(longest, Some("barley"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ScopedHandle<'scope, T> {
+    job: Job<'scope, T, Errand>,
+    executor: &'scope (dyn Executor + 'scope),
+}
+
+impl<'scope, T> ScopedHandle<'scope, T> {
+    pub(super) fn new(
+        job: Job<'scope, T, Errand>,
+        executor: &'scope (dyn Executor + 'scope),
+    ) -> Self {
+        ScopedHandle { job, executor }
+    }
+
+    /// Takes the value of the task. If nobody has started it, it runs here and now; otherwise this
+    /// waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The task panicked or was cancelled; or the caller, itself a task, was interrupted while it
+    /// waited. A panic that is reported here does not go on in the scope.
+    pub fn join(self) -> Result<T, TaskError> {
+        if self.executor.may_run_in_place() {
+            errand::run_in_place(self.job.job());
+        }
+        self.join_until(Deadline::NEVER)
+    }
+
+    /// Waits for the task, but not longer than `patience`, and takes its value. It does not run the
+    /// task here, unless the executor has given it up. After a time-out or an interrupt the handle
+    /// can be used again.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](ScopedHandle::join), or the time was up.
+    ///
+    /// # Panics
+    ///
+    /// If the value has been taken already.
+    pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
+        if let Some(outcome) = self.job.take() {
+            return into_result(outcome);
+        }
+        self.join_until(self.clock().deadline(patience))
+    }
+
+    fn join_until(&self, deadline: Deadline) -> Result<T, TaskError> {
+        let job = self.job.job();
+        while !job.state().is_finished() {
+            if job.state().is_stray() {
+                errand::run_in_place(job);
+                continue;
+            }
+            self.wait(deadline)?;
+        }
+        let outcome = self.job.take();
+        into_result(outcome.expect("the value of this task has been taken already"))
+    }
+
+    /// Waits until the task is finished, or is up to us.
+    fn wait(&self, deadline: Deadline) -> Result<(), TaskError> {
+        let mut place = Place {
+            job: self.job.job(),
+            ticket: None,
+        };
+        let site = Site::new("scope.join").on(self.executor);
+        let waited = interrupt::wait(site, &self.clock(), deadline, |waker| {
+            Look::done_if(!place.take(waker))
+        });
+        waited.map_err(|error| match error {
+            WaitError::Interrupted => TaskError::Interrupted,
+            WaitError::TimedOut => TaskError::TimedOut,
+        })
+    }
+
+    fn clock(&self) -> Clock {
+        match self.job.job().meta() {
+            Some(errand) => errand.task.clock(),
+            None => self.executor.clock(),
+        }
+    }
+
+    /// Cancels the task. One that has not started never will, and its closure is dropped before this
+    /// returns. One that runs goes on, and its value is dropped; the scope still waits for it.
+    /// Returns false if it was finished before.
+    pub fn cancel(&self) -> bool {
+        errand::cancel(self.job.job(), CancelReason::Requested)
+    }
+
+    /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether
+    /// this call cancelled it; a task that was cancelled before and still runs is asked all the same.
+    #[doc(alias = "cancel")]
+    pub fn interrupt(&self) -> bool {
+        errand::interrupt(self.job.job(), CancelReason::Requested)
+    }
+
+    /// Whether there is an outcome. Once true it stays true, and joining does not block. A task that
+    /// its executor has dropped gets one from whoever joins it, or at the end of the scope.
+    pub fn is_finished(&self) -> bool {
+        self.job.job().state().is_finished()
+    }
+
+    /// Whether somebody has started to run it, or it never will be run.
+    pub fn is_started(&self) -> bool {
+        self.job.job().state().is_claimed()
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.job.job().state().cancelled().is_some()
+    }
+}
+
+fn into_result<T>(outcome: Outcome<T>) -> Result<T, TaskError> {
+    match outcome {
+        Outcome::Completed(value) => Ok(value),
+        Outcome::Panicked(panic) => Err(TaskError::Panicked(panic)),
+        Outcome::Cancelled(reason) => Err(TaskError::Cancelled(reason)),
+    }
+}
+
+/// A place among those who wait for a job, given up when it is dropped.
+struct Place<'a> {
+    job: &'a JobRef<Errand>,
+    ticket: Option<Ticket>,
+}
+
+impl Place<'_> {
+    /// Takes the place, or renews it. Returns false if there is nothing to wait for.
+    fn take(&mut self, waker: &Waker) -> bool {
+        if let Some(ticket) = self.ticket {
+            if self.job.renew(ticket, waker) {
+                return true;
+            }
+        }
+        let over = |state: Reading| state.is_finished() || state.is_stray();
+        self.ticket = self.job.enlist(waker, over);
+        self.ticket.is_some()
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.job.leave(ticket);
+        }
+    }
+}
+
+impl<T> fmt::Debug for ScopedHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let job = self.job.job();
+        let name = job.meta().and_then(|errand| errand.task.shared_name());
+        f.debug_struct("ScopedHandle")
+            .field("name", &name.as_ref().map(Name::as_str))
+            .field("state", &job.state())
+            .finish()
+    }
+}

@@ -1,0 +1,45 @@
+//! Doing a task's work in its place.
+//!
+//! A scope's closure is not in the task that its executor has, only a way to it is. Whoever waits
+//! for the closure may run it without that task, but in its name: under its token, so that an
+//! interrupt finds it, and passing on what it would have passed on.
+
+use super::{CancelReason, Name, SharedHandle, context};
+use crate::time::{Clock, Deadline};
+
+impl SharedHandle<()> {
+    /// Runs `f` as if it were the body of the task.
+    pub(crate) fn stand_in<R>(&self, f: impl FnOnce() -> R) -> R {
+        let inherited = self.raw.meta().inherited();
+        let body = || self.raw.token().enter(f);
+        match context::is_plain(inherited) {
+            true => body(),
+            false => context::enter(inherited.cloned(), body),
+        }
+    }
+
+    /// Makes the task find nothing to do, so that its executor can do without it.
+    pub(crate) fn retire(&self) {
+        self.raw.cancel(CancelReason::Abandoned);
+    }
+
+    /// Sets the token of the task, whoever runs what under it.
+    pub(crate) fn ask_to_stop(&self) {
+        self.raw.token().set();
+    }
+
+    /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    pub(crate) fn is_expired(&self) -> bool {
+        let meta = self.raw.meta();
+        let deadline = meta.deadline();
+        deadline != Deadline::NEVER && deadline.has_passed(meta.clock().now())
+    }
+
+    pub(crate) fn shared_name(&self) -> Option<Name> {
+        self.raw.meta().name().cloned()
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.raw.meta().clock()
+    }
+}

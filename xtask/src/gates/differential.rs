@@ -1,0 +1,176 @@
+//! The differential test: scripts on Java's `ThreadPoolExecutor` and on our pool, logs compared. The
+//! program is an example of `millpond-conform`; `docs/differential.md` says how to read it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::house::House;
+use crate::stage::Stage;
+use crate::table::Outcome;
+
+/// The seed of the scripts that every run of the house plays.
+const SEED: u64 = 20_261_105;
+
+/// How many of those.
+const COUNT: u64 = 2_000;
+
+/// How many more, from a seed that nobody has seen yet; it is printed.
+const FRESH: u64 = 500;
+
+/// Where the written scripts are.
+const WRITTEN: &str = "crates/millpond-conform/scripts";
+
+/// Which scripts to play. Without any choice: those of `cargo xtask test`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Scripts {
+    /// Where the random scripts begin; a fresh seed if only `--count` is given
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// How many random scripts
+    #[arg(long)]
+    pub count: Option<u64>,
+    /// A script, or a folder of scripts (*.txt)
+    #[arg(long, value_name = "PATH")]
+    pub scripts: Vec<PathBuf>,
+    /// Show the logs too
+    #[arg(long)]
+    pub show: bool,
+    /// Show where the two differ on purpose and why, and play nothing
+    #[arg(long)]
+    pub decisions: bool,
+}
+
+/// The arguments of the program.
+fn arguments(scripts: &Scripts) -> Vec<String> {
+    let Scripts {
+        seed,
+        count,
+        scripts: paths,
+        show,
+        decisions,
+    } = scripts;
+    let mut words = Vec::new();
+    let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    for path in paths {
+        say("--scripts", path.display().to_string());
+    }
+    match (seed, count) {
+        (None, None) if paths.is_empty() => {
+            say("--seed", SEED.to_string());
+            say("--count", COUNT.to_string());
+            say("--fresh", FRESH.to_string());
+            say("--scripts", WRITTEN.to_owned());
+        }
+        (None, None) => {}
+        (seed, count) => {
+            if let Some(seed) = seed {
+                say("--seed", seed.to_string());
+            }
+            say("--count", count.unwrap_or(1).to_string());
+        }
+    }
+    if *show {
+        words.push("--show".to_owned());
+    }
+    if *decisions {
+        words.push("--decisions".to_owned());
+    }
+    words
+}
+
+/// Plays these scripts.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run(house: &House, stage: &mut Stage, scripts: &Scripts) -> Result<Outcome> {
+    let program = ["-p", "millpond-conform", "--example", "differential"];
+    // Built apart, so that what is judged below was printed by the program and not by cargo.
+    let mut build = house.cargo(&["build", "--release"]);
+    if !stage.run(build.args(program))?.success {
+        return Ok(Outcome::failed("it does not build"));
+    }
+    let mut play = house.cargo(&["run", "--quiet", "--release"]);
+    play.args(program).arg("--").args(arguments(scripts));
+    let ended = stage.run(&mut play)?;
+    Ok(judge(ended.success, &ended.output))
+}
+
+/// The gate.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
+    run(house, stage, &Scripts::default())
+}
+
+fn judge(success: bool, output: &str) -> Outcome {
+    if !success {
+        return Outcome::failed("see the disagreement above, or docs/differential.md");
+    }
+    // The note is what was played: `2514 scripts, 57000 steps`, and where the fresh ones began.
+    let played = output.lines().find(|line| line.contains(" scripts, "));
+    let played = played.and_then(|line| line.split(':').next());
+    let fresh = output
+        .lines()
+        .find_map(|line| line.split_once("from fresh seed "));
+    let notes = [
+        played.map(str::to_owned),
+        fresh.map(|(_, seed)| format!("fresh seed {seed}")),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    Outcome::passed(notes.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Verdict;
+
+    fn words(scripts: &Scripts) -> String {
+        arguments(scripts).join(" ")
+    }
+
+    #[test]
+    fn without_a_choice_the_house_plays_its_own_and_some_fresh_ones() {
+        let all = words(&Scripts::default());
+        assert!(
+            all.contains("--seed 20261105 --count 2000 --fresh 500"),
+            "{all}"
+        );
+        assert!(
+            all.ends_with("--scripts crates/millpond-conform/scripts"),
+            "{all}"
+        );
+    }
+
+    #[test]
+    fn a_choice_is_all_that_is_played() {
+        let seed = Scripts {
+            seed: Some(7),
+            ..Scripts::default()
+        };
+        assert_eq!(words(&seed), "--seed 7 --count 1");
+        let count = Scripts {
+            count: Some(9),
+            ..Scripts::default()
+        };
+        assert_eq!(words(&count), "--count 9");
+        let files = Scripts {
+            scripts: vec!["a.txt".into()],
+            show: true,
+            ..Scripts::default()
+        };
+        assert_eq!(words(&files), "--scripts a.txt --show");
+    }
+
+    #[test]
+    fn the_note_says_what_was_played_and_a_failure_is_one() {
+        let output =
+            "500 random scripts from fresh seed 42\n10 scripts, 200 steps: taken 3 in 1s\n";
+        let outcome = judge(true, output);
+        assert_eq!(outcome.verdict, Verdict::Passed);
+        assert_eq!(outcome.note, "10 scripts, 200 steps, fresh seed 42");
+        assert_ne!(judge(false, output).verdict, Verdict::Passed);
+    }
+}
