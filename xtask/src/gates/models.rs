@@ -68,10 +68,23 @@ pub fn run(
     filter: Option<&str>,
 ) -> Result<Outcome> {
     let ended = stage.run(&mut command(house, checker, filter))?;
-    Ok(Outcome::of_tests(
-        ended.success,
-        Tally::of_output(&ended.output),
-    ))
+    let mut outcome = Outcome::of_tests(ended.success, Tally::of_output(&ended.output));
+    let walked = schedules(&ended.output);
+    if walked > 0 {
+        outcome.note = format!("{walked} schedules");
+        stage.say(&format!("{walked} schedules in all"))?;
+    }
+    Ok(outcome)
+}
+
+/// How many schedules the models say that they have walked.
+fn schedules(output: &str) -> u64 {
+    let walked = output.lines().filter_map(|line| {
+        // A test that runs alone has its name printed before.
+        let (front, _) = line.split_once(" schedules walked")?;
+        front.rsplit(' ').next()?.parse::<u64>().ok()
+    });
+    walked.sum()
 }
 
 /// The gate `loom`.
@@ -88,4 +101,16 @@ pub fn run_loom(house: &House, stage: &mut Stage) -> Result<Outcome> {
 /// If cargo cannot be started.
 pub fn run_shuttle(house: &House, stage: &mut Stage) -> Result<Outcome> {
     run(house, stage, Checker::Shuttle, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_add_up_wherever_they_stand_in_a_line() {
+        let output = "4000 schedules walked\ntest a ... ok\ntest b ... 2000 schedules walked\nok\n";
+        assert_eq!(schedules(output), 6000);
+        assert_eq!(schedules("no schedules walked by anybody"), 0);
+    }
 }

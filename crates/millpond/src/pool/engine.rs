@@ -2,10 +2,8 @@
 //!
 //! # Orderings
 //!
-//! - `[E-line]` The two fences of E1 and E2: a submitter puts a task in and then looks for workers, a
-//!   worker that leaves is uncounted and then looks for tasks; one of them sees the other. Lines of
-//!   ours need none: both sides go through the line's lock, and who is second there sees what the
-//!   first did before. A line of the user's may be made of anything.
+//! - `[E-line]` One of two fences, for lines of the user's: explained in [`super::line`], where the
+//!   other one is.
 //! - `[E-epoch]` A nudge counts the epoch and then wakes; a worker looks at the epoch before each
 //!   park. The wake carries the order; sequentially consistent all the same, because it is as cheap
 //!   here and pairs with the control word, which is read in between.
@@ -277,10 +275,6 @@ impl Engine {
         drop(growing);
         chaos::point("pool.enqueued");
         let is_foreign = self.line.is_foreign();
-        if is_foreign {
-            // [E-line]
-            fence(Ordering::SeqCst);
-        }
         let workers = self.ctl().read().workers();
         let has_lost = workers == 0 || workers < judged.workers();
         if has_lost || counts_on_one || is_foreign {
@@ -310,6 +304,10 @@ impl Engine {
     /// The second look of E1, after a task has come in: it may be too late, or too few there.
     #[cold]
     pub(super) fn look_again(self: &Arc<Self>, identity: Identity) -> Result<(), Rejected<Task>> {
+        if self.line.is_foreign() {
+            // [E-line]
+            fence(Ordering::SeqCst);
+        }
         let word = self.ctl().read();
         if self.line.is_foreign() && !word.is_running() {
             return match self.take_back(identity) {

@@ -14,8 +14,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-line]`, `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends
-//! are.
+//! `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends are.
 
 use super::crew::Worker;
 use super::engine::Engine;
@@ -184,10 +183,6 @@ impl Shift {
     fn leaves(&self) -> bool {
         let engine = &self.engine;
         chaos::point("pool.leaving");
-        if engine.line.is_foreign() {
-            // [E-line]
-            fence(Ordering::SeqCst);
-        }
         loop {
             let word = engine.ctl().read();
             let is_needed = word.workers() < engine.knobs().limits().eager()
