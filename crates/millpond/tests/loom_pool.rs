@@ -2,7 +2,8 @@
 //!
 //! The pool is the real one: control word, line, crew, worker, clock. What keeps it small enough is
 //! that a model has few steps between its threads: with up to two preemptions a scenario takes from
-//! some hundred to some ten thousand interleavings. `LOOM_MAX_PREEMPTIONS` explores more.
+//! 300 to 20,000 interleavings. Two scenarios with three busy threads are walked with one preemption;
+//! with two they have 130,000 and 220,000, which `LOOM_MAX_PREEMPTIONS=2` walks in some minutes.
 //!
 //! Run with `cargo xtask models loom loom_pool`.
 #![cfg(millpond_loom)]
@@ -27,22 +28,12 @@ use std::time::Duration;
 
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
+/// Walks every interleaving with up to so many preemptions.
 fn model(preemptions: usize, scenario: fn()) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.max_branches = 100_000;
-    let walked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let count = Arc::clone(&walked);
-    let start = std::time::Instant::now();
-    builder.check(move || {
-        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        scenario();
-    });
-    eprintln!(
-        "{} interleavings {:?}",
-        walked.load(std::sync::atomic::Ordering::Relaxed),
-        start.elapsed()
-    );
+    builder.check(scenario);
 }
 
 fn pool(core: usize, max: usize, queue: Queue) -> (PoolBuilder, ManualClock) {
@@ -282,12 +273,6 @@ impl Gate {
             here.park(Site::new("model.gate"));
             self.waits.leave(ticket);
         }
-    }
-
-    /// Opens this one and waits at the other.
-    fn meet(&self, other: &Gate) {
-        self.open();
-        other.wait();
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a task's handle promises, on real threads and a manual clock.
-
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,

@@ -1,5 +1,6 @@
-//! The models: loom walks every interleaving of small cases of `millpond-raw`, shuttle random
-//! schedules of larger ones, those of the library's queues and executors included.
+//! The models: loom walks every interleaving of small cases, of `millpond-raw` and of a pool with a
+//! worker or two; shuttle random schedules of larger ones, those of the library's queues, executors
+//! and pools included.
 
 use std::process::Command;
 
@@ -27,20 +28,15 @@ impl Checker {
             Checker::Shuttle => Switch::Shuttle,
         }
     }
-
-    /// The crates that have models for it. Whole queues are too large for loom.
-    const fn crates(self) -> &'static [&'static str] {
-        match self {
-            Checker::Loom => &["millpond-raw"],
-            Checker::Shuttle => &["millpond-raw", "millpond"],
-        }
-    }
 }
 
-/// The arguments that choose the models of `checker`.
-pub fn arguments(checker: Checker) -> Vec<String> {
+/// The crates that have models.
+pub const CRATES: [&str; 2] = ["millpond-raw", "millpond"];
+
+/// The arguments that choose the models of `checker` in these crates.
+pub fn arguments(checker: Checker, crates: &[&str]) -> Vec<String> {
     let pattern = format!("{}_*", checker.switch().name());
-    let crates = checker.crates().iter().flat_map(|name| ["-p", name]);
+    let crates = crates.iter().flat_map(|name| ["-p", name]);
     ["test", "--profile", "models", "--test", &pattern]
         .into_iter()
         .chain(crates)
@@ -51,7 +47,7 @@ pub fn arguments(checker: Checker) -> Vec<String> {
 fn command(house: &House, checker: Checker, filter: Option<&str>) -> Command {
     let mut command = house.cargo_under(checker.switch(), &[]);
     command
-        .args(arguments(checker))
+        .args(arguments(checker, &CRATES))
         .arg("--no-fail-fast")
         .args(filter);
     command
