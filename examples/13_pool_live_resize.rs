@@ -15,11 +15,13 @@
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::interrupt;
 use millpond::manage::Patch;
 use millpond::pool::{Queue, ThreadPool};
 use millpond::queue::{BlockingQueue, LinkedQueue};
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let pool = ThreadPool::builder("mill")
@@ -67,6 +69,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn until(reached: impl Fn() -> bool) {
     while !reached() {
-        std::thread::yield_now();
+        let _ = interrupt::sleep(Duration::from_millis(1));
     }
 }

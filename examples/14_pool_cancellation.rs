@@ -48,10 +48,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Taking a task out of the queue cancels it, too.
     let (hold, held) = mpsc::channel::<()>();
-    let holds = pool.submit(move || held.recv())?;
-    while !holds.is_started() {
-        std::thread::yield_now();
-    }
+    let (begin, begun) = mpsc::channel();
+    pool.run(move || {
+        let _ = begin.send(());
+        let _ = held.recv();
+    })?;
+    begun.recv()?;
     let unwanted = pool.submit(|| "never")?;
     assert!(pool.remove(&unwanted));
     println!("removed: {}", unwanted.join().unwrap_err());

@@ -13,8 +13,9 @@
 
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::{Queue, ThreadPool};
+use millpond::queue::{BlockingQueue, LinkedQueue};
 use std::error::Error;
-use std::sync::mpsc;
+use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -39,20 +40,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
 
     // `submit` never waits, unless the policy says so: an async caller is never blocked by surprise.
-    let (hold, held) = mpsc::channel::<()>();
-    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+    let gate = Arc::new(LinkedQueue::unbounded());
+    let mut held = 0;
     let refused = loop {
-        let held = std::sync::Arc::clone(&held);
-        let submitted = heavy.run(move || {
-            let _ = held.lock().map(|held| held.recv());
-        });
-        if let Err(refused) = submitted {
-            break refused;
+        let gate = Arc::clone(&gate);
+        match heavy.submit(move || gate.take()) {
+            Ok(_) => held += 1,
+            Err(refused) => break refused,
         }
     };
     assert!(refused.reason.is_saturated());
     println!("the pool is full: answer 503 at once, and keep the runtime free");
-    drop(hold);
+    (0..held).try_for_each(|_| gate.put(()))?;
     heavy.close();
     Ok(())
 }

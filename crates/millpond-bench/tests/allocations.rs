@@ -9,6 +9,7 @@ use millpond_bench::alloc::{self, CountingAlloc};
 use millpond_bench::harness::{Settings, Workload};
 use millpond_bench::progress::Silent;
 use millpond_bench::workloads::task;
+use millpond_raw::sync::thread;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ type Belt = Arc<ArrayQueue<Option<Task>>>;
 
 fn tasks_from_one_thread_to_another_allocate_nothing_once_warm() -> Result<()> {
     let belt: Belt = Arc::new(ArrayQueue::bounded(1024)?);
-    let consumer = std::thread::spawn({
+    let consumer = thread::spawn({
         let belt = Arc::clone(&belt);
         move || {
             while let Some(task) = belt.take().expect("nobody interrupts the consumer") {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`kit`] | devices for honest race tests: delays, parked actors, latches, sinks, watchdogs, stress |
 //! | [`suites`] | the behaviours; a suite is a macro, and each implementation asks for it in a line |
+//! | [`differential`] | scripts played on Java's thread pool and on ours; `java/` is Java's player |
 //! | `tests/` | those lines, the tests of the kit, and the check of the coverage table |
 //! | `rows/` | the behaviours by name, in our words, and why some do not apply to us |
 //! | `COVERAGE.md` | which test holds which behaviour; generated, and checked by `tests/coverage.rs` |

@@ -8,6 +8,7 @@
 )]
 
 mod executor_kit;
+mod watch_kit;
 
 use executor_kit::{
     Crew, Drops, LONG, Refusing, Shelf, gate, interrupt_at, interrupted_before, quiet_panic,
@@ -19,9 +20,11 @@ use millpond::time::ManualClock;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
+use watch_kit::watch;
 
 #[test]
 fn a_result_carries_the_id_that_submit_returned() {
+    let _watch = watch();
     let results = CompletionService::new(DirectExecutor::new());
     let one = results.submit(|| 1).unwrap();
     let two = results.submit(|| 2).unwrap();
@@ -34,6 +37,7 @@ fn a_result_carries_the_id_that_submit_returned() {
 
 #[test]
 fn nothing_is_there_until_a_task_ends() {
+    let _watch = watch();
     let shelf = Shelf::with_room(2);
     let results = CompletionService::new(Arc::clone(&shelf));
     results.submit(|| 1).unwrap();
@@ -48,6 +52,7 @@ fn nothing_is_there_until_a_task_ends() {
 
 #[test]
 fn they_come_in_the_order_in_which_they_end() {
+    let _watch = watch();
     let shelf = Shelf::with_room(3);
     let results = CompletionService::new(Arc::clone(&shelf));
     for n in 0..3 {
@@ -64,6 +69,7 @@ fn they_come_in_the_order_in_which_they_end() {
 
 #[test]
 fn values_panics_and_dropped_tasks_all_arrive_once() {
+    let _watch = watch();
     let shelf = Shelf::with_room(3);
     let results = CompletionService::new(Arc::clone(&shelf));
     results.submit(|| 1).unwrap();
@@ -86,6 +92,7 @@ fn values_panics_and_dropped_tasks_all_arrive_once() {
 
 #[test]
 fn a_refusal_gives_the_closure_back_and_nothing_arrives() {
+    let _watch = watch();
     let results = CompletionService::new(Refusing);
     let drops = Drops::default();
     let token = drops.token();
@@ -98,6 +105,7 @@ fn a_refusal_gives_the_closure_back_and_nothing_arrives() {
 
 #[test]
 fn the_first_good_one_is_used_and_the_others_are_stopped() {
+    let _watch = watch();
     let crew = Crew::of(4);
     let results = CompletionService::new(Arc::clone(&crew.0));
     for _ in 0..2 {
@@ -123,6 +131,7 @@ fn the_first_good_one_is_used_and_the_others_are_stopped() {
 
 #[test]
 fn one_can_be_cancelled_and_arrives_as_such() {
+    let _watch = watch();
     let shelf = Shelf::with_room(2);
     let results = CompletionService::new(Arc::clone(&shelf));
     let one = results.submit(|| 1).unwrap();
@@ -138,6 +147,7 @@ fn one_can_be_cancelled_and_arrives_as_such() {
 
 #[test]
 fn waiting_ends_with_the_patience() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("patience", 1)
         .clock(hand.clock())
@@ -165,6 +175,7 @@ fn waiting_ends_with_the_patience() {
 
 #[test]
 fn waiting_can_be_interrupted_before_and_while() {
+    let _watch = watch();
     let results = Arc::new(CompletionService::<u8, _>::new(DirectExecutor::new()));
     let taken = interrupt_at("completion-taker", "completion.take", {
         let results = Arc::clone(&results);
@@ -177,6 +188,7 @@ fn waiting_can_be_interrupted_before_and_while() {
 
 #[test]
 fn under_load_every_completion_is_delivered_once() {
+    let _watch = watch();
     let threads = ThreadPerTask::builder("load", 16)
         .at_bound(AtBound::Block)
         .build()
@@ -215,6 +227,7 @@ fn under_load_every_completion_is_delivered_once() {
 
 #[test]
 fn dropping_the_service_lets_the_tasks_go_on_and_leaks_nothing() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let drops = Drops::default();
     let token = drops.token();

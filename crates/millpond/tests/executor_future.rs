@@ -8,6 +8,7 @@
 )]
 
 mod executor_kit;
+mod watch_kit;
 
 use executor_kit::{Crew, Drops, LONG, Refusing, Shelf, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, SpawnFuture};
@@ -18,6 +19,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use watch_kit::watch;
 
 /// Not ready for so many polls; each asks for the next at once.
 struct Yields(usize);
@@ -50,12 +52,14 @@ impl Future for Waits {
 
 #[test]
 fn a_future_that_is_ready_at_once_gives_its_value() {
+    let _watch = watch();
     let handle = DirectExecutor::new().spawn_future(async { 7 }).unwrap();
     assert_eq!(handle.join().unwrap(), 7);
 }
 
 #[test]
 fn a_future_is_polled_once_per_wake() {
+    let _watch = watch();
     let shelf = Shelf::with_room(100);
     let polls = Arc::new(AtomicUsize::new(0));
     let handle = shelf
@@ -83,6 +87,7 @@ fn a_future_is_polled_once_per_wake() {
 
 #[test]
 fn a_future_that_yields_a_million_times_needs_no_more_stack_in_its_caller() {
+    let _watch = watch();
     let handle = DirectExecutor::new()
         .spawn_future(Yields(1_000_000))
         .unwrap();
@@ -91,6 +96,7 @@ fn a_future_that_yields_a_million_times_needs_no_more_stack_in_its_caller() {
 
 #[test]
 fn a_future_hops_between_threads_and_other_tasks() {
+    let _watch = watch();
     let crew = Crew::of(8);
     let executor = Arc::clone(&crew.0);
     let handles: Vec<_> = (0..4)
@@ -110,6 +116,7 @@ fn a_future_hops_between_threads_and_other_tasks() {
 
 #[test]
 fn a_panic_in_a_poll_goes_to_the_handle() {
+    let _watch = watch();
     let handle = DirectExecutor::new()
         .spawn_future(async { quiet_panic("the dam broke") })
         .unwrap();
@@ -119,6 +126,7 @@ fn a_panic_in_a_poll_goes_to_the_handle() {
 
 #[test]
 fn a_refused_future_comes_back_unpolled() {
+    let _watch = watch();
     let drops = Drops::default();
     let token = drops.token();
     let refused = Arc::new(Refusing)
@@ -134,6 +142,7 @@ fn a_refused_future_comes_back_unpolled() {
 
 #[test]
 fn a_later_poll_that_is_refused_cancels_the_handle_and_drops_the_future() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let (drops, waits) = (Drops::default(), Waits::default());
     let (token, pending) = (drops.token(), waits.clone());
@@ -155,6 +164,7 @@ fn a_later_poll_that_is_refused_cancels_the_handle_and_drops_the_future() {
 
 #[test]
 fn a_poll_that_its_executor_drops_cancels_the_handle() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let handle = shelf.spawn_future(async { 7 }).unwrap();
     drop(shelf.take());
@@ -166,6 +176,7 @@ fn a_poll_that_its_executor_drops_cancels_the_handle() {
 
 #[test]
 fn cancelling_the_handle_drops_an_idle_future_at_once() {
+    let _watch = watch();
     let (drops, waits) = (Drops::default(), Waits::default());
     let (token, pending) = (drops.token(), waits.clone());
     let handle = DirectExecutor::new()
@@ -182,6 +193,7 @@ fn cancelling_the_handle_drops_an_idle_future_at_once() {
 
 #[test]
 fn cancelling_from_inside_the_poll_drops_the_future_after_it() {
+    let _watch = watch();
     let shelf = Shelf::with_room(9);
     let drops = Drops::default();
     let (token, slot) = (drops.token(), Arc::new(Mutex::new(None)));
@@ -204,6 +216,7 @@ fn cancelling_from_inside_the_poll_drops_the_future_after_it() {
 
 #[test]
 fn a_future_that_lost_its_waker_is_dropped_and_its_handle_cancelled() {
+    let _watch = watch();
     let drops = Drops::default();
     let token = drops.token();
     let handle = DirectExecutor::new()
@@ -221,6 +234,7 @@ fn a_future_that_lost_its_waker_is_dropped_and_its_handle_cancelled() {
 
 #[test]
 fn joining_in_place_waits_for_the_future() {
+    let _watch = watch();
     let crew = Crew::of(2);
     let (task, inner) = task::new(|| 7);
     let handle = crew.0.spawn_future(async move { inner.await.unwrap() });
@@ -232,6 +246,7 @@ fn joining_in_place_waits_for_the_future() {
 
 #[test]
 fn a_future_whose_deadline_has_passed_is_never_polled() {
+    let _watch = watch();
     let shelf = Shelf::with_room(9);
     let drops = Drops::default();
     let passed = Deadline::at(Clock::system().now());

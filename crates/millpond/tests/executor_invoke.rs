@@ -8,6 +8,7 @@
 )]
 
 mod executor_kit;
+mod watch_kit;
 
 use executor_kit::{
     Crew, Drops, LONG, Refusing, Shelf, gate, interrupt_at, interrupted_before, quiet_panic, signal,
@@ -21,6 +22,7 @@ use millpond::time::ManualClock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use watch_kit::watch;
 
 type Closure<T> = Box<dyn FnOnce() -> T + Send>;
 
@@ -30,6 +32,7 @@ fn is_abandoned<T>(result: &Result<T, TaskError>) -> bool {
 
 #[test]
 fn all_values_come_in_the_order_of_their_tasks() {
+    let _watch = watch();
     let crew = Crew::of(8);
     let results = crew.0.invoke_all((0..8).map(|n| move || n * n)).unwrap();
     let values: Vec<_> = results.into_iter().map(Result::unwrap).collect();
@@ -38,6 +41,7 @@ fn all_values_come_in_the_order_of_their_tasks() {
 
 #[test]
 fn all_of_nothing_is_nothing_whatever_the_patience() {
+    let _watch = watch();
     let none: [fn() -> u8; 0] = [];
     assert!(Refusing.invoke_all(none).unwrap().is_empty());
     for patience in [Duration::ZERO, Duration::MAX] {
@@ -48,6 +52,7 @@ fn all_of_nothing_is_nothing_whatever_the_patience() {
 
 #[test]
 fn a_panic_shows_in_its_own_place_only() {
+    let _watch = watch();
     let crew = Crew::of(3);
     let tasks: [Closure<u8>; 3] = [
         Box::new(|| 1),
@@ -64,6 +69,7 @@ fn a_panic_shows_in_its_own_place_only() {
 
 #[test]
 fn at_the_deadline_what_runs_is_asked_to_stop() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 2)
         .clock(hand.clock())
@@ -104,6 +110,7 @@ fn at_the_deadline_what_runs_is_asked_to_stop() {
 
 #[test]
 fn a_task_that_finished_in_time_keeps_its_value_though_another_did_not() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let shelf = Shelf::with_room(1);
     let (ready, is_ready) = signal();
@@ -149,6 +156,7 @@ fn a_task_that_finished_in_time_keeps_its_value_though_another_did_not() {
 
 #[test]
 fn after_the_deadline_nothing_more_is_brought() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let ran = Arc::new(AtomicUsize::new(0));
     let executor = DirectExecutor::new().clock(hand.clock());
@@ -172,6 +180,7 @@ fn after_the_deadline_nothing_more_is_brought() {
 
 #[test]
 fn a_refusal_in_the_middle_cancels_the_others() {
+    let _watch = watch();
     let shelf = Shelf::with_room(2);
     let drops = Drops::default();
     let tasks = (0..3).map(|_| {
@@ -186,6 +195,7 @@ fn a_refusal_in_the_middle_cancels_the_others() {
 
 #[test]
 fn an_iterator_that_panics_cancels_what_it_gave() {
+    let _watch = watch();
     let shelf = Shelf::with_room(9);
     let tasks = (0..3).map(|n| {
         if n == 2 {
@@ -203,6 +213,7 @@ fn an_iterator_that_panics_cancels_what_it_gave() {
 
 #[test]
 fn after_a_shutdown_batches_are_refused() {
+    let _watch = watch();
     let crew = Crew::of(1);
     crew.0.shutdown();
     let all = crew.0.invoke_all([|| 1]).unwrap_err();
@@ -213,6 +224,7 @@ fn after_a_shutdown_batches_are_refused() {
 
 #[test]
 fn an_interrupted_caller_of_all_stops_what_runs() {
+    let _watch = watch();
     for timed in [false, true] {
         let crew = Crew::of(2);
         let (told, tell) = mpsc::channel();
@@ -243,6 +255,7 @@ fn an_interrupted_caller_of_all_stops_what_runs() {
 
 #[test]
 fn a_caller_that_is_interrupted_already_brings_nothing() {
+    let _watch = watch();
     let shelf = Shelf::with_room(9);
     let (all, still) = interrupted_before({
         let shelf = Arc::clone(&shelf);
@@ -260,6 +273,7 @@ fn a_caller_that_is_interrupted_already_brings_nothing() {
 
 #[test]
 fn any_of_nothing_is_an_error_and_no_hang() {
+    let _watch = watch();
     let none: [fn() -> Result<u8, ()>; 0] = [];
     assert!(matches!(
         DirectExecutor::new().invoke_any(none),
@@ -273,6 +287,7 @@ fn any_of_nothing_is_an_error_and_no_hang() {
 
 #[test]
 fn any_returns_a_success_though_others_fail() {
+    let _watch = watch();
     let crew = Crew::of(4);
     let tasks: [Closure<Result<u8, &str>>; 4] = [
         Box::new(|| Err("one")),
@@ -285,6 +300,7 @@ fn any_returns_a_success_though_others_fail() {
 
 #[test]
 fn any_waits_for_the_only_success_though_it_comes_last() {
+    let _watch = watch();
     let crew = Crew::of(2);
     let (open, wait) = gate();
     let tasks: [Closure<Result<u8, &str>>; 2] = [
@@ -302,6 +318,7 @@ fn any_waits_for_the_only_success_though_it_comes_last() {
 
 #[test]
 fn any_tells_every_failure_if_all_fail() {
+    let _watch = watch();
     let tasks: [Closure<Result<u8, &str>>; 3] = [
         Box::new(|| Err("one")),
         Box::new(|| quiet_panic("two")),
@@ -324,6 +341,7 @@ fn any_tells_every_failure_if_all_fail() {
 
 #[test]
 fn any_does_not_bring_more_after_a_success() {
+    let _watch = watch();
     let brought = AtomicUsize::new(0);
     let tasks = (0..9).map(|n| {
         brought.fetch_add(1, Ordering::SeqCst);
@@ -335,6 +353,7 @@ fn any_does_not_bring_more_after_a_success() {
 
 #[test]
 fn the_first_success_stops_the_others() {
+    let _watch = watch();
     let crew = Crew::of(2);
     let (told, tell) = mpsc::channel();
     let (started, start) = signal();
@@ -355,6 +374,7 @@ fn the_first_success_stops_the_others() {
 
 #[test]
 fn any_out_of_time_cancels_all() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("any", 2)
         .clock(hand.clock())
@@ -394,6 +414,7 @@ fn any_out_of_time_cancels_all() {
 
 #[test]
 fn an_interrupted_caller_of_any_stops_what_runs() {
+    let _watch = watch();
     let crew = Crew::of(1);
     let (told, tell) = mpsc::channel();
     let executor = Arc::clone(&crew.0);
@@ -413,6 +434,7 @@ fn an_interrupted_caller_of_any_stops_what_runs() {
 
 #[test]
 fn a_refused_candidate_does_not_cost_the_others() {
+    let _watch = watch();
     let crew = Crew::of(1);
     let (open, wait) = gate();
     let tasks: [Closure<Result<u8, ()>>; 2] = [
@@ -430,6 +452,7 @@ fn a_refused_candidate_does_not_cost_the_others() {
 
 #[test]
 fn a_stop_releases_the_callers_of_batches() {
+    let _watch = watch();
     for _ in 0..100 {
         let threads = Arc::new(ThreadPerTask::builder("stop", 8).build().unwrap());
         let callers = [

@@ -8,6 +8,7 @@
 )]
 
 mod executor_kit;
+mod watch_kit;
 
 use executor_kit::{Crew, Drops, LONG, Refusing, Shelf, gate, quiet_panic, signal};
 use millpond::executor::{
@@ -18,6 +19,7 @@ use millpond::interrupt::{self, Interrupted};
 use millpond::task::{CancelReason, Task, TaskError};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use watch_kit::watch;
 
 /// The same sequence for the same seed.
 struct Dice(u64);
@@ -34,6 +36,7 @@ impl Dice {
 
 #[test]
 fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
+    let _watch = watch();
     const KEYS: u64 = 7;
     let crew = ThreadPerTask::builder("serial", 4)
         .at_bound(AtBound::Block)
@@ -97,6 +100,7 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
 
 #[test]
 fn keys_do_not_wait_for_each_other() {
+    let _watch = watch();
     let crew = Crew::of(100);
     let serial = SerialExecutor::new(Arc::clone(&crew.0));
     let (open, wait) = gate();
@@ -111,6 +115,7 @@ fn keys_do_not_wait_for_each_other() {
 
 #[test]
 fn a_panic_does_not_stall_its_key_and_goes_to_the_hook() {
+    let _watch = watch();
     let (send, receive) = mpsc::channel();
     let serial = SerialExecutor::<&str, _>::builder(DirectExecutor::new())
         .on_panic(move |uncaught| send.send(uncaught.into_panic()).unwrap())
@@ -123,6 +128,7 @@ fn a_panic_does_not_stall_its_key_and_goes_to_the_hook() {
 
 #[test]
 fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
+    let _watch = watch();
     let serial = SerialExecutor::new(DirectExecutor::new());
     let order = Arc::new(Mutex::new(Vec::new()));
     serial
@@ -143,6 +149,7 @@ fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
 
 #[test]
 fn a_refusal_below_gives_the_task_back_and_leaves_no_key() {
+    let _watch = watch();
     let serial = SerialExecutor::new(Refusing);
     let drops = Drops::default();
     let token = drops.token();
@@ -155,6 +162,7 @@ fn a_refusal_below_gives_the_task_back_and_leaves_no_key() {
 
 #[test]
 fn a_key_goes_on_after_a_refusal() {
+    let _watch = watch();
     let shelf = Shelf::with_room(0);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
     let key = serial.key("a");
@@ -169,6 +177,7 @@ fn a_key_goes_on_after_a_refusal() {
 
 #[test]
 fn what_waits_behind_a_queued_drain_needs_no_room_below() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
     let handles: Vec<_> = (0..10)
@@ -183,6 +192,7 @@ fn what_waits_behind_a_queued_drain_needs_no_room_below() {
 
 #[test]
 fn an_executor_below_that_drops_what_it_took_cancels_the_key() {
+    let _watch = watch();
     let shelf = Shelf::with_room(2);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
     let handles: Vec<_> = (0..3)
@@ -223,6 +233,7 @@ impl Executor for RefusesSlowly {
 
 #[test]
 fn a_refusal_hits_the_one_who_asked_and_not_who_came_meanwhile() {
+    let _watch = watch();
     let (during, asked) = mpsc::sync_channel(1);
     let (go_on, may_go_on) = mpsc::channel();
     let shelf = Shelf::with_room(9);
@@ -253,6 +264,7 @@ fn a_refusal_hits_the_one_who_asked_and_not_who_came_meanwhile() {
 
 #[test]
 fn an_executor_below_that_panics_does_not_stall_the_key() {
+    let _watch = watch();
     #[derive(Debug)]
     struct Panics(AtomicBool);
 
@@ -275,6 +287,7 @@ fn an_executor_below_that_panics_does_not_stall_the_key() {
 
 #[test]
 fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
+    let _watch = watch();
     let shelf = Shelf::with_room(9);
     let serial = SerialExecutor::builder(Arc::clone(&shelf))
         .capacity_per_key(2)
@@ -307,6 +320,7 @@ fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
 
 #[test]
 fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
+    let _watch = watch();
     let crew = Crew::of(1);
     let serial = SerialExecutor::new(Arc::clone(&crew.0));
     let (started, start) = signal();
@@ -329,6 +343,7 @@ fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
 
 #[test]
 fn a_key_that_panics_when_it_is_compared_stalls_nobody() {
+    let _watch = watch();
     #[derive(Debug)]
     struct Touchy(&'static AtomicBool);
 
@@ -367,6 +382,7 @@ fn a_key_that_panics_when_it_is_compared_stalls_nobody() {
 
 #[test]
 fn a_hundred_thousand_keys_leave_nothing_behind() {
+    let _watch = watch();
     let serial = SerialExecutor::new(DirectExecutor::new());
     let ran = Arc::new(AtomicUsize::new(0));
     for key in 0..100_000_u64 {
@@ -382,6 +398,7 @@ fn a_hundred_thousand_keys_leave_nothing_behind() {
 
 #[test]
 fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
+    let _watch = watch();
     let crew = ThreadPerTask::builder("lane", 4)
         .at_bound(AtBound::Block)
         .build()
@@ -437,6 +454,7 @@ impl Executor for Moody {
 
 #[test]
 fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
+    let _watch = watch();
     for seed in 1..=60_u64 {
         let below = ThreadPerTask::builder("moody", 3)
             .at_bound(AtBound::Block)

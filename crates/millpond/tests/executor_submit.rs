@@ -8,6 +8,7 @@
 )]
 
 mod executor_kit;
+mod watch_kit;
 
 use executor_kit::{Crew, Drops, Refusing, Shelf, interrupt_at, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, RejectReason, Rejected};
@@ -16,9 +17,11 @@ use millpond::time::{Deadline, ManualClock};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use watch_kit::watch;
 
 #[test]
 fn a_closure_runs_in_the_caller() {
+    let _watch = watch();
     let (send, receive) = mpsc::channel();
     DirectExecutor::new()
         .run(move || send.send(std::thread::current().id()).unwrap())
@@ -28,6 +31,7 @@ fn a_closure_runs_in_the_caller() {
 
 #[test]
 fn a_value_comes_through_every_kind_of_pointer() {
+    let _watch = watch();
     let by_value = DirectExecutor::new();
     let by_reference: &dyn Executor = &by_value;
     assert_eq!(by_reference.submit(|| 1).unwrap().join().unwrap(), 1);
@@ -39,6 +43,7 @@ fn a_value_comes_through_every_kind_of_pointer() {
 
 #[test]
 fn a_task_without_a_value_joins_with_the_unit() {
+    let _watch = watch();
     let handle = DirectExecutor::new().submit(|| ()).unwrap();
     assert!(handle.is_finished());
     assert!(handle.join().is_ok());
@@ -46,6 +51,7 @@ fn a_task_without_a_value_joins_with_the_unit() {
 
 #[test]
 fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
+    let _watch = watch();
     let drops = Drops::default();
     let token = drops.token();
     let text = String::from("the very same");
@@ -64,6 +70,7 @@ fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
 
 #[test]
 fn a_refused_fire_and_forget_closure_comes_back_too() {
+    let _watch = watch();
     let (send, receive) = mpsc::channel();
     let refused = Refusing.run(move || send.send(7).unwrap()).unwrap_err();
     assert!(receive.try_recv().is_err());
@@ -73,6 +80,7 @@ fn a_refused_fire_and_forget_closure_comes_back_too() {
 
 #[test]
 fn a_dropped_refusal_drops_the_closure_once() {
+    let _watch = watch();
     let drops = Drops::default();
     let token = drops.token();
     drop(Refusing.submit(move || drop(token)));
@@ -81,6 +89,7 @@ fn a_dropped_refusal_drops_the_closure_once() {
 
 #[test]
 fn a_refusal_says_what_to_do() {
+    let _watch = watch();
     let refused = Refusing.run(|| ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -95,6 +104,7 @@ fn a_refusal_says_what_to_do() {
 
 #[test]
 fn a_panic_goes_to_the_handle_with_its_payload() {
+    let _watch = watch();
     let handle = DirectExecutor::new()
         .submit(|| -> u8 { std::panic::resume_unwind(Box::new(7_u8)) })
         .unwrap();
@@ -104,6 +114,7 @@ fn a_panic_goes_to_the_handle_with_its_payload() {
 
 #[test]
 fn a_panic_without_a_handle_goes_to_the_hook() {
+    let _watch = watch();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let executor = DirectExecutor::new().on_panic({
         let seen = Arc::clone(&seen);
@@ -120,6 +131,7 @@ fn a_panic_without_a_handle_goes_to_the_hook() {
 
 #[test]
 fn a_hook_that_panics_costs_nothing() {
+    let _watch = watch();
     let executor = DirectExecutor::new().on_panic(|_| quiet_panic("the hook, too"));
     executor.run(|| quiet_panic("no water")).unwrap();
     assert_eq!(executor.submit(|| 7).unwrap().join().unwrap(), 7);
@@ -127,6 +139,7 @@ fn a_hook_that_panics_costs_nothing() {
 
 #[test]
 fn a_task_that_its_executor_drops_is_cancelled() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let handle = shelf.submit(|| 7).unwrap();
     drop(shelf.take());
@@ -138,6 +151,7 @@ fn a_task_that_its_executor_drops_is_cancelled() {
 
 #[test]
 fn an_expired_task_is_shed_and_says_so() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let spec = || {
         TaskSpec::new()
@@ -159,6 +173,7 @@ fn an_expired_task_is_shed_and_says_so() {
 
 #[test]
 fn a_task_passes_its_name_and_deadline_on() {
+    let _watch = watch();
     let deadline = ManualClock::new()
         .clock()
         .deadline(Duration::from_secs(86_400));
@@ -186,6 +201,7 @@ fn a_task_passes_its_name_and_deadline_on() {
 
 #[test]
 fn what_a_task_passes_on_ends_with_the_task() {
+    let _watch = watch();
     let executor = DirectExecutor::new();
     let named = TaskSpec::new().name("order");
     executor.submit_spec(named, || ()).unwrap();
@@ -197,6 +213,7 @@ fn what_a_task_passes_on_ends_with_the_task() {
 
 #[test]
 fn a_task_run_inside_another_passes_its_own_things_on() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let made_outside = shelf
         .submit(|| DirectExecutor::new().submit(|| ()).unwrap())
@@ -216,6 +233,7 @@ fn a_task_run_inside_another_passes_its_own_things_on() {
 
 #[test]
 fn a_join_that_is_interrupted_says_so_and_the_task_goes_on() {
+    let _watch = watch();
     let shelf = Shelf::with_room(1);
     let handle = shelf.submit(|| 7).unwrap();
     let (result, handle) = interrupt_at("submit-joiner", "task.join", move || {
@@ -229,6 +247,7 @@ fn a_join_that_is_interrupted_says_so_and_the_task_goes_on() {
 
 #[test]
 fn an_executor_that_gives_another_task_back_is_told_off() {
+    let _watch = watch();
     #[derive(Debug)]
     struct Swaps;
 

@@ -8,6 +8,7 @@
 )]
 
 mod executor_kit;
+mod watch_kit;
 
 use executor_kit::{Crew, Drops, LONG, gate, interrupt_at, quiet_panic, signal};
 use millpond::executor::{AtBound, ExecutorExt, Lifecycle, RejectReason, ThreadPerTask};
@@ -21,6 +22,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use watch_kit::watch;
 
 /// Refuses every second thread, in the way that is chosen.
 #[derive(Debug)]
@@ -62,6 +64,7 @@ impl ThreadFactory for Faulty {
 
 #[test]
 fn no_threads_at_all_cannot_be_asked_for() {
+    let _watch = watch();
     let error = ThreadPerTask::builder("none", 0).build().unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -71,6 +74,7 @@ fn no_threads_at_all_cannot_be_asked_for() {
 
 #[test]
 fn each_task_has_a_thread_of_its_own() {
+    let _watch = watch();
     let crew = Crew::of(3);
     let (open, opened) = mpsc::channel::<()>();
     let opened = Arc::new(std::sync::Mutex::new(opened));
@@ -93,6 +97,7 @@ fn each_task_has_a_thread_of_its_own() {
 
 #[test]
 fn at_the_bound_a_task_is_given_back() {
+    let _watch = watch();
     let crew = Crew::of(1);
     let (open, wait) = gate();
     let first = crew.0.submit(wait).unwrap();
@@ -112,6 +117,7 @@ fn at_the_bound_a_task_is_given_back() {
 
 #[test]
 fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
+    let _watch = watch();
     let threads = ThreadPerTask::builder("blocking", 1)
         .at_bound(AtBound::Block)
         .build()
@@ -138,6 +144,7 @@ fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
 
 #[test]
 fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 1)
         .at_bound(AtBound::BlockFor(Duration::from_secs(3600)))
@@ -175,6 +182,7 @@ fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
 
 #[test]
 fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
+    let _watch = watch();
     for how in [How::Errs, How::Panics] {
         let threads = ThreadPerTask::builder("faulty", 1)
             .threads(Faulty::new(how))
@@ -205,6 +213,7 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
 
 #[test]
 fn a_factory_that_loses_the_body_cancels_the_task_and_frees_the_place() {
+    let _watch = watch();
     let threads = ThreadPerTask::builder("faulty", 1)
         .threads(Faulty::new(How::LosesTheBody))
         .build()
@@ -220,6 +229,7 @@ fn a_factory_that_loses_the_body_cancels_the_task_and_frees_the_place() {
 
 #[test]
 fn panics_leave_no_thread_behind_and_go_to_the_hook() {
+    let _watch = watch();
     let (send, receive) = mpsc::channel();
     let threads = ThreadPerTask::builder("panics", 4)
         .at_bound(AtBound::Block)
@@ -240,6 +250,7 @@ fn panics_leave_no_thread_behind_and_go_to_the_hook() {
 
 #[test]
 fn after_a_shutdown_closures_come_back() {
+    let _watch = watch();
     let threads = ThreadPerTask::builder("shut", 2).build().unwrap();
     assert!(!threads.is_shutdown());
     threads.shutdown();
@@ -253,6 +264,7 @@ fn after_a_shutdown_closures_come_back() {
 
 #[test]
 fn an_orderly_shutdown_interrupts_nobody_and_waits_for_the_bodies() {
+    let _watch = watch();
     let crew = Crew::of(2);
     let (open, wait) = gate();
     let (started, start) = signal();
@@ -275,6 +287,7 @@ fn an_orderly_shutdown_interrupts_nobody_and_waits_for_the_bodies() {
 
 #[test]
 fn a_cancelled_body_that_still_runs_keeps_the_executor_alive() {
+    let _watch = watch();
     let crew = Crew::of(1);
     let (open, wait) = gate();
     let (started, start) = signal();
@@ -297,6 +310,7 @@ fn a_cancelled_body_that_still_runs_keeps_the_executor_alive() {
 
 #[test]
 fn stopping_interrupts_the_bodies_that_block() {
+    let _watch = watch();
     let crew = Crew::of(2);
     let (started, start) = signal();
     let with_handle = {
@@ -344,6 +358,7 @@ impl ThreadFactory for Late {
 
 #[test]
 fn stopping_hands_back_what_no_thread_has_begun() {
+    let _watch = watch();
     let late = Late::default();
     let threads = ThreadPerTask::builder("late", 2)
         .threads(late.clone())
@@ -370,6 +385,7 @@ fn stopping_hands_back_what_no_thread_has_begun() {
 
 #[test]
 fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
+    let _watch = watch();
     for _ in 0..200 {
         let threads = Arc::new(ThreadPerTask::builder("race", 64).build().unwrap());
         let bringers: Vec<_> = (0..2)
@@ -402,6 +418,7 @@ fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
 
 #[test]
 fn closing_waits_for_what_runs() {
+    let _watch = watch();
     let threads = ThreadPerTask::builder("close", 2).build().unwrap();
     let (open, wait) = gate();
     let handle = threads.submit(wait).unwrap();
@@ -415,6 +432,7 @@ fn closing_waits_for_what_runs() {
 
 #[test]
 fn closing_that_is_interrupted_stops_what_runs_and_stays_interrupted() {
+    let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("close", 1).build().unwrap());
     let (started, start) = signal();
     let handle = threads
@@ -435,6 +453,7 @@ fn closing_that_is_interrupted_stops_what_runs_and_stays_interrupted() {
 
 #[test]
 fn waiting_for_the_end_can_be_interrupted() {
+    let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("await", 1).build().unwrap());
     let site = "thread_per_task.await_termination";
     let waited = interrupt_at("tpt-awaiter", site, {
@@ -446,6 +465,7 @@ fn waiting_for_the_end_can_be_interrupted() {
 
 #[test]
 fn dropping_the_executor_lets_what_runs_go_on() {
+    let _watch = watch();
     let threads = ThreadPerTask::builder("dropped", 1).build().unwrap();
     let (open, wait) = gate();
     let handle = threads
@@ -461,6 +481,7 @@ fn dropping_the_executor_lets_what_runs_go_on() {
 
 #[test]
 fn shutting_an_idle_executor_down_releases_who_waits_for_its_end() {
+    let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("idle", 1).build().unwrap());
     let (send, receive) = mpsc::channel();
     let waiter = std::thread::Builder::new().name("tpt-idle-waiter".into());

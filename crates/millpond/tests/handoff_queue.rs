@@ -7,6 +7,7 @@
 )]
 
 mod handoff_kit;
+mod watch_kit;
 
 use handoff_kit::{Bell, PATIENCE, ParkedTask, all, await_parked, hand_offs, parked, poll_once};
 use millpond::interrupt::Interrupted;
@@ -20,6 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use watch_kit::watch;
 
 fn refusal<T>(result: Result<(), Refused<T>>) -> Option<(T, Reason)> {
     result
@@ -29,6 +31,7 @@ fn refusal<T>(result: Result<(), Refused<T>>) -> Option<(T, Reason)> {
 
 #[test]
 fn it_is_both_empty_and_full() {
+    let _watch = watch();
     for queue in hand_offs::<i32>() {
         assert_eq!((queue.len(), queue.capacity()), (0, Some(0)));
         assert!(queue.is_empty());
@@ -40,6 +43,7 @@ fn it_is_both_empty_and_full() {
 
 #[test]
 fn its_capacity_cannot_be_changed() {
+    let _watch = watch();
     for queue in hand_offs::<i32>() {
         for capacity in [0, 1, usize::MAX] {
             assert_eq!(queue.set_capacity(capacity), Err(CapacityError::Fixed));
@@ -50,6 +54,7 @@ fn its_capacity_cannot_be_changed() {
 
 #[test]
 fn nothing_of_a_waiting_putter_is_seen_searched_or_removed() {
+    let _watch = watch();
     for queue in hand_offs::<i32>() {
         let mut sending = queue.send(7);
         assert!(poll_once(&mut sending).is_pending());
@@ -66,6 +71,7 @@ fn nothing_of_a_waiting_putter_is_seen_searched_or_removed() {
 
 #[test]
 fn a_put_waits_for_the_take_of_its_element() {
+    let _watch = watch();
     for queue in hand_offs() {
         let giver = Arc::clone(&queue);
         let putter = parked(move || giver.put("sack"));
@@ -77,6 +83,7 @@ fn a_put_waits_for_the_take_of_its_element() {
 
 #[test]
 fn an_offer_reaches_a_taker_who_waits() {
+    let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
         let taker = parked(move || hands.take());
@@ -87,6 +94,7 @@ fn an_offer_reaches_a_taker_who_waits() {
 
 #[test]
 fn an_offer_reaches_a_taker_whose_patience_is_finite() {
+    let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
         let taker = parked(move || hands.poll_timeout(PATIENCE));
@@ -97,6 +105,7 @@ fn an_offer_reaches_a_taker_whose_patience_is_finite() {
 
 #[test]
 fn a_poll_takes_from_a_putter_who_waits() {
+    let _watch = watch();
     for queue in hand_offs() {
         let giver = Arc::clone(&queue);
         let putter = parked(move || giver.offer_timeout("sack", Duration::MAX));
@@ -107,6 +116,7 @@ fn a_poll_takes_from_a_putter_who_waits() {
 
 #[test]
 fn no_patience_at_all_tries_once() {
+    let _watch = watch();
     for queue in hand_offs() {
         assert_eq!(
             refusal(queue.offer_timeout("sack", Duration::ZERO)),
@@ -127,6 +137,7 @@ fn no_patience_at_all_tries_once() {
 
 #[test]
 fn the_largest_patience_is_for_ever() {
+    let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
         let taker = parked(move || hands.poll_timeout(Duration::MAX));
@@ -137,6 +148,7 @@ fn the_largest_patience_is_for_ever() {
 
 #[test]
 fn who_waits_too_long_for_a_taker_gets_the_element_back() {
+    let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
         let queue = Arc::new(queue.with_clock(hand.clock()));
@@ -156,6 +168,7 @@ fn who_waits_too_long_for_a_taker_gets_the_element_back() {
 
 #[test]
 fn who_waits_too_long_for_a_putter_gets_nothing_and_leaves_nothing() {
+    let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
         let queue = Arc::new(queue.with_clock(hand.clock()));
@@ -169,6 +182,7 @@ fn who_waits_too_long_for_a_putter_gets_nothing_and_leaves_nothing() {
 
 #[test]
 fn an_interrupted_putter_gets_its_element_back() {
+    let _watch = watch();
     for queue in hand_offs() {
         let giver = Arc::clone(&queue);
         let putter = ParkedTask::new(move || giver.put("sack"));
@@ -182,6 +196,7 @@ fn an_interrupted_putter_gets_its_element_back() {
 
 #[test]
 fn a_second_put_waits_again_and_can_be_interrupted_too() {
+    let _watch = watch();
     for queue in hand_offs() {
         let giver = Arc::clone(&queue);
         let putter = ParkedTask::new(move || {
@@ -199,6 +214,7 @@ fn a_second_put_waits_again_and_can_be_interrupted_too() {
 
 #[test]
 fn an_interrupted_taker_leaves_nothing() {
+    let _watch = watch();
     for queue in hand_offs::<i32>() {
         let hands = Arc::clone(&queue);
         let taker = ParkedTask::new(move || hands.take());
@@ -212,6 +228,7 @@ fn an_interrupted_taker_leaves_nothing() {
 
 #[test]
 fn an_interrupt_that_comes_before_the_call_stops_it_even_if_it_need_not_wait() {
+    let _watch = watch();
     for queue in hand_offs() {
         let both = Arc::clone(&queue);
         let gate = Arc::new(HandOffQueue::<()>::fair());
@@ -231,6 +248,7 @@ fn an_interrupt_that_comes_before_the_call_stops_it_even_if_it_need_not_wait() {
 
 #[test]
 fn a_fair_queue_serves_putters_in_the_order_they_came_and_an_unfair_one_backwards() {
+    let _watch = watch();
     for queue in hand_offs() {
         let putters: Vec<_> = (0..5)
             .map(|number| {
@@ -251,6 +269,7 @@ fn a_fair_queue_serves_putters_in_the_order_they_came_and_an_unfair_one_backward
 
 #[test]
 fn a_fair_queue_serves_takers_in_the_order_they_came_and_an_unfair_one_backwards() {
+    let _watch = watch();
     for queue in hand_offs() {
         let takers: Vec<_> = (0..5)
             .map(|_| {
@@ -272,6 +291,7 @@ fn a_fair_queue_serves_takers_in_the_order_they_came_and_an_unfair_one_backwards
 
 #[test]
 fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
+    let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
         let queue = Arc::new(queue.with_clock(hand.clock()));
@@ -304,6 +324,7 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
 
 #[test]
 fn a_drain_takes_from_the_putters_who_wait_and_frees_them() {
+    let _watch = watch();
     for queue in hand_offs() {
         let mut drained = Vec::new();
         assert_eq!(queue.drain_into(&mut drained), 0);
@@ -326,6 +347,7 @@ fn a_drain_takes_from_the_putters_who_wait_and_frees_them() {
 
 #[test]
 fn a_sink_that_panics_costs_one_element() {
+    let _watch = watch();
     let queue = HandOffQueue::fair();
     let mut sends: Vec<_> = (0..3).map(|number| queue.send(number)).collect();
     sends
@@ -345,6 +367,7 @@ fn a_sink_that_panics_costs_one_element() {
 
 #[test]
 fn threads_and_futures_meet_in_one_queue() {
+    let _watch = watch();
     for queue in hand_offs() {
         let hands = Arc::clone(&queue);
         let taker = parked(move || hands.take());
@@ -363,6 +386,7 @@ fn threads_and_futures_meet_in_one_queue() {
 
 #[test]
 fn a_future_that_sends_and_is_dropped_leaves_nothing_behind() {
+    let _watch = watch();
     for queue in hand_offs() {
         let sack = Arc::new(());
         let mut sending = queue.send(Arc::clone(&sack));
@@ -386,6 +410,7 @@ fn a_future_that_sends_and_is_dropped_leaves_nothing_behind() {
 
 #[test]
 fn a_future_that_receives_and_is_dropped_makes_way_for_the_next() {
+    let _watch = watch();
     for queue in hand_offs() {
         let mut receiving = queue.recv();
         assert!(poll_once(&mut receiving).is_pending());
@@ -396,6 +421,7 @@ fn a_future_that_receives_and_is_dropped_makes_way_for_the_next() {
 
 #[test]
 fn what_was_handed_to_a_dropped_future_goes_to_the_next_taker_who_waits() {
+    let _watch = watch();
     for queue in hand_offs() {
         let mut first = queue.recv();
         assert!(poll_once(&mut first).is_pending());
@@ -409,6 +435,7 @@ fn what_was_handed_to_a_dropped_future_goes_to_the_next_taker_who_waits() {
 
 #[test]
 fn an_element_put_back_is_the_first_to_be_taken() {
+    let _watch = watch();
     for queue in hand_offs() {
         let mut sends: Vec<_> = (0..2).map(|number| queue.send(number)).collect();
         sends
@@ -430,6 +457,7 @@ fn an_element_put_back_is_the_first_to_be_taken() {
 
 #[test]
 fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
+    let _watch = watch();
     for queue in hand_offs() {
         let bells: [_; 3] = std::array::from_fn(|_| Bell::new());
         let mut waits = [queue.recv(), queue.recv()];
@@ -465,6 +493,7 @@ fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
 
 #[test]
 fn after_the_hand_over_the_queue_keeps_neither_elements_nor_wakers() {
+    let _watch = watch();
     for queue in hand_offs() {
         let (bell, waker) = Bell::new();
         let sack = Arc::new(());
@@ -488,6 +517,7 @@ fn after_the_hand_over_the_queue_keeps_neither_elements_nor_wakers() {
 
 #[test]
 fn a_queue_that_is_dropped_drops_what_nobody_fetched() {
+    let _watch = watch();
     let sack = Arc::new(());
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         queue.put_back(Arc::clone(&sack));
@@ -500,6 +530,7 @@ fn a_queue_that_is_dropped_drops_what_nobody_fetched() {
 
 #[test]
 fn an_element_that_borrows_can_be_handed_over() {
+    let _watch = watch();
     let text = String::from("sack");
     let queue = HandOffQueue::fair();
     let taken = std::thread::scope(|scope| {
@@ -513,6 +544,7 @@ fn an_element_that_borrows_can_be_handed_over() {
 
 #[test]
 fn a_waker_that_panics_costs_only_itself() {
+    let _watch = watch();
     struct Grenade;
     impl std::task::Wake for Grenade {
         fn wake(self: Arc<Self>) {
@@ -531,6 +563,7 @@ fn a_waker_that_panics_costs_only_itself() {
 
 #[test]
 fn it_says_who_waits() {
+    let _watch = watch();
     let queue = HandOffQueue::<u8>::unfair();
     let mut receiving = queue.recv();
     assert!(poll_once(&mut receiving).is_pending());
@@ -542,6 +575,7 @@ fn it_says_who_waits() {
 
 #[test]
 fn an_element_handed_to_a_future_that_is_dropped_is_not_lost() {
+    let _watch = watch();
     let queue = HandOffQueue::fair();
     let mut receiving = Box::pin(queue.recv());
     let mut context = Context::from_waker(Waker::noop());

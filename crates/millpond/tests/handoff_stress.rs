@@ -7,6 +7,7 @@
 )]
 
 mod handoff_kit;
+mod watch_kit;
 
 use handoff_kit::all;
 use millpond::queue::{BlockingQueue, Place, Taken, TransferQueue};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::Waker;
 use std::time::Duration;
+use watch_kit::watch;
 
 const PRODUCERS: usize = 4;
 const CONSUMERS: usize = 3;
@@ -75,6 +77,7 @@ fn grind(
 
 #[test]
 fn everything_that_is_put_is_taken_once() {
+    let _watch = watch();
     for queue in all() {
         grind(
             &queue,
@@ -86,6 +89,7 @@ fn everything_that_is_put_is_taken_once() {
 
 #[test]
 fn everything_is_taken_once_when_both_sides_keep_running_out_of_time() {
+    let _watch = watch();
     const SOON: Duration = Duration::from_micros(5);
     for queue in all() {
         grind(
@@ -108,6 +112,7 @@ fn everything_is_taken_once_when_both_sides_keep_running_out_of_time() {
 
 #[test]
 fn everything_is_taken_once_when_places_are_taken_and_given_up_all_the_time() {
+    let _watch = watch();
     for queue in all() {
         grind(
             &queue,
@@ -141,6 +146,7 @@ fn everything_is_taken_once_when_places_are_taken_and_given_up_all_the_time() {
 
 #[test]
 fn everything_is_taken_once_when_offers_and_polls_never_wait() {
+    let _watch = watch();
     for queue in all() {
         grind(
             &queue,
@@ -170,6 +176,7 @@ fn everything_is_taken_once_when_offers_and_polls_never_wait() {
 
 #[test]
 fn an_interrupt_at_any_moment_either_comes_too_late_or_gives_the_element_back() {
+    let _watch = watch();
     for queue in all::<usize>() {
         let (report, reports) = mpsc::channel();
         for round in 0..600 {
@@ -204,6 +211,7 @@ fn an_interrupt_at_any_moment_either_comes_too_late_or_gives_the_element_back() 
 
 #[test]
 fn every_transfer_that_succeeds_was_received_and_every_other_came_back() {
+    let _watch = watch();
     let queue = Arc::new(TransferQueue::unbounded());
     let closed = Arc::new(AtomicBool::new(false));
     let producers: Vec<_> = (0..PRODUCERS)

@@ -7,6 +7,7 @@
 )]
 
 mod handoff_kit;
+mod watch_kit;
 
 use handoff_kit::{PATIENCE, ParkedTask, await_parked, parked, poll_once};
 use millpond::interrupt::Interrupted;
@@ -17,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use watch_kit::watch;
 
 /// A queue with the elements 0 to `count - 1`.
 fn filled(count: i32) -> Arc<TransferQueue<i32>> {
@@ -27,6 +29,7 @@ fn filled(count: i32) -> Arc<TransferQueue<i32>> {
 
 #[test]
 fn a_new_queue_is_empty_and_has_no_bound() {
+    let _watch = watch();
     let queue = filled(0);
     assert_eq!((queue.len(), queue.capacity()), (0, None));
     assert!(queue.is_empty());
@@ -38,6 +41,7 @@ fn a_new_queue_is_empty_and_has_no_bound() {
 
 #[test]
 fn elements_come_out_in_the_order_they_went_in() {
+    let _watch = watch();
     let queue = filled(3);
     queue.offer(3).unwrap();
     queue.offer_timeout(4, Duration::ZERO).unwrap();
@@ -52,6 +56,7 @@ fn elements_come_out_in_the_order_they_went_in() {
 
 #[test]
 fn what_was_offered_and_not_taken_is_always_found_by_the_next_poll() {
+    let _watch = watch();
     let queue = Arc::new(TransferQueue::unbounded());
     let rounds = 2_000;
     let threads: Vec<_> = (0..3)
@@ -74,6 +79,7 @@ fn what_was_offered_and_not_taken_is_always_found_by_the_next_poll() {
 
 #[test]
 fn a_peek_shows_the_next_element_and_leaves_it() {
+    let _watch = watch();
     let queue = filled(2);
     assert_eq!(queue.peek(), Some(0));
     assert_eq!(queue.poll(), Some(0));
@@ -82,6 +88,7 @@ fn a_peek_shows_the_next_element_and_leaves_it() {
 
 #[test]
 fn elements_can_be_found_and_removed_by_value() {
+    let _watch = watch();
     let queue = filled(4);
     assert!(queue.contains(&2) && !queue.contains(&9));
     assert!(queue.remove(&2) && !queue.remove(&2));
@@ -97,6 +104,7 @@ fn elements_can_be_found_and_removed_by_value() {
 
 #[test]
 fn a_visit_ends_when_it_has_seen_enough() {
+    let _watch = watch();
     let queue = filled(5);
     let mut seen = Vec::new();
     queue.visit(&mut |element| {
@@ -111,6 +119,7 @@ fn a_visit_ends_when_it_has_seen_enough() {
 
 #[test]
 fn predicates_that_panic_leave_the_queue_whole() {
+    let _watch = watch();
     let queue = filled(3);
     let mut fail_at_2 = |element: &i32| {
         if *element == 2 {
@@ -134,6 +143,7 @@ fn predicates_that_panic_leave_the_queue_whole() {
 
 #[test]
 fn a_drain_moves_as_many_as_it_may_and_leaves_the_rest_in_order() {
+    let _watch = watch();
     let queue = filled(5);
     let mut drained = Vec::new();
     assert_eq!(queue.drain_to(0, &mut |element| drained.push(element)), 0);
@@ -146,6 +156,7 @@ fn a_drain_moves_as_many_as_it_may_and_leaves_the_rest_in_order() {
 
 #[test]
 fn a_transfer_waits_until_its_element_is_taken() {
+    let _watch = watch();
     let queue = filled(0);
     let giver = Arc::clone(&queue);
     let transfer = parked(move || giver.transfer(7));
@@ -157,6 +168,7 @@ fn a_transfer_waits_until_its_element_is_taken() {
 
 #[test]
 fn transfers_and_plain_elements_stand_in_one_line() {
+    let _watch = watch();
     let queue = filled(1);
     let transfers: Vec<_> = [1, 3]
         .map(|number| {
@@ -179,6 +191,7 @@ fn transfers_and_plain_elements_stand_in_one_line() {
 
 #[test]
 fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
+    let _watch = watch();
     let queue = filled(0);
     for patience in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
         let hands = Arc::clone(&queue);
@@ -193,6 +206,7 @@ fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
 
 #[test]
 fn trying_to_transfer_needs_a_consumer_who_waits_now() {
+    let _watch = watch();
     let queue = filled(0);
     let refused = queue.try_transfer(7).unwrap_err();
     assert_eq!((refused.element, refused.reason), (7, Reason::Full));
@@ -211,6 +225,7 @@ fn trying_to_transfer_needs_a_consumer_who_waits_now() {
 
 #[test]
 fn trying_to_transfer_past_elements_in_line_is_refused() {
+    let _watch = watch();
     let queue = filled(1);
     assert_eq!(queue.try_transfer(7).unwrap_err().element, 7);
     assert_eq!(queue.snapshot(), [0]);
@@ -218,6 +233,7 @@ fn trying_to_transfer_past_elements_in_line_is_refused() {
 
 #[test]
 fn waiting_consumers_are_counted_until_they_are_served_or_give_up() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let queue = Arc::new(TransferQueue::unbounded().with_clock(hand.clock()));
     assert!(!queue.has_waiting_consumer());
@@ -239,6 +255,7 @@ fn waiting_consumers_are_counted_until_they_are_served_or_give_up() {
 
 #[test]
 fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let queue = Arc::new(TransferQueue::unbounded().with_clock(hand.clock()));
     queue.put(0).unwrap();
@@ -254,6 +271,7 @@ fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
 
 #[test]
 fn a_transfer_behind_another_element_is_freed_by_the_second_take() {
+    let _watch = watch();
     let queue = filled(1);
     let giver = Arc::clone(&queue);
     let transfer = parked(move || giver.transfer_timeout(1, PATIENCE));
@@ -264,6 +282,7 @@ fn a_transfer_behind_another_element_is_freed_by_the_second_take() {
 
 #[test]
 fn an_interrupted_transfer_gets_its_element_back() {
+    let _watch = watch();
     let queue = filled(1);
     let giver = Arc::clone(&queue);
     let transfer = ParkedTask::new(move || giver.transfer(1));
@@ -274,6 +293,7 @@ fn an_interrupted_transfer_gets_its_element_back() {
 
 #[test]
 fn an_interrupted_consumer_is_gone_from_the_line() {
+    let _watch = watch();
     let queue = filled(0);
     let hands = Arc::clone(&queue);
     let consumer = ParkedTask::new(move || hands.take());
@@ -284,6 +304,7 @@ fn an_interrupted_consumer_is_gone_from_the_line() {
 
 #[test]
 fn whoever_removes_the_element_of_a_transfer_has_received_it() {
+    let _watch = watch();
     let queue = filled(0);
     let giver = Arc::clone(&queue);
     let transfer = parked(move || giver.transfer(7));
@@ -301,6 +322,7 @@ fn whoever_removes_the_element_of_a_transfer_has_received_it() {
 
 #[test]
 fn a_delivery_is_ready_when_its_element_is_taken_and_can_be_given_up() {
+    let _watch = watch();
     let queue = filled(1);
     let mut kept = queue.deliver(1);
     let mut dropped = queue.deliver(2);
@@ -320,6 +342,7 @@ fn a_delivery_is_ready_when_its_element_is_taken_and_can_be_given_up() {
 
 #[test]
 fn sending_never_waits_and_receiving_does() {
+    let _watch = watch();
     let queue = filled(0);
     let mut receiving = queue.recv();
     assert!(poll_once(&mut receiving).is_pending());
@@ -331,6 +354,7 @@ fn sending_never_waits_and_receiving_does() {
 
 #[test]
 fn what_was_handed_to_a_dropped_future_is_not_lost() {
+    let _watch = watch();
     let queue = filled(0);
     let mut receiving = queue.recv();
     assert!(poll_once(&mut receiving).is_pending());
@@ -341,6 +365,7 @@ fn what_was_handed_to_a_dropped_future_is_not_lost() {
 
 #[test]
 fn a_drain_while_another_thread_puts_loses_nothing() {
+    let _watch = watch();
     let queue = filled(0);
     let giver = Arc::clone(&queue);
     let producer = std::thread::spawn(move || {
@@ -356,6 +381,7 @@ fn a_drain_while_another_thread_puts_loses_nothing() {
 
 #[test]
 fn a_long_line_is_dropped_without_a_deep_stack_and_without_a_leak() {
+    let _watch = watch();
     let sack = Arc::new(());
     let queue = TransferQueue::unbounded();
     (0..200_000).for_each(|_| queue.put(Arc::clone(&sack)).unwrap());
@@ -367,6 +393,7 @@ fn a_long_line_is_dropped_without_a_deep_stack_and_without_a_leak() {
 
 #[test]
 fn destructors_of_elements_may_use_the_queue() {
+    let _watch = watch();
     #[derive(Debug)]
     struct Echo(Option<Arc<TransferQueue<Echo>>>);
     impl Drop for Echo {
@@ -388,6 +415,7 @@ fn destructors_of_elements_may_use_the_queue() {
 
 #[test]
 fn it_says_how_many_it_holds_and_who_waits() {
+    let _watch = watch();
     let queue = filled(2);
     assert_eq!(
         format!("{queue:?}"),

@@ -6,6 +6,8 @@
     reason = "a test stands outside: it uses std's threads and atomics beside what it tests"
 )]
 
+mod watch_kit;
+
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     ArrayQueue, AsyncQueue, BlockingQueue, CapacityError, DelayQueue, DequeQueue, LinkedQueue,
@@ -22,6 +24,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use watch_kit::watch;
 
 /// How long a test waits for what must come. Nothing waits as long as that unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -86,6 +89,7 @@ impl Wake for Bell {
 
 #[test]
 fn a_put_waits_for_a_take_and_a_take_for_a_put() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
         let full = Arc::clone(&queue);
@@ -102,6 +106,7 @@ fn a_put_waits_for_a_take_and_a_take_for_a_put() {
 
 #[test]
 fn an_interrupt_ends_a_wait_and_gives_the_element_back() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         let empty = Arc::clone(&queue);
         assert_eq!(interrupted(move || empty.take()), Err(Interrupted));
@@ -123,6 +128,7 @@ fn an_interrupt_ends_a_wait_and_gives_the_element_back() {
 
 #[test]
 fn a_pending_interrupt_is_reported_although_nothing_need_wait() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         queue.offer(1).unwrap();
         let (send, seen) = mpsc::channel();
@@ -147,6 +153,7 @@ fn a_pending_interrupt_is_reported_although_nothing_need_wait() {
 
 #[test]
 fn a_timed_wait_ends_when_the_time_is_up_and_not_before() {
+    let _watch = watch();
     let hand = ManualClock::new();
     for queue in all(&hand.clock()) {
         let empty = Arc::clone(&queue);
@@ -166,6 +173,7 @@ fn a_timed_wait_ends_when_the_time_is_up_and_not_before() {
 
 #[test]
 fn zero_patience_tries_once() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
         queue.offer_timeout(1, Duration::ZERO).unwrap();
@@ -179,6 +187,7 @@ fn zero_patience_tries_once() {
 
 #[test]
 fn capacity_zero_is_refused_and_the_old_one_stays() {
+    let _watch = watch();
     assert_eq!(
         ArrayQueue::<u8>::bounded(0).unwrap_err(),
         CapacityError::Zero
@@ -211,6 +220,7 @@ fn capacity_zero_is_refused_and_the_old_one_stays() {
 
 #[test]
 fn an_absurd_capacity_costs_nothing() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         queue.set_capacity(usize::MAX).unwrap();
         fill(&*queue);
@@ -224,6 +234,7 @@ fn an_absurd_capacity_costs_nothing() {
 
 #[test]
 fn a_higher_bound_lets_in_all_who_wait() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
         let putters: Vec<_> = (3..=5)
@@ -242,6 +253,7 @@ fn a_higher_bound_lets_in_all_who_wait() {
 
 #[test]
 fn a_lower_bound_keeps_what_is_there_and_takes_nothing_until_there_is_room() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
         queue.set_capacity(1).unwrap();
@@ -258,6 +270,7 @@ fn a_lower_bound_keeps_what_is_there_and_takes_nothing_until_there_is_room() {
 
 #[test]
 fn a_sink_that_panics_loses_the_element_it_was_given_and_no_other() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
         let full = Arc::clone(&queue);
@@ -273,6 +286,7 @@ fn a_sink_that_panics_loses_the_element_it_was_given_and_no_other() {
 
 #[test]
 fn a_predicate_that_panics_takes_nothing_out() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
         let removed = catch_unwind(AssertUnwindSafe(|| {
@@ -301,6 +315,7 @@ fn grumpy_queue() -> (Arc<PriorityQueue<u32>>, Arc<AtomicBool>) {
 
 #[test]
 fn a_comparator_that_panics_leaves_the_queue_as_it_was() {
+    let _watch = watch();
     let (queue, grumpy) = grumpy_queue();
     queue.offer_all([5, 3, 4, 1, 2]).unwrap();
     grumpy.store(true, Ordering::SeqCst);
@@ -316,6 +331,7 @@ fn a_comparator_that_panics_leaves_the_queue_as_it_was() {
 
 #[test]
 fn a_taker_whose_comparator_panics_passes_its_call_on() {
+    let _watch = watch();
     let (queue, grumpy) = grumpy_queue();
     let bells: [_; 4] = std::array::from_fn(|_| Bell::new());
     let mut takers: Vec<_> = bells.iter().map(|_| queue.recv()).collect();
@@ -342,6 +358,7 @@ fn a_taker_whose_comparator_panics_passes_its_call_on() {
 
 #[test]
 fn among_equals_the_first_come_is_the_first_out() {
+    let _watch = watch();
     let queue = PriorityQueue::by(|one: &(u8, u32), other: &(u8, u32)| one.0.cmp(&other.0));
     for number in 0..1000 {
         queue.offer(((number % 3) as u8, number)).unwrap();
@@ -354,6 +371,7 @@ fn among_equals_the_first_come_is_the_first_out() {
 
 #[test]
 fn an_aged_element_waits_only_for_what_comes_within_its_handicap() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let second = Duration::from_secs(1);
     let queue = PriorityQueue::new()
@@ -378,6 +396,7 @@ fn an_aged_element_waits_only_for_what_comes_within_its_handicap() {
 
 #[test]
 fn a_lighter_putter_is_called_when_the_heavy_one_that_was_called_does_not_fit() {
+    let _watch = watch();
     let queue = WeighedQueue::bounded(10, |weight: &u64| *weight).unwrap();
     queue.offer(10).unwrap();
     let ((heavy_bell, heavy_waker), (light_bell, light_waker)) = (Bell::new(), Bell::new());
@@ -398,6 +417,7 @@ fn a_lighter_putter_is_called_when_the_heavy_one_that_was_called_does_not_fit() 
 
 #[test]
 fn what_weighs_nothing_is_let_in_as_soon_as_the_bound_is_kept() {
+    let _watch = watch();
     let queue = WeighedQueue::bounded(2, |weight: &u64| *weight).unwrap();
     queue.offer_all([1, 1]).unwrap();
     queue.offer(0).unwrap();
@@ -419,6 +439,7 @@ fn what_weighs_nothing_is_let_in_as_soon_as_the_bound_is_kept() {
 
 #[test]
 fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let queue = DelayQueue::new().with_clock(hand.clock());
     let ((_, old_waker), (_, young_waker)) = (Bell::new(), Bell::new());
@@ -446,6 +467,7 @@ fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
 
 #[test]
 fn what_is_due_never_is_kept_and_can_be_removed() {
+    let _watch = watch();
     let queue = DelayQueue::new();
     queue.offer_after("never", Duration::MAX).unwrap();
     assert_eq!(queue.poll(), None);
@@ -456,6 +478,7 @@ fn what_is_due_never_is_kept_and_can_be_removed() {
 
 #[test]
 fn a_delayed_element_comes_to_one_who_waits_for_it() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));
     queue.offer_after("bread", Duration::from_secs(9)).unwrap();
@@ -469,6 +492,7 @@ fn a_delayed_element_comes_to_one_who_waits_for_it() {
 
 #[test]
 fn a_dropped_receiver_passes_its_call_on() {
+    let _watch = watch();
     let queue = ArrayQueue::bounded(1).unwrap();
     let ((first_bell, first), (second_bell, second)) = (Bell::new(), Bell::new());
     let mut one = queue.recv();
@@ -497,6 +521,7 @@ fn a_dropped_receiver_passes_its_call_on() {
 
 #[test]
 fn a_sender_that_gives_up_gets_its_element_back() {
+    let _watch = watch();
     let queue = ArrayQueue::bounded(1).unwrap();
     queue.offer("first").unwrap();
     let mut sending = queue.send("second");
@@ -509,6 +534,7 @@ fn a_sender_that_gives_up_gets_its_element_back() {
 
 #[test]
 fn nobody_who_gave_up_is_left_in_the_line() {
+    let _watch = watch();
     let queue = LinkedQueue::<u8>::unbounded();
     for _ in 0..1000 {
         assert_eq!(queue.poll_timeout(Duration::from_nanos(1)), Ok(None));
@@ -518,6 +544,7 @@ fn nobody_who_gave_up_is_left_in_the_line() {
 
 #[test]
 fn an_element_that_panics_when_dropped_leaves_the_queue_usable() {
+    let _watch = watch();
     struct Grenade(bool);
     impl Drop for Grenade {
         fn drop(&mut self) {
@@ -538,6 +565,7 @@ fn an_element_that_panics_when_dropped_leaves_the_queue_usable() {
 
 #[test]
 fn many_producers_and_consumers_agree_on_the_sum() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         let (producers, consumers, each) = (3, 3, 2_000_u32);
         std::thread::scope(|scope| {
@@ -562,6 +590,7 @@ fn many_producers_and_consumers_agree_on_the_sum() {
 
 #[test]
 fn offer_then_poll_never_comes_back_empty() {
+    let _watch = watch();
     for queue in all(&Clock::system()) {
         queue.set_capacity(16).unwrap();
         std::thread::scope(|scope| {

@@ -14,6 +14,8 @@
     reason = "what the test counts is std's, so that the checker does not branch on it"
 )]
 
+mod shuttle_drive;
+
 use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::thread::{Body, JoinHandle, ThreadFactory};
 use millpond::time::{Clock, ManualClock};
@@ -33,21 +35,8 @@ const LATER: Duration = Duration::from_secs(20);
 /// Longer than a ringer stays without an alarm, and shorter than `SOON`.
 const IDLE: Duration = Duration::from_secs(5);
 
-fn schedules() -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 500,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
-}
-
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    let scenario = Arc::new(scenario);
-    for depth in 1..=4 {
-        let scenario = Arc::clone(&scenario);
-        shuttle::check_pct(move || scenario(), schedules(), depth);
-    }
+    shuttle_drive::pct(500, scenario);
 }
 
 /// Counts the ringers that it starts, and refuses as many as it is told to. What it does with the body

@@ -6,6 +6,8 @@
 //! `MILLPOND_SCHEDULES` changes the number.
 #![cfg(millpond_shuttle)]
 
+mod shuttle_drive;
+
 use millpond::executor::{
     AtBound, CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
     SerialExecutor, SpawnFuture, ThreadPerTask,
@@ -18,19 +20,8 @@ use millpond_raw::sync::thread::spawn;
 use millpond_raw::task::current;
 use std::sync::Arc;
 
-fn schedules() -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 1_000,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
-}
-
 fn pct(scenario: fn()) {
-    for depth in 1..=4 {
-        shuttle::check_pct(scenario, schedules(), depth);
-    }
+    shuttle_drive::pct(1_000, scenario);
 }
 
 fn threads(count: usize) -> ThreadPerTask {

@@ -5,6 +5,8 @@
 //! `MILLPOND_SCHEDULES` changes the number.
 #![cfg(millpond_shuttle)]
 
+mod shuttle_drive;
+
 use millpond::queue::{BlockingQueue, HandOffQueue, Offered, Place, Reason, Taken, TransferQueue};
 use millpond::task;
 use millpond::time::ManualClock;
@@ -16,21 +18,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-fn schedules() -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 1_000,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
-}
-
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    let scenario = Arc::new(scenario);
-    for depth in 1..=4 {
-        let scenario = Arc::clone(&scenario);
-        shuttle::check_pct(move || scenario(), schedules(), depth);
-    }
+    shuttle_drive::pct(1_000, scenario);
 }
 
 type Queue = Arc<dyn BlockingQueue<u32>>;

@@ -6,6 +6,7 @@
 //! that sleeps on, shows as a deadlock, which shuttle reports with its schedule.
 #![cfg(millpond_shuttle)]
 
+mod shuttle_drive;
 mod shuttle_kit;
 
 use millpond::executor::Lifecycle;

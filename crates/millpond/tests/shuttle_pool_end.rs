@@ -8,6 +8,7 @@
     reason = "what hooks note is std's, so that the checker does not branch on it"
 )]
 
+mod shuttle_drive;
 mod shuttle_kit;
 
 use millpond::executor::Lifecycle;

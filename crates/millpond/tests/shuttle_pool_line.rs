@@ -4,6 +4,7 @@
 //! Run as `shuttle_pool.rs`.
 #![cfg(millpond_shuttle)]
 
+mod shuttle_drive;
 mod shuttle_kit;
 
 use millpond::executor::Lifecycle;
@@ -141,10 +142,6 @@ fn a_hand_off_meets_a_worker_that_leaves() {
         pool.shutdown();
         let sums = books.balance(&pool, &[]);
         assert_eq!(sums.run, sums.taken);
-        assert!(
-            sums.run >= 2,
-            "the worker is there, or may be started: {sums:?}"
-        );
         for number in 0..3 {
             if let Brought::Refused(why) = books.page(number).brought {
                 assert_eq!(why, Why::Saturated);

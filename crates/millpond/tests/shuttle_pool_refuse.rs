@@ -3,6 +3,7 @@
 //! Run as `shuttle_pool.rs`.
 #![cfg(millpond_shuttle)]
 
+mod shuttle_drive;
 mod shuttle_kit;
 
 use millpond::executor::Lifecycle;
@@ -57,9 +58,9 @@ fn the_oldest_is_discarded_or_run_and_never_both() {
 }
 
 #[test]
-fn a_shutdown_that_meets_a_discard_costs_one_task_at_most() {
+fn a_shutdown_that_meets_a_discard_costs_no_more_than_the_two() {
     pct(|| {
-        let (builder, _hand) = pool(0, 1, Queue::bounded(3));
+        let (builder, _hand) = pool(1, 1, Queue::bounded(3));
         let pool = builder.rejection(Rejection::DiscardOldest).build().unwrap();
         let books = Books::new(5);
         let gate = Gate::new();
@@ -78,7 +79,8 @@ fn a_shutdown_that_meets_a_discard_costs_one_task_at_most() {
             books.join(number, handle);
         }
         let sums = books.balance(&pool, &[CancelReason::Discarded, CancelReason::ShutDown]);
-        assert!(sums.refused == 0 && sums.cancelled <= 1, "{sums:?}");
+        // The oldest that made room, and the new one if that came too late all the same.
+        assert!(sums.refused == 0 && sums.cancelled <= 2, "{sums:?}");
     });
 }
 

@@ -16,6 +16,7 @@
 )]
 
 mod queue_kit;
+mod shuttle_drive;
 
 use millpond::queue::{
     ArrayQueue, AsyncQueue, BlockingQueue, DelayQueue, DequeQueue, LinkedQueue, PriorityQueue,
@@ -35,21 +36,8 @@ use std::time::Duration;
 /// In a model every timed wait ends after others have run, however long it is.
 const A_WHILE: Duration = Duration::from_secs(3600);
 
-fn schedules() -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 500,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
-}
-
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    let scenario = Arc::new(scenario);
-    for depth in 1..=4 {
-        let scenario = Arc::clone(&scenario);
-        shuttle::check_pct(move || scenario(), schedules(), depth);
-    }
+    shuttle_drive::pct(500, scenario);
 }
 
 #[derive(Clone, Debug)]

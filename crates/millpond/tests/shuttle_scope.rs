@@ -6,6 +6,8 @@
 //! `MILLPOND_SCHEDULES` changes the number.
 #![cfg(millpond_shuttle)]
 
+mod shuttle_drive;
+
 use millpond::executor::{
     AtBound, Executor, ExecutorExt, Lifecycle, Rejected, ScopeOptions, SerialExecutor,
     ThreadPerTask,
@@ -16,23 +18,12 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::with_current_token;
+use millpond_raw::task::current;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-fn schedules() -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 1_000,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
-}
-
 fn pct(scenario: fn()) {
-    for depth in 1..=4 {
-        shuttle::check_pct(scenario, schedules(), depth);
-    }
+    shuttle_drive::pct(1_000, scenario);
 }
 
 fn threads(count: usize) -> ThreadPerTask {
@@ -44,16 +35,11 @@ fn threads(count: usize) -> ThreadPerTask {
 
 /// Blocks until the running task is interrupted.
 fn until_interrupted() {
-    with_current_token(|token| {
-        let token = token.expect("a body has a token");
-        let here = park::current();
-        let Some(ticket) = token.enlist(&here.waker()) else {
-            return;
-        };
-        while !token.is_set() {
+    let here = park::current();
+    current::listed(&here.waker(), || {
+        while !current::is_set() {
             here.park(Site::new("model.body"));
         }
-        token.leave(ticket);
     });
 }
 

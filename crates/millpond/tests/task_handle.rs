@@ -1,10 +1,12 @@
 //! What a task's handle promises, on real threads and a manual clock.
-
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
+
+mod watch_kit;
 
 use millpond::interrupt;
 use millpond::task::{self, CancelReason, TaskError, TaskSpec};
@@ -15,6 +17,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
+use watch_kit::watch;
 
 /// A thread that runs the task, once it may.
 fn run_when_told(task: task::Task) -> (mpsc::Sender<()>, std::thread::JoinHandle<()>) {
@@ -28,6 +31,7 @@ fn run_when_told(task: task::Task) -> (mpsc::Sender<()>, std::thread::JoinHandle
 
 #[test]
 fn a_value_is_joined_from_another_thread() {
+    let _watch = watch();
     let (task, handle) = task::new(|| vec![1, 2, 3]);
     let (tell, runner) = run_when_told(task);
     tell.send(()).unwrap();
@@ -37,6 +41,7 @@ fn a_value_is_joined_from_another_thread() {
 
 #[test]
 fn joining_an_unfinished_task_without_patience_times_out_at_once() {
+    let _watch = watch();
     let (_task, mut handle) = task::new(|| ());
     assert!(
         handle
@@ -49,6 +54,7 @@ fn joining_an_unfinished_task_without_patience_times_out_at_once() {
 
 #[test]
 fn a_time_out_leaves_the_handle_as_good_as_new() {
+    let _watch = watch();
     let hand = ManualClock::new();
     let (task, mut handle) = TaskSpec::new().clock(hand.clock()).build(|| 7);
     let deadline = hand.clock().deadline(Duration::from_secs(1));
@@ -66,6 +72,7 @@ fn a_time_out_leaves_the_handle_as_good_as_new() {
 
 #[test]
 fn the_largest_patience_means_for_ever_and_not_the_past() {
+    let _watch = watch();
     let (task, mut handle) = task::new(|| 7);
     let (tell, runner) = run_when_told(task);
     tell.send(()).unwrap();
@@ -75,6 +82,7 @@ fn the_largest_patience_means_for_ever_and_not_the_past() {
 
 #[test]
 fn done_means_done_even_for_an_interrupted_caller_out_of_time() {
+    let _watch = watch();
     let (inner, mut finished) = task::new(|| 7);
     inner.run();
     let (told, tell) = mpsc::channel();
@@ -100,6 +108,7 @@ fn done_means_done_even_for_an_interrupted_caller_out_of_time() {
 
 #[test]
 fn cancelling_before_the_start_drops_the_closure_at_once() {
+    let _watch = watch();
     let captured = Arc::new(());
     let alive: Weak<()> = Arc::downgrade(&captured);
     let (task, handle) = task::new(move || drop(captured));
@@ -118,6 +127,7 @@ fn cancelling_before_the_start_drops_the_closure_at_once() {
 
 #[test]
 fn cancelling_a_finished_task_changes_nothing() {
+    let _watch = watch();
     let (task, handle) = task::new(|| 7);
     task.run();
     assert!(!handle.cancel());
@@ -127,6 +137,7 @@ fn cancelling_a_finished_task_changes_nothing() {
 
 #[test]
 fn a_cancelled_task_that_runs_finishes_its_handle_at_once_and_its_value_is_dropped() {
+    let _watch = watch();
     let value = Arc::new(());
     let alive = Arc::downgrade(&value);
     let (started, has_started) = mpsc::channel();
@@ -152,6 +163,7 @@ fn a_cancelled_task_that_runs_finishes_its_handle_at_once_and_its_value_is_dropp
 
 #[test]
 fn an_interrupt_wakes_a_task_out_of_its_sleep() {
+    let _watch = watch();
     let (started, has_started) = mpsc::channel();
     let (told, tell) = mpsc::channel();
     let (task, handle) = task::new(move || {
@@ -173,6 +185,7 @@ fn an_interrupt_wakes_a_task_out_of_its_sleep() {
 
 #[test]
 fn an_interrupt_wakes_a_task_out_of_a_join() {
+    let _watch = watch();
     let (never_run, inner) = task::new(|| ());
     let (started, has_started) = mpsc::channel();
     let (told, tell) = mpsc::channel();
@@ -191,6 +204,7 @@ fn an_interrupt_wakes_a_task_out_of_a_join() {
 
 #[test]
 fn a_task_may_be_interrupted_after_it_was_cancelled() {
+    let _watch = watch();
     let (started, has_started) = mpsc::channel();
     let (task, handle) = task::new(move || {
         started.send(()).unwrap();
@@ -205,6 +219,7 @@ fn a_task_may_be_interrupted_after_it_was_cancelled() {
 
 #[test]
 fn what_must_not_be_interrupted_is_not_and_the_interrupt_is_kept() {
+    let _watch = watch();
     let (started, has_started) = mpsc::channel();
     let (interrupted, was_interrupted) = mpsc::channel::<()>();
     let (told, tell) = mpsc::channel();
@@ -224,6 +239,7 @@ fn what_must_not_be_interrupted_is_not_and_the_interrupt_is_kept() {
 
 #[test]
 fn code_outside_any_task_is_never_interrupted() {
+    let _watch = watch();
     assert!(!interrupt::is_interrupted());
     assert_eq!(interrupt::check(), Ok(()));
     assert_eq!(interrupt::sleep(Duration::from_nanos(1)), Ok(()));
@@ -231,6 +247,7 @@ fn code_outside_any_task_is_never_interrupted() {
 
 #[test]
 fn a_panic_is_delivered_with_its_payload() {
+    let _watch = watch();
     let (task, handle) = task::new(|| std::panic::panic_any(7_u8));
     assert!(matches!(task.run(), task::Ran::Panicked(None)));
     let panic = handle.join().unwrap_err().into_panic().unwrap();
@@ -240,6 +257,7 @@ fn a_panic_is_delivered_with_its_payload() {
 
 #[test]
 fn a_panic_that_nobody_waits_for_comes_back_to_the_runner() {
+    let _watch = watch();
     let task = TaskSpec::new().build_detached(|| panic!("the dam broke"));
     match task.run() {
         task::Ran::Panicked(Some(panic)) => assert_eq!(panic.message(), Some("the dam broke")),
@@ -249,6 +267,7 @@ fn a_panic_that_nobody_waits_for_comes_back_to_the_runner() {
 
 #[test]
 fn destructors_that_panic_cost_nothing_but_themselves() {
+    let _watch = watch();
     struct Grenade;
     impl Drop for Grenade {
         fn drop(&mut self) {
@@ -272,6 +291,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
 
 #[test]
 fn a_dropped_task_says_why_there_is_no_value() {
+    let _watch = watch();
     let (task, handle) = task::new(|| 7);
     drop(task);
     assert_eq!(
@@ -290,6 +310,7 @@ impl Wake for Bell {
 
 #[test]
 fn awaiting_is_woken_once_and_gets_the_value() {
+    let _watch = watch();
     let (ring, rung) = mpsc::channel();
     let waker = Waker::from(Arc::new(Bell(ring)));
     let (task, handle) = task::new(|| 7);
@@ -305,6 +326,7 @@ fn awaiting_is_woken_once_and_gets_the_value() {
 
 #[test]
 fn any_number_may_wait_for_a_shared_task() {
+    let _watch = watch();
     let (task, handle) = task::new(|| String::from("flour"));
     let handle = handle.shared();
     let waiters: Vec<_> = (0..4)
@@ -324,6 +346,7 @@ fn any_number_may_wait_for_a_shared_task() {
 
 #[test]
 fn a_shared_panic_shows_its_text_to_everyone() {
+    let _watch = watch();
     let (task, handle) = task::new(|| -> u8 { panic!("the dam broke") });
     let one = handle.shared();
     let two = one.clone();
@@ -338,6 +361,7 @@ fn a_shared_panic_shows_its_text_to_everyone() {
 
 #[test]
 fn a_handle_that_aborts_on_drop_takes_its_task_along() {
+    let _watch = watch();
     let (task, handle) = task::new(|| 7);
     drop(handle.abort_on_drop());
     assert!(task.is_gone());
@@ -350,6 +374,7 @@ fn a_handle_that_aborts_on_drop_takes_its_task_along() {
 
 #[test]
 fn a_task_run_in_place_needs_nobody_else() {
+    let _watch = watch();
     let here = std::thread::current().id();
     let (queued, handle) = task::new(move || std::thread::current().id() == here);
     assert!(handle.join_here().unwrap());
@@ -358,6 +383,7 @@ fn a_task_run_in_place_needs_nobody_else() {
 
 #[test]
 fn handles_say_what_they_are_and_how_they_are() {
+    let _watch = watch();
     let (task, handle) = TaskSpec::new().name("thumbnail").build(|| ());
     let text = format!("{handle:?}");
     assert!(
@@ -379,6 +405,7 @@ fn handles_say_what_they_are_and_how_they_are() {
 
 #[test]
 fn handles_may_go_anywhere() {
+    let _watch = watch();
     fn anywhere<T: Send + Sync + Unpin + std::panic::UnwindSafe + 'static>() {}
     anywhere::<task::Task>();
     anywhere::<task::TaskHandle<String>>();

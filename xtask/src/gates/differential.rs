@@ -91,9 +91,20 @@ pub fn run(house: &House, stage: &mut Stage, scripts: &Scripts) -> Result<Outcom
         return Ok(Outcome::failed("it does not build"));
     }
     let mut play = house.cargo(&["run", "--quiet", "--release"]);
-    play.args(program).arg("--").args(arguments(scripts));
+    play.args(program)
+        .arg("--")
+        .args(arguments(&found_here(scripts)?));
     let ended = stage.run(&mut play)?;
     Ok(judge(ended.success, &ended.output))
+}
+
+/// The same scripts; cargo runs in the root, but paths are meant from where the user is.
+fn found_here(scripts: &Scripts) -> Result<Scripts> {
+    let paths = scripts.scripts.iter().map(std::path::absolute);
+    Ok(Scripts {
+        scripts: paths.collect::<Result<_, _>>()?,
+        ..scripts.clone()
+    })
 }
 
 /// The gate.

@@ -1,5 +1,6 @@
-//! The models: loom walks every interleaving of small cases of `millpond-raw`, shuttle random
-//! schedules of larger ones, those of the library's queues and executors included.
+//! The models: loom walks every interleaving of small cases, of `millpond-raw` and of a pool with a
+//! worker or two; shuttle random schedules of larger ones, those of the library's queues, executors
+//! and pools included.
 
 use std::process::Command;
 
@@ -27,20 +28,15 @@ impl Checker {
             Checker::Shuttle => Switch::Shuttle,
         }
     }
-
-    /// The crates that have models for it. Whole queues are too large for loom.
-    const fn crates(self) -> &'static [&'static str] {
-        match self {
-            Checker::Loom => &["millpond-raw"],
-            Checker::Shuttle => &["millpond-raw", "millpond"],
-        }
-    }
 }
 
-/// The arguments that choose the models of `checker`.
-pub fn arguments(checker: Checker) -> Vec<String> {
+/// The crates that have models.
+pub const CRATES: [&str; 2] = ["millpond-raw", "millpond"];
+
+/// The arguments that choose the models of `checker` in these crates.
+pub fn arguments(checker: Checker, crates: &[&str]) -> Vec<String> {
     let pattern = format!("{}_*", checker.switch().name());
-    let crates = checker.crates().iter().flat_map(|name| ["-p", name]);
+    let crates = crates.iter().flat_map(|name| ["-p", name]);
     ["test", "--profile", "models", "--test", &pattern]
         .into_iter()
         .chain(crates)
@@ -51,7 +47,7 @@ pub fn arguments(checker: Checker) -> Vec<String> {
 fn command(house: &House, checker: Checker, filter: Option<&str>) -> Command {
     let mut command = house.cargo_under(checker.switch(), &[]);
     command
-        .args(arguments(checker))
+        .args(arguments(checker, &CRATES))
         .arg("--no-fail-fast")
         .args(filter);
     command
@@ -68,10 +64,23 @@ pub fn run(
     filter: Option<&str>,
 ) -> Result<Outcome> {
     let ended = stage.run(&mut command(house, checker, filter))?;
-    Ok(Outcome::of_tests(
-        ended.success,
-        Tally::of_output(&ended.output),
-    ))
+    let mut outcome = Outcome::of_tests(ended.success, Tally::of_output(&ended.output));
+    let walked = schedules(&ended.output);
+    if walked > 0 {
+        outcome.note = format!("{walked} schedules");
+        stage.say(&format!("{walked} schedules in all"))?;
+    }
+    Ok(outcome)
+}
+
+/// How many schedules the models say that they have walked.
+fn schedules(output: &str) -> u64 {
+    let walked = output.lines().filter_map(|line| {
+        // A test that runs alone has its name printed before.
+        let (front, _) = line.split_once(" schedules walked")?;
+        front.rsplit(' ').next()?.parse::<u64>().ok()
+    });
+    walked.sum()
 }
 
 /// The gate `loom`.
@@ -88,4 +97,16 @@ pub fn run_loom(house: &House, stage: &mut Stage) -> Result<Outcome> {
 /// If cargo cannot be started.
 pub fn run_shuttle(house: &House, stage: &mut Stage) -> Result<Outcome> {
     run(house, stage, Checker::Shuttle, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_add_up_wherever_they_stand_in_a_line() {
+        let output = "4000 schedules walked\ntest a ... ok\ntest b ... 2000 schedules walked\nok\n";
+        assert_eq!(schedules(output), 6000);
+        assert_eq!(schedules("no schedules walked by anybody"), 0);
+    }
 }

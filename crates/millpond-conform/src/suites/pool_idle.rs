@@ -82,7 +82,7 @@ pub fn idle_workers_beyond_the_core_leave_and_the_core_stays(make: &Make) {
 /// Holds: jtreg ThreadPoolExecutor.TimeOutShrink
 pub fn those_that_leave_together_never_leave_one_too_few(make: &Make) {
     let make = *make;
-    Stress::new("shrink").one_in(20).run(|round| {
+    Stress::new("shrink").one_in(50).run(|round| {
         let core = 1 + round.number % 3;
         let pond = Pond::new(&make, 16, |pool| {
             pool.core(10).max(10).keep_alive(Duration::from_micros(50))

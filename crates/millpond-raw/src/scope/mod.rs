@@ -62,6 +62,8 @@ mod job;
 mod roster;
 mod slot;
 pub mod state;
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests;
 
 pub use job::{Fresh, Job, JobRef, Remote, Stub};
 pub use slot::Claimed;

@@ -16,6 +16,14 @@
 //! - **S2** A hand-off holds nothing: what it takes in a worker has.
 //! - **S3** Any other line cannot be sealed. Who puts a task in looks at the state again afterwards,
 //!   and takes that very task out if it is too late; see `Engine::take_back`.
+//!
+//! # Orderings
+//!
+//! - `[E-line]` Who changes the control word and then looks into the line, and who puts a task in and
+//!   then looks at the word: one of them sees the other. Lines of ours need nothing for that: both
+//!   sides go through the line's lock, and who is second there sees what the first did before. A line
+//!   of the user's may be made of anything, so both look behind a fence; the other one is in
+//!   `Engine::look_again`.
 
 use crate::queue::{
     BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken, linger,
@@ -23,6 +31,7 @@ use crate::queue::{
 use crate::task::Task;
 use crate::time::Clock;
 use millpond_raw::quiet;
+use millpond_raw::sync::atomic::{Ordering, fence};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Waker;
@@ -224,8 +233,17 @@ impl Line {
         self.queue().leave_offer(task, place);
     }
 
+    /// Before any look into it that follows a look at the control word, or a change of it.
+    fn fence(&self) {
+        if self.is_foreign() {
+            // [E-line]
+            fence(Ordering::SeqCst);
+        }
+    }
+
     /// How many tasks wait. What waits at a hand-off is still its caller's.
     pub(super) fn len(&self) -> usize {
+        self.fence();
         match self {
             Line::HandOff(_) => 0,
             line => line.queue().len(),
@@ -236,7 +254,7 @@ impl Line {
     /// whoever asks is a worker, or ends the pool, and must go on.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Line::Other(queue) => quiet::call(|| queue.len() == 0).unwrap_or(false),
+            Line::Other(_) => quiet::call(|| self.len() == 0).unwrap_or(false),
             line => line.len() == 0,
         }
     }
@@ -281,6 +299,7 @@ impl Line {
         limit: usize,
         unwanted: &mut dyn FnMut(&Task) -> bool,
     ) -> Vec<Task> {
+        self.fence();
         match self {
             Line::HandOff(_) => Vec::new(),
             line => line.queue().remove_where(limit, unwanted),

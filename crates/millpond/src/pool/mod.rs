@@ -23,7 +23,9 @@
 //! | `ctl` | the control word: state and number of workers |
 //! | `knobs` | the parameters |
 //! | `line` | the queue, as the pool knows it |
-//! | `engine` | how tasks come in, how workers come, how it ends |
+//! | `engine` | how tasks come in |
+//! | `hire` | how workers come |
+//! | `end` | how it ends |
 //! | `worker` | what a worker does, and when it leaves |
 //! | `crew` | who is there |
 //! | `identity` | how a submitter knows its own task again |
@@ -57,7 +59,9 @@ mod admission;
 mod builder;
 mod crew;
 mod ctl;
+mod end;
 mod engine;
+mod hire;
 mod hooks;
 mod identity;
 mod knobs;

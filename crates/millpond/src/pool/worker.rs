@@ -14,8 +14,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-line]`, `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends
-//! are.
+//! `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends are.
 
 use super::crew::Worker;
 use super::engine::Engine;
@@ -45,7 +44,7 @@ pub(super) struct Shift {
     worker: Arc<Worker>,
     /// How many workers there were when this one was counted, itself included.
     count: usize,
-    is_counted: bool,
+    is_counted: Cell<bool>,
 }
 
 /// What a wait for a task came to.
@@ -63,12 +62,12 @@ impl Shift {
             engine,
             worker,
             count,
-            is_counted: true,
+            is_counted: Cell::new(true),
         }
     }
 
     /// The life of a worker.
-    pub(super) fn work(mut self) {
+    pub(super) fn work(self) {
         let worker = Arc::clone(&self.worker);
         worker.begins();
         self.engine.with_crew(|crew| crew.has_started(self.count));
@@ -109,7 +108,7 @@ impl Shift {
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&mut self) -> Option<Task> {
+    fn next(&self) -> Option<Task> {
         let engine = &*self.engine;
         let word = engine.ctl().read();
         if word.is_running() && word.workers() <= engine.knobs().limits().max() {
@@ -126,8 +125,8 @@ impl Shift {
     }
 
     #[cold]
-    fn next_slowly(&mut self) -> Option<Task> {
-        let engine = Arc::clone(&self.engine);
+    fn next_slowly(&self) -> Option<Task> {
+        let engine = &*self.engine;
         let mut timed_out = false;
         loop {
             // [E-epoch]
@@ -137,7 +136,7 @@ impl Shift {
                 RunState::Running => false,
                 RunState::ShutDown if !engine.line.is_empty() => true,
                 _ => {
-                    self.is_counted = false;
+                    self.is_counted.set(false);
                     engine.ctl().uncount();
                     if engine.line.is_foreign() {
                         // Others may wait in it for what was there, as for what is not yet due.
@@ -154,7 +153,7 @@ impl Shift {
                 if !engine.ctl().count_out(word) {
                     continue;
                 }
-                self.is_counted = false;
+                self.is_counted.set(false);
                 if self.leaves() {
                     return None;
                 }
@@ -167,7 +166,7 @@ impl Shift {
             };
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
-            let _staying = stays.then(|| Staying::new(&engine));
+            let _staying = stays.then(|| Staying::new(engine));
             let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
@@ -181,13 +180,9 @@ impl Shift {
 
     /// The last look of a worker that is no longer counted (E2): if a task has come meanwhile that
     /// has counted on it, it stays.
-    fn leaves(&mut self) -> bool {
+    fn leaves(&self) -> bool {
         let engine = &self.engine;
         chaos::point("pool.leaving");
-        if engine.line.is_foreign() {
-            // [E-line]
-            fence(Ordering::SeqCst);
-        }
         loop {
             let word = engine.ctl().read();
             let is_needed = word.workers() < engine.knobs().limits().eager()
@@ -197,7 +192,7 @@ impl Shift {
                 return true;
             }
             if engine.ctl().count_in(word) {
-                self.is_counted = true;
+                self.is_counted.set(true);
                 return false;
             }
         }
@@ -214,7 +209,7 @@ impl Shift {
 impl Drop for Shift {
     fn drop(&mut self) {
         let engine = &self.engine;
-        if self.is_counted {
+        if self.is_counted.get() {
             engine.ctl().uncount();
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));

@@ -1,4 +1,4 @@
-//! What the models of the pool share: the driver, the books, and devices that block as tasks do.
+//! What the models of the pool share: the books, and devices that block as tasks do.
 //!
 //! Every task of a model has a number and a page in the [`Books`]. When the model ends the books
 //! must balance: each task was run, handed back, refused or cancelled, exactly one of them, and its
@@ -10,6 +10,7 @@
     reason = "each test file is a crate of its own and takes what it needs; the books are std's"
 )]
 
+use super::shuttle_drive;
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason, Rejected};
 use millpond::manage::{PoolSnapshot, RunState};
 use millpond::pool::{PoolBuilder, Queue, ThreadPool};
@@ -21,35 +22,18 @@ use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::sync::thread;
 use millpond_raw::task::current;
 use millpond_raw::waits::Waits;
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Runs the scenario under 1,000 schedules for each depth.
+pub(crate) fn pct(scenario: fn()) {
+    shuttle_drive::pct(1_000, scenario);
+}
+
 /// How long idle workers of the models stay. Time passes when a model moves the clock.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(60);
-
-/// Schedules for each depth, if nobody says otherwise.
-const SCHEDULES: usize = 1_000;
-
-fn schedules() -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => SCHEDULES,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
-}
-
-/// Runs the scenario under PCT schedules of depth 1 to 4, and says how many they were.
-pub(crate) fn pct(scenario: fn()) {
-    for depth in 1..=4 {
-        shuttle::check_pct(scenario, schedules(), depth);
-    }
-    // Not by a macro: what those write into a test that passes nobody sees.
-    let line = format!("{} schedules walked\n", 4 * schedules());
-    let _ = io::stderr().write_all(line.as_bytes());
-}
 
 /// A pool by a clock that a model moves.
 pub(crate) fn pool(core: usize, max: usize, queue: Queue) -> (PoolBuilder, ManualClock) {

@@ -1,7 +1,8 @@
 //! Is each ordering needed, and would the models notice if it were missing?
 //!
-//! For every labelled ordering in `millpond-raw` the crate is copied, that one ordering is taken
-//! back to `Relaxed` ([`mutate`]), and the loom models run on the copy. One of them must fail. A
+//! For every labelled ordering in `millpond-raw` and `millpond` the crates are copied, that one
+//! ordering is taken back to `Relaxed` ([`mutate`]), and the loom models of its crate run on the copy.
+//! One of them must fail. A
 //! mutant that survives means that the ordering is not needed, or that nothing models it: either
 //! the code or the models must change, or the label's comment says `unmodelled: why`.
 //!
@@ -19,7 +20,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use self::mutate::{Fate, Mutant};
-use super::ledger::RAW;
 use super::models::{self, Checker};
 use crate::house::{House, Switch, cargo_in, with_flags};
 use crate::stage::{Stage, Watched};
@@ -44,7 +44,10 @@ pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
 /// # Errors
 /// If a source cannot be read or a label marks nothing.
 pub fn mutants(root: &Path, labels: &[String]) -> Result<Vec<Mutant>> {
-    let all = mutate::mutants(root, RAW)?;
+    let mut all = Vec::new();
+    for name in models::CRATES {
+        all.extend(mutate::mutants(root, &folder_of(name))?);
+    }
     if labels.is_empty() {
         return Ok(all);
     }
@@ -52,9 +55,7 @@ pub fn mutants(root: &Path, labels: &[String]) -> Result<Vec<Mutant>> {
         .iter()
         .find(|label| !all.iter().any(|one| one.bears(label)))
     {
-        bail!(
-            "no ordering in {RAW}/src bears the label [{unknown}]: see `cargo xtask weaken --list`"
-        );
+        bail!("no ordering bears the label [{unknown}]: see `cargo xtask weaken --list`");
     }
     Ok(all
         .into_iter()
@@ -71,16 +72,23 @@ pub fn run(house: &House, stage: &mut Stage, labels: &[String]) -> Result<Outcom
     let work = house.target_of("weaken").join("work");
     copy::workspace(&house.root, &work)?;
     let bench = Bench { house, work };
-    let Some(programs) = bench.build(stage)? else {
-        return Ok(Outcome::failed("the models do not build"));
+    let needed = |name: &&&str| {
+        mutants
+            .iter()
+            .any(|mutant| mutant.file.starts_with(folder_of(name)))
     };
-    if programs.is_empty() {
-        return Ok(Outcome::failed("there are no loom models"));
-    }
-    for program in &programs {
-        match stage.watch(&mut bench.command(program), SOUND_LIMIT, |_| false)? {
-            Watched::Ended(true) => {}
-            _ => return Ok(Outcome::failed("the models fail on the code as it is")),
+    for name in models::CRATES.iter().filter(needed) {
+        let Some(programs) = bench.build(stage, name)? else {
+            return Ok(Outcome::failed("the models do not build"));
+        };
+        if programs.is_empty() {
+            return Ok(Outcome::failed(format!("{name} has no loom models")));
+        }
+        for program in &programs {
+            match stage.watch(&mut bench.command(program, name), SOUND_LIMIT, |_| false)? {
+                Watched::Ended(true) => {}
+                _ => return Ok(Outcome::failed("the models fail on the code as it is")),
+            }
         }
     }
     let mut fates = Vec::new();
@@ -113,12 +121,13 @@ impl Bench<'_> {
     }
 
     fn ask_models(&self, stage: &mut Stage, mutant: &Mutant) -> Result<Fate> {
-        let Some(mut programs) = self.build(stage)? else {
+        let name = crate_of(&mutant.file);
+        let Some(mut programs) = self.build(stage, name)? else {
             return Ok(Fate::DoesNotBuild);
         };
         programs.sort_by_key(|program| !mutate::is_about(&name_of(program), &mutant.file));
         for program in &programs {
-            let mut command = self.command(program);
+            let mut command = self.command(program, name);
             match stage.watch(&mut command, MUTANT_LIMIT, |line| {
                 failed_test(line).is_some()
             })? {
@@ -126,7 +135,7 @@ impl Bench<'_> {
                     let test = failed_test(&line).unwrap_or_default().to_string();
                     return Ok(Fate::Caught(format!("{}::{test}", name_of(program))));
                 }
-                Watched::Ended(false) => return self.name_crash(stage, program),
+                Watched::Ended(false) => return self.name_crash(stage, program, name),
                 Watched::Ended(true) => {}
                 Watched::OutOfTime => return Ok(Fate::OutOfTime(name_of(program))),
             }
@@ -136,9 +145,9 @@ impl Bench<'_> {
 
     /// A program that crashed did not say in which test. Run one by one, tests are named before
     /// they start, so the last one named is the one.
-    fn name_crash(&self, stage: &mut Stage, program: &Path) -> Result<Fate> {
+    fn name_crash(&self, stage: &mut Stage, program: &Path, name: &str) -> Result<Fate> {
         let last = RefCell::new(String::new());
-        let mut command = self.command(program);
+        let mut command = self.command(program, name);
         command.arg("--test-threads=1");
         stage.watch(&mut command, MUTANT_LIMIT, |line| {
             if line.starts_with("test ") {
@@ -146,18 +155,18 @@ impl Bench<'_> {
             }
             false
         })?;
-        let name = name_of(program);
+        let file = name_of(program);
         Ok(Fate::Caught(match started_test(&last.into_inner()) {
-            Some(test) => format!("a crash in {name}::{test}"),
-            None => format!("a crash in {name}"),
+            Some(test) => format!("a crash in {file}::{test}"),
+            None => format!("a crash in {file}"),
         }))
     }
 
-    /// Builds the loom models of the copy; none if they do not build.
-    fn build(&self, stage: &mut Stage) -> Result<Option<Vec<PathBuf>>> {
+    /// Builds the loom models of a crate of the copy; none if they do not build.
+    fn build(&self, stage: &mut Stage, name: &str) -> Result<Option<Vec<PathBuf>>> {
         let mut command = cargo_in(&self.work);
         command
-            .args(models::arguments(Checker::Loom))
+            .args(models::arguments(Checker::Loom, &[name]))
             .args(["--no-run", "--message-format=json-render-diagnostics"])
             .env(
                 "RUSTFLAGS",
@@ -172,11 +181,25 @@ impl Bench<'_> {
         Ok(ended.success.then_some(programs))
     }
 
-    fn command(&self, program: &Path) -> Command {
+    fn command(&self, program: &Path, name: &str) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(self.work.join(RAW));
+        command.current_dir(self.work.join(folder_of(name)));
         command
     }
+}
+
+/// Where a crate lies in the workspace.
+fn folder_of(name: &str) -> String {
+    format!("crates/{name}")
+}
+
+/// The crate that a file belongs to.
+fn crate_of(file: &Path) -> &'static str {
+    let inside = |name: &&&str| file.starts_with(folder_of(name));
+    models::CRATES
+        .iter()
+        .find(inside)
+        .unwrap_or(&models::CRATES[0])
 }
 
 /// The test program in one of cargo's JSON messages.

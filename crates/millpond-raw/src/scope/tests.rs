@@ -1,0 +1,128 @@
+//! What needs no race to be seen.
+
+use super::*;
+use crate::task::{CancelReason, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+fn run(job: &JobRef<()>) {
+    job.claim().expect("nobody else has").run(&|| ());
+}
+
+#[test]
+fn a_scope_takes_jobs_only_while_it_is_entered() {
+    let scope = Scope::<()>::new();
+    assert_eq!((scope.job(|| 7).unwrap_err().0)(), 7);
+    scope.enter(|| scope.job(|| 7).unwrap().detach());
+    assert_eq!((scope.job(|| 7).unwrap_err().0)(), 7);
+}
+
+#[test]
+fn a_scope_is_entered_once() {
+    let scope = Scope::<()>::new();
+    let again = catch_unwind(AssertUnwindSafe(|| scope.enter(|| scope.enter(|| ()))));
+    assert!(again.is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| scope.enter(|| ()))).is_err());
+}
+
+#[test]
+fn a_refused_closure_takes_nobody_off_the_roster() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        scope.job(|| ()).unwrap().detach();
+        scope.remote().stop();
+        assert!(scope.job(|| ()).is_err());
+        assert_eq!(scope.remote().len(), 1);
+    });
+    assert!(scope.remote().is_empty());
+}
+
+#[test]
+fn a_job_is_off_the_roster_as_soon_as_nothing_is_left_of_it() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        let detached = scope.job(|| ()).unwrap();
+        let job = detached.job().clone();
+        detached.detach();
+        run(&job);
+        assert!(scope.remote().is_empty(), "run without a handle");
+
+        let taken = scope.job(|| 7).unwrap().handle();
+        run(taken.job());
+        assert_eq!(scope.remote().len(), 1, "the value is there");
+        assert!(matches!(taken.take(), Some(Outcome::Completed(7))));
+        assert!(scope.remote().is_empty(), "taken");
+
+        let dropped = scope.job(|| 7).unwrap().handle();
+        run(dropped.job());
+        drop(dropped);
+        assert!(scope.remote().is_empty(), "dropped after the end");
+
+        let left = scope.job(|| 7).unwrap().handle();
+        let job = left.job().clone();
+        drop(left);
+        run(&job);
+        assert!(scope.remote().is_empty(), "dropped before the end");
+
+        let cancelled = scope.job(|| 7).unwrap().handle();
+        assert_eq!(
+            cancelled.job().cancel(CancelReason::Requested),
+            Cancelled::Unrun
+        );
+        assert!(scope.remote().is_empty(), "cancelled");
+
+        assert_eq!((scope.job(|| 7).unwrap().reclaim().unwrap())(), 7);
+        assert!(scope.remote().is_empty(), "taken back");
+    });
+}
+
+#[test]
+fn a_fresh_job_that_is_dropped_is_cancelled() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        let stub = scope.job(|| ()).unwrap().stub();
+        assert!(stub.job().state().cancelled().is_some());
+        assert!(stub.claim().is_none());
+    });
+}
+
+#[test]
+fn a_claim_that_is_dropped_drops_the_closure_and_finishes_the_handle() {
+    let (scope, owned) = (Scope::<()>::new(), Arc::new(()));
+    scope.enter(|| {
+        let inside = Arc::clone(&owned);
+        let handle = scope.job(move || drop(inside)).unwrap().handle();
+        drop(handle.job().claim());
+        assert_eq!(Arc::strong_count(&owned), 1);
+        assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
+    });
+}
+
+#[test]
+fn of_two_panics_that_nobody_takes_the_first_is_kept() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        for text in ["one", "two"] {
+            let job = scope.job(move || resume_unwind(Box::new(text))).unwrap();
+            let stub = job.stub();
+            job.detach();
+            run(stub.job());
+        }
+    });
+    assert_eq!(scope.take_panic().unwrap().message(), Some("one"));
+    assert!(scope.take_panic().is_none());
+}
+
+#[test]
+fn the_end_is_told_of_a_panic_before_anybody_sees_it() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        let job = scope.job(|| resume_unwind(Box::new("one"))).unwrap();
+        let job: Job<'_, (), ()> = job.handle();
+        let seen = std::cell::Cell::new(None);
+        let claimed = job.job().claim().unwrap();
+        claimed.run(&|| seen.set(Some(job.job().state().is_finished())));
+        assert_eq!(seen.get(), Some(false));
+        assert!(matches!(job.take(), Some(Outcome::Panicked(_))));
+    });
+    assert!(scope.take_panic().is_none());
+}

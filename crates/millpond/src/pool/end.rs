@@ -1,0 +1,75 @@
+//! How a pool ends. The protocol and its invariants are in the [module](super).
+
+use super::engine::Engine;
+use crate::manage::RunState;
+use crate::task::Task;
+use millpond_raw::quiet;
+
+impl Engine {
+    /// Takes no more tasks.
+    pub(super) fn shut_down(&self) {
+        // S1: sealed first.
+        self.line.seal();
+        if self.ctl().advance(RunState::ShutDown) {
+            self.nudge();
+            self.doors.wake_all();
+            self.may_be_over();
+        }
+    }
+
+    /// Takes no more tasks, stops what runs, and hands back what has not started.
+    pub(super) fn stop(&self) -> Vec<Task> {
+        self.line.seal();
+        let everybody = self.with_crew(|crew| {
+            self.ctl().advance(RunState::Stopped);
+            crew.everybody()
+        });
+        let mut unstarted = Vec::new();
+        for worker in everybody {
+            worker.stop.set();
+            unstarted.extend(worker.give_first_back());
+        }
+        unstarted.extend(self.line.clear_out());
+        let before = unstarted.len();
+        unstarted.retain(|task| !task.is_gone());
+        self.rare.cancelled.happened(before - unstarted.len());
+        self.rare.handed_back.happened(unstarted.len());
+        self.nudge();
+        self.doors.wake_all();
+        self.may_be_over();
+        unstarted
+    }
+
+    /// Ends it, if the last task has ended and the last worker is gone: whoever takes something away
+    /// that may have been the last calls this (E3).
+    pub(super) fn may_be_over(&self) {
+        loop {
+            let word = self.ctl().read();
+            match word.state() {
+                RunState::Running | RunState::Tidying | RunState::Terminated => return,
+                RunState::ShutDown if !self.line.is_empty() => return,
+                RunState::ShutDown | RunState::Stopped => {}
+            }
+            if word.workers() > 0 {
+                return;
+            }
+            // C3: under the lock under which extra threads are listed.
+            let is_ours = self.with_crew(|crew| match crew.extras() + crew.len() {
+                0 => Some(self.ctl().tidy(word)),
+                _ => None,
+            });
+            match is_ours {
+                // Whoever is still listed comes here when it leaves.
+                None => return,
+                Some(false) => continue,
+                Some(true) => {}
+            }
+            if let Some(hooks) = &self.hooks {
+                let _ = quiet::call(|| hooks.terminated());
+            }
+            self.ctl().advance(RunState::Terminated);
+            self.end.change(|()| ());
+            return;
+        }
+    }
+}

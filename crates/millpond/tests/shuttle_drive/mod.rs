@@ -1,0 +1,42 @@
+//! How the models of this crate are driven: PCT schedules, and a count of them.
+
+#![allow(
+    dead_code,
+    reason = "each test file is a crate of its own and takes what it needs"
+)]
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// How many schedules for each depth: `usual`, or what `MILLPOND_SCHEDULES` says.
+fn schedules(usual: usize) -> usize {
+    match std::env::var("MILLPOND_SCHEDULES") {
+        Err(_) => usual,
+        Ok(text) => text.parse().unwrap_or_else(|_| {
+            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
+        }),
+    }
+}
+
+/// Runs the scenario under PCT schedules of depth 1 to 4, `usual` for each, and says how many they
+/// were; `cargo xtask models` adds them up. A schedule that fails is printed; `MILLPOND_REPLAY`, the
+/// name of a file that holds it, runs that one alone.
+pub(crate) fn pct(usual: usize, scenario: impl Fn() + Send + Sync + 'static) {
+    let scenario = Arc::new(scenario);
+    let scenario = || {
+        let scenario = Arc::clone(&scenario);
+        move || scenario()
+    };
+    if let Some(file) = std::env::var_os("MILLPOND_REPLAY") {
+        let text = std::fs::read_to_string(file).expect("MILLPOND_REPLAY names a file");
+        let schedule: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+        return shuttle::replay(scenario(), &schedule);
+    }
+    let schedules = schedules(usual);
+    for depth in 1..=4 {
+        shuttle::check_pct(scenario(), schedules, depth);
+    }
+    // Not by a macro: what those write into a test that passes nobody sees.
+    let line = format!("{} schedules walked\n", 4 * schedules);
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
