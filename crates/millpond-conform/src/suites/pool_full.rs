@@ -138,7 +138,7 @@ pub fn the_growth_can_change_while_it_runs(make: &Make) {
     let more = pond.hold(2);
     assert_eq!(pond.snapshot().workers, 4);
     pond.set_growth(Growth::QueueFirst);
-    pond.queue_up(1);
+    pond.queue_up(2);
     assert!(pond.submit(|| ()).unwrap_err().reason.is_saturated());
     held.release();
     more.release();
