@@ -9,7 +9,7 @@
 //! A *drain* is the task that goes to the executor below. It is *sure to come by* if it runs, or if
 //! the executor below has accepted it. While the acceptance of one bringer's drain is still open,
 //! another bringer sends its own. So a refusal of the executor below hits exactly the task for whose
-//! sake it was asked, and that task comes back.
+//! sake it was asked, and that task comes back; unless another's drain is sure to come by for it.
 //!
 //! # Invariants
 //!
@@ -156,11 +156,18 @@ where
         let answer = self.below.execute(spec.build_detached(move || drain.run()));
         match answer {
             Ok(()) => Ok(()),
-            Err(Rejected { task, reason, .. }) => {
-                drop(task);
-                match asked.take_back(number) {
+            Err(Rejected {
+                task: drain,
+                reason,
+                ..
+            }) => {
+                // S3: while the refused drain is neither dropped nor answered for, it counts for
+                // nothing, and what is left of `sure` is the others'.
+                let refused = asked.take_back(number);
+                drop(drain);
+                match refused {
                     Some(task) => Err(Rejected::new(task, reason)),
-                    // Another drain came by for it.
+                    // Another drain came by for it, or is sure to.
                     None => Ok(()),
                 }
             }
