@@ -32,8 +32,9 @@
 //! Sheets are never given back. For each of the four sizes there are as many as were needed at once,
 //! and at most 16 of 256 KiB. Loose slabs are kept up to 4,096 of each size, and those above go back
 //! to the system. That is 16 MiB in sheets and 2.5 MiB of loose ones at the very most, if all four
-//! sizes have been used to excess at some time. A thread keeps up to 80 KiB in its racks until it
-//! ends. Nothing is taken before it is needed. [`kept`] says how much lies idle in the depots.
+//! sizes have been used to excess at some time, and eight bytes for each slab in the lists of them. A
+//! thread keeps up to 80 KiB in its racks until it ends, and has 4 KiB of thread-local room for them.
+//! Nothing is taken before it is needed. [`kept`] says how much lies idle in the depots.
 //!
 //! # Switched off
 //!

@@ -34,9 +34,12 @@ fn depot(class: Class) -> &'static Mutex<Depot> {
 /// assert!(before <= 16 * (1 << 20) + 5 * (1 << 19));
 /// ```
 pub fn kept() -> usize {
-    Class::all()
-        .map(|class| depot(class).lock().len() * class.size())
-        .sum()
+    Class::all().map(|class| idle(class) * class.size()).sum()
+}
+
+/// How many slabs of a class lie in its depot.
+pub(super) fn idle(class: Class) -> usize {
+    depot(class).lock().len()
 }
 
 /// Memory for `layout`.

@@ -73,33 +73,69 @@ fn a_destructor_that_panics_does_not_keep_the_memory() {
     assert!(reused || cfg!(millpond_plain_memory));
 }
 
-#[test]
+/// What goes round between threads. All of it is about one class, which no other test of this crate
+/// uses, and one test at a time.
 #[cfg(not(millpond_plain_memory))]
-fn a_thread_that_ends_leaves_its_slabs_to_the_others() {
-    use crate::sync::thread;
-
-    // No other test of this crate has boxes of this size, so what is in their depot is ours.
-    type Odd = [u64; 20];
-    const SIZE: usize = 192;
-    let there = thread::spawn(addresses::<Odd>).join().unwrap();
-    assert!(kept() >= there.len() * SIZE);
-    let here = thread::spawn(addresses::<Odd>).join().unwrap();
-    assert!(here.iter().all(|address| there.contains(address)));
-}
-
-#[test]
-#[cfg(not(millpond_plain_memory))]
-fn boxes_can_be_made_and_dropped_while_a_thread_is_torn_down() {
-    use crate::sync::{local, thread};
+mod going_round {
+    use super::super::depot::BATCH;
+    use super::super::rack::idle;
+    use super::super::slab::Class;
+    use super::*;
+    use crate::sync::{Mutex, local, thread};
     use core::cell::RefCell;
 
-    /// It makes and drops boxes when its thread ends, after its racks or before.
-    struct Late(Vec<Recycled<[u64; 30]>>);
+    type Odd = [u64; 20];
+
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn in_depot() -> usize {
+        idle(Class::of(Layout::new::<Odd>()).unwrap())
+    }
+
+    fn boxes(count: usize) -> Vec<Recycled<Odd>> {
+        (0..count).map(|_| Recycled::new([0; 20])).collect()
+    }
+
+    #[test]
+    fn a_thread_that_ends_leaves_its_slabs_to_the_others() {
+        let _alone = ALONE.lock();
+        let there = thread::spawn(addresses::<Odd>).join().unwrap();
+        assert!(in_depot() >= there.len());
+        let here = thread::spawn(addresses::<Odd>).join().unwrap();
+        assert!(here.iter().all(|address| there.contains(address)));
+    }
+
+    #[test]
+    fn slabs_go_to_and_from_the_depot_by_batches() {
+        let _alone = ALONE.lock();
+        thread::spawn(|| drop(boxes(10 * BATCH))).join().unwrap();
+        let (made_here, all) = thread::spawn(|| (boxes(3), in_depot())).join().unwrap();
+        thread::spawn(move || {
+            let all = all + BATCH - 3;
+            assert_eq!(in_depot(), all, "what its maker had left is back");
+            let mut held = boxes(1);
+            assert_eq!(in_depot(), all - BATCH, "the first takes a batch");
+            held.extend(boxes(BATCH - 1));
+            assert_eq!(in_depot(), all - BATCH, "which is enough for as many");
+            held.extend(boxes(1));
+            assert_eq!(in_depot(), all - 2 * BATCH);
+            drop(held);
+            assert_eq!(in_depot(), all - 2 * BATCH, "a rack holds two");
+            drop(made_here);
+            assert_eq!(in_depot(), all - BATCH, "and gives one away for the third");
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// It makes and drops boxes when its thread ends.
+    struct Late(Vec<Recycled<Odd>>);
+
     impl Drop for Late {
         fn drop(&mut self) {
             self.0.truncate(10);
             self.0
-                .extend((0..200).map(|number| Recycled::new([number; 30])));
+                .extend((0..200).map(|number| Recycled::new([number; 20])));
             let (mut sum, count) = (0, self.0.len());
             for one in self.0.drain(..) {
                 assert!(one.iter().all(|number| *number == one[0]));
@@ -108,19 +144,34 @@ fn boxes_can_be_made_and_dropped_while_a_thread_is_torn_down() {
             assert_eq!((sum, count), (199 * 200 / 2, 210));
         }
     }
+
     local! {
         static LATE: RefCell<Late> = RefCell::new(Late(Vec::new()));
     }
-    let fill = |late: &RefCell<Late>| {
-        let boxes = (0..20).map(|_| Recycled::new([0; 30]));
-        late.borrow_mut().0.extend(boxes);
-    };
-    // Thread-local values go in the order in which they were made, or the other way round.
-    let first = thread::spawn(move || LATE.with(fill));
-    let second = thread::spawn(move || {
-        drop(Recycled::new([0_u64; 30]));
-        LATE.with(fill);
-    });
-    first.join().unwrap();
-    second.join().unwrap();
+
+    #[test]
+    fn a_thread_that_is_torn_down_makes_and_drops_boxes_and_loses_none() {
+        let _alone = ALONE.lock();
+        let fill = |late: &RefCell<Late>| late.borrow_mut().0.extend(boxes(20));
+        // Thread-local values go in the order in which they were made, or the other way round: so
+        // the racks are gone in one of these, and in the other they are not.
+        let ends = [
+            thread::spawn(move || LATE.with(fill)),
+            thread::spawn(move || {
+                drop(boxes(1));
+                LATE.with(fill);
+            }),
+        ];
+        for thread in ends {
+            thread.join().unwrap();
+        }
+        let after_two = in_depot();
+        for _ in 0..3 {
+            thread::spawn(move || LATE.with(fill)).join().unwrap();
+            thread::spawn(move || drop((boxes(1), LATE.with(fill))))
+                .join()
+                .unwrap();
+            assert_eq!(in_depot(), after_two);
+        }
+    }
 }
