@@ -126,3 +126,26 @@ fn the_end_is_told_of_a_panic_before_anybody_sees_it() {
     });
     assert!(scope.take_panic().is_none());
 }
+
+#[test]
+fn the_end_waits_for_what_the_destructor_of_a_value_makes() {
+    struct Makes<'scope>(&'scope Scope<'scope, ()>, Option<Arc<()>>);
+
+    impl Drop for Makes<'_> {
+        fn drop(&mut self) {
+            let (scope, owned) = (self.0, self.1.take());
+            scope.job(move || drop(owned)).unwrap().detach();
+        }
+    }
+
+    let (scope, owned) = (Scope::new(), Arc::new(()));
+    scope.enter(|| {
+        let inside = Some(Arc::clone(&owned));
+        let made = scope.job(|| Makes(&scope, inside)).unwrap();
+        let stub = made.stub();
+        made.detach();
+        run(stub.job());
+    });
+    assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
+    assert!(scope.remote().is_empty());
+}

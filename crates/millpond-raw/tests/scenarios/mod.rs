@@ -134,6 +134,7 @@ macro_rules! drive {
                 a_joiner_gets_the_value_and_sees_the_bodys_writes,
                 a_value_that_nobody_takes_is_dropped_by_the_end,
                 cancelling_and_running_agree,
+                a_joiner_of_a_cancelled_job_is_released,
                 a_stray_is_left_to_whoever_waits,
                 a_stop_refuses_or_finds_every_job,
                 an_owner_that_waits_hears_of_new_jobs,

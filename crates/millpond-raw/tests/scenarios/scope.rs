@@ -6,7 +6,7 @@
 
 use super::{Probe, crew, few_or_many, forget, gather};
 use millpond_raw::park::{self, Site};
-use millpond_raw::scope::{JobRef, Reading, Scope, Stub};
+use millpond_raw::scope::{Cancelled, JobRef, Reading, Scope, Stub};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use millpond_raw::sync::thread::{JoinHandle, spawn};
@@ -202,7 +202,7 @@ pub(crate) fn cancelling_and_running_agree() {
         let found = gather(cancellers);
         let won = found
             .into_iter()
-            .filter(|found| *found != millpond_raw::scope::Cancelled::TooLate)
+            .filter(|found| *found != Cancelled::TooLate)
             .count();
         (runner, won, outcome)
     });
@@ -214,6 +214,30 @@ pub(crate) fn cancelling_and_running_agree() {
         Some(Outcome::Cancelled(reason)) => assert_eq!((won, reason), (1, CancelReason::Requested)),
         other => panic!("{other:?}"),
     }
+}
+
+/// A joiner is released by a cancellation, also if the body goes on.
+pub(crate) fn a_joiner_of_a_cancelled_job_is_released() {
+    let scope = Scope::new();
+    let others = scope.enter(|| {
+        let gate = scope.job(|| ()).unwrap();
+        let opened = gate.job().clone();
+        // It ends when the joiner has been released.
+        let job = scope.job(move || wait(&opened, Reading::is_ended)).unwrap();
+        let runner = elsewhere(job.stub());
+        let handle = job.handle();
+        let canceller = spawn({
+            let job = handle.job().clone();
+            move || job.cancel(CancelReason::Requested) != Cancelled::TooLate
+        });
+        wait(handle.job(), Reading::is_finished);
+        assert!(run(gate.stub()));
+        gate.detach();
+        assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
+        (runner, canceller)
+    });
+    let _ = others.0.join().unwrap();
+    assert!(others.1.join().unwrap());
 }
 
 /// A job whose stub is dropped wakes whoever waits for it, who can run it then.
