@@ -50,6 +50,9 @@ fn arguments(scripts: &Scripts) -> Vec<String> {
         show,
         decisions,
     } = scripts;
+    if *decisions {
+        return vec!["--decisions".to_owned()];
+    }
     let mut words = Vec::new();
     let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
     for path in paths {
@@ -72,9 +75,6 @@ fn arguments(scripts: &Scripts) -> Vec<String> {
     }
     if *show {
         words.push("--show".to_owned());
-    }
-    if *decisions {
-        words.push("--decisions".to_owned());
     }
     words
 }
@@ -117,7 +117,9 @@ pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
 
 fn judge(success: bool, output: &str) -> Outcome {
     if !success {
-        return Outcome::failed("see the disagreement above, or docs/differential.md");
+        let error = output.lines().find_map(|line| line.strip_prefix("error: "));
+        let reason = error.unwrap_or("docs/differential.md says how to read what is above");
+        return Outcome::failed(reason);
     }
     // The note is what was played: `2514 scripts, 57000 steps`, and where the fresh ones began.
     let played = output.lines().find(|line| line.contains(" scripts, "));
@@ -182,6 +184,12 @@ mod tests {
         let outcome = judge(true, output);
         assert_eq!(outcome.verdict, Verdict::Passed);
         assert_eq!(outcome.note, "10 scripts, 200 steps, fresh seed 42");
-        assert_ne!(judge(false, output).verdict, Verdict::Passed);
+        let failed = |reason: &str| Verdict::Failed(reason.into());
+        let how_to_read = "docs/differential.md says how to read what is above";
+        assert_eq!(judge(false, output).verdict, failed(how_to_read));
+        assert_eq!(
+            judge(false, "x\nerror: no Java\n").verdict,
+            failed("no Java")
+        );
     }
 }

@@ -20,6 +20,8 @@ pub struct Disagreement {
     pub step: String,
     /// What is wrong.
     pub problem: String,
+    /// The two agree, but not with what the script expects.
+    pub is_expectation: bool,
     /// Our line.
     pub ours: String,
     /// Java's line.
@@ -38,6 +40,7 @@ pub fn judge(script: &Script, ours: &[String], java: &[String]) -> Option<Disagr
         line: index,
         step: steps.get(index).cloned().unwrap_or_default(),
         problem,
+        is_expectation: false,
         ours: line(ours, index),
         java: line(java, index),
     };
@@ -51,7 +54,10 @@ pub fn judge(script: &Script, ours: &[String], java: &[String]) -> Option<Disagr
         }
     }
     let (index, problem) = expectations(script, java)?;
-    Some(disagreement(index, problem))
+    Some(Disagreement {
+        is_expectation: true,
+        ..disagreement(index, problem)
+    })
 }
 
 /// Whether a player gave up at this line.
@@ -198,6 +204,7 @@ mod tests {
         assert_eq!(judge(&good, &log, &log), None);
         let bad = script("submit 1\nexpect active=0");
         let found = judge(&bad, &log, &log).unwrap();
+        assert!(found.is_expectation);
         assert_eq!(
             (found.line, found.problem.as_str()),
             (1, "expected active=0, but it is 1")

@@ -1,7 +1,7 @@
 //! Plays scripts on both sides until they are through or two logs differ.
 
 use super::judge::{Disagreement, judge};
-use super::script::Script;
+use super::script::{Script, Step};
 use super::tally::Tally;
 use super::{Side, decisions, shrink};
 use std::fmt;
@@ -102,6 +102,15 @@ impl<O: Side, J: Side> Runner<O, J> {
     }
 
     fn look_closer(&mut self, source: Source, original: Script, first: Disagreement) -> Found {
+        if first.is_expectation {
+            // Every step is part of what the author meant, and the players agree anyway.
+            return Found {
+                source,
+                original,
+                shortest: first,
+                is_steady: true,
+            };
+        }
         let mut shortest = first;
         let end = Instant::now() + SHRINKING;
         let mut differs = |runner: &mut Self, script: &Script| {
@@ -115,9 +124,12 @@ impl<O: Side, J: Side> Runner<O, J> {
                 _ => false,
             }
         };
-        let is_steady = differs(self, &original);
+        // What the author expected of the whole script means nothing for half of it.
+        let mut played = original.clone();
+        played.steps.retain(Step::is_played);
+        let is_steady = differs(self, &played);
         if is_steady {
-            shrink(&original, |shorter| {
+            shrink(&played, |shorter| {
                 decisions::forbids(shorter).is_none() && differs(self, shorter)
             });
         }
@@ -134,6 +146,9 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.original.steps.len();
         match self.is_steady {
+            _ if self.shortest.is_expectation => {
+                writeln!(f, "the two pools agree, but not with the script:")?;
+            }
             true => writeln!(
                 f,
                 "the two pools disagree; {} of {steps} steps are enough to see it:",
@@ -225,6 +240,24 @@ mod tests {
         };
         let again = format!("cargo xtask differential --seed {seed} --count 1");
         assert!(text.ends_with(&again), "{text}");
+    }
+
+    #[test]
+    fn a_script_that_expects_too_much_is_shown_whole() {
+        let text = "pool core=1 max=1 queue=array:1\nidle-out\nsubmit 1\nexpect size=7\n";
+        let all = [(Source::File("a.txt".into()), text.parse().unwrap())];
+        let mut runner = Runner::new(Parrot::new("x", 0), Parrot::new("x", 0));
+        let found = runner.run(all, |_| ()).unwrap().found.unwrap();
+        let shown = found.to_string();
+        assert!(
+            shown.starts_with("the two pools agree, but not with"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("   idle-out\n-> submit 1\n   expect size=7\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("expected size=7, but it is 0"), "{shown}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Our side: plays scripts on [`ThreadPool`], in this process.
+//! Our side: plays scripts on our `ThreadPool`, in this process.
 
 mod ledger;
 mod parts;
