@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::gates::chaos::{self, Rounds};
 use crate::gates::differential::{self, Scripts};
 use crate::gates::models::{self, Checker};
 use crate::gates::sanitize::{self, Sanitizer};
@@ -61,6 +62,8 @@ enum Task {
     },
     /// Play scripts on Java's thread pool and on ours, and compare the logs
     Differential(Scripts),
+    /// Play everything at once on the pool in a chaos build, and check that no task is lost
+    Chaos(Rounds),
     /// Show which outside programs are here and which are missing
     Needs,
 }
@@ -147,6 +150,10 @@ pub fn main() -> Result<bool> {
         Task::Differential(scripts) => alone(&house, "differential", |stage| {
             differential::run(&house, stage, &scripts)
         }),
+        Task::Chaos(rounds) => {
+            let name = if rounds.tests { "chaos" } else { "chaos-pool" };
+            alone(&house, name, |stage| chaos::run(&house, stage, &rounds))
+        }
         Task::Needs => {
             let (table, complete) = needs::overview();
             print!("{table}");

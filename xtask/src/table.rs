@@ -214,8 +214,15 @@ pub const GATES: &[Gate] = &[
         name: "chaos",
         help: "the tests of millpond-raw with random yields, under fixed seeds",
         needs: &[],
-        door: Door::Own,
+        door: Door::Through("chaos --tests"),
         run: gates::tests::run_chaos,
+    },
+    Gate {
+        name: "chaos-pool",
+        help: "everything at once on the pool, with random yields: no task is lost, the books balance",
+        needs: &[],
+        door: Door::Through("chaos"),
+        run: gates::chaos::run_all,
     },
     Gate {
         name: "loom",

@@ -24,18 +24,18 @@ fn child(name: &str, factor: &str) -> Output {
 #[test]
 fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
     if std::env::var_os(CHILD).is_some() {
-        let _wedge = Wedge::arm("the_hanging_test", delays::short());
+        let _wedge = Wedge::of_this_test();
         let stuck = Actor::start("stuck", || millpond::interrupt::sleep(Duration::MAX));
-        let _ = stuck.finish();
+        stuck.await_parked("interrupt.sleep");
+        std::thread::sleep(Duration::from_secs(60));
         unreachable!("the watchdog ends the process before");
     }
-    let child = child(
-        "a_process_that_hangs_is_ended_and_says_who_waits_where",
-        "1",
-    );
+    let name = "a_process_that_hangs_is_ended_and_says_who_waits_where";
+    let child = child(name, "0.01");
     let text = String::from_utf8_lossy(&child.stderr);
     assert!(!child.status.success());
-    assert!(text.contains("`the_hanging_test` has not ended"), "{text}");
+    let report = format!("`{name}` has not ended within 800ms");
+    assert!(text.contains(&report), "{text}");
     assert!(
         text.contains("thread `stuck` is parked in interrupt.sleep"),
         "{text}"

@@ -11,7 +11,7 @@ use crate::tally::Tally;
 const SEEDS: [u64; 3] = [1, 20_260_701, 0x9E37_79B9_7F4A_7C15];
 
 /// The variable through which the chaos backend takes its seed.
-const SEED: &str = "MILLPOND_CHAOS_SEED";
+pub(super) const SEED: &str = "MILLPOND_CHAOS_SEED";
 
 /// Every test and documentation example of the workspace, those behind features included; the
 /// portable and chaos runs take the default features.

@@ -5,6 +5,7 @@
 //! thread of the process with its state where the operating system tells, and calls the alarm,
 //! which aborts.
 
+use super::delays;
 use millpond_raw::park::probe;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,6 +42,12 @@ fn watched() -> MutexGuard<'static, Option<Watched>> {
 pub struct Wedge(u64);
 
 impl Wedge {
+    /// Watches the test that the present thread runs, with the patience of [`delays::hang`].
+    pub fn of_this_test() -> Self {
+        let thread = std::thread::current();
+        Wedge::arm(thread.name().unwrap_or("a test"), delays::hang())
+    }
+
     /// Watches until it is dropped. After `patience` the process prints what hangs and aborts.
     pub fn arm(name: &str, patience: Duration) -> Self {
         Wedge::arm_with(name, patience, |report| {
@@ -153,7 +160,7 @@ fn threads() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kit::{Actor, delays};
+    use crate::kit::Actor;
     use millpond::interrupt;
     use std::sync::mpsc;
 

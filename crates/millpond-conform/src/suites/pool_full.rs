@@ -18,6 +18,7 @@ macro_rules! pool_full_suite {
             first_the_core_then_the_queue_then_the_maximum_then_no_more
             threads_first_first_the_maximum_then_the_queue_then_no_more
             threads_first_a_free_worker_is_used_before_another_is_started
+            threads_first_more_threads_are_for_those_that_wait_too
             the_growth_can_change_while_it_runs
             what_is_too_much_comes_back_whole_with_the_reason
             the_very_task_comes_back
@@ -94,6 +95,35 @@ pub fn threads_first_a_free_worker_is_used_before_another_is_started(make: &Make
     held.release();
 }
 
+/// A greater maximum, or another growth: whoever waits gets a worker, as if it came now.
+pub fn threads_first_more_threads_are_for_those_that_wait_too(make: &Make) {
+    for patch in [
+        Patch::new().max(4),
+        Patch::new().max(4).growth(Growth::ThreadsFirst),
+    ] {
+        let growth = match patch.growth {
+            None => Growth::ThreadsFirst,
+            Some(_) => Growth::QueueFirst,
+        };
+        let pond = Pond::new(make, 2, |pool| pool.core(1).max(1).growth(growth));
+        let (held, started, gate) = (pond.hold(1), Latch::new(2), Gate::new());
+        for _ in 0..2 {
+            let (started, gate) = (started.clone(), gate.clone());
+            let body = move || {
+                started.arrive();
+                gate.wait();
+            };
+            pond.run(body).unwrap();
+        }
+        assert_eq!(pond.snapshot().queued, 2);
+        pond.apply(&patch).unwrap();
+        started.wait();
+        assert_eq!((pond.snapshot().workers, pond.snapshot().queued), (3, 0));
+        gate.open();
+        held.release();
+    }
+}
+
 /// Workers that are idle at the change count as free after it.
 pub fn the_growth_can_change_while_it_runs(make: &Make) {
     let hand = ManualClock::new();
@@ -108,7 +138,7 @@ pub fn the_growth_can_change_while_it_runs(make: &Make) {
     let more = pond.hold(2);
     assert_eq!(pond.snapshot().workers, 4);
     pond.set_growth(Growth::QueueFirst);
-    pond.queue_up(1);
+    pond.queue_up(2);
     assert!(pond.submit(|| ()).unwrap_err().reason.is_saturated());
     held.release();
     more.release();

@@ -3,6 +3,7 @@
 use super::pond::{Make, Pond};
 use crate::kit::{FailureSink, Gate, until};
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
+use millpond::interrupt;
 use millpond::pool::{Ended, Hooks, TaskInfo, ThreadPool};
 use millpond::task::{self, CancelReason, TaskSpec};
 use millpond::time::{Clock, Deadline};
@@ -23,6 +24,7 @@ macro_rules! pool_hooks_suite {
             the_end_is_told_once_and_within_the_shutdown_of_an_idle_pool
             within_the_hook_of_the_end_it_is_not_over_yet
             failing_tasks_and_failing_hooks_cost_nothing_but_themselves
+            hooks_are_not_interrupted
             hooks_may_use_the_pool
             a_panic_that_nobody_joins_is_told
         }
@@ -297,6 +299,50 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
         assert_eq!(log.endings(), 1);
         assert!(pond.is_terminated());
     }
+}
+
+/// Notes whether it was interrupted.
+#[derive(Default)]
+struct Calm {
+    before: Mutex<Vec<bool>>,
+    after: Mutex<Vec<bool>>,
+    end: Mutex<Vec<bool>>,
+}
+
+impl Hooks for Calm {
+    fn before(&self, _: &TaskInfo) {
+        self.before
+            .lock()
+            .unwrap()
+            .push(interrupt::is_interrupted());
+    }
+
+    fn after(&self, _: &TaskInfo, _: Ended) {
+        let slept = interrupt::sleep(Duration::from_nanos(1));
+        self.after.lock().unwrap().push(slept.is_err());
+    }
+
+    fn terminated(&self) {
+        let slept = interrupt::sleep(Duration::from_nanos(1));
+        self.end.lock().unwrap().push(slept.is_err());
+    }
+}
+
+/// What is asked to stop is the task, and code that runs in no task is never interrupted.
+pub fn hooks_are_not_interrupted(make: &Make) {
+    let calm = Arc::new(Calm::default());
+    let pond = Pond::new(make, 1, |pool| pool.core(1).max(1).hooks(Arc::clone(&calm)));
+    let interrupted = pond.occupy(1).remove(0);
+    interrupted.interrupt();
+    until("it has ended", || !calm.after.lock().unwrap().is_empty());
+    pond.await_idle(1);
+    let stopped = pond.occupy(1).remove(0);
+    drop(pond.shutdown_now());
+    assert!(stopped.join().unwrap());
+    pond.await_end();
+    assert_eq!(*calm.before.lock().unwrap(), [false, false]);
+    assert_eq!(*calm.after.lock().unwrap(), [false, false]);
+    assert_eq!(*calm.end.lock().unwrap(), [false]);
 }
 
 /// Uses its pool from within all hooks.

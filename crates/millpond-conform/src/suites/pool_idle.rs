@@ -1,7 +1,7 @@
 //! When workers without work leave, by a clock that the test moves.
 
 use super::pond::{Make, Pond};
-use crate::kit::until;
+use crate::kit::{Stress, until};
 use millpond::executor::ExecutorExt;
 use millpond::pool::PoolBuilder;
 use millpond::time::ManualClock;
@@ -13,6 +13,7 @@ macro_rules! pool_idle_suite {
     ($make:expr) => {
         $crate::bodies! { pool_idle, ($make as $crate::suites::pond::Make);
             idle_workers_beyond_the_core_leave_and_the_core_stays
+            those_that_leave_together_never_leave_one_too_few
             with_core_time_out_everyone_leaves_and_comes_again
             a_worker_that_was_used_counts_anew
             a_new_keep_alive_holds_for_those_that_are_idle
@@ -74,6 +75,29 @@ pub fn idle_workers_beyond_the_core_leave_and_the_core_stays(make: &Make) {
         }
         assert_eq!(here.pond.submit(|| 7).unwrap().join().unwrap(), 7);
     }
+}
+
+/// Many at once, by the machine's clock.
+///
+/// Holds: jtreg ThreadPoolExecutor.TimeOutShrink
+pub fn those_that_leave_together_never_leave_one_too_few(make: &Make) {
+    let make = *make;
+    Stress::new("shrink").one_in(50).run(|round| {
+        let core = 1 + round.number % 3;
+        let pond = Pond::new(&make, 16, |pool| {
+            pool.core(10).max(10).keep_alive(Duration::from_micros(50))
+        });
+        pond.prestart_all_core().unwrap();
+        pond.await_idle(10);
+        pond.set_core(core).unwrap();
+        until("the surplus has left", || {
+            let workers = pond.snapshot().workers;
+            assert!(workers >= core, "{workers} are left of a core of {core}");
+            workers == core
+        });
+        pond.await_idle(core);
+        assert_eq!(pond.snapshot().workers, core);
+    });
 }
 
 /// Holds: ThreadPoolExecutorTest.testAllowCoreThreadTimeOut_true

@@ -64,12 +64,26 @@ pub fn a_smaller_maximum_lets_idle_workers_go_at_once_and_busy_ones_after_their_
     pond.set_max(1).unwrap();
     pond.await_workers(2);
     assert_eq!(pond.snapshot().active, 2, "both are busy");
-    let waiting = pond.queue_up(3);
+    // One of them leaves although tasks wait: there must not be two.
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (started, gate) = (Latch::new(1), Gate::new());
+    for _ in 0..4 {
+        let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+        let (started, gate) = (started.clone(), gate.clone());
+        let body = move || {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            started.arrive();
+            gate.wait();
+            now.fetch_sub(1, Ordering::SeqCst);
+        };
+        pond.run(body).unwrap();
+    }
     held.release();
     pond.await_workers(1);
-    for (number, handle) in waiting.into_iter().enumerate() {
-        assert_eq!(handle.join().unwrap(), number);
-    }
+    started.wait();
+    gate.open();
+    pond.await_completed(6);
+    assert_eq!(most.load(Ordering::SeqCst), 1);
     assert_eq!(pond.snapshot().threads_started, 4);
 }
 

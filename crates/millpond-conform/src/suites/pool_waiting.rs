@@ -18,6 +18,7 @@ macro_rules! pool_waiting_suite {
             a_waiting_task_is_removed_once_and_a_running_one_never
             cancelled_tasks_are_purged_and_no_others
             a_stop_hands_back_what_has_not_started_and_nothing_else
+            what_is_handed_back_comes_in_order
             what_is_handed_back_can_run_elsewhere_and_is_cancelled_when_it_is_dropped
             a_shutdown_lets_what_waits_run
             what_waits_can_be_cancelled_removed_and_purged_after_a_shutdown
@@ -153,6 +154,19 @@ pub fn a_stop_hands_back_what_has_not_started_and_nothing_else(make: &Make) {
     for handle in rest {
         assert!(handle.join().unwrap_err().is_cancelled());
     }
+}
+
+/// As it would have been run.
+pub fn what_is_handed_back_comes_in_order(make: &Make) {
+    let pond = one_worker(make);
+    pond.occupy(1);
+    for number in 0..8 {
+        let spec = TaskSpec::new().name(number.to_string());
+        drop(pond.submit_spec(spec, || ()).unwrap());
+    }
+    let back = pond.shutdown_now();
+    let names: Vec<&str> = back.iter().filter_map(Task::name).collect();
+    assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6", "7"]);
 }
 
 /// A handle completes in any case.

@@ -150,19 +150,20 @@ impl Engine {
         }
     }
 
-    /// New limits: idle workers look again, and if more are kept than before, those start for whom
-    /// there is a task. One that cannot be started is no harm: the next task asks again.
-    pub(super) fn limits_changed(self: &Arc<Self>, core_before: usize) {
+    /// New limits: idle workers look again, and for tasks that wait, and that would get a worker of
+    /// their own if they came now, as many start as are allowed more than before. One that cannot be
+    /// started is no harm: the next task asks again.
+    pub(super) fn limits_changed(self: &Arc<Self>, eager_before: usize) {
         self.nudge();
         self.doors.wake_all();
-        let limits = self.knobs().limits();
-        let more = limits.core().saturating_sub(core_before);
+        let eager = self.knobs().limits().eager();
+        let more = eager.saturating_sub(eager_before);
         if more > 0 {
             // Nobody is started for a task that has been cancelled.
             self.purge();
         }
         for _ in 0..more.min(self.line.len()) {
-            if self.add_worker(None, limits.core()).is_err() || self.line.is_empty() {
+            if self.add_worker(None, eager).is_err() || self.line.is_empty() {
                 self.stand_in();
                 break;
             }

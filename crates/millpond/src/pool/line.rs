@@ -25,8 +25,9 @@
 //!   of the user's may be made of anything, so both look behind a fence; the other one is in
 //!   `Engine::look_again`.
 
+use crate::interrupt::linger;
 use crate::queue::{
-    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken, linger,
+    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken,
 };
 use crate::task::Task;
 use crate::time::Clock;

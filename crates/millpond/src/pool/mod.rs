@@ -165,7 +165,7 @@ impl ThreadPool {
     }
 
     /// Changes how many workers there may be. Those beyond it leave when they are idle; nobody is
-    /// interrupted.
+    /// interrupted. If it is raised, and threads come first, workers start for tasks that wait.
     ///
     /// # Errors
     ///
@@ -213,7 +213,8 @@ impl ThreadPool {
         self.engine.knobs().limits().growth()
     }
 
-    /// Changes what comes first when the core is busy.
+    /// Changes what comes first when the core is busy. If that is threads, they start for tasks that
+    /// wait.
     pub fn set_growth(&self, growth: Growth) {
         let changed = self.apply(&Patch::new().growth(growth));
         debug_assert!(changed.is_ok(), "a growth fits all sizes");
@@ -268,10 +269,10 @@ impl ThreadPool {
     /// All that is wrong with the patch; then nothing has changed.
     pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
         let engine = &self.engine;
-        let core_before = {
+        let eager_before = {
             let turn = engine.knobs().lock();
-            let before = engine.knobs().sizes();
-            let sizes = before.with(patch);
+            let limits = engine.knobs().limits();
+            let sizes = engine.knobs().sizes().with(patch);
             let mut problems = sizes.problems();
             if !problems.is_empty() {
                 let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
@@ -281,11 +282,11 @@ impl ThreadPool {
             if let Some(capacity) = patch.capacity {
                 engine.line.set_capacity(capacity)?;
             }
-            let growth = patch.growth.unwrap_or(engine.knobs().limits().growth());
+            let growth = patch.growth.unwrap_or(limits.growth());
             engine.knobs().write(&turn, sizes, growth);
-            before.core
+            limits.eager()
         };
-        engine.limits_changed(core_before);
+        engine.limits_changed(eager_before);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::reject::{Refusal, Rejection};
 use crate::executor::{Listed, RejectReason, Rejected};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
-use crate::queue::{self, Offered, Place};
+use crate::queue::{Offered, Place};
 use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
@@ -154,7 +154,7 @@ impl Engine {
                 None
             }
         };
-        self.line.glance().is_some() && queue::linger(has_room, put).is_some()
+        self.line.glance().is_some() && interrupt::linger(has_room, put).is_some()
     }
 
     /// Waits in the queue for room. `task` is empty afterwards if the queue has it.

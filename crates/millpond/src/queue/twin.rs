@@ -51,10 +51,10 @@
 //!   broken one.
 
 use super::line::{Calls, Waiter, list_waiter, lock};
-use super::linger::linger;
 use super::ring::Ring;
 use super::store::{End, Store};
 use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
+use crate::interrupt::linger;
 use crate::time::{Clock, Deadline};
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;

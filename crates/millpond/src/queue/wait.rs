@@ -3,9 +3,8 @@
 //! A wait has three parts, each dearer than the one before: try; look again for a moment, if the
 //! queue can be seen in passing ([`Glance`](super::Glance), [`linger`]); take a place and park.
 
-use super::linger::linger;
 use super::{BlockingQueue, Offered, Place, Reason, Refused, Taken};
-use crate::interrupt::{self, Interrupted, Look, WaitError};
+use crate::interrupt::{self, Interrupted, Look, WaitError, linger};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 

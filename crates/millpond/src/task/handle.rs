@@ -99,7 +99,7 @@ impl<T> TaskHandle<T> {
     }
 
     fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
-        if self.is_finished() {
+        if self.is_finished() || finishes_soon(deadline, || self.raw.state()) {
             return Ok(());
         }
         let clock = self.clock();
@@ -216,6 +216,14 @@ impl<T> TaskHandle<T> {
     fn clock(&self) -> Clock {
         self.raw.meta().clock()
     }
+}
+
+/// Looks for a moment whether a task finishes, before its waiter parks. Who has a deadline, or has been
+/// interrupted, does not wait for that.
+fn finishes_soon(deadline: Deadline, look: impl Fn() -> raw::state::Reading) -> bool {
+    deadline == Deadline::NEVER
+        && !interrupt::is_interrupted()
+        && interrupt::linger(|| look().is_finished(), || Some(())).is_some()
 }
 
 const TAKEN: &str = "the value of this task has been taken already";
@@ -347,7 +355,7 @@ impl<T> SharedHandle<T> {
             raw: &self.raw,
             ticket: None,
         };
-        if !self.is_finished() {
+        if !self.is_finished() && !finishes_soon(deadline, || self.raw.state()) {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = self.raw.meta().clock();
             interrupt::wait(site, &clock, deadline, |waker| {

@@ -1,6 +1,6 @@
 //! Looking again for a moment, before a wait parks.
 //!
-//! Whoever finds a queue empty or full may be a moment early: falling asleep and being woken costs 5
+//! Whoever finds a queue empty or full, or a task unfinished, may be a moment early: falling asleep and being woken costs 5
 //! to 50 µs, and most elements are not that late. There are two ways to pass the moment, and each is
 //! right where the other is wrong.
 //!

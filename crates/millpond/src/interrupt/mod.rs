@@ -37,6 +37,10 @@
 //!    through its own handle only. Stopping the executor whose thread they run on interrupts both;
 //!    but a task that has reported that, and cleans up, may run others in place in peace.
 
+mod linger;
+
+pub(crate) use linger::linger;
+
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::{self, Site};
 use millpond_raw::task::current;

@@ -1,0 +1,265 @@
+//! Whether the books of a round balance. The rules are in the [module](super).
+
+use super::ledger::{Entry, Fact, Ledger, Outcome};
+use super::tally::Tally;
+use millpond::manage::{PoolSnapshot, RunState};
+use millpond::task::CancelReason;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Judges every task.
+pub(super) fn tasks(ledger: &Ledger, tally: &mut Tally) {
+    for (id, entry) in ledger.entries() {
+        count(entry, tally);
+        for problem in task(ledger, entry) {
+            let (values, dropped) = entry.values();
+            ledger.wrong(format!(
+                "task {id}: {problem}\n    {}\n    ran {}, dropped {}, values {values}, of them \
+                 dropped {dropped}, its handle came to {:?}",
+                entry.facts(),
+                entry.runs(),
+                entry.drops(),
+                entry.outcome(),
+            ));
+        }
+    }
+}
+
+fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
+    let mut problems = Vec::new();
+    let mut must = |holds: bool, problem: &'static str| {
+        if !holds {
+            problems.push(problem);
+        }
+    };
+    let (accepted, refused) = (entry.is(Fact::Accepted), entry.is(Fact::Refused));
+    let (runs, (values, dropped)) = (entry.runs(), entry.values());
+    must(accepted != refused, "neither accepted nor refused (J2)");
+    must(runs <= 1, "ran twice (J3)");
+    must(entry.drops() == 1, "its closure was not dropped once (J5)");
+    must(
+        values == runs && dropped == values,
+        "its value was not dropped once (J5)",
+    );
+    if !accepted {
+        let only_by_us = runs == 0 || entry.is(Fact::BySubmitter);
+        must(only_by_us, "refused, and run by the pool (J2)");
+        return problems;
+    }
+    if entry.is(Fact::Job) {
+        must(runs == 1, "a job of a scope did not run (J8)");
+        return problems;
+    }
+    if entry.is(Fact::JobAtRisk) {
+        return problems;
+    }
+    let outcome = entry.outcome();
+    let kept = entry.is(Fact::HasHandle) && !entry.is(Fact::LetGo);
+    must(
+        !kept || outcome.is_some(),
+        "its handle is not finished (J4)",
+    );
+    if let Some(outcome) = outcome {
+        must(
+            agrees(ledger, entry, outcome),
+            "its handle cannot have come to that (J4)",
+        );
+    }
+    if entry.is(Fact::Removed) {
+        let removed = outcome == Some(Outcome::Cancelled(CancelReason::Removed));
+        must(
+            runs == 0 && (removed || !kept),
+            "removed from the queue, and not cancelled (J4)",
+        );
+    }
+    if entry.is(Fact::Cancelled) && kept {
+        let cancelled = outcome == Some(Outcome::Cancelled(CancelReason::Requested));
+        must(
+            cancelled,
+            "cancelled on request, and its handle has not heard of it (J4)",
+        );
+    }
+    if runs == 0 {
+        must(
+            is_explained(ledger, entry),
+            "accepted, never run, and nobody knows why: lost (J3)",
+        );
+    }
+    problems
+}
+
+/// Whether a handle can have come to that.
+fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
+    let (ran, round) = (entry.runs() == 1, &ledger.round);
+    let can = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+    match outcome {
+        Outcome::Value => ran && !entry.is(Fact::Panics),
+        Outcome::Panicked => ran && entry.is(Fact::Panics),
+        // One that runs is cancelled, too, and goes on.
+        Outcome::Cancelled(CancelReason::Requested) => entry.is(Fact::Asked),
+        Outcome::Cancelled(reason) => {
+            let possible = match reason {
+                CancelReason::Removed => entry.is(Fact::Removed),
+                CancelReason::Expired => entry.is(Fact::MayExpire),
+                CancelReason::Discarded | CancelReason::ShutDown => can(&round.may_discard),
+                CancelReason::Refused => can(&round.may_fail),
+                CancelReason::Dropped => {
+                    let outside = can(&round.may_run_outside) && can(&round.may_fail);
+                    entry.is(Fact::HandedBack) || entry.is(Fact::ByPolicy) || outside
+                }
+                _ => false,
+            };
+            !ran && possible
+        }
+    }
+}
+
+/// Whether there is a reason why it never ran. What has an outcome has one, which was judged.
+fn is_explained(ledger: &Ledger, entry: &Entry) -> bool {
+    let facts = [
+        Fact::Asked,
+        Fact::Removed,
+        Fact::MayExpire,
+        Fact::HandedBack,
+        Fact::ByPolicy,
+    ];
+    let round = [&ledger.round.may_discard, &ledger.round.may_fail];
+    entry.outcome().is_some()
+        || facts.into_iter().any(|fact| entry.is(fact))
+        || round.into_iter().any(|flag| flag.load(Ordering::Relaxed))
+}
+
+fn count(entry: &Entry, tally: &mut Tally) {
+    tally.happened("tasks");
+    let facts = [
+        (Fact::Accepted, "tasks accepted"),
+        (Fact::Refused, "tasks refused"),
+        (Fact::HandedBack, "tasks handed back"),
+        (Fact::ByPolicy, "tasks kept by a custom policy"),
+        (Fact::Job, "tasks of a producer's scope"),
+        (Fact::JobAtRisk, "tasks of a task's scope"),
+    ];
+    for (fact, name) in facts {
+        tally.add(name, u64::from(entry.is(fact)));
+    }
+    tally.add("tasks run", u64::from(entry.runs()));
+    match entry.outcome() {
+        None => {}
+        Some(Outcome::Value) => tally.happened("outcome value"),
+        Some(Outcome::Panicked) => tally.happened("outcome panic"),
+        Some(Outcome::Cancelled(reason)) => tally.happened(match reason {
+            CancelReason::Requested => "outcome cancelled: requested",
+            CancelReason::Dropped => "outcome cancelled: dropped",
+            CancelReason::Discarded => "outcome cancelled: discarded",
+            CancelReason::Removed => "outcome cancelled: removed",
+            CancelReason::ShutDown => "outcome cancelled: shut down",
+            CancelReason::Expired => "outcome cancelled: expired",
+            CancelReason::Refused => "outcome cancelled: refused",
+            _ => "outcome cancelled: otherwise",
+        }),
+    }
+}
+
+/// J6: what the hooks heard.
+pub(super) fn hooks(ledger: &Ledger, tally: &mut Tally) {
+    let round = &ledger.round;
+    let [before, completed, gone, terminated] = [
+        &round.hooks_before,
+        &round.hooks_completed,
+        &round.hooks_gone,
+        &round.terminated,
+    ]
+    .map(read);
+    tally.add("hooks that panicked", read(&round.hooks_panicked));
+    if before != completed + gone || terminated != 1 {
+        ledger.wrong(format!(
+            "hooks (J6): {before} before, {completed} completed, {gone} gone, {terminated} ends"
+        ));
+    }
+}
+
+/// J7: the books of the pool, which has terminated.
+pub(super) fn books(
+    ledger: &Ledger,
+    last: &PoolSnapshot,
+    asked: u64,
+    has_hooks: bool,
+    tally: &mut Tally,
+) {
+    let round = &ledger.round;
+    let figures = [
+        ("figure completed", last.completed),
+        ("figure panicked", last.panicked),
+        ("figure cancelled", last.cancelled),
+        ("figure expired", last.expired),
+        ("figure rejected", last.rejected),
+        ("figure blocked", last.blocked),
+        ("figure discarded", last.discarded),
+        ("figure caller_ran", last.caller_ran),
+        ("figure handed_back", last.handed_back),
+        ("figure threads_started", last.threads_started),
+        ("figure thread_failures", last.thread_failures),
+    ];
+    for (name, figure) in figures {
+        tally.add(name, figure);
+    }
+    let must = |holds: bool, what: &str| {
+        if !holds {
+            ledger.wrong(format!("books (J7): {what}\n    {last:?}"));
+        }
+    };
+    let at_rest = last.workers + last.active + last.queued + last.extra_threads == 0;
+    must(
+        last.state == RunState::Terminated && at_rest,
+        "it is not at rest",
+    );
+    let accepted = read(&round.accepted);
+    let within = last.completed
+        + last.cancelled
+        + last.expired
+        + last.discarded
+        + last.handed_back
+        + last.caller_ran;
+    let sum = within + round.policy_kept();
+    match round.may_run_outside.load(Ordering::Relaxed) {
+        false => must(
+            accepted == sum,
+            &format!("{accepted} accepted, {sum} accounted for"),
+        ),
+        true => {
+            let most = sum + last.rejected;
+            let holds = sum <= accepted && accepted <= most;
+            must(
+                holds,
+                &format!("{accepted} accepted, {sum} to {most} accounted for"),
+            );
+        }
+    }
+    let handed_back = read(&round.handed_back);
+    must(
+        last.handed_back == handed_back,
+        &format!("{handed_back} were handed back"),
+    );
+    let threads = last.threads_started + last.thread_failures;
+    must(
+        threads == asked,
+        &format!("the factory was asked for {asked} threads"),
+    );
+    let refused = read(&round.refused);
+    must(
+        refused <= last.rejected,
+        &format!("callers saw {refused} refusals"),
+    );
+    must(
+        last.panicked <= last.completed,
+        "more panicked than completed",
+    );
+    let completed = read(&round.hooks_completed);
+    must(
+        !has_hooks || last.completed == completed,
+        &format!("hooks heard of {completed}"),
+    );
+}
+
+fn read(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}

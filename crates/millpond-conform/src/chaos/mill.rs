@@ -1,0 +1,144 @@
+//! The threads and the hooks of a round, with their vices.
+
+use super::ledger::{Ledger, lock};
+use crate::kit::Rng;
+use millpond::pool::{Ended, Hooks, TaskInfo};
+use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
+use std::fmt;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A thread factory that counts its threads and, once in a while, spoils one.
+pub(super) struct Mill {
+    threads: Threads,
+    rng: Mutex<Rng>,
+    /// Once in how many; 0 for never.
+    vices: AtomicUsize,
+    pub(super) asked: AtomicU64,
+    living: Arc<AtomicUsize>,
+    ledger: Arc<Ledger>,
+}
+
+/// Counts a body from before its thread starts until it is dropped.
+struct Living(Arc<AtomicUsize>);
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Mill {
+    pub(super) fn new(ledger: &Arc<Ledger>, vices: usize, rng: Rng) -> Self {
+        let mill = Mill {
+            threads: Threads::named("chaos"),
+            rng: Mutex::new(rng),
+            vices: AtomicUsize::new(0),
+            asked: AtomicU64::new(0),
+            living: Arc::default(),
+            ledger: Arc::clone(ledger),
+        };
+        mill.set_vices(vices);
+        mill
+    }
+
+    pub(super) fn set_vices(&self, once_in: usize) {
+        if once_in > 0 {
+            self.ledger.round.may_fail.store(true, Ordering::Relaxed);
+        }
+        self.vices.store(once_in, Ordering::Relaxed);
+    }
+
+    /// How many bodies there are that have not been dropped.
+    pub(super) fn living(&self) -> usize {
+        self.living.load(Ordering::SeqCst)
+    }
+}
+
+impl ThreadFactory for Mill {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.living.fetch_add(1, Ordering::SeqCst);
+        let living = Living(Arc::clone(&self.living));
+        let (mut own, vice) = {
+            let mut rng = lock(&self.rng);
+            let vices = self.vices.load(Ordering::Relaxed);
+            let spoilt = vices > 0 && rng.once_in(vices);
+            (rng.fork(), spoilt.then(|| rng.below(6)))
+        };
+        let mut late = own.fork();
+        own.jitter();
+        let body: Body = Box::new(move || {
+            let _living = living;
+            late.jitter();
+            body();
+        });
+        match vice {
+            None => self.threads.start(body),
+            Some(0) => Err(io::ErrorKind::WouldBlock.into()),
+            Some(1) => resume_unwind(Box::new("the loom is broken")),
+            Some(2) => {
+                drop(body);
+                self.threads.start(Box::new(|| ()))
+            }
+            Some(3) => {
+                drop(self.threads.start(body)?);
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            Some(4) => {
+                drop(self.threads.start(body)?);
+                resume_unwind(Box::new("the loom is broken"))
+            }
+            Some(_) => self.threads.start(Box::new(move || {
+                own.jitter();
+                drop(body);
+            })),
+        }
+    }
+}
+
+impl fmt::Debug for Mill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mill").finish_non_exhaustive()
+    }
+}
+
+/// Hooks that count, and panic once in a while.
+pub(super) struct Bells {
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) rng: Mutex<Rng>,
+    pub(super) once_in: usize,
+}
+
+impl Bells {
+    fn ring(&self, count: &AtomicU64) {
+        count.fetch_add(1, Ordering::Relaxed);
+        let panics = lock(&self.rng).once_in(self.once_in);
+        if panics {
+            self.ledger
+                .round
+                .hooks_panicked
+                .fetch_add(1, Ordering::Relaxed);
+            resume_unwind(Box::new("the bell is cracked"));
+        }
+    }
+}
+
+impl Hooks for Bells {
+    fn before(&self, _: &TaskInfo) {
+        self.ring(&self.ledger.round.hooks_before);
+    }
+
+    fn after(&self, _: &TaskInfo, ended: Ended) {
+        self.ring(match ended {
+            Ended::Completed | Ended::Panicked => &self.ledger.round.hooks_completed,
+            Ended::Gone => &self.ledger.round.hooks_gone,
+        });
+    }
+
+    fn terminated(&self) {
+        self.ring(&self.ledger.round.terminated);
+    }
+}

@@ -1,0 +1,167 @@
+//! One round, from the pool that is built to the books that are judged.
+
+use super::bank::{self, Bank, settle};
+use super::ledger::{Ledger, lock};
+use super::mill::{Bells, Mill};
+use super::shape::{End, Shape};
+use super::tally::Tally;
+use super::{judge, rng_of, storm};
+use crate::kit::Rng;
+use millpond::executor::Lifecycle;
+use millpond::pool::ThreadPool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{hint, thread};
+
+/// What came of a round.
+#[derive(Debug)]
+pub struct Played {
+    /// What was drawn.
+    pub shape: Shape,
+    /// What happened, how often.
+    pub tally: Tally,
+    /// All that is wrong; nothing, if all is well.
+    pub wrong: Vec<String>,
+}
+
+/// Plays one round. `begins` hears its shape first: a round that hangs never returns.
+///
+/// # Panics
+///
+/// If the machine has no threads left for those who play.
+pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
+    let mut rng = rng_of(seed, round);
+    let shape = Shape::draw(&mut rng);
+    begins(&shape);
+    // Tasks bring tasks; what finds no entry is not brought.
+    let ledger = Ledger::new(shape.producers * shape.tasks * 4 + 64);
+    let mill = Arc::new(Mill::new(&ledger, shape.vices, rng.fork()));
+    let pool = build(&shape, &ledger, &mill, &mut rng);
+    let mut tally = Tally::default();
+    storm(&shape, &pool, &ledger, &mill, &mut rng, &mut tally);
+
+    // J1. Whoever watches over this round ends it if this takes too long.
+    let last = match shape.end {
+        End::Drop => {
+            drop(pool);
+            wait_for(|| ledger.round.terminated.load(Ordering::SeqCst) > 0);
+            None
+        }
+        _ => {
+            while pool.await_termination().is_err() {}
+            Some(pool)
+        }
+    };
+    wait_for(|| mill.living() == 0);
+
+    for (id, mut handle) in lock(&ledger.pouch).drain(..) {
+        match handle.try_join() {
+            Some(joined) => settle(&ledger, id, joined),
+            None => ledger.wrong(format!(
+                "the pool is over, and the handle of {id} is not (J4)"
+            )),
+        }
+    }
+    judge::tasks(&ledger, &mut tally);
+    if shape.hooks > 0 {
+        judge::hooks(&ledger, &mut tally);
+    }
+    if let Some(pool) = last {
+        let asked = mill.asked.load(Ordering::Relaxed);
+        judge::books(
+            &ledger,
+            &pool.snapshot(),
+            asked,
+            shape.hooks > 0,
+            &mut tally,
+        );
+    }
+    tally.happened(shape.queue.name());
+    tally.happened(shape.policy.name());
+    tally.happened(shape.end.name());
+    Played {
+        shape,
+        tally,
+        wrong: ledger.all_wrong(),
+    }
+}
+
+fn build(shape: &Shape, ledger: &Arc<Ledger>, mill: &Arc<Mill>, rng: &mut Rng) -> ThreadPool {
+    let builder = ThreadPool::builder("chaos")
+        .core(shape.core)
+        .max(shape.max)
+        .keep_alive(shape.keep_alive)
+        .core_may_time_out(shape.core_may_time_out)
+        .growth(shape.growth)
+        .queue(shape.queue.build())
+        .rejection(shape.policy.build(ledger, rng))
+        .threads(Arc::clone(mill));
+    let builder = match shape.hooks {
+        0 => builder,
+        once_in => builder.hooks(Bells {
+            ledger: Arc::clone(ledger),
+            rng: Mutex::new(rng.fork()),
+            once_in: once_in + 1,
+        }),
+    };
+    builder.build().expect("what is drawn is valid")
+}
+
+/// Everybody plays, until all who bring tasks have brought them and the end has been called for.
+fn storm(
+    shape: &Shape,
+    pool: &ThreadPool,
+    ledger: &Arc<Ledger>,
+    mill: &Mill,
+    rng: &mut Rng,
+    tally: &mut Tally,
+) {
+    let over = AtomicBool::new(false);
+    let a_bank = || Bank {
+        pool: pool.clone(),
+        ledger: Arc::clone(ledger),
+        deadlines: shape.deadlines,
+    };
+    thread::scope(|s| {
+        let producers: Vec<_> = (0..shape.producers)
+            .map(|_| {
+                let (bank, rng) = (a_bank(), rng.fork());
+                s.spawn(move || storm::produce(&bank, rng, shape.tasks))
+            })
+            .collect();
+        let meddler = shape.meddles.then(|| {
+            let (bank, rng, over) = (a_bank(), rng.fork(), &over);
+            s.spawn(move || storm::meddle(&bank, mill, rng, over))
+        });
+        let (bank, mut own) = (a_bank(), rng.fork());
+        let ended_early = shape.end_after.map(|tasks| {
+            wait_for(|| ledger.len() >= tasks || producers.iter().all(|one| one.is_finished()));
+            bank::end(&bank, &mut own, shape.end);
+        });
+        for producer in producers {
+            tally.merge(producer.join().expect("producers do not panic"));
+        }
+        if ended_early.is_none() {
+            bank::end(&bank, &mut own, shape.end);
+        }
+        over.store(true, Ordering::Relaxed);
+        if let Some(meddler) = meddler {
+            tally.merge(meddler.join().expect("the meddler does not panic"));
+        }
+    });
+}
+
+/// Waits for what must come.
+fn wait_for(mut what: impl FnMut() -> bool) {
+    for looks in 0_u64.. {
+        if what() {
+            return;
+        }
+        match looks {
+            0..100 => hint::spin_loop(),
+            100..200 => thread::yield_now(),
+            _ => thread::sleep(Duration::from_micros(50)),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a round is made of, drawn from its seed.
+
+use crate::kit::{OwnQueue, Rng};
+use millpond::manage::Growth;
+use millpond::pool::{Queue, Refusal, Rejection};
+use millpond::queue::{DequeQueue, PriorityQueue, WeighedQueue};
+use millpond::task::Task;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::ledger::{Ledger, Place};
+
+/// A pool, who plays on it, and how it ends.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub(super) core: usize,
+    pub(super) max: usize,
+    pub(super) keep_alive: Duration,
+    pub(super) core_may_time_out: bool,
+    pub(super) growth: Growth,
+    pub(super) queue: Line,
+    pub(super) policy: Policy,
+    /// Once in how many calls a hook panics; 0 for no hooks at all.
+    pub(super) hooks: usize,
+    /// Once in how many threads the factory spoils one; 0 for never.
+    pub(super) vices: usize,
+    pub(super) producers: usize,
+    /// How many tasks each of them brings.
+    pub(super) tasks: usize,
+    pub(super) deadlines: bool,
+    pub(super) meddles: bool,
+    pub(super) end: End,
+    /// How many tasks have come before the end, if it comes in the middle.
+    pub(super) end_after: Option<usize>,
+}
+
+/// The queue of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Bounded(usize),
+    Unbounded,
+    HandOff,
+    Priority(usize),
+    Deque(usize),
+    Weighed(usize),
+    Own(usize),
+}
+
+/// A rejection policy of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Abort,
+    CallerRuns,
+    Discard,
+    DiscardOldest,
+    Block(Duration),
+    NewThread(usize),
+    Custom,
+}
+
+/// How a round ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Shutdown,
+    ShutdownNow,
+    /// First the one, and in the middle of it the other.
+    ShutdownThenNow,
+    Close,
+    /// A task of the pool shuts it down, or stops it.
+    FromWithin,
+    /// The last handle is dropped, by whoever has it: a producer, or a task in a worker.
+    Drop,
+}
+
+impl Shape {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let core = rng.below(5);
+        let max = (core + rng.below(4)).max(1);
+        let core_may_time_out = rng.once_in(3);
+        let keep_alive = match (rng.below(4), core_may_time_out) {
+            (0, false) => Duration::ZERO,
+            (0 | 1, _) => Duration::from_nanos(1 + rng.any() % 1000),
+            (2, _) => Duration::from_micros(1 + rng.any() % 500),
+            _ => Duration::from_secs(60),
+        };
+        let end = match rng.below(8) {
+            0 => End::Shutdown,
+            1 | 2 => End::ShutdownNow,
+            3 => End::ShutdownThenNow,
+            4 => End::Close,
+            5 => End::FromWithin,
+            _ => End::Drop,
+        };
+        let producers = 1 + rng.below(4);
+        let tasks = 4 + rng.below(40);
+        // Who drops the last handle does so when it has no more use of it.
+        let in_the_middle = end != End::Drop && !rng.once_in(3);
+        Shape {
+            core,
+            max,
+            keep_alive,
+            core_may_time_out,
+            growth: growth(rng),
+            queue: Line::draw(rng),
+            policy: Policy::draw(rng),
+            hooks: if end == End::Drop || rng.once_in(2) {
+                1 + rng.below(30)
+            } else {
+                0
+            },
+            vices: if rng.once_in(3) { 1 + rng.below(12) } else { 0 },
+            producers,
+            tasks,
+            deadlines: rng.once_in(2),
+            meddles: !rng.once_in(3),
+            end,
+            end_after: in_the_middle.then(|| rng.below(producers * tasks)),
+        }
+    }
+}
+
+pub(super) fn growth(rng: &mut Rng) -> Growth {
+    match rng.once_in(2) {
+        true => Growth::QueueFirst,
+        false => Growth::ThreadsFirst,
+    }
+}
+
+impl Line {
+    fn draw(rng: &mut Rng) -> Self {
+        let small = 1 + rng.below(4);
+        let room = if rng.once_in(4) { 1000 } else { small };
+        match rng.below(9) {
+            0..=2 => Line::Bounded(room),
+            3 => Line::Unbounded,
+            4 => Line::HandOff,
+            5 => Line::Priority(room),
+            6 => Line::Deque(room),
+            7 => Line::Weighed(room + 2),
+            _ => Line::Own(room),
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Line::Bounded(_) => "queue bounded",
+            Line::Unbounded => "queue unbounded",
+            Line::HandOff => "queue hand-off",
+            Line::Priority(_) => "queue priority",
+            Line::Deque(_) => "queue deque",
+            Line::Weighed(_) => "queue weighed",
+            Line::Own(_) => "queue own",
+        }
+    }
+
+    pub(super) fn build(self) -> Queue {
+        const SOME: &str = "it is for at least one";
+        match self {
+            Line::Bounded(room) => Queue::bounded(room),
+            Line::Unbounded => Queue::unbounded(),
+            Line::HandOff => Queue::hand_off(),
+            Line::Priority(room) => {
+                let by_name =
+                    PriorityQueue::by(|one: &Task, other: &Task| one.name().cmp(&other.name()));
+                Queue::own(by_name.with_bound(room).expect(SOME))
+            }
+            Line::Deque(room) => Queue::own(DequeQueue::bounded(room).expect(SOME)),
+            Line::Weighed(bound) => {
+                let weigh = |task: &Task| task.name().map_or(1, |name| name.len() as u64 / 2);
+                Queue::own(WeighedQueue::bounded(bound as u64, weigh).expect(SOME))
+            }
+            Line::Own(room) => Queue::own(OwnQueue::bounded(room)),
+        }
+    }
+}
+
+impl Policy {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        match rng.below(9) {
+            0 => Policy::Abort,
+            1 => Policy::CallerRuns,
+            2 => Policy::Discard,
+            3 => Policy::DiscardOldest,
+            4 => Policy::Block(rng.patience()),
+            5 => Policy::Block(Duration::from_millis(1 + rng.any() % 15)),
+            6 => Policy::NewThread(1 + rng.below(3)),
+            _ => Policy::Custom,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Policy::Abort => "policy abort",
+            Policy::CallerRuns => "policy caller runs",
+            Policy::Discard => "policy discard",
+            Policy::DiscardOldest => "policy discard oldest",
+            Policy::Block(_) => "policy block",
+            Policy::NewThread(_) => "policy new thread",
+            Policy::Custom => "policy custom",
+        }
+    }
+
+    pub(super) fn build(self, ledger: &Arc<Ledger>, rng: &mut Rng) -> Rejection {
+        ledger.round.allow(self);
+        match self {
+            Policy::Abort => Rejection::Abort,
+            Policy::CallerRuns => Rejection::CallerRuns,
+            Policy::Discard => Rejection::Discard,
+            Policy::DiscardOldest => Rejection::DiscardOldest,
+            Policy::Block(patience) => Rejection::Block(patience),
+            Policy::NewThread(at_most) => Rejection::NewThread { at_most },
+            Policy::Custom => custom(Arc::clone(ledger), rng.fork()),
+        }
+    }
+}
+
+/// Gives back, drops or runs, as it comes.
+fn custom(ledger: Arc<Ledger>, rng: Rng) -> Rejection {
+    let rng = Mutex::new(rng);
+    Rejection::custom(move |task: Task, refusal: Refusal<'_>| {
+        let choice = rng.lock().unwrap_or_else(PoisonError::into_inner).below(3);
+        match choice {
+            0 => return refusal.give_back(task),
+            1 => Place::Policy.enter(|| drop(task)),
+            _ => Place::Policy.enter(|| drop(task.run())),
+        }
+        ledger.round.kept_by_policy();
+        Ok(())
+    })
+}
+
+impl End {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            End::Shutdown => "end shutdown",
+            End::ShutdownNow => "end shutdown_now",
+            End::ShutdownThenNow => "end shutdown, then now",
+            End::Close => "end close",
+            End::FromWithin => "end from within a task",
+            End::Drop => "end drop of the last handle",
+        }
+    }
+}
