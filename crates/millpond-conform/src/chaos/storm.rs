@@ -105,7 +105,6 @@ fn treat(
             }
         }
         6 => {
-            // The mark comes first: the task may end at once.
             if bank.pool.remove(&handle) {
                 tally.happened("removed");
                 entry.note(Fact::Removed);
