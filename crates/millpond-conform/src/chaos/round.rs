@@ -127,7 +127,11 @@ fn storm(
         let producers: Vec<_> = (0..shape.producers)
             .map(|_| {
                 let (bank, rng) = (a_bank(), rng.fork());
-                s.spawn(move || storm::produce(&bank, rng, shape.tasks))
+                let produce = match shape.lone {
+                    true => storm::produce_alone,
+                    false => storm::produce,
+                };
+                s.spawn(move || produce(&bank, rng, shape.tasks))
             })
             .collect();
         let meddler = shape.meddles.then(|| {

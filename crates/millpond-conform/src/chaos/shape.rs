@@ -27,6 +27,9 @@ pub struct Shape {
     pub(super) producers: usize,
     /// How many tasks each of them brings.
     pub(super) tasks: usize,
+    /// One producer that waits for each task, so that workers leave while the next one comes: a
+    /// task that is missed then stays missed, because nobody else comes by.
+    pub(super) lone: bool,
     pub(super) deadlines: bool,
     pub(super) meddles: bool,
     pub(super) end: End,
@@ -74,10 +77,12 @@ pub(super) enum End {
 
 impl Shape {
     pub(super) fn draw(rng: &mut Rng) -> Self {
-        let core = rng.below(5);
-        let max = (core + rng.below(4)).max(1);
-        let core_may_time_out = rng.once_in(3);
+        let lone = rng.once_in(4);
+        let core = rng.below(if lone { 2 } else { 5 });
+        let max = (core + rng.below(if lone { 1 } else { 4 })).max(1);
+        let core_may_time_out = lone || rng.once_in(3);
         let keep_alive = match (rng.below(4), core_may_time_out) {
+            _ if lone => Duration::from_nanos(1 + rng.any() % 20_000),
             (0, false) => Duration::ZERO,
             (0 | 1, _) => Duration::from_nanos(1 + rng.any() % 1000),
             (2, _) => Duration::from_micros(1 + rng.any() % 500),
@@ -91,7 +96,7 @@ impl Shape {
             5 => End::FromWithin,
             _ => End::Drop,
         };
-        let producers = 1 + rng.below(4);
+        let producers = if lone { 1 } else { 1 + rng.below(4) };
         let tasks = 4 + rng.below(40);
         // Who drops the last handle does so when it has no more use of it.
         let in_the_middle = end != End::Drop && !rng.once_in(3);
@@ -111,8 +116,9 @@ impl Shape {
             vices: if rng.once_in(3) { 1 + rng.below(12) } else { 0 },
             producers,
             tasks,
+            lone,
             deadlines: rng.once_in(2),
-            meddles: !rng.once_in(3),
+            meddles: !lone && !rng.once_in(3),
             end,
             end_after: in_the_middle.then(|| rng.below(producers * tasks)),
         }

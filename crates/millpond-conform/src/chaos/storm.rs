@@ -49,6 +49,20 @@ pub(super) fn produce(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
     tally
 }
 
+/// Brings so many tasks, one at a time: each is waited for before the next one comes.
+pub(super) fn produce_alone(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
+    let mut tally = Tally::default();
+    for _ in 0..tasks * 3 {
+        if let Some((id, handle)) = bring(bank, &mut rng, 0) {
+            tally.happened("joins of a lone producer");
+            settle(&bank.ledger, id, handle.join());
+        }
+        // About as long as workers stay.
+        (0..rng.below(3000)).for_each(|_| std::hint::spin_loop());
+    }
+    tally
+}
+
 /// Does something with a handle. It comes back if it is still of use.
 fn treat(
     bank: &Bank,
@@ -91,7 +105,6 @@ fn treat(
             }
         }
         6 => {
-            // The mark comes first: the task may end at once.
             if bank.pool.remove(&handle) {
                 tally.happened("removed");
                 entry.note(Fact::Removed);
