@@ -26,13 +26,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         .queue(Queue::bounded(1))
         .build()?;
     // A long task looks at its token now and then. Blocking calls of millpond do so by themselves.
+    let (begin, begun) = mpsc::channel();
     let (noticed, wait_for_it) = mpsc::channel();
     let running = pool.submit(move || {
+        let _ = begin.send(());
         while interrupt::check().is_ok() {
             std::hint::spin_loop();
         }
         noticed.send("it noticed, after some rounds")
     })?;
+    begun.recv()?;
 
     // A task that waits is gone at once, with all that its closure owns.
     let queued = pool.submit(|| "never")?;

@@ -134,10 +134,10 @@ fn workers_of_the_core_stay_for_a_task_that_is_far_away_and_leave_when_it_is_gon
                 _ => here.hand.advance(SECOND * 100),
             }
             // Their time runs anew when there is nothing to stay for.
-            until("they look at the clock", || here.hand.sleepers() == 3);
-            here.pond.await_idle(3);
-            here.hand.advance(SECOND);
-            here.pond.await_workers(0);
+            until("they leave when their time is up", || {
+                here.hand.advance(SECOND);
+                here.pond.snapshot().workers == 0
+            });
             assert_eq!(here.pond.snapshot().threads_started, 3);
         });
     }

@@ -5,8 +5,14 @@
 //! ends at rest, and all figures must be exactly those of the model: how many workers, who runs, who
 //! waits, what was counted. What each handle says is compared, too.
 //!
-//! `MILLPOND_SEED` runs one seed again, `MILLPOND_CASES` changes the number of scripts.
+//! Deadlines are left out; they have tests of their own. `MILLPOND_SEED` runs one seed again, `MILLPOND_CASES` changes the number of scripts.
+
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's locks beside what it tests"
+)]
 
 mod pool_reference;
 
@@ -95,7 +101,9 @@ fn policy() -> impl Strategy<Value = Policy> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let after = proptest::option::weighted(0.15, 1..15_u64);
+    // A worker may start for a task that turns out to be too late when its turn comes, or may not:
+    // both are within the rules, so scripts have no deadlines.
+    let after = Just(None);
     prop_oneof![
         24 => (after, proptest::bool::weighted(0.15))
             .prop_map(|(after, panics)| Op::Submit { after, panics }),
@@ -286,7 +294,7 @@ impl Rig {
                 assert_eq!(done, may);
                 if may {
                     self.model.capacity = Some(capacity);
-                    self.model.limits_changed(self.model.core);
+                    self.model.limits_changed(self.model.eager());
                 }
             }
             Op::SetRejection(policy) => {
@@ -368,12 +376,12 @@ impl Rig {
         if !fits {
             return;
         }
-        let core_before = model.core;
+        let eager_before = model.eager();
         (model.core, model.max, model.keep_alive) = (core, max, keep_alive);
         model.core_may_time_out = may_time_out;
         model.growth = growth.unwrap_or(model.growth);
         model.capacity = sizes.capacity.or(model.capacity);
-        model.limits_changed(core_before);
+        model.limits_changed(eager_before);
     }
 
     /// Waits until nothing moves, and compares everything.
@@ -382,11 +390,8 @@ impl Rig {
         self.model.check();
         let now = self.pool.snapshot();
         let (mut seen, mut expected) = (figures(&now), self.model.figures());
-        if self.model.flavor == Flavor::Own {
-            // How often a thread is tried in vain for a task that waits already depends on who is
-            // quicker, its submitter or an idle worker.
-            (seen.thread_failures, expected.thread_failures) = (0, 0);
-        }
+        // How often a thread is tried in vain, for a task that may wait as well, is not a promise.
+        (seen.thread_failures, expected.thread_failures) = (0, 0);
         assert_eq!(seen, expected, "{now:?}");
         assert_eq!(now.state, self.model.state);
         let settings = (now.core, now.max, now.growth, now.capacity);

@@ -43,7 +43,12 @@ fn a_task_of_a_scope_costs_one_allocation_when_its_cell_is_used_again() {
     // The first scope also makes what a thread has once, cells among them.
     allocations(&direct, 2);
     let few = allocations(&direct, 100);
-    assert_eq!(allocations(&direct, 1_100) - few, 1_000);
+    let many = allocations(&direct, 1_100);
+    // A slab now and then.
+    assert!(
+        (1_000..1_000 + 50).contains(&(many - few)),
+        "{few} and {many}"
+    );
 
     // One that keeps all cells lets none be used again; these come in slabs, many at a time.
     let keeps = Keeps(Mutex::new(Vec::with_capacity(10_000)));

@@ -443,26 +443,38 @@ impl Model {
     }
 
     /// New limits are written: what follows from them.
-    pub(crate) fn limits_changed(&mut self, core_before: usize) {
+    pub(crate) fn limits_changed(&mut self, eager_before: usize) {
         self.nudge();
-        let more = self.core.saturating_sub(core_before);
+        let more = self.eager().saturating_sub(eager_before);
         if more > 0 {
             self.purge();
         }
         for _ in 0..more.min(self.queue.len()) {
-            if self.prestart() != Ok(true) || self.queue.is_empty() {
+            if self.start_below(self.eager()) != Ok(true) || self.queue.is_empty() {
                 break;
             }
         }
     }
 
+    /// Up to how many workers a task gets one of its own, if none is free.
+    pub(crate) fn eager(&self) -> usize {
+        match self.growth {
+            Growth::QueueFirst => self.core.max(1),
+            Growth::ThreadsFirst => self.max,
+        }
+    }
+
     pub(crate) fn prestart(&mut self) -> Result<bool, Why> {
+        self.start_below(self.core)
+    }
+
+    fn start_below(&mut self, below: usize) -> Result<bool, Why> {
         let may = match self.state {
             RunState::Running => true,
             RunState::ShutDown => !self.queue.is_empty(),
             _ => false,
         };
-        match may && self.workers() < self.core {
+        match may && self.workers() < below {
             false => Ok(false),
             true if self.start(None) => Ok(true),
             true => Err(Why::NoThread),
