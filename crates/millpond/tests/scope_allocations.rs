@@ -1,7 +1,8 @@
 //! What a task of a scope costs in allocations. A program of its own, because it counts those of all
 //! threads.
 
-#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+// With plain memory no cell is used again.
+#![cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Rejected};
 use millpond::task::Task;
