@@ -16,9 +16,10 @@
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`pad`] | keeping two hot words off one cache line |
+//! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`,
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `usage` know nobody, `park`,
 //! `waits` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
@@ -30,4 +31,5 @@ pub mod recycle;
 pub mod scope;
 pub mod sync;
 pub mod task;
+pub mod usage;
 pub mod waits;
