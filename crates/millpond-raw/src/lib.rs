@@ -21,10 +21,8 @@
 //! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `tick` know nobody, `park`,
-//! `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
-//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `usage` know nobody, `park`,
-//! `waits` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick` and `usage` know nobody,
+//! `park`, `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;

@@ -16,6 +16,7 @@
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::figures::Names;
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
@@ -65,6 +66,8 @@ pub(super) struct Engine {
     pub(super) runner: Runner,
     pub(super) clock: Clock,
     pub(super) ticker: Ticker,
+    /// The names it keeps figures of; `None` if it keeps none.
+    pub(super) names: Option<Names>,
 }
 
 struct Front {
@@ -80,9 +83,16 @@ pub(super) struct Parts {
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
+    /// Of how many names it keeps figures; `None` for no figures at all.
+    pub(super) names: Option<usize>,
 }
 
 impl Engine {
+    /// How many sheets a new worker needs.
+    pub(super) fn sheets(&self) -> usize {
+        self.names.as_ref().map_or(0, Names::sheets)
+    }
+
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
         Engine {
@@ -106,6 +116,7 @@ impl Engine {
             hooks: parts.hooks,
             runner: parts.runner,
             ticker: Ticker::of(&parts.clock),
+            names: parts.names.map(Names::new),
             clock: parts.clock,
         }
     }

@@ -8,6 +8,7 @@
 use crate::pool::stats::Event;
 use crate::task::{Name, Task};
 use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
@@ -80,19 +81,16 @@ impl Id {
     }
 }
 
-/// What is known of a label beside what workers count.
-#[derive(Debug)]
-pub(in crate::pool) struct Entry {
-    pub(in crate::pool) label: Label,
-    /// Tasks that never got to a worker, because there was no room.
-    pub(in crate::pool) refused: Event,
-}
-
 /// The labels of a pool.
 #[derive(Debug)]
 pub(in crate::pool) struct Names {
     most: usize,
     table: Mutex<Table>,
+    /// Tasks that never got to a worker, because there was no room, by number.
+    refused: Box<[Event]>,
+    /// The last few places whose tasks were refused, each with its number, in one word: refusals come
+    /// in storms, and must not queue up for the table.
+    refused_places: [AtomicU64; POCKETS],
 }
 
 #[derive(Debug)]
@@ -100,22 +98,21 @@ struct Table {
     by_name: HashMap<Arc<str>, Id>,
     /// By what is written there: the compiler may keep one place twice.
     by_place: HashMap<(&'static str, u32, u32), Id>,
-    all: Vec<Arc<Entry>>,
+    all: Vec<Label>,
 }
 
 impl Names {
     /// At most `most` labels, others not counted.
     pub(in crate::pool) fn new(most: usize) -> Self {
-        let others = Entry {
-            label: Label::Others,
-            refused: Event::default(),
-        };
+        let most = most.min(usize::from(u16::MAX));
         Names {
-            most: most.min(usize::from(u16::MAX)),
+            most,
+            refused: (0..=most).map(|_| Event::default()).collect(),
+            refused_places: std::array::from_fn(|_| AtomicU64::new(0)),
             table: Mutex::new(Table {
                 by_name: HashMap::new(),
                 by_place: HashMap::new(),
-                all: vec![Arc::new(others)],
+                all: vec![Label::Others],
             }),
         }
     }
@@ -159,21 +156,49 @@ impl Names {
         id
     }
 
-    /// A task of this label was refused.
-    pub(in crate::pool) fn refused(&self, task: &Task) {
-        let id = self.id_of(task);
-        self.entry(id).refused.happened(1);
+    /// Counts a task that was refused.
+    pub(in crate::pool) fn count_refused(&self, task: &Task) {
+        let id = match task.name() {
+            Some(name) => self.id_of_name(name),
+            None => self.id_of_refused_place(task.made_at()),
+        };
+        self.refused[id.index()].happened(1);
     }
 
-    pub(in crate::pool) fn entry(&self, id: Id) -> Arc<Entry> {
+    fn id_of_refused_place(&self, place: &'static Location<'static>) -> Id {
+        let address = std::ptr::from_ref(place).addr();
+        let pocket = &self.refused_places[pocket_of(address)];
+        // Addresses have 48 bits on the machines that this is for; elsewhere it is asked every time.
+        let word = (address as u64) << 16;
+        // Relaxed: a number says the same whoever looks it up.
+        let known = pocket.load(Ordering::Relaxed);
+        if known & !0xffff == word && known != 0 {
+            return Id(known as u16);
+        }
+        let id = self.id_of_place(place);
+        if word >> 16 == address as u64 {
+            pocket.store(word | u64::from(id.0), Ordering::Relaxed);
+        }
+        id
+    }
+
+    /// How many of this label were refused.
+    pub(in crate::pool) fn refused(&self, id: Id) -> u64 {
+        self.refused[id.index()].get()
+    }
+
+    pub(in crate::pool) fn label(&self, id: Id) -> Label {
         let table = self.table.lock();
-        let known = table.all.get(id.index());
-        Arc::clone(known.unwrap_or(&table.all[0]))
+        table.all.get(id.index()).cloned().unwrap_or(Label::Others)
     }
 
     /// All labels so far, by number.
-    pub(in crate::pool) fn all(&self) -> Vec<Arc<Entry>> {
-        self.table.lock().all.clone()
+    pub(in crate::pool) fn all(&self) -> Vec<(Id, Label)> {
+        let all = self.table.lock().all.clone();
+        let numbered = all.into_iter().enumerate();
+        numbered
+            .map(|(index, label)| (Id(index as u16), label))
+            .collect()
     }
 }
 
@@ -184,13 +209,16 @@ impl Table {
         }
         // `most` fits, so this does.
         let id = Id(self.all.len() as u16);
-        let refused = Event::default();
-        self.all.push(Arc::new(Entry { label, refused }));
+        self.all.push(label);
         id
     }
 }
 
 const POCKETS: usize = 16;
+
+fn pocket_of(address: usize) -> usize {
+    (address >> 3 ^ address >> 7) % POCKETS
+}
 
 /// What a worker knows by heart of its pool's labels, so that it need not ask for every task.
 ///
@@ -217,9 +245,10 @@ impl Memory {
     pub(super) fn id_of(&self, names: &Names, task: &Task) -> Id {
         let key = match task.name() {
             None => std::ptr::from_ref(task.made_at()).addr(),
-            Some(name) => name.as_ptr().addr(),
+            // One text may be the beginning of another.
+            Some(name) => name.as_ptr().addr() ^ name.len().rotate_right(16),
         };
-        let pocket = &self.pockets[(key >> 3 ^ key >> 7) % POCKETS];
+        let pocket = &self.pockets[pocket_of(key)];
         let (known, id) = pocket.get();
         if known == key {
             return id;
@@ -229,7 +258,7 @@ impl Memory {
 
     #[cold]
     fn look_up(&self, names: &Names, task: &Task, key: usize) -> Id {
-        let pocket = &self.pockets[(key >> 3 ^ key >> 7) % POCKETS];
+        let pocket = &self.pockets[pocket_of(key)];
         let Some(name) = task.shared_name() else {
             let id = names.id_of(task);
             pocket.set((key, id));
@@ -260,9 +289,7 @@ mod tests {
     use crate::task::TaskSpec;
 
     fn named(name: &str) -> Task {
-        TaskSpec::new()
-            .name(name.to_owned())
-            .build_detached(|| ())
+        TaskSpec::new().name(name.to_owned()).build_detached(|| ())
     }
 
     #[test]
@@ -273,7 +300,7 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(memory.id_of(&names, &named("flour")), first);
         assert_eq!(names.id_of(&named("bread")), second);
-        assert_eq!(names.entry(second).label.to_string(), "bread");
+        assert_eq!(names.label(second).to_string(), "bread");
     }
 
     #[test]
@@ -285,8 +312,32 @@ mod tests {
         let id = memory.id_of(&names, &one);
         assert_eq!(memory.id_of(&names, &other), id);
         assert_ne!(memory.id_of(&names, &elsewhere), id);
-        let label = names.entry(id).label.to_string();
+        let label = names.label(id).to_string();
         assert!(label.starts_with("figures/names.rs:"), "{label}");
+    }
+
+    #[test]
+    fn refusals_are_counted_under_the_same_names() {
+        let names = Names::new(10);
+        let place = || TaskSpec::new().build_detached(|| ());
+        for _ in 0..3 {
+            names.count_refused(&place());
+        }
+        names.count_refused(&named("flour"));
+        assert_eq!(names.refused(names.id_of(&place())), 3);
+        assert_eq!(names.refused(names.id_of(&named("flour"))), 1);
+        assert_eq!(names.refused(Id::OTHERS), 0);
+    }
+
+    #[test]
+    fn a_text_that_is_the_beginning_of_another_is_a_name_of_its_own() {
+        const WHOLE: &str = "flourish";
+        let (names, memory) = (Names::new(10), Memory::new());
+        let fixed = |name| TaskSpec::new().name(name).build_detached(|| ());
+        let long = memory.id_of(&names, &fixed(WHOLE));
+        let short = memory.id_of(&names, &fixed(&WHOLE[..5]));
+        assert_ne!(long, short);
+        assert_eq!(names.label(short).to_string(), "flour");
     }
 
     #[test]
@@ -308,7 +359,7 @@ mod tests {
             // Each text is freed at the end of its turn, and its memory used for the next.
             let name = ["one", "two", "six"][number % 3];
             let id = memory.id_of(&names, &named(name));
-            assert_eq!(names.entry(id).label.to_string(), name);
+            assert_eq!(names.label(id).to_string(), name);
         }
         assert!(memory.names.borrow().len() <= MOST_NAMES);
     }

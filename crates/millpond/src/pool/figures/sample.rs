@@ -10,8 +10,8 @@
 //! So a task of [`PAUSE`] or longer is in a sample, and a worker that does nothing but tiny tasks spends
 //! less than a five-hundredth of its time on looking.
 
-use super::names::Id;
 use super::Ledger;
+use super::names::Id;
 use crate::time::Ticker;
 use millpond_raw::tick::Tick;
 use millpond_raw::usage::{self, Schedstat};
