@@ -21,6 +21,7 @@ use super::engine::Engine;
 use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
 use super::line::Line;
+use super::watch::Aim;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
@@ -103,12 +104,16 @@ impl Shift {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
         let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
+        let run = |task| match engine.watch.interrupts() {
+            true => self.run_aimed(task),
+            false => engine.runner.run(task),
+        };
         let fate = match &engine.hooks {
-            None => engine.runner.run(task),
+            None => run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run(task);
+                let fate = run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
@@ -122,6 +127,16 @@ impl Shift {
             pen.ended(desk, start, fate);
         }
         worker.stats.end(fate);
+    }
+
+    /// Runs a task so that the watch can interrupt it, and no other.
+    #[cold]
+    fn run_aimed(&self, task: Task) -> Fate {
+        let turn = self.worker.stats.counts().all();
+        let stop = Aim::at(&self.worker.aim, turn);
+        let fate = stop.enter(|| self.engine.runner.run(task));
+        Aim::off(&self.worker.aim);
+        fate
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
