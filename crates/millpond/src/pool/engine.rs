@@ -21,9 +21,10 @@ use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
+use super::shed::Shedder;
 use super::stats::RareStats;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
-use crate::manage::Growth;
+use crate::manage::{Growth, Overload};
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::pad::Padded;
@@ -52,6 +53,8 @@ pub(super) struct Engine {
     growing: Mutex<()>,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
+    /// Who is shed when its turn comes.
+    pub(super) shedder: Padded<Shedder>,
     /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
     pub(super) home: &'static Home,
     gone_seen: Padded<AtomicUsize>,
@@ -76,6 +79,7 @@ struct Front {
 pub(super) struct Parts {
     pub(super) name: Cow<'static, str>,
     pub(super) knobs: Knobs,
+    pub(super) overload: Overload,
     pub(super) line: Line,
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
@@ -85,6 +89,7 @@ pub(super) struct Parts {
 impl Engine {
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
+        let ticker = Ticker::of(&parts.clock);
         Engine {
             name: parts.name,
             front: Padded::new(Front {
@@ -98,6 +103,7 @@ impl Engine {
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
+            shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
             home,
             gone_seen: Padded::new(AtomicUsize::new(home.gone())),
             clearing: Mutex::new(()),
@@ -105,7 +111,7 @@ impl Engine {
             end: Watched::new(()),
             hooks: parts.hooks,
             runner: parts.runner,
-            ticker: Ticker::of(&parts.clock),
+            ticker,
             clock: parts.clock,
         }
     }

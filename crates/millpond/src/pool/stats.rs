@@ -31,6 +31,7 @@ pub(super) struct WorkerStats {
     panicked: Own,
     cancelled: Own,
     expired: Own,
+    shed: Own,
 }
 
 impl WorkerStats {
@@ -56,6 +57,7 @@ impl WorkerStats {
             }
             Fate::Gone => self.cancelled.add_one(),
             Fate::Expired => self.expired.add_one(),
+            Fate::Shed => self.shed.add_one(),
         }
         self.is_busy.store(false, Ordering::Relaxed);
     }
@@ -70,6 +72,7 @@ impl WorkerStats {
             panicked: self.panicked.get(),
             cancelled: self.cancelled.get(),
             expired: self.expired.get(),
+            shed: self.shed.get(),
         }
     }
 }
@@ -81,6 +84,7 @@ pub(super) struct Counts {
     pub(super) panicked: u64,
     pub(super) cancelled: u64,
     pub(super) expired: u64,
+    pub(super) shed: u64,
 }
 
 impl Counts {
@@ -89,6 +93,7 @@ impl Counts {
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.shed += other.shed;
     }
 }
 

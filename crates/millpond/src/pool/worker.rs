@@ -20,11 +20,12 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
 use super::line::Line;
+use super::shed::Turn;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
 use crate::queue::{Place, Taken};
-use crate::task::Task;
+use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
@@ -74,30 +75,36 @@ impl Shift {
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
             if let Some(first) = worker.take_first() {
-                self.run(first);
+                self.run(first, None);
             }
-            while let Some(task) = self.next() {
+            while let Some((task, turn)) = self.next() {
                 if self.engine.line.is_foreign() {
                     self.engine.one_is_less();
                 }
-                self.run(task);
+                let shed = self.engine.shed(&task, turn);
+                self.run(task, shed);
             }
         });
     }
 
-    fn run(&self, task: Task) {
+    /// Runs the task, or drops it for a reason.
+    fn run(&self, task: Task, shed: Option<CancelReason>) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
-        let fate = match &engine.hooks {
+        let run = |task: Task| match shed {
             None => engine.runner.run(task),
+            Some(reason) => engine.runner.shed(task, reason),
+        };
+        let fate = match &engine.hooks {
+            None => run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run(task);
+                let fate = run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
-                    Fate::Gone | Fate::Expired => Ended::Gone,
+                    Fate::Gone | Fate::Expired | Fate::Shed => Ended::Gone,
                 };
                 let _ = quiet::call(|| hooks.after(&info, ended));
                 fate
@@ -108,20 +115,27 @@ impl Shift {
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&self) -> Option<Task> {
+    fn next(&self) -> Option<(Task, Turn)> {
         let engine = &*self.engine;
-        let word = engine.ctl().read();
-        if word.is_running() && word.workers() <= engine.knobs().limits().max() {
+        let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
+        if word.is_running() && word.workers() <= limits.max() {
             let task = if engine.line.is_foreign() {
                 quiet::call(|| engine.line.poll()).flatten()
+            } else if limits.is_newest_first() {
+                match engine.poll_by_turn() {
+                    Some((task, Turn::Newest)) => return Some((task, Turn::Newest)),
+                    other => other.map(|(task, _)| task),
+                }
             } else {
                 engine.line.poll()
             };
-            if task.is_some() {
-                return task;
+            match task {
+                Some(task) => return Some((task, Turn::Oldest)),
+                None if limits.sheds() => engine.shedder.ran_empty(),
+                None => {}
             }
         }
-        self.next_slowly()
+        self.next_slowly().map(|task| (task, Turn::Oldest))
     }
 
     #[cold]
