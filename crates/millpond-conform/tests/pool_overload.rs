@@ -369,6 +369,60 @@ fn newest_first_with_shedding_serves_the_new_and_frees_the_places_of_the_old() {
 }
 
 #[test]
+fn a_refusal_says_how_long_the_queue_needs_to_the_millisecond() {
+    case("drains in", || {
+        let mill = Mill::new(|pool| pool.core(2).max(2).queue(Queue::bounded(6)));
+        let refusal = || {
+            let refused = mill.pond.submit(|| ()).unwrap_err();
+            (refused.reason.drains_in(), refused.to_string())
+        };
+        let held = mill.pond.hold(2);
+        let all = mill.bring_all(0..6, 0);
+        assert_eq!(refusal().0, None, "no task is over yet");
+        assert_eq!(mill.pond.snapshot().drains_in, None);
+        // Two tasks that took 40 ms each, and six that took none.
+        mill.hand.advance(ms(40));
+        held.release();
+        whys(all);
+        mill.await_rest();
+        mill.hand.advance(Duration::from_secs(3600));
+        let held = mill.pond.hold(2);
+        let all = mill.bring_all(0..6, 0);
+        // 80 ms for 8 tasks; six wait for two workers.
+        let (time, text) = refusal();
+        assert_eq!(time, Some(ms(30)));
+        assert!(
+            text.contains("; it drains in about 30 ms): try again"),
+            "{text}"
+        );
+        assert_eq!(mill.pond.snapshot().drains_in, Some(ms(30)));
+        // The answer is good for ten milliseconds, and follows the length of the queue at once.
+        mill.pond.set_capacity(12).unwrap();
+        let more = mill.bring_all(0..6, 0);
+        assert_eq!(refusal().0, Some(ms(60)));
+        mill.hand.advance(ms(9));
+        held.release();
+        whys(all.into_iter().chain(more).collect());
+        mill.await_rest();
+        assert_eq!(mill.pond.snapshot().drains_in, Some(ms(0)));
+    });
+}
+
+#[test]
+fn a_pool_without_figures_does_not_guess() {
+    case("no figures", || {
+        let mill = Mill::new(|pool| pool.queue(Queue::bounded(1)).without_figures());
+        mill.bring(0, 40).join().unwrap();
+        let held = mill.pond.hold(1);
+        let waits = mill.bring(1, 0);
+        let refused = mill.pond.submit(|| ()).unwrap_err();
+        assert_eq!(refused.reason.drains_in(), None);
+        held.release();
+        waits.join().unwrap();
+    });
+}
+
+#[test]
 fn every_wrong_parameter_is_named_and_changes_nothing() {
     let built = ThreadPool::builder("mill")
         .max_queue_wait(Duration::ZERO)

@@ -18,10 +18,11 @@
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
 //! | [`pad`] | keeping two hot words off one cache line |
+//! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `tick` know nobody, `park`,
-//! `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick` and `usage` know nobody,
+//! `park`, `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
@@ -34,4 +35,5 @@ pub mod scope;
 pub mod sync;
 pub mod task;
 pub mod tick;
+pub mod usage;
 pub mod waits;

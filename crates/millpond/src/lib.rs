@@ -27,6 +27,7 @@
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
 //! | 0 | [`thread`] | how threads are started, and what they are called |
 //! | 0 | [`adapt`] | what to decide by what was measured: overload, time to drain |
+//! | 0 | [`meter`] | counting and measuring at a price that every task can pay |
 //! | 0 | [`machine`] | what machine this is: CPUs, quota, NUMA nodes |
 //!
 //! All unsafe code is in the crate `millpond-raw` below this one.
@@ -38,6 +39,7 @@ pub mod executor;
 pub mod interrupt;
 pub mod machine;
 pub mod manage;
+pub mod meter;
 pub mod pool;
 pub mod preset;
 pub mod queue;

@@ -14,3 +14,4 @@ mod pace;
 
 pub use codel::{CoDel, Standing, Verdict};
 pub use pace::Pace;
+pub(crate) use pace::time_for;

@@ -89,16 +89,14 @@ impl Pace {
 
     /// How long so many workers need for so many tasks that wait.
     pub fn drains_in(&self, queued: usize, workers: usize) -> Option<Duration> {
-        drains_in(self.nanos_per_task()?, queued, workers)
+        Some(time_for(self.nanos_per_task()?, queued, workers))
     }
 }
 
 /// How long `workers` need for `queued` tasks that take so many nanoseconds each.
-fn drains_in(per_task: u64, queued: usize, workers: usize) -> Option<Duration> {
+pub(crate) fn time_for(per_task: u64, queued: usize, workers: usize) -> Duration {
     let nanos = u128::from(per_task) * queued as u128 / workers.max(1) as u128;
-    Some(Duration::from_nanos(
-        u64::try_from(nanos).unwrap_or(u64::MAX),
-    ))
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

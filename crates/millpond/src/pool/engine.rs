@@ -16,11 +16,13 @@
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::figures::Names;
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
+use super::pacer::Pacer;
 use super::shed::Shedder;
 use super::stats::RareStats;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
@@ -55,6 +57,8 @@ pub(super) struct Engine {
     pub(super) rare: RareStats,
     /// Who is shed when its turn comes.
     pub(super) shedder: Padded<Shedder>,
+    /// How long tasks take, for those who are refused.
+    pub(super) pacer: Padded<Pacer>,
     /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
     pub(super) home: &'static Home,
     gone_seen: Padded<AtomicUsize>,
@@ -68,6 +72,8 @@ pub(super) struct Engine {
     pub(super) runner: Runner,
     pub(super) clock: Clock,
     pub(super) ticker: Ticker,
+    /// The names it keeps figures of; `None` if it keeps none.
+    pub(super) names: Option<Names>,
 }
 
 struct Front {
@@ -84,9 +90,16 @@ pub(super) struct Parts {
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
+    /// Of how many names it keeps figures; `None` for no figures at all.
+    pub(super) names: Option<usize>,
 }
 
 impl Engine {
+    /// How many sheets a new worker needs.
+    pub(super) fn sheets(&self) -> usize {
+        self.names.as_ref().map_or(0, Names::sheets)
+    }
+
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
         let ticker = Ticker::of(&parts.clock);
@@ -104,6 +117,7 @@ impl Engine {
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
             shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
+            pacer: Padded::new(Pacer::new(ticker.now())),
             home,
             gone_seen: Padded::new(AtomicUsize::new(home.gone())),
             clearing: Mutex::new(()),
@@ -112,6 +126,7 @@ impl Engine {
             hooks: parts.hooks,
             runner: parts.runner,
             ticker,
+            names: parts.names.map(Names::new),
             clock: parts.clock,
         }
     }
@@ -256,10 +271,12 @@ impl Engine {
         if !word.is_running() || self.line.is_sealed() {
             return RejectReason::ShutDown;
         }
+        let (queued, workers) = (self.line.len(), word.workers());
         RejectReason::Saturated {
-            queued: self.line.len(),
+            queued,
             capacity: self.line.capacity().unwrap_or(usize::MAX),
-            workers: word.workers(),
+            workers,
+            drains_in: self.drains_in(queued, workers),
         }
     }
 

@@ -30,6 +30,7 @@
 //! | `crew` | who is there |
 //! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `pacer` | how long the queue needs to drain |
 //! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
 //! | `hooks`, `stats` | what users hear of it, and what it counts |
 //!
@@ -63,22 +64,27 @@ mod crew;
 mod ctl;
 mod end;
 mod engine;
+mod figures;
 mod hire;
 mod hooks;
 mod identity;
 mod knobs;
 mod line;
+mod pacer;
 mod refuse;
 mod reject;
 mod shed;
 mod stats;
+mod view;
 mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
+pub use figures::{Figures, Label, NamedFigures, Usage};
 pub use hooks::{Ended, Hooks, TaskInfo};
 pub use line::Queue;
 pub use reject::{Refusal, Rejection, RejectionHandler};
+pub use view::{CurrentTask, WorkerView};
 
 use crate::executor::{Executor, Lifecycle, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
@@ -463,7 +469,7 @@ impl Engine {
             extra_threads,
             queued,
             is_overloaded: self.shedder.is_overloaded(),
-            drains_in: None,
+            drains_in: self.drains_in(queued, word.workers()),
             completed: counts.completed,
             panicked: counts.panicked,
             cancelled: counts.cancelled + self.rare.cancelled.get(),

@@ -32,6 +32,7 @@
 //!   that nobody needs who has not set it.
 
 use super::engine::Engine;
+use super::figures::Start;
 use super::knobs::Rare;
 use crate::adapt::Standing;
 use crate::manage::Overload;
@@ -169,17 +170,29 @@ impl Engine {
     /// Whether a task that has been taken out of the queue is to be dropped, and why. Its deadline is
     /// left to who runs it.
     #[inline]
-    pub(super) fn shed(&self, task: &Task, turn: Turn) -> Option<CancelReason> {
+    pub(super) fn shed(
+        &self,
+        task: &Task,
+        turn: Turn,
+        start: Option<Start>,
+    ) -> Option<CancelReason> {
         match turn == Turn::Oldest && self.knobs().limits().sheds() {
             false => None,
-            true => self.judge(task),
+            true => self.judge(task, start),
         }
     }
 
     #[cold]
-    fn judge(&self, task: &Task) -> Option<CancelReason> {
-        let (shedder, now) = (&self.shedder, self.ticker.now());
-        let waited = waited(&self.ticker, task, now);
+    fn judge(&self, task: &Task, start: Option<Start>) -> Option<CancelReason> {
+        let shedder = &self.shedder;
+        // Where figures are kept the time has been read.
+        let (waited, now) = start.map_or_else(
+            || {
+                let now = self.ticker.now();
+                (waited(&self.ticker, task, now), now)
+            },
+            |start| (start.waited, start.tick),
+        );
         let sheds = shedder.sample(waited, self.ticker.nanos(shedder.since, now));
         if task.is_kept() || task.is_expired() {
             return None;

@@ -5,33 +5,20 @@
 //! refusal, a thread that could not start) are counted in the pool's own words at once.
 
 use crate::executor::Fate;
+use crate::meter::Count;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// A count that one thread writes and any may read.
-#[derive(Debug, Default)]
-struct Own(AtomicU64);
-
-impl Own {
-    #[inline]
-    fn add_one(&self) {
-        let next = self.0.load(Ordering::Relaxed).wrapping_add(1);
-        self.0.store(next, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What one worker counts.
 #[derive(Debug, Default)]
 pub(super) struct WorkerStats {
     is_busy: AtomicBool,
-    completed: Own,
-    panicked: Own,
-    cancelled: Own,
-    expired: Own,
-    shed: Own,
+    completed: Count,
+    panicked: Count,
+    cancelled: Count,
+    expired: Count,
+    shed: Count,
+    /// Nanoseconds, on those that are completed.
+    spent: Count,
 }
 
 impl WorkerStats {
@@ -48,16 +35,19 @@ impl WorkerStats {
     /// The task is over. It is counted before the worker counts as idle: between the two a task may
     /// be seen twice, but never not at all.
     #[inline]
-    pub(super) fn end(&self, fate: Fate) {
+    pub(super) fn end(&self, fate: Fate, ran: u64) {
+        if matches!(fate, Fate::Completed | Fate::Panicked) {
+            self.spent.add(ran);
+        }
         match fate {
-            Fate::Completed => self.completed.add_one(),
+            Fate::Completed => self.completed.add(1),
             Fate::Panicked => {
-                self.panicked.add_one();
-                self.completed.add_one();
+                self.panicked.add(1);
+                self.completed.add(1);
             }
-            Fate::Gone => self.cancelled.add_one(),
-            Fate::Expired => self.expired.add_one(),
-            Fate::Shed => self.shed.add_one(),
+            Fate::Gone => self.cancelled.add(1),
+            Fate::Expired => self.expired.add(1),
+            Fate::Shed => self.shed.add(1),
         }
         self.is_busy.store(false, Ordering::Relaxed);
     }
@@ -73,6 +63,7 @@ impl WorkerStats {
             cancelled: self.cancelled.get(),
             expired: self.expired.get(),
             shed: self.shed.get(),
+            spent: self.spent.get(),
         }
     }
 }
@@ -85,6 +76,7 @@ pub(super) struct Counts {
     pub(super) cancelled: u64,
     pub(super) expired: u64,
     pub(super) shed: u64,
+    pub(super) spent: u64,
 }
 
 impl Counts {
@@ -94,6 +86,7 @@ impl Counts {
         self.cancelled += other.cancelled;
         self.expired += other.expired;
         self.shed += other.shed;
+        self.spent += other.spent;
     }
 }
 
@@ -112,10 +105,10 @@ pub(super) struct RareStats {
 
 /// A count that many write.
 #[derive(Debug, Default)]
-pub(super) struct Event(AtomicU64);
+pub(in crate::pool) struct Event(AtomicU64);
 
 impl Event {
-    pub(super) fn happened(&self, times: usize) {
+    pub(in crate::pool) fn happened(&self, times: usize) {
         self.0.fetch_add(times as u64, Ordering::Relaxed);
     }
 

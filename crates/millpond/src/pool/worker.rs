@@ -18,6 +18,7 @@
 
 use super::crew::Worker;
 use super::engine::Engine;
+use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
 use super::line::Line;
 use super::shed::Turn;
@@ -25,7 +26,7 @@ use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
 use crate::queue::{Place, Taken};
-use crate::task::{CancelReason, Task};
+use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
@@ -47,6 +48,9 @@ pub(super) struct Shift {
     count: usize,
     is_counted: Cell<bool>,
 }
+
+/// What a worker keeps its figures with.
+type AtDesk<'a> = (&'a Pen, Desk<'a>);
 
 /// What a wait for a task came to.
 enum Wait {
@@ -70,27 +74,38 @@ impl Shift {
     /// The life of a worker.
     pub(super) fn work(self) {
         let worker = Arc::clone(&self.worker);
-        worker.begins();
+        worker.begins(self.engine.ticker.now());
+        let names = self.engine.names.as_ref();
+        let pen = names.map(|names| (Pen::new(&self.engine.ticker), names));
+        let pen = pen.as_ref().map(|(pen, names)| {
+            let desk = Desk {
+                ledger: &worker.ledger,
+                names,
+                ticker: &self.engine.ticker,
+            };
+            (pen, desk)
+        });
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
             if let Some(first) = worker.take_first() {
-                self.run(first, None);
+                self.run(first, None, pen);
             }
-            while let Some((task, turn)) = self.next() {
+            while let Some((task, turn)) = self.next(pen) {
                 if self.engine.line.is_foreign() {
                     self.engine.one_is_less();
                 }
-                let shed = self.engine.shed(&task, turn);
-                self.run(task, shed);
+                self.run(task, Some(turn), pen);
             }
         });
     }
 
-    /// Runs the task, or drops it for a reason.
-    fn run(&self, task: Task, shed: Option<CancelReason>) {
+    /// Runs the task, or drops it; what has waited for its turn may have waited too long.
+    fn run(&self, task: Task, turn: Option<Turn>, pen: Option<AtDesk<'_>>) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
+        let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
+        let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let run = |task: Task| match shed {
             None => engine.runner.run(task),
             Some(reason) => engine.runner.shed(task, reason),
@@ -110,12 +125,16 @@ impl Shift {
                 fate
             }
         };
-        worker.stats.end(fate);
+        let ran = match (pen, start) {
+            (Some((pen, desk)), Some(start)) => pen.ended(desk, start, fate),
+            _ => 0,
+        };
+        worker.stats.end(fate, ran);
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&self) -> Option<(Task, Turn)> {
+    fn next(&self, pen: Option<AtDesk<'_>>) -> Option<(Task, Turn)> {
         let engine = &*self.engine;
         let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
         if word.is_running() && word.workers() <= limits.max() {
@@ -135,11 +154,14 @@ impl Shift {
                 None => {}
             }
         }
-        self.next_slowly().map(|task| (task, Turn::Oldest))
+        if let Some((pen, _)) = pen {
+            pen.looks_out();
+        }
+        self.next_slowly(pen).map(|task| (task, Turn::Oldest))
     }
 
     #[cold]
-    fn next_slowly(&self) -> Option<Task> {
+    fn next_slowly(&self, pen: Option<AtDesk<'_>>) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
         loop {
@@ -181,7 +203,13 @@ impl Shift {
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
             let _staying = stays.then(|| Staying::new(engine));
-            let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
+            let rests = || {
+                if let Some((pen, desk)) = pen {
+                    pen.rests(desk);
+                }
+            };
+            let waits = || engine.wait_for_task(epoch, deadline, drains, counts, rests);
+            let waited = quiet::call(waits);
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
                 Some(Wait::TimedOut) => timed_out = true,
@@ -240,13 +268,23 @@ impl Drop for Shift {
 impl Engine {
     /// Waits for a task, until `deadline`, or until the epoch changes. Who `drains` the line waits for
     /// what is in it only.
-    fn wait_for_task(&self, epoch: u64, deadline: Deadline, drains: bool, counts: bool) -> Wait {
+    ///
+    /// `rests` is called if it does not find one within a moment.
+    fn wait_for_task(
+        &self,
+        epoch: u64,
+        deadline: Deadline,
+        drains: bool,
+        counts: bool,
+        rests: impl FnOnce(),
+    ) -> Wait {
         let line = &self.line;
         let free = Free::new(self, counts);
         free.set(true);
         if let Some(task) = line.seek(|takes| free.set(!takes)) {
             return Wait::Got(task);
         }
+        rests();
         let mut taker = Taker {
             line,
             place: Place::default(),

@@ -186,11 +186,7 @@ where
         };
         let mut queue = lane.queue.lock();
         if queue.tasks.len() >= self.capacity {
-            let full = RejectReason::Saturated {
-                queued: queue.tasks.len(),
-                capacity: self.capacity,
-                workers: 1,
-            };
+            let full = RejectReason::saturated(queue.tasks.len(), self.capacity, 1);
             return Err(Rejected::new(task, full));
         }
         queue.next += 1;

@@ -39,6 +39,7 @@ impl<T: Send> Twin<T> {
 mod tests {
     use super::*;
     use crate::queue::ring::Ring;
+    use crate::queue::{BlockingQueue, LinkedQueue};
     use millpond_raw::sync::atomic::AtomicUsize;
     use millpond_raw::sync::thread;
     use proptest::collection::vec;
@@ -46,8 +47,8 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Arc;
 
-    fn twin(bound: Option<usize>) -> Twin<u64> {
-        Twin::new(Ring::growing(), Ring::growing(), bound)
+    fn twin(bound: usize) -> Twin<u64> {
+        Twin::new(Ring::growing(), Ring::growing(), Some(bound))
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -74,7 +75,7 @@ mod tests {
             bound in 1..8_usize,
             steps in vec(step(), 1..80),
         ) {
-            let (queue, mut model) = (twin(Some(bound)), VecDeque::new());
+            let (queue, mut model) = (twin(bound), VecDeque::new());
             for (number, step) in (0_u64..).zip(steps) {
                 match step {
                     Step::Offer => {
@@ -111,18 +112,14 @@ mod tests {
     #[test]
     fn stress_every_element_comes_out_once_at_whichever_end() {
         const EACH: u64 = 5000;
-        let queue = Arc::new(twin(Some(3)));
+        let queue = Arc::new(LinkedQueue::bounded(3).unwrap());
         let left = Arc::new(AtomicUsize::new(2 * EACH as usize));
         let putters: Vec<_> = (0..2)
             .map(|part| {
                 let queue = Arc::clone(&queue);
                 thread::spawn(move || {
                     for number in 0..EACH {
-                        let mut element = part * EACH + number;
-                        while let Err(refused) = queue.offer(element, End::Last) {
-                            element = refused.element;
-                            thread::yield_now();
-                        }
+                        queue.put(part * EACH + number).unwrap();
                     }
                 })
             })
@@ -131,9 +128,9 @@ mod tests {
             .map(|newest| {
                 let (queue, left) = (Arc::clone(&queue), Arc::clone(&left));
                 thread::spawn(move || {
-                    let (mut got, end) = (Vec::new(), [End::First, End::Last]);
+                    let mut got = Vec::new();
                     while left.load(Ordering::Relaxed) > 0 {
-                        match queue.poll_by(|_| end[usize::from(newest)]) {
+                        match queue.poll_by(|_| newest) {
                             Some(element) => {
                                 left.fetch_sub(1, Ordering::Relaxed);
                                 got.push(element);
