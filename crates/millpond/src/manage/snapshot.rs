@@ -1,5 +1,7 @@
 //! The figures of an engine at one moment.
 
+use super::OverloadOrder;
+use crate::adapt::CoDel;
 use std::fmt;
 use std::time::Duration;
 
@@ -55,7 +57,7 @@ impl fmt::Display for RunState {
 ///
 /// Each figure is right by itself; together they are as close as reading them one after the other
 /// can be. At rest the books balance: every task that was accepted is completed, cancelled, expired,
-/// discarded, handed back, queued or active.
+/// shed, discarded, handed back, queued or active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
@@ -75,6 +77,12 @@ pub struct PoolSnapshot {
     pub growth: Growth,
     /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
     pub capacity: Option<usize>,
+    /// How long a task may wait; `None` is for ever.
+    pub max_queue_wait: Option<Duration>,
+    /// When it is overloaded, and sheds tasks; `None` is never.
+    pub shedding: Option<CoDel>,
+    /// Which task comes next while it is overloaded.
+    pub overload_order: OverloadOrder,
     /// How many workers there are.
     pub workers: usize,
     /// How many of them run a task.
@@ -85,6 +93,11 @@ pub struct PoolSnapshot {
     pub extra_threads: usize,
     /// How many tasks wait.
     pub queued: usize,
+    /// Whether it is overloaded, by its [`shedding`](Self::shedding): a queue that stands.
+    pub is_overloaded: bool,
+    /// How long the queue needs to drain, by what tasks have taken of late, if nothing else comes;
+    /// `None` if no task is over yet.
+    pub drains_in: Option<Duration>,
     /// How many tasks workers have run to their end, those that panicked included.
     pub completed: u64,
     /// How many of these panicked.
@@ -93,6 +106,9 @@ pub struct PoolSnapshot {
     pub cancelled: u64,
     /// How many were dropped when their turn came, because their deadline had passed.
     pub expired: u64,
+    /// How many were dropped when their turn came, because they had waited too long: longer than
+    /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
+    pub shed: u64,
     /// How many there was no room for, at once or in time: the rejection policy took over.
     pub rejected: u64,
     /// How many had to wait for room ([`Rejection::Block`](crate::pool::Rejection::Block)).

@@ -23,10 +23,12 @@ use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
 use super::notice::{Listener, Reports};
+use super::pacer::Pacer;
+use super::shed::Shedder;
 use super::stats::RareStats;
 use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
-use crate::manage::Growth;
+use crate::manage::{Growth, Overload};
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::pad::Padded;
@@ -55,6 +57,10 @@ pub(super) struct Engine {
     growing: Mutex<()>,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
+    /// Who is shed when its turn comes.
+    pub(super) shedder: Padded<Shedder>,
+    /// How long tasks take, for those who are refused.
+    pub(super) pacer: Padded<Pacer>,
     /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
     pub(super) home: &'static Home,
     gone_seen: Padded<AtomicUsize>,
@@ -86,6 +92,7 @@ struct Front {
 pub(super) struct Parts {
     pub(super) name: Cow<'static, str>,
     pub(super) knobs: Knobs,
+    pub(super) overload: Overload,
     pub(super) line: Line,
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
@@ -104,6 +111,7 @@ impl Engine {
 
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
+        let ticker = Ticker::of(&parts.clock);
         Engine {
             name: parts.name,
             front: Padded::new(Front {
@@ -118,6 +126,8 @@ impl Engine {
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
+            shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
+            pacer: Padded::new(Pacer::new(ticker.now())),
             home,
             gone_seen: Padded::new(AtomicUsize::new(home.gone())),
             clearing: Mutex::new(()),
@@ -125,7 +135,7 @@ impl Engine {
             end: Watched::new(()),
             hooks: parts.hooks,
             runner: parts.runner,
-            ticker: Ticker::of(&parts.clock),
+            ticker,
             names: parts.names.map(Names::new),
             watch: Watch::new(parts.run_warnings),
             listener: parts.listener,
@@ -282,10 +292,12 @@ impl Engine {
         if !word.is_running() || self.line.is_sealed() {
             return RejectReason::ShutDown;
         }
+        let (queued, workers) = (self.line.len(), word.workers());
         RejectReason::Saturated {
-            queued: self.line.len(),
+            queued,
             capacity: self.line.capacity().unwrap_or(usize::MAX),
-            workers: word.workers(),
+            workers,
+            drains_in: self.drains_in(queued, workers),
         }
     }
 

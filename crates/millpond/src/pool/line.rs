@@ -26,6 +26,7 @@
 //!   `Engine::look_again`.
 
 use crate::interrupt::linger;
+use crate::manage::{Invalid, OverloadOrder};
 use crate::queue::{
     BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken,
 };
@@ -179,6 +180,15 @@ impl Line {
         }
     }
 
+    /// Takes out the newest task if `takes_newest` says so of the oldest, and else that one. Lines with
+    /// an order of their own keep it.
+    pub(super) fn poll_by(&self, takes_newest: impl FnOnce(&Task) -> bool) -> Option<Task> {
+        match self {
+            Line::Plain(queue) => queue.poll_by(takes_newest),
+            other => other.poll(),
+        }
+    }
+
     /// Looks out for a task for a moment, before its worker rests. `takes` hears when it is about to
     /// try, and when it has tried in vain.
     pub(super) fn seek(&self, takes: impl Fn(bool)) -> Option<Task> {
@@ -283,6 +293,12 @@ impl Line {
             Line::HandOff(queue) => queue.set_capacity(capacity).err(),
             Line::Other(_) => None,
         }
+    }
+
+    /// What is wrong with an order under overload.
+    pub(super) fn objects_to_order(&self, order: OverloadOrder) -> Option<Invalid> {
+        let newest = order == OverloadOrder::NewestFirst;
+        (newest && !matches!(self, Line::Plain(_))).then_some(Invalid::OrderOfItsOwn)
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {

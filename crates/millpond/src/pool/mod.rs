@@ -30,6 +30,8 @@
 //! | `crew` | who is there |
 //! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `pacer` | how long the queue needs to drain |
+//! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
 //! | `hooks`, `stats` | what users hear of it, and what it counts |
 //!
 //! # The protocol
@@ -53,7 +55,8 @@
 //! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
 //!   a lock of the pool.
 //!
-//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W4 in `crew`.
+//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
+//! `crew`.
 
 mod admission;
 mod builder;
@@ -69,8 +72,10 @@ mod identity;
 mod knobs;
 mod line;
 mod notice;
+mod pacer;
 mod refuse;
 mod reject;
+mod shed;
 mod stats;
 mod view;
 mod watch;
@@ -89,7 +94,8 @@ pub use watch::{Health, RunWarning};
 
 use crate::executor::{Executor, Lifecycle, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
-use crate::manage::{Growth, Invalid, Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::manage::{CoDel, Growth, Invalid, Managed, OverloadOrder, Patch, PatchError};
+use crate::manage::{PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline};
@@ -245,6 +251,49 @@ impl ThreadPool {
         self.apply(&Patch::new().capacity(capacity))
     }
 
+    /// How long a task may wait in the queue; `None` is for ever.
+    pub fn max_queue_wait(&self) -> Option<Duration> {
+        self.engine.shedder.settings().max_queue_wait
+    }
+
+    /// Changes how long a task may wait in the queue, for those that wait already, too.
+    ///
+    /// # Errors
+    ///
+    /// Not at all; or nothing is left that says what an overload is, and there is an order for it.
+    pub fn set_max_queue_wait(&self, most: impl Into<Option<Duration>>) -> Result<(), PatchError> {
+        self.apply(&Patch::new().max_queue_wait(most))
+    }
+
+    /// When it is overloaded, and sheds tasks; `None` is never.
+    pub fn shedding(&self) -> Option<CoDel> {
+        self.engine.shedder.settings().shedding
+    }
+
+    /// Changes when it is overloaded, and sheds tasks. What was measured before is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Times that make no sense; or nothing is left that says what an overload is, and there is an
+    /// order for it.
+    pub fn set_shedding(&self, shedding: impl Into<Option<CoDel>>) -> Result<(), PatchError> {
+        self.apply(&Patch::new().shedding(shedding))
+    }
+
+    /// Which of the tasks that wait comes next while it is overloaded.
+    pub fn overload_order(&self) -> OverloadOrder {
+        self.engine.shedder.settings().order
+    }
+
+    /// Changes which of the tasks that wait comes next while it is overloaded.
+    ///
+    /// # Errors
+    ///
+    /// Newest first, and nothing says what an overload is, or the queue has an order of its own.
+    pub fn set_overload_order(&self, order: OverloadOrder) -> Result<(), PatchError> {
+        self.apply(&Patch::new().overload_order(order))
+    }
+
     /// What becomes of tasks that there is no room for.
     #[doc(alias = "getRejectedExecutionHandler")]
     pub fn rejection(&self) -> Rejection {
@@ -283,7 +332,10 @@ impl ThreadPool {
             let turn = engine.knobs().lock();
             let limits = engine.knobs().limits();
             let sizes = engine.knobs().sizes().with(patch);
+            let overload = engine.shedder.settings().with(patch);
             let mut problems = sizes.problems();
+            problems.extend(overload.problems());
+            problems.extend(engine.line.objects_to_order(overload.order));
             if !problems.is_empty() {
                 let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
                 problems.extend(capacity.map(Invalid::Capacity));
@@ -293,7 +345,8 @@ impl ThreadPool {
                 engine.line.set_capacity(capacity)?;
             }
             let growth = patch.growth.unwrap_or(limits.growth());
-            engine.knobs().write(&turn, sizes, growth);
+            engine.shedder.set(&turn, overload);
+            engine.knobs().write(&turn, sizes, growth, &overload);
             limits.eager()
         };
         engine.limits_changed(eager_before);
@@ -401,6 +454,7 @@ impl Engine {
         // N1: one look, so that core, maximum and growth are of one setting.
         let (limits, knobs) = (self.knobs().limits(), self.knobs());
         let (queued, capacity) = (self.line.len(), self.line.capacity());
+        let overload = self.shedder.settings();
         let (active, largest, extra_threads, counts) =
             self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
         PoolSnapshot {
@@ -412,15 +466,21 @@ impl Engine {
             core_may_time_out: knobs.core_may_time_out(),
             growth: limits.growth(),
             capacity,
+            max_queue_wait: overload.max_queue_wait,
+            shedding: overload.shedding,
+            overload_order: overload.order,
             workers: word.workers(),
             active,
             largest,
             extra_threads,
             queued,
+            is_overloaded: self.shedder.is_overloaded(),
+            drains_in: self.drains_in(queued, word.workers()),
             completed: counts.completed,
             panicked: counts.panicked,
             cancelled: counts.cancelled + self.rare.cancelled.get(),
             expired: counts.expired,
+            shed: counts.shed,
             rejected: self.rare.rejected.get(),
             blocked: self.rare.blocked.get(),
             discarded: self.rare.discarded.get(),

@@ -16,6 +16,9 @@ pub(super) struct WorkerStats {
     panicked: Count,
     cancelled: Count,
     expired: Count,
+    shed: Count,
+    /// Nanoseconds, on those that are completed.
+    spent: Count,
 }
 
 impl WorkerStats {
@@ -32,7 +35,10 @@ impl WorkerStats {
     /// The task is over. It is counted before the worker counts as idle: between the two a task may
     /// be seen twice, but never not at all.
     #[inline]
-    pub(super) fn end(&self, fate: Fate) {
+    pub(super) fn end(&self, fate: Fate, ran: u64) {
+        if matches!(fate, Fate::Completed | Fate::Panicked) {
+            self.spent.add(ran);
+        }
         match fate {
             Fate::Completed => self.completed.add(1),
             Fate::Panicked => {
@@ -41,6 +47,7 @@ impl WorkerStats {
             }
             Fate::Gone => self.cancelled.add(1),
             Fate::Expired => self.expired.add(1),
+            Fate::Shed => self.shed.add(1),
         }
         self.is_busy.store(false, Ordering::Relaxed);
     }
@@ -55,6 +62,8 @@ impl WorkerStats {
             panicked: self.panicked.get(),
             cancelled: self.cancelled.get(),
             expired: self.expired.get(),
+            shed: self.shed.get(),
+            spent: self.spent.get(),
         }
     }
 }
@@ -66,12 +75,14 @@ pub(super) struct Counts {
     pub(super) panicked: u64,
     pub(super) cancelled: u64,
     pub(super) expired: u64,
+    pub(super) shed: u64,
+    pub(super) spent: u64,
 }
 
 impl Counts {
     /// How many tasks that is.
     pub(super) fn all(&self) -> u64 {
-        self.completed + self.cancelled + self.expired
+        self.completed + self.cancelled + self.expired + self.shed
     }
 
     pub(super) fn add(&mut self, other: Counts) {
@@ -79,6 +90,8 @@ impl Counts {
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.shed += other.shed;
+        self.spent += other.spent;
     }
 }
 

@@ -97,26 +97,28 @@ impl Home {
     }
 }
 
-/// Where a task waits and since when, in one word: the number of its home, a mark, and a stamp.
+/// Where a task waits and since when, in one word: the number of its home, a mark, and a stamp; and
+/// whether it is kept under overload, which is said when it is made and never changes.
 ///
 /// Home and stamp are what they say; all three together are how an engine knows the task again.
 /// ```text
-///   63      55 54    48 47                     0
-///   [  home   ][  mark ][         stamp         ]
+///   63      55   54   53    48 47                     0
+///   [  home   ][kept][  mark  ][         stamp         ]
 /// ```
 #[derive(Debug)]
 pub(super) struct Address {
     word: cell::AtomicU64,
 }
 
-const HOME_SHIFT: u32 = Stamp::BITS + Mark::BITS;
+const KEPT: u64 = 1 << (Stamp::BITS + Mark::BITS);
+const HOME_SHIFT: u32 = Stamp::BITS + Mark::BITS + 1;
 
 /// Tells tasks of different threads apart where stamps do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(u8);
 
 impl Mark {
-    const BITS: u32 = 7;
+    const BITS: u32 = 6;
 
     pub(crate) fn of(number: usize) -> Self {
         Mark((number % (1 << Mark::BITS)) as u8)
@@ -124,10 +126,14 @@ impl Mark {
 }
 
 impl Address {
-    pub(super) fn none() -> Self {
+    pub(super) fn none(is_kept: bool) -> Self {
         Address {
-            word: cell::AtomicU64::new(0),
+            word: cell::AtomicU64::new(if is_kept { KEPT } else { 0 }),
         }
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.word() & KEPT != 0
     }
 
     /// Relaxed: whoever empties a task that is in no queue yet leaves a shell that its engine sees, for
@@ -135,7 +141,8 @@ impl Address {
     #[inline]
     pub(super) fn set(&self, home: Option<&'static Home>, mark: Mark, stamp: Stamp) {
         let number = home.map_or(0, |home| u64::from(home.number));
-        let word = number << HOME_SHIFT | u64::from(mark.0) << Stamp::BITS | stamp.bits();
+        let kept = self.word() & KEPT;
+        let word = number << HOME_SHIFT | kept | u64::from(mark.0) << Stamp::BITS | stamp.bits();
         self.word.store(word, cell::Ordering::Relaxed);
     }
 
@@ -148,7 +155,7 @@ impl Address {
     #[inline]
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let word = self.word();
-        (word != 0).then(|| Stamp::from_bits(word))
+        (word & !KEPT != 0).then(|| Stamp::from_bits(word))
     }
 
     /// Counts a task that has just been emptied (H2).
@@ -251,7 +258,7 @@ mod tests {
     #[test]
     fn home_mark_and_stamp_do_not_get_into_each_others_way() {
         let home = &TABLE[HOMES - 1];
-        let address = Address::none();
+        let address = Address::none(false);
         assert_eq!(address.stamp(), None);
         let all = Stamp::from_bits(u64::MAX);
         address.set(Some(home), Mark::of(usize::MAX), all);
@@ -265,6 +272,21 @@ mod tests {
         address.set(None, Mark::of(usize::MAX), all);
         address.count_gone();
         assert_eq!(home.gone(), before + 1);
+        assert!(!address.is_kept());
+    }
+
+    #[test]
+    fn what_is_kept_stays_so_wherever_it_waits() {
+        let address = Address::none(true);
+        assert_eq!((address.stamp(), address.is_kept()), (None, true));
+        let stamp = Stamp::from_bits(1);
+        address.set(None, Mark::default(), stamp);
+        assert_eq!((address.stamp(), address.is_kept()), (Some(stamp), true));
+        address.set(Some(&TABLE[0]), Mark::default(), stamp);
+        assert!(address.is_kept());
+        let before = TABLE[0].gone();
+        address.count_gone();
+        assert!(TABLE[0].gone() > before, "others may be there, too");
     }
 
     #[test]

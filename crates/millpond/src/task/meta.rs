@@ -38,7 +38,15 @@ impl Meta {
     pub(super) fn new(spec: TaskSpec) -> Self {
         Meta {
             spec,
-            home: Address::none(),
+            home: Address::none(false),
+        }
+    }
+
+    /// Of a task that is not shed.
+    pub(super) fn kept(spec: TaskSpec) -> Self {
+        Meta {
+            spec,
+            home: Address::none(true),
         }
     }
 

@@ -58,6 +58,11 @@ impl Task {
         self.0.meta().home.stamp()
     }
 
+    /// Whether it is not shed under overload.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.meta().home.is_kept()
+    }
+
     /// Takes the closure that the task was made of back out, unrun.
     ///
     /// # Errors

@@ -180,9 +180,9 @@ impl Pen {
         Start { id, tick, waited }
     }
 
-    /// It is over.
+    /// It is over. Returns for how long it ran, in nanoseconds.
     #[inline]
-    pub(super) fn ended(&self, desk: Desk<'_>, start: Start, fate: Fate) {
+    pub(super) fn ended(&self, desk: Desk<'_>, start: Start, fate: Fate) -> u64 {
         let end = desk.ticker.now();
         let ran = desk.ticker.nanos(start.tick, end);
         let sheet = desk.ledger.sheet(start.id);
@@ -192,6 +192,7 @@ impl Pen {
         }
         self.last.set(Some(end));
         desk.ledger.shows_nothing();
+        ran
     }
 
     /// The worker found nothing at once: the next task starts later than the last one ended.
