@@ -14,13 +14,14 @@
 //! | [`recycle`] | a box whose memory is used again, for what is made on one thread and dropped on another |
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one piece of memory |
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
+//! | [`stack`] | the registers and the stack of a running thread, for who asks (feature `stack-dump`) |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
 //! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `usage` know nobody, `park`,
-//! `waits` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
+//! `waits`, `recycle` and `stack` know those, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
@@ -29,6 +30,7 @@ pub mod park;
 pub mod quiet;
 pub mod recycle;
 pub mod scope;
+pub mod stack;
 pub mod sync;
 pub mod task;
 pub mod usage;
