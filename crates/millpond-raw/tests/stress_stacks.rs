@@ -18,6 +18,7 @@ use std::time::Duration;
 
 const MARK: u64 = 0x5eed_0f5a_1a4d_e125;
 const CAPTURES: usize = 1_000;
+const LIVES: u64 = 3_000;
 const LIVING: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -75,11 +76,11 @@ fn nobody_is_taken_for_another_while_threads_come_and_go() {
         .collect();
     let askers: Vec<_> = (0..2)
         .map(|_| {
-            let board = Arc::clone(&board);
+            let (board, born) = (Arc::clone(&board), Arc::clone(&born));
             thread::spawn(move || {
                 let mut seen = 0_usize;
                 let mut rounds = 0;
-                while rounds < CAPTURES / 2 {
+                while rounds < CAPTURES / 2 || born.load(Ordering::Relaxed) < LIVES {
                     let asked: Vec<(u64, Subject)> = board.lock().clone();
                     if asked.is_empty() {
                         thread::yield_now();
