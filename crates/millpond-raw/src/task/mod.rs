@@ -90,6 +90,7 @@ pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
 pub use runnable::{Ran, Task};
 pub use shared::Shared;
+pub use state::{Place, Shell};
 pub use stop::Stop;
 pub use token::Token;
 
