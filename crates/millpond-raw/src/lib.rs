@@ -15,19 +15,23 @@
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one piece of memory |
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
+//! | [`publish`] | words through which one thread shows others something |
+//! | [`tick`] | the cheapest reading of time, for stamps on every task |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync` and `quiet` and `pad` know nobody, `park`,
-//! `waits` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `tick` know nobody, `park`,
+//! `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
 pub mod pad;
 pub mod park;
+pub mod publish;
 pub mod quiet;
 pub mod recycle;
 pub mod scope;
 pub mod sync;
 pub mod task;
+pub mod tick;
 pub mod waits;

@@ -25,7 +25,7 @@ use super::stats::RareStats;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::Growth;
 use crate::task::{Home, Task};
-use crate::time::Clock;
+use crate::time::{Clock, Ticker};
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -53,7 +53,7 @@ pub(super) struct Engine {
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
     /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
-    home: &'static Home,
+    pub(super) home: &'static Home,
     gone_seen: Padded<AtomicUsize>,
     /// Whoever clears cancelled tasks out of the queue does so alone.
     clearing: Mutex<()>,
@@ -64,6 +64,7 @@ pub(super) struct Engine {
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
+    pub(super) ticker: Ticker,
 }
 
 struct Front {
@@ -104,6 +105,7 @@ impl Engine {
             end: Watched::new(()),
             hooks: parts.hooks,
             runner: parts.runner,
+            ticker: Ticker::of(&parts.clock),
             clock: parts.clock,
         }
     }
@@ -169,6 +171,7 @@ impl Engine {
                 },
                 Step::Start { below } => {
                     drop(growing);
+                    Identity::give(&task, None, &self.ticker);
                     match self.add_worker(Some(task), below) {
                         Ok(()) => return Ok(()),
                         Err((None, _)) => return Ok(()),
@@ -264,8 +267,7 @@ impl Engine {
         judged: Reading,
         growing: Option<MutexGuard<'_, ()>>,
     ) -> Result<Result<(), Rejected<Task>>, Task> {
-        task.set_home(self.home);
-        let identity = Identity::give(&task);
+        let identity = Identity::give(&task, Some(self.home), &self.ticker);
         match self.line.is_foreign() {
             true => self.offer_to_foreign(task)?,
             false => self.line.offer(task)?,

@@ -119,7 +119,7 @@ impl Engine {
             if interrupt::check().is_err() {
                 return Err(Rejected::new(refused.task, RejectReason::Interrupted));
             }
-            let identity = Identity::give(&refused.task);
+            let identity = Identity::give(&refused.task, Some(self.home), &self.ticker);
             let mut task = Some(refused.task);
             if self.linger_for_room(&mut task) {
                 return self.look_again(identity);
