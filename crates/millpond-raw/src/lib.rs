@@ -17,6 +17,7 @@
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
+//! | [`stack`] | how much of the present thread's stack is left |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
@@ -31,6 +32,7 @@ pub mod publish;
 pub mod quiet;
 pub mod recycle;
 pub mod scope;
+pub mod stack;
 pub mod sync;
 pub mod task;
 pub mod tick;

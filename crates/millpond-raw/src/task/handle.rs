@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{Body, CancelReason, Outcome, Place, Shared, Token};
+use super::{Body, CancelReason, Outcome, Place, Shared, Token, Witness};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -92,6 +92,12 @@ impl<T, M> Handle<T, M> {
     pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
         // SAFETY: T1 - our reference, kept.
         unsafe { self.cell.run_in_place(place, claimed) }
+    }
+
+    /// A reference that outlives this one, for those who want no outcome.
+    pub fn witness(&self) -> Witness<M> {
+        // SAFETY: T1 - our reference vouches for the new one; T6 - made with an `M`.
+        unsafe { Witness::new(self.cell) }
     }
 
     /// Cancels the task if it has not started; see [`Task::give_up`](super::Task::give_up).

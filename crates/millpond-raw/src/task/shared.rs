@@ -4,7 +4,7 @@
 use super::cell::CellRef;
 use super::layout::Header;
 use super::state::Reading;
-use super::{Body, CancelReason, Outcome, Panic, Place, Token};
+use super::{Body, CancelReason, Outcome, Panic, Place, Token, Witness};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -80,6 +80,12 @@ impl<T, M> Shared<T, M> {
     pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
         // SAFETY: T1 - our reference, kept.
         unsafe { self.cell.run_in_place(place, claimed) }
+    }
+
+    /// A reference that outlives this one, for those who want no outcome.
+    pub fn witness(&self) -> Witness<M> {
+        // SAFETY: T1 - our reference vouches for the new one; T6 - made with an `M`.
+        unsafe { Witness::new(self.cell) }
     }
 
     /// As [`Handle::give_up`](super::Handle::give_up).

@@ -4,7 +4,7 @@
 //! it: by then the program's panic hook has printed it, and the executor's own hook, if it has one,
 //! is given the payload. A panic of that hook costs nothing but itself.
 
-use crate::task::{CancelReason, Name, Panic, Ran, Task};
+use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
 use std::fmt;
 use std::panic::Location;
@@ -66,15 +66,14 @@ impl Runner {
     #[inline]
     pub(crate) fn run(&self, task: Task) -> Fate {
         if task.is_expired() {
-            return match task.cancel(CancelReason::Expired) {
-                true => Fate::Expired,
-                false => Fate::Gone,
-            };
+            return task
+                .end(CancelReason::Expired)
+                .map_or(Fate::Expired, Fate::of);
         }
         let Some(hook) = &self.hook else {
             return match task.run() {
                 Ran::Completed => Fate::Completed,
-                Ran::Gone => Fate::Gone,
+                Ran::Gone(shell) => Fate::of(shell),
                 Ran::Panicked(payload) => {
                     quiet::drop(payload);
                     Fate::Panicked
@@ -84,7 +83,7 @@ impl Runner {
         let (name, made_at) = (task.shared_name(), task.made_at());
         match task.run() {
             Ran::Completed => Fate::Completed,
-            Ran::Gone => Fate::Gone,
+            Ran::Gone(shell) => Fate::of(shell),
             Ran::Panicked(None) => Fate::Panicked,
             Ran::Panicked(Some(panic)) => {
                 let report = UncaughtPanic {
@@ -104,9 +103,27 @@ impl Runner {
 pub(crate) enum Fate {
     Completed,
     Panicked,
-    /// There was nothing left to run.
-    Gone,
+    /// It was cancelled before.
+    Cancelled,
     Expired,
+    /// A waiter has run it, or runs it, and not a worker of this executor.
+    RanElsewhere,
+    /// A worker of this very executor has run it in place, and counts it.
+    RanAtHome,
+}
+
+impl Fate {
+    /// What has become of a task of which only the shell is left.
+    pub(crate) fn of(shell: Shell) -> Self {
+        match shell {
+            Shell::InPlace(Place::AtHome) => Fate::RanAtHome,
+            Shell::InPlace(Place::Elsewhere) | Shell::Cancelled(Some(CancelReason::RunInPlace)) => {
+                Fate::RanElsewhere
+            }
+            Shell::Cancelled(Some(CancelReason::Expired)) => Fate::Expired,
+            Shell::Cancelled(_) => Fate::Cancelled,
+        }
+    }
 }
 
 impl fmt::Debug for Runner {

@@ -31,9 +31,34 @@ pub(super) struct WorkerStats {
     panicked: Own,
     cancelled: Own,
     expired: Own,
+    elsewhere: Own,
+    /// Tasks of the queue that the worker joined and ran in place: begun, ended, and the shells of
+    /// such tasks, whoever ran them, that it has met.
+    joins: Own,
+    joined: Own,
+    shells: Own,
 }
 
 impl WorkerStats {
+    /// A task of the queue begins in place, inside the one that the worker runs.
+    pub(super) fn begin_in_place(&self) {
+        self.joins.add_one();
+    }
+
+    /// It is over. Counted first and off the stack second, as in [`end`](WorkerStats::end).
+    pub(super) fn end_in_place(&self, panicked: bool) {
+        self.count_run(panicked);
+        self.joined.add_one();
+    }
+
+    #[inline]
+    fn count_run(&self, panicked: bool) {
+        if panicked {
+            self.panicked.add_one();
+        }
+        self.completed.add_one();
+    }
+
     #[inline]
     pub(super) fn begin(&self) {
         self.is_busy.store(true, Ordering::Relaxed);
@@ -49,13 +74,12 @@ impl WorkerStats {
     #[inline]
     pub(super) fn end(&self, fate: Fate) {
         match fate {
-            Fate::Completed => self.completed.add_one(),
-            Fate::Panicked => {
-                self.panicked.add_one();
-                self.completed.add_one();
-            }
-            Fate::Gone => self.cancelled.add_one(),
+            Fate::Completed => self.count_run(false),
+            Fate::Panicked => self.count_run(true),
+            Fate::Cancelled => self.cancelled.add_one(),
             Fate::Expired => self.expired.add_one(),
+            Fate::RanElsewhere => self.elsewhere.add_one(),
+            Fate::RanAtHome => self.shells.add_one(),
         }
         self.is_busy.store(false, Ordering::Relaxed);
     }
@@ -70,6 +94,10 @@ impl WorkerStats {
             panicked: self.panicked.get(),
             cancelled: self.cancelled.get(),
             expired: self.expired.get(),
+            elsewhere: self.elsewhere.get(),
+            joins: self.joins.get(),
+            joined: self.joined.get(),
+            shells: self.shells.get(),
         }
     }
 }
@@ -81,6 +109,10 @@ pub(super) struct Counts {
     pub(super) panicked: u64,
     pub(super) cancelled: u64,
     pub(super) expired: u64,
+    pub(super) elsewhere: u64,
+    pub(super) joins: u64,
+    pub(super) joined: u64,
+    pub(super) shells: u64,
 }
 
 impl Counts {
@@ -89,6 +121,10 @@ impl Counts {
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.elsewhere += other.elsewhere;
+        self.joins += other.joins;
+        self.joined += other.joined;
+        self.shells += other.shells;
     }
 }
 
@@ -100,6 +136,9 @@ pub(super) struct RareStats {
     pub(super) discarded: Event,
     pub(super) caller_ran: Event,
     pub(super) cancelled: Event,
+    pub(super) expired: Event,
+    pub(super) elsewhere: Event,
+    pub(super) shells: Event,
     pub(super) handed_back: Event,
     pub(super) threads_started: Event,
     pub(super) thread_failures: Event,

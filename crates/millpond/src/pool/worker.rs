@@ -19,6 +19,7 @@
 use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
+use super::in_place;
 use super::line::Line;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
@@ -72,17 +73,20 @@ impl Shift {
         worker.begins();
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
-        worker.stop.enter(|| {
-            if let Some(first) = worker.take_first() {
-                self.run(first);
+        let live = || self.live(&worker);
+        in_place::as_worker(&self.engine, &worker, || worker.stop.enter(live));
+    }
+
+    fn live(&self, worker: &Worker) {
+        if let Some(first) = worker.take_first() {
+            self.run(first);
+        }
+        while let Some(task) = self.next() {
+            if self.engine.line.is_foreign() {
+                self.engine.one_is_less();
             }
-            while let Some(task) = self.next() {
-                if self.engine.line.is_foreign() {
-                    self.engine.one_is_less();
-                }
-                self.run(task);
-            }
-        });
+            self.run(task);
+        }
     }
 
     fn run(&self, task: Task) {
@@ -97,7 +101,7 @@ impl Shift {
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
-                    Fate::Gone | Fate::Expired => Ended::Gone,
+                    _ => Ended::Gone,
                 };
                 let _ = quiet::call(|| hooks.after(&info, ended));
                 fate
