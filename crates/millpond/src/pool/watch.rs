@@ -279,9 +279,9 @@ impl Engine {
 
     /// Looks at a worker. Returns when to look again, if what it runs has a limit.
     fn looks_at(self: &Arc<Self>, worker: &Arc<Worker>, now: Tick) -> Option<Duration> {
-        let turn = worker.stats.counts().all();
+        let turn = worker.stats.turn();
         let running = worker.ledger.now_running()?;
-        if worker.stats.counts().all() != turn {
+        if worker.stats.turn() != turn {
             // Another one already: it is young.
             return None;
         }
@@ -320,7 +320,7 @@ impl Engine {
     fn heals(self: &Arc<Self>, workers: &[Arc<Worker>]) {
         let is_ready = self.line.glance().is_some_and(|glance| glance.is_ready);
         let one_rests = workers.iter().any(|worker| !worker.stats.is_busy());
-        let done = self.with_crew(|crew| crew.counts().all());
+        let done = self.with_crew(|crew| crew.counts().done());
         let stuck_at = (is_ready && one_rests).then_some(done);
         let before = std::mem::replace(&mut self.watch.state.lock().stuck_at, stuck_at);
         if stuck_at.is_none() || before != stuck_at {
