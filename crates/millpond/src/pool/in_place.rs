@@ -15,7 +15,7 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
 use crate::executor::Fate;
-use crate::task::{self, About, Host, Shell};
+use crate::task::{self, About, Host, Name, Shell};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::tick::Tick;
@@ -84,7 +84,8 @@ impl Seat {
             true => Fate::Panicked,
             false => Fate::Completed,
         };
-        let id = names.id_of(task.name(), task.made_at());
+        let name = task.shared_name();
+        let id = names.id_of(name.as_ref().map(Name::as_str), task.made_at());
         self.worker.ledger.note(id, fate, waited, ran);
     }
 }
