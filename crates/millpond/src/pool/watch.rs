@@ -13,7 +13,8 @@
 //! It rings when the first of those that run becomes too old; every second; and, because a task that
 //! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
 //!
-//! Models have no watch: there an alarm rings at once.
+//! Models have no watch: there an alarm rings at once. By a manual clock there is one only if there is a
+//! limit: a clock that stands still cannot tell what takes too long.
 
 use super::engine::Engine;
 use super::figures::Label;
@@ -204,6 +205,10 @@ impl Watch {
         }
     }
 
+    fn has_limits(&self) -> bool {
+        self.limits.lock().all().next().is_some()
+    }
+
     /// Whether tasks must be aimed at.
     #[inline]
     pub(super) fn interrupts(&self) -> bool {
@@ -215,7 +220,9 @@ impl Engine {
     /// Sets the alarm for the first time, or again after a rest.
     #[cold]
     pub(super) fn watch_over(self: &Arc<Self>) {
-        if cfg!(any(millpond_loom, millpond_shuttle)) {
+        // A manual clock may stand still for ever: nothing can be told from a wait by it.
+        let is_needed = !self.ticker.stands_still() || self.watch.has_limits();
+        if cfg!(any(millpond_loom, millpond_shuttle)) || !is_needed {
             return;
         }
         if !self.is_watched().swap(true, Ordering::Relaxed) {
