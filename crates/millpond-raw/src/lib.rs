@@ -16,22 +16,27 @@
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
 //! | [`stack`] | the registers and the stack of a running thread, for who asks (feature `stack-dump`) |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
+//! | [`publish`] | words through which one thread shows others something |
+//! | [`tick`] | the cheapest reading of time, for stamps on every task |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `usage` know nobody, `park`,
-//! `waits`, `recycle` and `stack` know those, `task` knows them all, and `scope` knows `task`.
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick` and `usage` know nobody,
+//! `park`, `waits`, `publish`, `recycle` and `stack` know those, `task` knows them all, and `scope` knows
+//! `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
 pub mod pad;
 pub mod park;
+pub mod publish;
 pub mod quiet;
 pub mod recycle;
 pub mod scope;
 pub mod stack;
 pub mod sync;
 pub mod task;
+pub mod tick;
 pub mod usage;
 pub mod waits;

@@ -22,6 +22,9 @@ pub(super) const DEFAULT_CAPACITY: usize = 1024;
 /// How long an idle worker beyond the core stays in a pool that was not told otherwise.
 const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(60);
 
+/// Of how many names a pool keeps figures that was not told otherwise.
+const DEFAULT_NAMES: usize = 64;
+
 /// Describes a [`ThreadPool`].
 ///
 /// ```
@@ -57,6 +60,7 @@ pub struct PoolBuilder {
     hooks: Option<Box<dyn Hooks>>,
     runner: Runner,
     clock: Clock,
+    names: Option<usize>,
 }
 
 impl PoolBuilder {
@@ -74,6 +78,7 @@ impl PoolBuilder {
             hooks: None,
             runner: Runner::default(),
             clock: Clock::system(),
+            names: Some(DEFAULT_NAMES),
         }
     }
 
@@ -152,6 +157,22 @@ impl PoolBuilder {
         self
     }
 
+    /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]); tasks of further names are
+    /// counted together. Default: 64. A name costs each worker that runs tasks of it two or three
+    /// kilobytes.
+    pub fn most_names(mut self, most: usize) -> Self {
+        self.names = Some(most);
+        self
+    }
+
+    /// Keeps no figures of tasks, neither times nor names: [`ThreadPool::figures`] stays empty. For pools
+    /// whose tasks are so small that some twenty nanoseconds each are too much. The counts of
+    /// [`PoolSnapshot`](crate::manage::PoolSnapshot) are kept all the same.
+    pub fn without_figures(mut self) -> Self {
+        self.names = None;
+        self
+    }
+
     /// Builds it. Workers start with the first tasks.
     ///
     /// # Errors
@@ -197,6 +218,7 @@ impl PoolBuilder {
             hooks: self.hooks,
             runner: self.runner,
             clock: self.clock,
+            names: self.names,
         }));
         Ok(ThreadPool {
             _owner: Arc::new(Owner {

@@ -16,6 +16,7 @@
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::figures::Names;
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
@@ -25,7 +26,7 @@ use super::stats::RareStats;
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::Growth;
 use crate::task::{Home, Task};
-use crate::time::Clock;
+use crate::time::{Clock, Ticker};
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -53,7 +54,7 @@ pub(super) struct Engine {
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
     /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
-    home: &'static Home,
+    pub(super) home: &'static Home,
     gone_seen: Padded<AtomicUsize>,
     /// Whoever clears cancelled tasks out of the queue does so alone.
     clearing: Mutex<()>,
@@ -64,6 +65,9 @@ pub(super) struct Engine {
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
+    pub(super) ticker: Ticker,
+    /// The names it keeps figures of; `None` if it keeps none.
+    pub(super) names: Option<Names>,
 }
 
 struct Front {
@@ -79,9 +83,16 @@ pub(super) struct Parts {
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
+    /// Of how many names it keeps figures; `None` for no figures at all.
+    pub(super) names: Option<usize>,
 }
 
 impl Engine {
+    /// How many sheets a new worker needs.
+    pub(super) fn sheets(&self) -> usize {
+        self.names.as_ref().map_or(0, Names::sheets)
+    }
+
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
         Engine {
@@ -104,6 +115,8 @@ impl Engine {
             end: Watched::new(()),
             hooks: parts.hooks,
             runner: parts.runner,
+            ticker: Ticker::of(&parts.clock),
+            names: parts.names.map(Names::new),
             clock: parts.clock,
         }
     }
@@ -169,6 +182,7 @@ impl Engine {
                 },
                 Step::Start { below } => {
                     drop(growing);
+                    Identity::give(&task, None, &self.ticker);
                     match self.add_worker(Some(task), below) {
                         Ok(()) => return Ok(()),
                         Err((None, _)) => return Ok(()),
@@ -264,8 +278,7 @@ impl Engine {
         judged: Reading,
         growing: Option<MutexGuard<'_, ()>>,
     ) -> Result<Result<(), Rejected<Task>>, Task> {
-        task.set_home(self.home);
-        let identity = Identity::give(&task);
+        let identity = Identity::give(&task, Some(self.home), &self.ticker);
         match self.line.is_foreign() {
             true => self.offer_to_foreign(task)?,
             false => self.line.offer(task)?,

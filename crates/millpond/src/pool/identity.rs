@@ -2,94 +2,118 @@
 //!
 //! Now and then a task must come out of the queue again, because it is too late for it, or because no
 //! thread could be started; and then it must be that very one. Its address is not enough: when a task
-//! has been run its memory is used again, perhaps for the next task in the same queue. So each
-//! submitter marks what it gives away.
+//! has been run its memory is used again, perhaps for the next task in the same queue. So address and
+//! stamp name it together.
 //!
-//! - **I1** A mark is the number of the submitting thread, and a count of that thread's own. Within a
-//!   submit its thread makes no other task, and another thread's marks differ, as long as there are
-//!   no more than 65,536 threads. So address and mark together name one task for as long as its
-//!   submit lasts.
+//! - **I1** Before an address is used again a task must have been taken out, run and freed, its memory
+//!   must have come round to another thread, and that thread must have made and stamped a task: ten
+//!   times as long as a stamp is coarse. Within a submit its own thread stamps no other task. So
+//!   address and stamp together name one task for as long as its submit lasts.
+//! - **I2** A manual clock may stand still meanwhile. There the stamp goes with a mark, which differs
+//!   between threads as long as there are no more than 128 of them.
 
-use crate::task::Task;
+use crate::task::{Home, Mark, Task};
+use crate::time::Ticker;
 use millpond_raw::sync::local;
 use std::cell::Cell;
 
-const COUNT_BITS: u32 = 16;
-
 local! {
-    static MARK: Cell<u32> = Cell::new(0);
+    static NUMBER: Cell<usize> = Cell::new(0);
 }
 
 /// What names a task while it is being submitted (I1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     address: usize,
-    mark: u32,
+    settled: u64,
 }
 
 impl Identity {
-    /// Marks the task.
+    /// Stamps the task: from now on it waits in the engine with this home, or on its way there.
     #[inline]
-    pub(super) fn give(task: &Task) -> Self {
-        let mark = MARK.try_with(|mark| {
-            let next = match mark.get() {
-                0 => first_mark(),
-                last => (last & !0 << COUNT_BITS) | (last.wrapping_add(1) & !(!0 << COUNT_BITS)),
-            };
-            mark.set(next);
-            next
-        });
-        // In a thread that is being torn down: none of the others' marks.
-        let mark = mark.unwrap_or(0);
-        task.set_mark(mark);
+    pub(super) fn give(task: &Task, home: Option<&'static Home>, ticker: &Ticker) -> Self {
+        let mark = match ticker.stands_still() {
+            false => Mark::default(),
+            true => mark(),
+        };
+        task.settle(home, mark, ticker.stamp());
         Identity {
             address: task.address(),
-            mark,
+            settled: task.settled(),
         }
     }
 
     pub(super) fn is(&self, task: &Task) -> bool {
-        task.address() == self.address && task.mark() == self.mark
+        task.address() == self.address && task.settled() == self.settled
     }
 }
 
-/// A number that no other thread has; from 1, so that no mark is 0.
+/// The mark of this thread (I2).
 #[cold]
-fn first_mark() -> u32 {
+fn mark() -> Mark {
+    // In a thread that is being torn down: like that of the first.
+    let number = NUMBER.try_with(|number| {
+        if number.get() == 0 {
+            number.set(next_number());
+        }
+        number.get()
+    });
+    Mark::of(number.unwrap_or(0))
+}
+
+/// A number that no other thread has.
+fn next_number() -> usize {
     #![allow(
         clippy::disallowed_types,
         reason = "a static outlives every model, and only tells threads apart"
     )]
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static THREADS: AtomicU32 = AtomicU32::new(0);
-    let number = THREADS.fetch_add(1, Ordering::Relaxed);
-    (number % 0xffff + 1) << COUNT_BITS
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static THREADS: AtomicUsize = AtomicUsize::new(1);
+    THREADS.fetch_add(1, Ordering::Relaxed)
 }
 
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
     use crate::task;
+    use crate::time::{Clock, ManualClock};
     use millpond_raw::sync::thread;
+    use std::time::Duration;
 
     #[test]
-    fn marks_of_one_thread_differ_and_come_round_without_leaving_it() {
+    fn a_task_that_is_stamped_anew_is_another() {
+        let hand = ManualClock::new();
+        let ticker = Ticker::of(&hand.clock());
         let (task, _handle) = task::new(|| ());
-        let first = Identity::give(&task);
-        assert_ne!(first.mark, 0);
-        for _ in 1..1 << COUNT_BITS {
-            let next = Identity::give(&task);
-            assert_ne!(next, first);
-            assert_eq!(next.mark >> COUNT_BITS, first.mark >> COUNT_BITS);
-            assert!(next.is(&task) && !first.is(&task));
-        }
-        assert_eq!(Identity::give(&task), first);
+        let first = Identity::give(&task, None, &ticker);
+        assert!(first.is(&task));
+        hand.advance(Duration::from_nanos(1));
+        let second = Identity::give(&task, None, &ticker);
+        assert!(second.is(&task) && !first.is(&task));
     }
 
     #[test]
-    fn marks_of_two_threads_differ() {
-        let mark = || Identity::give(&task::new(|| ()).0).mark >> COUNT_BITS;
-        let other = thread::spawn(mark).join().unwrap();
-        assert_ne!(mark(), other);
+    fn stamps_of_the_machine_differ_between_submits() {
+        let ticker = Ticker::of(&Clock::system());
+        let (task, _handle) = task::new(|| ());
+        let first = Identity::give(&task, None, &ticker);
+        // As long as it takes to run a task and to use its memory again, and that is long.
+        let start = ticker.now();
+        while ticker.nanos(start, ticker.now()) < 50 {}
+        Identity::give(&task, None, &ticker);
+        assert!(!first.is(&task));
+    }
+
+    #[test]
+    fn where_time_stands_still_threads_are_told_apart() {
+        let ticker = Ticker::of(&ManualClock::new().clock());
+        let (task, _handle) = task::new(|| ());
+        let first = Identity::give(&task, None, &ticker);
+        let other = thread::spawn(move || {
+            Identity::give(&task, None, &ticker);
+            task
+        });
+        let task = other.join().unwrap();
+        assert!(!first.is(&task));
     }
 }

@@ -61,6 +61,7 @@ mod crew;
 mod ctl;
 mod end;
 mod engine;
+mod figures;
 mod hire;
 mod hooks;
 mod identity;
@@ -69,13 +70,16 @@ mod line;
 mod refuse;
 mod reject;
 mod stats;
+mod view;
 mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
+pub use figures::{Figures, Label, NamedFigures, Usage};
 pub use hooks::{Ended, Hooks, TaskInfo};
 pub use line::Queue;
 pub use reject::{Refusal, Rejection, RejectionHandler};
+pub use view::{CurrentTask, WorkerView};
 
 use crate::executor::{Executor, Lifecycle, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};

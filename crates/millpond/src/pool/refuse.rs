@@ -24,7 +24,7 @@ impl ThreadPool {
         let policy = engine.knobs().lock().rejection.clone();
         match policy {
             Rejection::Block(_) => engine.rare.blocked.happened(1),
-            _ => engine.rare.rejected.happened(1),
+            _ => engine.count_refused(&task),
         }
         match policy {
             Rejection::Abort => Err(Rejected::new(task, reason)),
@@ -45,7 +45,7 @@ impl ThreadPool {
                 let deadline = engine.clock.deadline(patience);
                 engine
                     .admit_when_there_is_room(Rejected::new(task, reason), deadline)
-                    .inspect_err(|_| engine.rare.rejected.happened(1))
+                    .inspect_err(|refused| engine.count_refused(&refused.task))
             }
             Rejection::NewThread { at_most } => {
                 engine.run_outside(Rejected::new(task, reason), at_most)
@@ -59,6 +59,13 @@ impl ThreadPool {
 }
 
 impl Engine {
+    fn count_refused(&self, task: &Task) {
+        self.rare.rejected.happened(1);
+        if let Some(names) = &self.names {
+            names.count_refused(task);
+        }
+    }
+
     pub(super) fn is_shut_down(&self) -> bool {
         !self.ctl().read().is_running()
     }
@@ -119,7 +126,7 @@ impl Engine {
             if interrupt::check().is_err() {
                 return Err(Rejected::new(refused.task, RejectReason::Interrupted));
             }
-            let identity = Identity::give(&refused.task);
+            let identity = Identity::give(&refused.task, Some(self.home), &self.ticker);
             let mut task = Some(refused.task);
             if self.linger_for_room(&mut task) {
                 return self.look_again(identity);
@@ -204,7 +211,7 @@ impl Engine {
             // W1: under the lock that a stop takes.
             let may = self.ctl().read().state() == RunState::Running && crew.extras() < at_most;
             may.then(|| {
-                let extra = Arc::new(Worker::new(crew.number(), task.take()));
+                let extra = Arc::new(Worker::new(crew.number(), task.take(), 0));
                 crew.add_extra(&extra);
                 extra
             })
@@ -258,7 +265,7 @@ struct Outing {
 
 impl Outing {
     fn run(self) {
-        self.extra.begins();
+        self.extra.begins(self.engine.ticker.now());
         if let Some(task) = self.extra.take_first() {
             self.extra.stop.enter(|| self.engine.runner.run(task));
         }

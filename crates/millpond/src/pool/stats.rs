@@ -5,32 +5,17 @@
 //! refusal, a thread that could not start) are counted in the pool's own words at once.
 
 use crate::executor::Fate;
+use crate::meter::Count;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// A count that one thread writes and any may read.
-#[derive(Debug, Default)]
-struct Own(AtomicU64);
-
-impl Own {
-    #[inline]
-    fn add_one(&self) {
-        let next = self.0.load(Ordering::Relaxed).wrapping_add(1);
-        self.0.store(next, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What one worker counts.
 #[derive(Debug, Default)]
 pub(super) struct WorkerStats {
     is_busy: AtomicBool,
-    completed: Own,
-    panicked: Own,
-    cancelled: Own,
-    expired: Own,
+    completed: Count,
+    panicked: Count,
+    cancelled: Count,
+    expired: Count,
 }
 
 impl WorkerStats {
@@ -49,13 +34,13 @@ impl WorkerStats {
     #[inline]
     pub(super) fn end(&self, fate: Fate) {
         match fate {
-            Fate::Completed => self.completed.add_one(),
+            Fate::Completed => self.completed.add(1),
             Fate::Panicked => {
-                self.panicked.add_one();
-                self.completed.add_one();
+                self.panicked.add(1);
+                self.completed.add(1);
             }
-            Fate::Gone => self.cancelled.add_one(),
-            Fate::Expired => self.expired.add_one(),
+            Fate::Gone => self.cancelled.add(1),
+            Fate::Expired => self.expired.add(1),
         }
         self.is_busy.store(false, Ordering::Relaxed);
     }
@@ -107,10 +92,10 @@ pub(super) struct RareStats {
 
 /// A count that many write.
 #[derive(Debug, Default)]
-pub(super) struct Event(AtomicU64);
+pub(in crate::pool) struct Event(AtomicU64);
 
 impl Event {
-    pub(super) fn happened(&self, times: usize) {
+    pub(in crate::pool) fn happened(&self, times: usize) {
         self.0.fetch_add(times as u64, Ordering::Relaxed);
     }
 

@@ -18,6 +18,7 @@
 
 use super::crew::Worker;
 use super::engine::Engine;
+use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
 use super::line::Line;
 use crate::executor::Fate;
@@ -47,6 +48,9 @@ pub(super) struct Shift {
     is_counted: Cell<bool>,
 }
 
+/// What a worker keeps its figures with.
+type AtDesk<'a> = (&'a Pen, Desk<'a>);
+
 /// What a wait for a task came to.
 enum Wait {
     Got(Task),
@@ -69,25 +73,36 @@ impl Shift {
     /// The life of a worker.
     pub(super) fn work(self) {
         let worker = Arc::clone(&self.worker);
-        worker.begins();
+        worker.begins(self.engine.ticker.now());
+        let names = self.engine.names.as_ref();
+        let pen = names.map(|names| (Pen::new(&self.engine.ticker), names));
+        let pen = pen.as_ref().map(|(pen, names)| {
+            let desk = Desk {
+                ledger: &worker.ledger,
+                names,
+                ticker: &self.engine.ticker,
+            };
+            (pen, desk)
+        });
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
         worker.stop.enter(|| {
             if let Some(first) = worker.take_first() {
-                self.run(first);
+                self.run(first, pen);
             }
-            while let Some(task) = self.next() {
+            while let Some(task) = self.next(pen) {
                 if self.engine.line.is_foreign() {
                     self.engine.one_is_less();
                 }
-                self.run(task);
+                self.run(task, pen);
             }
         });
     }
 
-    fn run(&self, task: Task) {
+    fn run(&self, task: Task, pen: Option<AtDesk<'_>>) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
+        let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
         let fate = match &engine.hooks {
             None => engine.runner.run(task),
             Some(hooks) => {
@@ -103,12 +118,15 @@ impl Shift {
                 fate
             }
         };
+        if let (Some((pen, desk)), Some(start)) = (pen, start) {
+            pen.ended(desk, start, fate);
+        }
         worker.stats.end(fate);
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&self) -> Option<Task> {
+    fn next(&self, pen: Option<AtDesk<'_>>) -> Option<Task> {
         let engine = &*self.engine;
         let word = engine.ctl().read();
         if word.is_running() && word.workers() <= engine.knobs().limits().max() {
@@ -121,11 +139,14 @@ impl Shift {
                 return task;
             }
         }
-        self.next_slowly()
+        if let Some((pen, _)) = pen {
+            pen.looks_out();
+        }
+        self.next_slowly(pen)
     }
 
     #[cold]
-    fn next_slowly(&self) -> Option<Task> {
+    fn next_slowly(&self, pen: Option<AtDesk<'_>>) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
         loop {
@@ -167,7 +188,13 @@ impl Shift {
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
             let _staying = stays.then(|| Staying::new(engine));
-            let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
+            let rests = || {
+                if let Some((pen, desk)) = pen {
+                    pen.rests(desk);
+                }
+            };
+            let waits = || engine.wait_for_task(epoch, deadline, drains, counts, rests);
+            let waited = quiet::call(waits);
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
                 Some(Wait::TimedOut) => timed_out = true,
@@ -226,13 +253,23 @@ impl Drop for Shift {
 impl Engine {
     /// Waits for a task, until `deadline`, or until the epoch changes. Who `drains` the line waits for
     /// what is in it only.
-    fn wait_for_task(&self, epoch: u64, deadline: Deadline, drains: bool, counts: bool) -> Wait {
+    ///
+    /// `rests` is called if it does not find one within a moment.
+    fn wait_for_task(
+        &self,
+        epoch: u64,
+        deadline: Deadline,
+        drains: bool,
+        counts: bool,
+        rests: impl FnOnce(),
+    ) -> Wait {
         let line = &self.line;
         let free = Free::new(self, counts);
         free.set(true);
         if let Some(task) = line.seek(|takes| free.set(!takes)) {
             return Wait::Got(task);
         }
+        rests();
         let mut taker = Taker {
             line,
             place: Place::default(),

@@ -26,6 +26,7 @@
     reason = "a static outlives every model, and nobody waits for a count that is only a hint"
 )]
 
+use crate::time::Stamp;
 use millpond_raw::sync::atomic as cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -96,39 +97,63 @@ impl Home {
     }
 }
 
-/// The home of a task, if it has one; and a mark by which its engine knows it again.
+/// Where a task waits and since when, in one word: the number of its home, a mark, and a stamp.
+///
+/// Home and stamp are what they say; all three together are how an engine knows the task again.
+/// ```text
+///   63      55 54    48 47                     0
+///   [  home   ][  mark ][         stamp         ]
+/// ```
 #[derive(Debug)]
 pub(super) struct Address {
-    home: cell::AtomicU32,
-    mark: cell::AtomicU32,
+    word: cell::AtomicU64,
+}
+
+const HOME_SHIFT: u32 = Stamp::BITS + Mark::BITS;
+
+/// Tells tasks of different threads apart where stamps do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark(u8);
+
+impl Mark {
+    const BITS: u32 = 7;
+
+    pub(crate) fn of(number: usize) -> Self {
+        Mark((number % (1 << Mark::BITS)) as u8)
+    }
 }
 
 impl Address {
     pub(super) fn none() -> Self {
         Address {
-            home: cell::AtomicU32::new(0),
-            mark: cell::AtomicU32::new(0),
+            word: cell::AtomicU64::new(0),
         }
-    }
-
-    /// The mark is set by an engine before it puts the task into a queue, and read by it alone.
-    pub(super) fn set_mark(&self, mark: u32) {
-        self.mark.store(mark, cell::Ordering::Relaxed);
-    }
-
-    pub(super) fn mark(&self) -> u32 {
-        self.mark.load(cell::Ordering::Relaxed)
     }
 
     /// Relaxed: whoever empties a task that is in no queue yet leaves a shell that its engine sees, for
     /// it still has it in its hands.
-    pub(super) fn set(&self, home: &'static Home) {
-        self.home.store(home.number, cell::Ordering::Relaxed);
+    #[inline]
+    pub(super) fn set(&self, home: Option<&'static Home>, mark: Mark, stamp: Stamp) {
+        let number = home.map_or(0, |home| u64::from(home.number));
+        let word = number << HOME_SHIFT | u64::from(mark.0) << Stamp::BITS | stamp.bits();
+        self.word.store(word, cell::Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn word(&self) -> u64 {
+        self.word.load(cell::Ordering::Relaxed)
+    }
+
+    /// Since when it waits; `None` if no engine has it.
+    #[inline]
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let word = self.word();
+        (word != 0).then(|| Stamp::from_bits(word))
     }
 
     /// Counts a task that has just been emptied (H2).
     pub(super) fn count_gone(&self) {
-        let number = self.home.load(cell::Ordering::Relaxed) as usize;
+        let number = (self.word() >> HOME_SHIFT) as usize;
         if let Some(home) = number.checked_sub(1).and_then(|index| TABLE.get(index)) {
             home.count();
         }
@@ -141,12 +166,16 @@ mod tests {
     use crate::task::{self, CancelReason, TaskHandle};
     use std::sync::Arc;
 
+    fn settle(task: &task::Task, home: &'static Home) {
+        task.settle(Some(home), Mark::default(), Stamp::from_bits(7));
+    }
+
     /// What `f` does to a task that is at home somewhere, and how many were counted there.
     fn counted(f: impl FnOnce(task::Task, TaskHandle<()>)) -> usize {
         let home = Home::take();
         let before = home.gone();
         let (task, handle) = task::new(|| ());
-        task.set_home(home);
+        settle(&task, home);
         f(task, handle);
         let counted = home.gone() - before;
         home.give_back();
@@ -202,7 +231,7 @@ mod tests {
             let handle = own.lock().take().unwrap();
             assert!(handle.interrupt());
         });
-        task.set_home(home);
+        settle(&task, home);
         *inside.lock() = Some(handle);
         let _ = task.run();
         assert_eq!(home.gone(), before);
@@ -214,9 +243,28 @@ mod tests {
         let home = Home::take();
         let before = home.gone();
         let (task, handle) = task::new(move || home.gone() - before);
-        task.set_home(home);
+        settle(&task, home);
         assert_eq!(handle.join_here().unwrap(), 1);
         home.give_back();
+    }
+
+    #[test]
+    fn home_mark_and_stamp_do_not_get_into_each_others_way() {
+        let home = &TABLE[HOMES - 1];
+        let address = Address::none();
+        assert_eq!(address.stamp(), None);
+        let all = Stamp::from_bits(u64::MAX);
+        address.set(Some(home), Mark::of(usize::MAX), all);
+        assert_eq!(address.stamp(), Some(all));
+        let before = home.gone();
+        address.count_gone();
+        assert_eq!(home.gone(), before + 1);
+        let word = address.word();
+        address.set(Some(home), Mark::of(1), all);
+        assert_ne!(address.word(), word);
+        address.set(None, Mark::of(usize::MAX), all);
+        address.count_gone();
+        assert_eq!(home.gone(), before + 1);
     }
 
     #[test]

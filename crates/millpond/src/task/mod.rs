@@ -46,7 +46,7 @@ mod stand_in;
 
 pub use error::TaskError;
 pub use handle::{AbortOnDrop, SharedHandle, TaskHandle};
-pub(crate) use home::Home;
+pub(crate) use home::{Home, Mark};
 pub use millpond_raw::task::{CancelReason, Panic};
 pub(crate) use name::Name;
 pub use runnable::{Ran, Task};

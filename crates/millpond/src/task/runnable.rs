@@ -2,8 +2,8 @@
 
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, Home, context};
-use crate::time::Deadline;
+use super::{CancelReason, Home, Mark, context};
+use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
 use std::fmt;
 use std::panic::Location;
@@ -39,21 +39,23 @@ impl Task {
         context::enter(inherited.cloned(), || self.0.run())
     }
 
-    /// Says where handles count the task if they empty it before it starts. For the engine that takes
-    /// it in, before it puts it into its queue.
+    /// Says where handles count the task if they empty it before it starts, and since when it waits.
+    /// For the engine that takes it in, before it puts it into its queue.
     #[inline]
-    pub(crate) fn set_home(&self, home: &'static Home) {
-        self.0.meta().home.set(home);
+    pub(crate) fn settle(&self, home: Option<&'static Home>, mark: Mark, stamp: Stamp) {
+        self.0.meta().home.set(home, mark, stamp);
     }
 
-    /// Marks it, so that its engine knows it again: an address alone may be had by another task
-    /// when this one is gone.
-    pub(crate) fn set_mark(&self, mark: u32) {
-        self.0.meta().home.set_mark(mark);
+    /// What it was settled with, all in one: with the address it is how an engine knows it again. An
+    /// address alone may be had by another task when this one is gone.
+    pub(crate) fn settled(&self) -> u64 {
+        self.0.meta().home.word()
     }
 
-    pub(crate) fn mark(&self) -> u32 {
-        self.0.meta().home.mark()
+    /// Since when it waits in an engine.
+    #[inline]
+    pub(crate) fn waits_since(&self) -> Option<Stamp> {
+        self.0.meta().home.stamp()
     }
 
     /// Takes the closure that the task was made of back out, unrun.

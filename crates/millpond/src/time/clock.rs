@@ -57,6 +57,11 @@ impl Clock {
         self.own.is_none()
     }
 
+    /// Whether a test moves it by hand.
+    pub(crate) fn is_manual(&self) -> bool {
+        self.manual().is_some()
+    }
+
     /// The same clock, with alarms rung by a thread that `threads` starts.
     ///
     /// A future that waits for a time, such as `recv()` of a [`DelayQueue`](crate::queue::DelayQueue),

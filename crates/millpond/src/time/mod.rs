@@ -7,7 +7,9 @@ mod alarm;
 mod clock;
 mod deadline;
 mod ringer;
+mod ticker;
 
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
+pub(crate) use ticker::{Stamp, Ticker};

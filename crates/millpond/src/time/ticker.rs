@@ -1,0 +1,164 @@
+//! Cheap time for stamps: ticks of the machine, or of a manual clock.
+//!
+//! Whoever counts how long tasks wait and run reads the time two or three times a task. That must not
+//! go through [`Clock::now`]: see `millpond_raw::tick`. A ticker is the same seam for such readings:
+//! by a manual clock its ticks are that clock's nanoseconds, and nothing else differs.
+
+use super::Clock;
+use millpond_raw::tick::{self, Tick};
+use std::time::{Duration, Instant};
+
+/// Reads ticks by a clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Ticker {
+    /// `None` is the machine's own counter; else the clock, and when it was first looked at.
+    by: Option<(Clock, Instant)>,
+}
+
+/// A moment in 48 bits, so that there is room for something else beside it in a word. It comes round
+/// after some weeks, on a manual clock after three days; nothing waits as long as that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    pub(crate) const BITS: u32 = 48;
+    const MASK: u64 = (1 << Stamp::BITS) - 1;
+
+    /// What [`bits`](Stamp::bits) gave.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Stamp(bits & Stamp::MASK)
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// A tick of the machine's counter is less than a nanosecond: more than a stamp has to tell.
+const COARSER: u32 = 4;
+
+impl Ticker {
+    /// By this clock.
+    pub(crate) fn of(clock: &Clock) -> Self {
+        let by = clock.is_manual().then(|| (clock.clone(), clock.now()));
+        if by.is_none() {
+            tick::prepare();
+        }
+        Ticker { by }
+    }
+
+    /// Now; never 0.
+    #[inline]
+    pub(crate) fn now(&self) -> Tick {
+        match &self.by {
+            None => tick::now(),
+            Some(_) => self.by_hand(),
+        }
+    }
+
+    #[cold]
+    fn by_hand(&self) -> Tick {
+        let nanos = self.by.as_ref().map_or(0, |(clock, first)| {
+            clock.now().saturating_duration_since(*first).as_nanos()
+        });
+        Tick::from_count(u64::try_from(nanos).unwrap_or(u64::MAX - 1) + 1)
+    }
+
+    /// Whether two readings may be the same although something happened in between.
+    pub(crate) fn stands_still(&self) -> bool {
+        self.by.is_some()
+    }
+
+    /// How many nanoseconds `later` is after `earlier`.
+    #[inline]
+    pub(crate) fn nanos(&self, earlier: Tick, later: Tick) -> u64 {
+        match &self.by {
+            None => later.nanos_since(earlier),
+            Some(_) => later.count().saturating_sub(earlier.count()),
+        }
+    }
+
+    /// Now, in short.
+    #[inline]
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.shorten(self.now())
+    }
+
+    #[inline]
+    pub(crate) fn shorten(&self, tick: Tick) -> Stamp {
+        Stamp::from_bits(tick.count() >> self.coarser())
+    }
+
+    #[inline]
+    fn coarser(&self) -> u32 {
+        match self.by {
+            None => COARSER,
+            Some(_) => 0,
+        }
+    }
+
+    /// How many nanoseconds `later` is after a stamp.
+    #[inline]
+    pub(crate) fn nanos_from(&self, stamp: Stamp, later: Tick) -> u64 {
+        let later = later.count() >> self.coarser();
+        let apart = later.wrapping_sub(stamp.0) & Stamp::MASK;
+        // Another CPU's counter may be a little ahead.
+        let is_behind = apart > Stamp::MASK / 2;
+        match (is_behind, &self.by) {
+            (true, _) => 0,
+            (false, None) => tick::nanos(apart << COARSER),
+            (false, Some(_)) => apart,
+        }
+    }
+
+    /// How many ticks last so long.
+    pub(crate) fn ticks(&self, duration: Duration) -> u64 {
+        match &self.by {
+            None => tick::ticks(duration),
+            Some(_) => u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::time::ManualClock;
+
+    #[test]
+    fn by_a_manual_clock_stamps_are_exact_to_the_nanosecond() {
+        let hand = ManualClock::new();
+        let ticker = Ticker::of(&hand.clock());
+        let (start, stamp) = (ticker.now(), ticker.stamp());
+        assert_ne!(start.count(), 0);
+        hand.advance(Duration::from_nanos(1_234_567));
+        let now = ticker.now();
+        assert_eq!(ticker.nanos(start, now), 1_234_567);
+        assert_eq!(ticker.nanos_from(stamp, now), 1_234_567);
+        assert_eq!(
+            ticker.nanos_from(ticker.stamp(), start),
+            0,
+            "never negative"
+        );
+        assert_eq!(ticker.ticks(Duration::from_nanos(7)), 7);
+    }
+
+    #[test]
+    fn by_the_machine_a_stamp_is_right_to_a_few_nanoseconds() {
+        let ticker = Ticker::of(&Clock::system());
+        let early = ticker.now();
+        let late = Tick::from_count(early.count() + ticker.ticks(Duration::from_millis(3)));
+        let by_ticks = ticker.nanos(early, late);
+        let by_stamp = ticker.nanos_from(ticker.shorten(early), late);
+        assert!(by_ticks.abs_diff(by_stamp) < 100, "{by_ticks} {by_stamp}");
+        assert!(by_ticks.abs_diff(3_000_000) < 3_000, "{by_ticks}");
+    }
+
+    #[test]
+    fn a_stamp_that_comes_round_still_tells_the_difference() {
+        let ticker = Ticker::of(&ManualClock::new().clock());
+        let stamp = Stamp::from_bits(Stamp::MASK - 9);
+        let later = Tick::from_count((1 << Stamp::BITS) + 10);
+        assert_eq!(ticker.nanos_from(stamp, later), 20);
+    }
+}
