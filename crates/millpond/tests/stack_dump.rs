@@ -82,10 +82,13 @@ fn waits_in_our_park(tell: &mpsc::Sender<Waker>, over: &AtomicBool) {
 }
 
 #[inline(never)]
-fn sleeps_in_the_standard_library(how_long: Duration) -> Duration {
-    let start = Instant::now();
-    thread::sleep(how_long);
-    std::hint::black_box(start.elapsed())
+fn sleeps_in_the_standard_library(over: &AtomicBool) {
+    const NAP: Duration = Duration::from_millis(200);
+    while !over.load(Ordering::Relaxed) {
+        let start = Instant::now();
+        thread::sleep(NAP);
+        assert!(start.elapsed() >= NAP, "a nap was cut short");
+    }
 }
 
 #[inline(never)]
@@ -109,7 +112,6 @@ fn computes_in_a_loop(over: &AtomicBool) -> u64 {
 
 #[test]
 fn whatever_a_thread_does_its_stack_names_it_and_it_goes_on_unharmed() {
-    const NAP: Duration = Duration::from_millis(400);
     let _watch = watch();
     let over = Arc::new(AtomicBool::new(false));
     let mut cat = Command::new("cat")
@@ -119,9 +121,9 @@ fn whatever_a_thread_does_its_stack_names_it_and_it_goes_on_unharmed() {
         .unwrap();
     let pipe = cat.stdout.take().unwrap();
     let (tell, told) = mpsc::channel();
-    let (for_park, for_loop) = (Arc::clone(&over), Arc::clone(&over));
+    let [for_park, for_naps, for_loop] = [(); 3].map(|()| Arc::clone(&over));
     let (parked, parker) = sitting("parker", move || waits_in_our_park(&tell, &for_park));
-    let (asleep, sleeper) = sitting("sleeper", || sleeps_in_the_standard_library(NAP));
+    let (asleep, sleeper) = sitting("sleeper", move || sleeps_in_the_standard_library(&for_naps));
     let (reading, reader) = sitting("reader", || reads_from_a_pipe(pipe));
     let (busy, computer) = sitting("computer", move || computes_in_a_loop(&for_loop));
     probe::await_wait(LONG, |wait| wait.site.name() == "test.stack_park").expect("it parks");
@@ -161,8 +163,8 @@ fn whatever_a_thread_does_its_stack_names_it_and_it_goes_on_unharmed() {
 
     cat.stdin.take().unwrap().write_all(b"grain").unwrap();
     assert_eq!(reader.join().unwrap().unwrap(), b"grain");
-    assert!(sleeper.join().unwrap() >= NAP);
     over.store(true, Ordering::Release);
+    sleeper.join().unwrap();
     told.recv().unwrap().wake();
     parker.join().unwrap();
     computer.join().unwrap();
@@ -212,7 +214,7 @@ fn a_workers_stack_is_printed_down_to_its_tasks_body() {
         names(stack).iter().any(|name| name.contains("recv"))
     });
     let text = stack.to_string();
-    println!("{text}\n\nand in full\n{stack:#}");
+    println!("{text}");
     let lines: Vec<&str> = text.lines().collect();
     let body = lines
         .iter()
@@ -224,10 +226,10 @@ fn a_workers_stack_is_printed_down_to_its_tasks_body() {
     assert!(lines[body + 2].contains("of the runtime"), "{text}");
     assert!(!text.contains("pool::worker") && format!("{stack:#}").contains("pool::worker"));
     // Names as in the source: no hash behind them.
-    assert!(
-        names(&stack).iter().all(|name| !name.contains("::h")),
-        "{stack:#}"
-    );
+    let is_hash = |part: &str| part.len() == 17 && part[1..].bytes().all(|c| c.is_ascii_hexdigit());
+    for name in names(&stack) {
+        assert!(!name.split("::").any(is_hash), "{name}");
+    }
     drop(leave);
     handle.join().unwrap();
 }
@@ -276,6 +278,7 @@ fn comes_and_goes(board: &Board, number: u64) {
 #[test]
 fn nobody_is_taken_for_another_while_threads_come_and_go() {
     const CAPTURES: usize = 1_000;
+    const NAMED: usize = 50;
     let _watch = watch();
     let board = Arc::new(Board::default());
     let over = Arc::new(AtomicBool::new(false));
@@ -295,7 +298,7 @@ fn nobody_is_taken_for_another_while_threads_come_and_go() {
         })
         .collect();
     let (mut asked, mut named) = (0, 0);
-    while asked < CAPTURES {
+    while asked < CAPTURES || named < NAMED {
         let crowd = board.lock().unwrap().clone();
         let subjects: Vec<Subject> = crowd.iter().map(|(_, subject)| subject.clone()).collect();
         for ((own, _), answer) in crowd.iter().zip(stack::capture(&subjects, LONG)) {
@@ -316,5 +319,4 @@ fn nobody_is_taken_for_another_while_threads_come_and_go() {
     breeders.into_iter().for_each(|one| one.join().unwrap());
     let born = born.load(Ordering::Relaxed);
     println!("{named} of {asked} named, of {born} threads");
-    assert!(named > 0, "no thread was ever caught at work");
 }

@@ -2,11 +2,13 @@
 //!
 //! # What is left out
 //!
-//! From the outside in: everything up to the first frame, seen from the innermost, that is the *floor* of what
-//! a thread was given to do; then the *plumbing* on that floor, which carries a closure to where it
-//! runs. Both are told by the names of functions that belong to millpond and std, so a program without
-//! symbols is printed whole, and at least one frame always is. In between nothing is ever left
-//! out.
+//! From the outside in: everything up to the innermost *floor*, the function that gives the thread something
+//! to do; then the *plumbing* on that floor, which carries a closure to where it runs. Both are told
+//! by functions and files that belong to millpond and std, so a program without symbols is printed
+//! whole, and at least one frame always is. In between nothing is ever left out.
+//!
+//! Type parameters are left out of names, except where a name begins with its type. [`Frame::function`]
+//! has them.
 
 use super::{Frame, Stack};
 use std::fmt;
@@ -18,7 +20,7 @@ const FLOORS: &[&str] = &[
     "std::rt::lang_start",
 ];
 
-/// What carries a closure from the floor to where it runs.
+/// What carries a closure from the floor to where it runs: by function, from its beginning.
 const PLUMBING: &[&str] = &[
     "millpond_raw::task::",
     "millpond_raw::scope::",
@@ -34,6 +36,21 @@ const PLUMBING: &[&str] = &[
     "alloc::boxed::",
 ];
 
+/// The same by package and file: an inlined function has a name without a path.
+const PLUMBING_FILES: &[(&str, &str)] = &[
+    ("millpond-raw", "task/"),
+    ("millpond-raw", "scope/"),
+    ("millpond-raw", "quiet.rs"),
+    ("millpond", "executor/"),
+    ("millpond", "task/"),
+    ("millpond", "pool/"),
+    ("core", "ops/function.rs"),
+    ("core", "panic/unwind_safe.rs"),
+    ("std", "panic.rs"),
+    ("std", "panicking.rs"),
+    ("alloc", "boxed.rs"),
+];
+
 /// Columns up to which places are lined up.
 const WIDEST: usize = 60;
 
@@ -47,12 +64,30 @@ impl Frame {
     fn is_plumbing(&self) -> bool {
         let name = self.function().unwrap_or_default();
         let name = name.trim_start_matches(['<', '&', '(']);
-        PLUMBING.iter().any(|start| name.starts_with(start))
+        if PLUMBING.iter().any(|start| name.starts_with(start)) {
+            return true;
+        }
+        let Some((package, file)) = self
+            .file()
+            .map(shorten)
+            .and_then(|path| path.split_once("/src/"))
+        else {
+            return false;
+        };
+        PLUMBING_FILES.iter().any(|(owner, start)| {
+            // A package from a registry has its version behind its name.
+            let version = package
+                .strip_prefix(owner)
+                .and_then(|rest| rest.strip_prefix('-'));
+            let is_version =
+                version.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()));
+            (package == *owner || is_version) && file.starts_with(start)
+        })
     }
 
     fn name(&self) -> String {
         match self.function() {
-            Some(name) => name.to_owned(),
+            Some(name) => without_parameters(name),
             None => format!("{:#x}", self.address()),
         }
     }
@@ -66,28 +101,68 @@ impl Frame {
     }
 }
 
-/// What of a path tells a reader something: from the crate's folder on.
+/// `Receiver<T>::recv` and `recv::<T>` without what is in the angle brackets. Those at the start of a
+/// path, as in `<Parker>::park` and `<impl Engine>::add`, say where a method belongs, and stay.
+fn without_parameters(name: &str) -> String {
+    let mut kept = String::with_capacity(name.len());
+    // How many brackets are open, and at which of them the leaving out began.
+    let (mut open, mut left_out) = (0_usize, None);
+    for (at, sign) in name.char_indices() {
+        match sign {
+            '<' => {
+                open += 1;
+                let before = kept.trim_end_matches(':');
+                let follows_a_name =
+                    before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '}'));
+                let is_impl = name[at..].starts_with("<impl ");
+                if left_out.is_none() && follows_a_name && !is_impl {
+                    kept.truncate(before.len());
+                    left_out = Some(open);
+                }
+            }
+            // The arrow of `fn() -> T` closes nothing.
+            '>' if !name[..at].ends_with('-') => {
+                let ends_here = left_out == Some(open);
+                open = open.saturating_sub(1);
+                if ends_here {
+                    left_out = None;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        if left_out.is_none() {
+            kept.push(sign);
+        }
+    }
+    kept
+}
+
+/// What of a path tells a reader something: from the package's folder on.
 fn shorten(path: &str) -> &str {
-    // std's own, as the toolchain was built: /rustc/<hash>/library/std/src/..
-    if let Some((_, inside)) = path
+    let behind = |mark: &str| path.split_once(mark).map(|(_, rest)| rest);
+    // std's own: as the toolchain was built, /rustc/<hash>/library/std/src/.., or with its source.
+    let std = path
         .strip_prefix("/rustc/")
-        .and_then(|rest| rest.split_once("/library/"))
+        .and_then(|rest| rest.split_once("/library/"));
+    if let Some(inside) = std
+        .map(|(_, rest)| rest)
+        .or_else(|| behind("/src/rust/library/"))
     {
         return inside;
     }
     // A package from a registry: ~/.cargo/registry/src/<index>/<package>/src/..
-    if let Some((_, inside)) = path
-        .split_once("/registry/src/")
-        .and_then(|(_, rest)| rest.split_once('/'))
-    {
+    if let Some((_, inside)) = behind("/registry/src/").and_then(|rest| rest.split_once('/')) {
         return inside;
     }
-    // A package of somebody's own: whatever stands before `<package>/src/` is where it lies today.
-    if let Some(source) = path.rfind("/src/").filter(|_| path.starts_with('/')) {
-        let package = path[..source].rfind('/').map_or(0, |slash| slash + 1);
-        return &path[package..];
+    // A package of somebody's own: whatever stands before its folder is where it lies today.
+    let inside = ["/src/", "/tests/", "/examples/", "/benches/"]
+        .iter()
+        .find_map(|folder| path.rfind(folder));
+    match inside.filter(|_| path.starts_with('/')) {
+        Some(folder) => &path[path[..folder].rfind('/').map_or(0, |slash| slash + 1)..],
+        None => path,
     }
-    path
 }
 
 impl Stack {
@@ -223,6 +298,54 @@ mod tests {
     }
 
     #[test]
+    fn inlined_plumbing_is_known_by_its_file() {
+        let plumbing = [
+            "/rustc/abc/library/std/src/panicking.rs",
+            "/home/me/.cargo/registry/src/index-1/millpond-raw-0.1.0/src/task/cell.rs",
+            "/home/me/millpond/crates/millpond-raw/src/task/cell.rs",
+        ];
+        for file in plumbing {
+            assert!(frame("run<X>", Some((file, 1))).is_plumbing(), "{file}");
+        }
+        for file in [
+            "/home/me/millpond-shop/src/task/cell.rs",
+            "src/task/cell.rs",
+        ] {
+            assert!(!frame("run<X>", Some((file, 1))).is_plumbing(), "{file}");
+        }
+    }
+
+    #[test]
+    fn names_are_printed_without_type_parameters() {
+        let cases = [
+            ("recv<()>", "recv"),
+            (
+                "std::sync::mpsc::Receiver<T>::recv",
+                "std::sync::mpsc::Receiver::recv",
+            ),
+            ("core::iter::fold::<u8, fn(u8) -> u8>", "core::iter::fold"),
+            (
+                "<a::Safe<F> as a::FnOnce<()>>::call",
+                "<a::Safe as a::FnOnce>::call",
+            ),
+            ("<std::Parker>::park", "<std::Parker>::park"),
+            (
+                "a::<impl b::Engine<T>>::add::{{closure}}",
+                "a::<impl b::Engine>::add::{{closure}}",
+            ),
+            ("{closure#1}<a::{impl#3}::b<()>, ()>", "{closure#1}"),
+            (
+                "<fn() -> R<T> as a::B<()>>::call",
+                "<fn() -> R as a::B>::call",
+            ),
+            ("odd>name<", "odd>name"),
+        ];
+        for (long, short) in cases {
+            assert_eq!(without_parameters(long), short);
+        }
+    }
+
+    #[test]
     fn paths_are_shortened_to_what_tells_something() {
         let cases = [
             ("/rustc/abc/library/std/src/rt.rs", "std/src/rt.rs"),
@@ -232,7 +355,12 @@ mod tests {
             ),
             ("/home/me/orders/src/a/b.rs", "orders/src/a/b.rs"),
             ("src/main.rs", "src/main.rs"),
-            ("/build/tests/one.rs", "/build/tests/one.rs"),
+            (
+                "/toolchain/lib/rustlib/src/rust/library/core/src/ops.rs",
+                "core/src/ops.rs",
+            ),
+            ("/home/me/orders/tests/one.rs", "orders/tests/one.rs"),
+            ("./nptl/pthread_create.c", "./nptl/pthread_create.c"),
         ];
         for (path, short) in cases {
             assert_eq!(shorten(path), short);

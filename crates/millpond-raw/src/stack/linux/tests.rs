@@ -2,6 +2,7 @@
 //! is done, in `millpond`.
 
 #![allow(
+    clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "threads of every kind are looked at from below the Sync seam"
 )]
