@@ -27,6 +27,7 @@
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
 //! | 0 | [`thread`] | how threads are started, and what they are called |
 //! | 0 | [`stack`] | what a running thread is doing: its stack, by function and line |
+//! | 0 | [`adapt`] | what to decide by what was measured: overload, time to drain |
 //! | 0 | [`meter`] | counting and measuring at a price that every task can pay |
 //! | 0 | [`machine`] | what machine this is: CPUs, quota, NUMA nodes |
 //!
@@ -34,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adapt;
 pub mod executor;
 pub mod interrupt;
 pub mod machine;

@@ -39,6 +39,7 @@ ready! {
     millpond::time => "Clock, the system's and a manual one for tests; saturating deadlines",
     millpond::thread => "ThreadFactory: how threads are started, named and sized",
     millpond::stack => "what a running thread is doing: its stack, by function and line",
+    millpond::adapt => "pure controllers: telling overload from a burst, time to drain",
     millpond::meter => "how long things took: counts, means and percentiles",
     millpond::machine => "CPUs, quota, memory and NUMA nodes this process may use",
     millpond_raw::task => "the task cell: closure, result and waiters, 64 bytes if small",

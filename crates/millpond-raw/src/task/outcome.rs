@@ -109,11 +109,16 @@ reasons! {
     /// Its deadline passed before its turn came.
     Expired = "its deadline passed before it ran",
     /// It was shed under overload.
-    Shed = "shed under overload",
+    Shed = "shed: its executor was overloaded when its turn came, and it had waited too long",
+    /// It had waited for longer than any task of its executor may.
+    WaitedTooLong = "it had waited in the queue for longer than its executor allows",
     /// Its executor would not have it.
     Refused = "its executor refused it",
     /// Who waited for it has stopped waiting: another one was first, or the time was up.
     Abandoned = "its caller stopped waiting for it",
+    /// Who waited for its work has done it in its place. Only the tasks that go to executors in the
+    /// name of a scope's, and that have no handles, end so.
+    RunInPlace = "done in its place by who waited for it",
 }
 
 impl CancelReason {

@@ -1,6 +1,6 @@
 //! What a user hears of a pool's life: before and after each task, and at the end.
 
-use crate::task::{Name, Task};
+use crate::task::{About, Name, Task};
 use crate::time::Deadline;
 use std::fmt;
 use std::panic::Location;
@@ -87,6 +87,16 @@ impl TaskInfo {
             made_at: task.made_at(),
             deadline: task.deadline(),
             is_gone: task.is_gone(),
+        }
+    }
+
+    /// Of a task that runs.
+    pub(super) fn about(task: About<'_>) -> Self {
+        TaskInfo {
+            name: task.shared_name(),
+            made_at: task.made_at(),
+            deadline: task.deadline(),
+            is_gone: false,
         }
     }
 

@@ -26,6 +26,7 @@
 //!   `Engine::look_again`.
 
 use crate::interrupt::linger;
+use crate::manage::{Invalid, OverloadOrder};
 use crate::queue::{
     BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken,
 };
@@ -143,6 +144,15 @@ impl Line {
         matches!(self, Line::Other(_))
     }
 
+    /// Whether it keeps tasks until their time has come. A queue of the user's may panic when it is
+    /// asked; then nobody knows, and its tasks had better wait.
+    pub(super) fn holds_back(&self) -> bool {
+        match self {
+            Line::Other(queue) => quiet::call(|| queue.holds_back()).unwrap_or(true),
+            Line::Plain(_) | Line::HandOff(_) => false,
+        }
+    }
+
     /// Whether it can be sealed (S1).
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Line::Plain(_))
@@ -176,6 +186,15 @@ impl Line {
         match self {
             Line::Plain(queue) => queue.poll(),
             other => other.queue().poll(),
+        }
+    }
+
+    /// Takes out the newest task if `takes_newest` says so of the oldest, and else that one. Lines with
+    /// an order of their own keep it.
+    pub(super) fn poll_by(&self, takes_newest: impl FnOnce(&Task) -> bool) -> Option<Task> {
+        match self {
+            Line::Plain(queue) => queue.poll_by(takes_newest),
+            other => other.poll(),
         }
     }
 
@@ -283,6 +302,12 @@ impl Line {
             Line::HandOff(queue) => queue.set_capacity(capacity).err(),
             Line::Other(_) => None,
         }
+    }
+
+    /// What is wrong with an order under overload.
+    pub(super) fn objects_to_order(&self, order: OverloadOrder) -> Option<Invalid> {
+        let newest = order == OverloadOrder::NewestFirst;
+        (newest && !matches!(self, Line::Plain(_))).then_some(Invalid::OrderOfItsOwn)
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {

@@ -20,7 +20,10 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
+use super::in_place;
 use super::line::Line;
+use super::shed::Turn;
+use super::watch::Aim;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
@@ -86,63 +89,91 @@ impl Shift {
         });
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
-        worker.stop.enter(|| {
-            if let Some(first) = worker.take_first() {
-                self.run(first, pen);
-            }
-            while let Some(task) = self.next(pen) {
-                if self.engine.line.is_foreign() {
-                    self.engine.one_is_less();
-                }
-                self.run(task, pen);
-            }
-        });
+        let live = || self.live(&worker, pen);
+        in_place::as_worker(&self.engine, &worker, || worker.stop.enter(live));
     }
 
-    fn run(&self, task: Task, pen: Option<AtDesk<'_>>) {
+    fn live(&self, worker: &Worker, pen: Option<AtDesk<'_>>) {
+        if let Some(first) = worker.take_first() {
+            self.run(first, None, pen);
+        }
+        while let Some((task, turn)) = self.next(pen) {
+            if self.engine.line.is_foreign() {
+                self.engine.one_is_less();
+            }
+            self.run(task, Some(turn), pen);
+        }
+    }
+
+    /// Runs the task, or drops it; what has waited for its turn may have waited too long.
+    fn run(&self, task: Task, turn: Option<Turn>, pen: Option<AtDesk<'_>>) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
         let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
-        let fate = match &engine.hooks {
+        let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
+        let run = |task: Task| match shed {
+            Some(reason) => engine.runner.shed(task, reason),
+            None if engine.watch.interrupts() => self.run_aimed(task),
             None => engine.runner.run(task),
+        };
+        let fate = match &engine.hooks {
+            None => run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run(task);
+                let fate = run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
-                    Fate::Gone | Fate::Expired => Ended::Gone,
+                    _ => Ended::Gone,
                 };
                 let _ = quiet::call(|| hooks.after(&info, ended));
                 fate
             }
         };
-        if let (Some((pen, desk)), Some(start)) = (pen, start) {
-            pen.ended(desk, start, fate);
-        }
-        worker.stats.end(fate);
+        let ran = match (pen, start) {
+            (Some((pen, desk)), Some(start)) => pen.ended(desk, start, fate),
+            _ => 0,
+        };
+        worker.stats.end(fate, ran);
+    }
+
+    /// Runs a task so that the watch can interrupt it, and no other.
+    #[cold]
+    fn run_aimed(&self, task: Task) -> Fate {
+        let turn = self.worker.stats.turn();
+        let stop = Aim::at(&self.worker.aim, turn);
+        let fate = stop.enter(|| self.engine.runner.run(task));
+        Aim::off(&self.worker.aim);
+        fate
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&self, pen: Option<AtDesk<'_>>) -> Option<Task> {
+    fn next(&self, pen: Option<AtDesk<'_>>) -> Option<(Task, Turn)> {
         let engine = &*self.engine;
-        let word = engine.ctl().read();
-        if word.is_running() && word.workers() <= engine.knobs().limits().max() {
+        let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
+        if word.is_running() && word.workers() <= limits.max() {
             let task = if engine.line.is_foreign() {
                 quiet::call(|| engine.line.poll()).flatten()
+            } else if limits.is_newest_first() {
+                match engine.poll_by_turn() {
+                    Some((task, Turn::Newest)) => return Some((task, Turn::Newest)),
+                    other => other.map(|(task, _)| task),
+                }
             } else {
                 engine.line.poll()
             };
-            if task.is_some() {
-                return task;
+            match task {
+                Some(task) => return Some((task, Turn::Oldest)),
+                None if limits.sheds() => engine.shedder.ran_empty(),
+                None => {}
             }
         }
         if let Some((pen, _)) = pen {
             pen.looks_out();
         }
-        self.next_slowly(pen)
+        self.next_slowly(pen).map(|task| (task, Turn::Oldest))
     }
 
     #[cold]

@@ -93,6 +93,12 @@ impl TaskSpec {
         (Task::from_raw(task), TaskHandle::from_raw(handle))
     }
 
+    /// Makes a task without a handle that is not shed under overload: one that works for others, who
+    /// have been judged or will be. Its deadline, if it has one, counts as ever.
+    pub(crate) fn build_kept(self, f: impl FnOnce() + Send + 'static) -> Task {
+        Task::from_raw(raw::detached(f, Meta::kept(self)))
+    }
+
     /// Makes the task without a handle: nobody waits for it.
     pub fn build_detached(self, f: impl FnOnce() + Send + 'static) -> Task {
         Task::from_raw(raw::detached(f, Meta::new(self)))

@@ -151,9 +151,9 @@ where
             lane: Arc::clone(&lane),
             stage: DrainStage::Sent,
         };
-        // A drain works for many, so it has no deadline of its own bringer's.
+        // A drain works for many, so it has no deadline of its own bringer's, and is not shed.
         let spec = TaskSpec::new().name("serial").deadline(Deadline::NEVER);
-        let answer = self.below.execute(spec.build_detached(move || drain.run()));
+        let answer = self.below.execute(spec.build_kept(move || drain.run()));
         match answer {
             Ok(()) => Ok(()),
             Err(Rejected {
@@ -186,11 +186,7 @@ where
         };
         let mut queue = lane.queue.lock();
         if queue.tasks.len() >= self.capacity {
-            let full = RejectReason::Saturated {
-                queued: queue.tasks.len(),
-                capacity: self.capacity,
-                workers: 1,
-            };
+            let full = RejectReason::saturated(queue.tasks.len(), self.capacity, 1);
             return Err(Rejected::new(task, full));
         }
         queue.next += 1;

@@ -13,6 +13,7 @@ pub(super) struct Sheet {
     panicked: Count,
     cancelled: Count,
     expired: Count,
+    shed: Count,
     wait: Histogram,
     run: Histogram,
     sampled: Count,
@@ -28,6 +29,7 @@ impl Sheet {
             panicked: Count::default(),
             cancelled: Count::default(),
             expired: Count::default(),
+            shed: Count::default(),
             wait: Histogram::new(),
             run: Histogram::new(),
             sampled: Count::default(),
@@ -46,8 +48,11 @@ impl Sheet {
                 self.completed.add(1);
                 self.panicked.add(1);
             }
-            Fate::Gone => return self.cancelled.add(1),
+            Fate::Cancelled => return self.cancelled.add(1),
+            // Whoever ran it counts it.
+            Fate::RanElsewhere | Fate::RanAtHome => return,
             Fate::Expired => return self.expired.add(1),
+            Fate::Shed => return self.shed.add(1),
         }
         self.wait.add(waited);
         self.run.add(ran);
@@ -70,6 +75,7 @@ impl Sheet {
         sums.panicked += self.panicked.get();
         sums.cancelled += self.cancelled.get();
         sums.expired += self.expired.get();
+        sums.shed += self.shed.get();
         self.wait.add_to(&mut sums.wait);
         self.run.add_to(&mut sums.run);
         sums.usage.sampled += self.sampled.get();
@@ -81,8 +87,7 @@ impl Sheet {
 
 /// What has been counted and measured, of one label or of all of them.
 ///
-/// Times are of tasks that workers have run. What was refused, cancelled, or expired in the queue is
-/// counted, and never mixed into the times.
+/// Times are of tasks that workers have run. What was refused, cancelled, expired or shed is counted, and never mixed into the times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
@@ -94,6 +99,8 @@ pub struct Figures {
     pub cancelled: u64,
     /// How many had a deadline that had passed when their turn came.
     pub expired: u64,
+    /// How many had waited too long when their turn came.
+    pub shed: u64,
     /// How many there was no room for.
     pub refused: u64,
     /// From being accepted, or from the first wait for room, to the start.
@@ -110,6 +117,7 @@ impl Figures {
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.shed += other.shed;
         self.refused += other.refused;
         self.wait.merge(&other.wait);
         self.run.merge(&other.run);
