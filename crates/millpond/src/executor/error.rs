@@ -386,7 +386,7 @@ mod tests {
             (120_400_000, "120 ms"),
             (9_999_600_000, "10000 ms"),
             (59_500_000_000, "60 s"),
-            (u64::MAX, "307445734 minutes"),
+            (u64::MAX, "307445735 minutes"),
         ];
         for (nanos, text) in texts {
             assert_eq!(About(Duration::from_nanos(nanos)).to_string(), text);

@@ -39,6 +39,7 @@ mod handle;
 mod home;
 mod meta;
 mod name;
+mod priority;
 mod runnable;
 mod span;
 mod spec;
@@ -49,6 +50,7 @@ pub use handle::{AbortOnDrop, SharedHandle, TaskHandle};
 pub(crate) use home::{Home, Mark};
 pub use millpond_raw::task::{CancelReason, Panic};
 pub(crate) use name::Name;
+pub use priority::Priority;
 pub use runnable::{Ran, Task};
 pub use spec::TaskSpec;
 
