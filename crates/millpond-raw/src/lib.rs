@@ -14,6 +14,7 @@
 //! | [`recycle`] | a box whose memory is used again, for what is made on one thread and dropped on another |
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one piece of memory |
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
+//! | [`stack`] | the registers and the stack of a running thread, for who asks (feature `stack-dump`) |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
@@ -22,7 +23,8 @@
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
 //! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick` and `usage` know nobody,
-//! `park`, `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
+//! `park`, `waits`, `publish`, `recycle` and `stack` know those, `task` knows them all, and `scope` knows
+//! `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
@@ -32,6 +34,7 @@ pub mod publish;
 pub mod quiet;
 pub mod recycle;
 pub mod scope;
+pub mod stack;
 pub mod sync;
 pub mod task;
 pub mod tick;

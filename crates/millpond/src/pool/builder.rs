@@ -4,7 +4,9 @@ use super::engine::{Engine, Parts};
 use super::hooks::Hooks;
 use super::knobs::{Knobs, Rare};
 use super::line::{Line, Queue};
+use super::notice::{Listener, Notice};
 use super::reject::Rejection;
+use super::watch::{self, RunWarning};
 use super::{Owner, ThreadPool};
 use crate::executor::{Runner, UncaughtPanic};
 use crate::machine::Machine;
@@ -62,6 +64,8 @@ pub struct PoolBuilder {
     runner: Runner,
     clock: Clock,
     names: Option<usize>,
+    run_warnings: watch::Limits,
+    listener: Option<Listener>,
 }
 
 impl PoolBuilder {
@@ -81,6 +85,8 @@ impl PoolBuilder {
             runner: Runner::default(),
             clock: Clock::system(),
             names: Some(DEFAULT_NAMES),
+            run_warnings: watch::Limits::default(),
+            listener: None,
         }
     }
 
@@ -219,6 +225,26 @@ impl PoolBuilder {
         self
     }
 
+    /// After how long a running task is worth a notice, while it runs. Default: never.
+    pub fn run_warning(mut self, warning: RunWarning) -> Self {
+        self.run_warnings.of_all = Some(warning);
+        self
+    }
+
+    /// The same for tasks of one name, instead of what holds for all.
+    pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {
+        let name = name.into().into_boxed_str();
+        self.run_warnings.by_name.insert(name, warning);
+        self
+    }
+
+    /// Who hears what the pool has to tell ([`Notice`]). Default: the standard error; with the feature
+    /// `tracing`, an event.
+    pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Arc::new(listener));
+        self
+    }
+
     /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]); tasks of further names are
     /// counted together. Default: 64. A name costs each worker that runs tasks of it two or three
     /// kilobytes.
@@ -285,6 +311,8 @@ impl PoolBuilder {
             runner: self.runner,
             clock: self.clock,
             names: self.names,
+            run_warnings: self.run_warnings,
+            listener: self.listener,
         }));
         Ok(ThreadPool {
             _owner: Arc::new(Owner {

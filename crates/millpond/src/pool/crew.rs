@@ -13,6 +13,7 @@
 
 use super::figures::{Figures, Ledger};
 use super::stats::{Counts, WorkerStats};
+use super::watch::Aim;
 use crate::task::Task;
 use millpond_raw::pad::Padded;
 use millpond_raw::publish::Once;
@@ -50,6 +51,8 @@ pub(super) struct Worker {
     pub(super) ledger: Padded<Ledger>,
     /// Its thread, as soon as that has begun.
     pub(super) face: Once<Face>,
+    /// What interrupts the task that it runs, and no other.
+    pub(super) aim: Mutex<Aim>,
 }
 
 /// What its thread is called.
@@ -76,6 +79,7 @@ impl Worker {
             stats: Padded::new(stats),
             ledger: Padded::new(Ledger::new(sheets)),
             face: Once::new(),
+            aim: Mutex::new(Aim::new()),
         }
     }
 

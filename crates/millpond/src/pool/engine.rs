@@ -22,16 +22,18 @@ use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
+use super::notice::{Listener, Reports};
 use super::pacer::Pacer;
 use super::shed::Shedder;
 use super::stats::RareStats;
+use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
@@ -74,11 +76,16 @@ pub(super) struct Engine {
     pub(super) ticker: Ticker,
     /// The names it keeps figures of; `None` if it keeps none.
     pub(super) names: Option<Names>,
+    pub(super) watch: Watch,
+    pub(super) listener: Option<Listener>,
+    pub(super) reports: Reports,
 }
 
 struct Front {
     ctl: Ctl,
     knobs: Knobs,
+    /// Whether the watch is set; see [`super::watch`].
+    is_watched: AtomicBool,
 }
 
 /// What a pool is made of.
@@ -92,6 +99,8 @@ pub(super) struct Parts {
     pub(super) clock: Clock,
     /// Of how many names it keeps figures; `None` for no figures at all.
     pub(super) names: Option<usize>,
+    pub(super) run_warnings: watch::Limits,
+    pub(super) listener: Option<Listener>,
 }
 
 impl Engine {
@@ -108,6 +117,7 @@ impl Engine {
             front: Padded::new(Front {
                 ctl: Ctl::new(),
                 knobs: parts.knobs,
+                is_watched: AtomicBool::new(false),
             }),
             line: parts.line,
             epoch: Padded::new(AtomicU64::new(0)),
@@ -127,6 +137,9 @@ impl Engine {
             runner: parts.runner,
             ticker,
             names: parts.names.map(Names::new),
+            watch: Watch::new(parts.run_warnings),
+            listener: parts.listener,
+            reports: Reports::default(),
             clock: parts.clock,
         }
     }
@@ -141,6 +154,11 @@ impl Engine {
         &self.front.knobs
     }
 
+    #[inline]
+    pub(super) fn is_watched(&self) -> &AtomicBool {
+        &self.front.is_watched
+    }
+
     /// Looks at the crew, or changes it.
     pub(super) fn with_crew<R>(&self, f: impl FnOnce(&mut Crew) -> R) -> R {
         f(&mut self.crew.lock())
@@ -149,6 +167,9 @@ impl Engine {
     /// Takes the task in, without asking the rejection policy.
     #[inline]
     pub(super) fn admit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
+        if !self.is_watched().load(Ordering::Relaxed) {
+            self.watch_over();
+        }
         let (word, limits) = (self.ctl().read(), self.knobs().limits());
         let usual = word.is_running()
             && word.workers() >= limits.core()

@@ -64,27 +64,33 @@ mod crew;
 mod ctl;
 mod end;
 mod engine;
+mod explain;
 mod figures;
 mod hire;
 mod hooks;
 mod identity;
 mod knobs;
 mod line;
+mod notice;
 mod pacer;
 mod refuse;
 mod reject;
 mod shed;
 mod stats;
 mod view;
+mod watch;
 mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
+pub use explain::{Explanation, Facts, explain};
 pub use figures::{Figures, Label, NamedFigures, Usage};
 pub use hooks::{Ended, Hooks, TaskInfo};
 pub use line::Queue;
+pub use notice::{LongRun, Notice, RefusalReport};
 pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
+pub use watch::{Health, RunWarning};
 
 use crate::executor::{Executor, Lifecycle, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
@@ -443,7 +449,7 @@ impl Engine {
         }
     }
 
-    fn snapshot(&self) -> PoolSnapshot {
+    pub(in crate::pool) fn snapshot(&self) -> PoolSnapshot {
         let word = self.ctl().read();
         // N1: one look, so that core, maximum and growth are of one setting.
         let (limits, knobs) = (self.knobs().limits(), self.knobs());

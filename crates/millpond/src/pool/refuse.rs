@@ -50,6 +50,11 @@ impl ThreadPool {
             Rejection::NewThread { at_most } => {
                 engine.run_outside(Rejected::new(task, reason), at_most)
             }
+            Rejection::Report { at_most_every } => {
+                let label = || engine.label_of(&task).to_string();
+                engine.report_refusal(&reason, &label, at_most_every);
+                Err(Rejected::new(task, reason))
+            }
             Rejection::Custom(handler) => {
                 let pool = self;
                 handler.reject(task, Refusal { reason, pool })

@@ -80,6 +80,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// How many tasks that is.
+    pub(super) fn all(&self) -> u64 {
+        self.completed + self.cancelled + self.expired + self.shed
+    }
+
     pub(super) fn add(&mut self, other: Counts) {
         self.completed += other.completed;
         self.panicked += other.panicked;

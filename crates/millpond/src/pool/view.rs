@@ -4,6 +4,7 @@ use super::ThreadPool;
 use super::crew::Worker;
 use super::engine::Engine;
 use super::figures::{Figures, Id, Label, NamedFigures};
+use crate::task::Task;
 use millpond_raw::tick::Tick;
 use millpond_raw::usage;
 use std::fmt;
@@ -165,6 +166,14 @@ impl Engine {
             waited_for_cpu: tid
                 .and_then(usage::schedstat_of)
                 .map(|had| had.waiting_for_cpu),
+        }
+    }
+
+    /// What a task counts under.
+    pub(super) fn label_of(&self, task: &Task) -> Label {
+        match task.name() {
+            Some(name) => Label::Name(name.into()),
+            None => Label::Place(task.made_at()),
         }
     }
 

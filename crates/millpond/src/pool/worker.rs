@@ -22,6 +22,7 @@ use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
 use super::line::Line;
 use super::shed::Turn;
+use super::watch::Aim;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
@@ -107,8 +108,9 @@ impl Shift {
         let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let run = |task: Task| match shed {
-            None => engine.runner.run(task),
             Some(reason) => engine.runner.shed(task, reason),
+            None if engine.watch.interrupts() => self.run_aimed(task),
+            None => engine.runner.run(task),
         };
         let fate = match &engine.hooks {
             None => run(task),
@@ -130,6 +132,16 @@ impl Shift {
             _ => 0,
         };
         worker.stats.end(fate, ran);
+    }
+
+    /// Runs a task so that the watch can interrupt it, and no other.
+    #[cold]
+    fn run_aimed(&self, task: Task) -> Fate {
+        let turn = self.worker.stats.counts().all();
+        let stop = Aim::at(&self.worker.aim, turn);
+        let fate = stop.enter(|| self.engine.runner.run(task));
+        Aim::off(&self.worker.aim);
+        fate
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
