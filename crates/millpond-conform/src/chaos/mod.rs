@@ -34,7 +34,8 @@
 //! Of a terminated pool, where *accepted* is how often `execute` returned `Ok`:
 //!
 //! ```text
-//!   accepted = completed + cancelled + expired + discarded + handed_back + caller_ran + elsewhere
+//!   accepted = completed + cancelled + expired + shed + discarded + handed_back + caller_ran
+//!            + elsewhere
 //! ```
 //!
 //! *Elsewhere* is what a custom rejection policy kept for itself, which we count, and what
