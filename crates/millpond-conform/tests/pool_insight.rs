@@ -111,7 +111,9 @@ fn waits_and_runs_are_kept_apart_and_by_name() {
         mill.hand.advance(ms(1000));
         gate.open();
         held.join().unwrap();
-        handles.map(|handle| handle.join().unwrap());
+        for handle in handles {
+            handle.join().unwrap();
+        }
         mill.pond.await_completed(4);
         mill.pond.await_idle(1);
         let all = mill.pond.figures_by_name();
@@ -139,7 +141,10 @@ fn what_did_not_run_is_counted_and_is_in_no_time() {
         let (gate, held) = mill.hold("first");
         let cancelled = mill.bring("bake", ms(1));
         let soon = mill.hand.clock().deadline(ms(5));
-        let spec = TaskSpec::new().name("bake").deadline(soon);
+        let spec = TaskSpec::new()
+            .name("bake")
+            .deadline(soon)
+            .clock(mill.hand.clock());
         let expired = mill.pond.submit_spec(spec, || ()).unwrap();
         let panics = TaskSpec::new().name("bake");
         let panics = mill

@@ -12,7 +12,7 @@ use millpond::executor::{ExecutorExt, Lifecycle, SerialExecutor, SpawnFuture};
 use millpond::manage::{CoDel, Invalid, OverloadOrder, Patch, PoolSnapshot};
 use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, TaskInfo, ThreadPool};
 use millpond::queue::{ArrayQueue, PriorityQueue};
-use millpond::task::{CancelReason, Task, TaskError, TaskHandle, TaskSpec};
+use millpond::task::{CancelReason, Priority, Task, TaskError, TaskHandle, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::ManualClock;
 use millpond_conform::kit::{Gate, Latch, OwnQueue, case, until};
@@ -420,6 +420,57 @@ fn a_pool_without_figures_does_not_guess() {
         held.release();
         waits.join().unwrap();
     });
+}
+
+/// Urgent tasks come without end, one each time the worker is free, and a low one waits all the while.
+#[test]
+fn low_tasks_are_delayed_for_as_long_as_promised_and_then_it_is_their_turn() {
+    case("priorities", || {
+        let mill = Mill::new(|pool| pool.queue(Queue::by_priority(50, ms(100))));
+        let bring = |number: u64, priority: Priority| {
+            let (hand, ran) = (mill.hand.clone(), Arc::clone(&mill.ran));
+            let pool = mill.pond.pool();
+            let body = move || {
+                ran.lock().unwrap().push(number);
+                // What an urgent task brings is urgent, too.
+                if (1..40).contains(&number) {
+                    let (hand, own) = (hand.clone(), Arc::clone(&ran));
+                    urgent(&pool, hand, own, number + 1);
+                }
+                hand.advance(ms(10));
+                number
+            };
+            let spec = TaskSpec::new().priority(priority);
+            mill.pond.submit_spec(spec, body).unwrap()
+        };
+        let held = mill.pond.hold(1);
+        let low = bring(100, Priority::Low);
+        let normal = bring(200, Priority::Normal);
+        let _high = bring(1, Priority::High);
+        held.release();
+        low.join().unwrap();
+        normal.join().unwrap();
+        until("all have run", || mill.ran().len() == 42);
+        let ran = mill.ran();
+        let place = |number| ran.iter().position(|one| *one == number).unwrap();
+        // Who comes at the very moment comes after it: number 12 is made at 100 ms, number 21 at 200.
+        assert_eq!((place(200), place(12)), (11, 12), "{ran:?}");
+        assert_eq!((place(100), place(21)), (21, 22), "{ran:?}");
+        mill.await_rest();
+    });
+}
+
+/// Each brings the next, in the name of the one that runs.
+fn urgent(pool: &ThreadPool, hand: ManualClock, ran: Arc<Mutex<Vec<u64>>>, number: u64) {
+    let next = pool.clone();
+    let body = move || {
+        ran.lock().unwrap().push(number);
+        if number < 40 {
+            urgent(&next, hand.clone(), ran, number + 1);
+        }
+        hand.advance(ms(10));
+    };
+    pool.run(body).unwrap();
 }
 
 #[test]

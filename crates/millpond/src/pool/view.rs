@@ -116,6 +116,14 @@ impl ThreadPool {
         self.engine.figures_by_name()
     }
 
+    /// Where each worker is now: its stack, by function and line, in the order of
+    /// [`workers`](ThreadPool::workers). Nobody is stopped. Needs the feature `stack-dump`; otherwise, or if
+    /// a thread does not answer, each text says why there is nothing.
+    pub fn stacks(&self) -> Vec<String> {
+        let workers = self.engine.with_crew(|crew| crew.workers());
+        self.engine.stacks_of(&workers)
+    }
+
     /// What each worker does now: its thread, its task and since when, and what it has used of the CPU.
     pub fn workers(&self) -> Vec<WorkerView> {
         let engine = &*self.engine;

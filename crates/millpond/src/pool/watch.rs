@@ -20,6 +20,7 @@ use super::engine::Engine;
 use super::figures::Label;
 use super::notice::{LongRun, Notice};
 use super::{ThreadPool, crew::Worker, stats::Event};
+use crate::stack::{self, Subject};
 use crate::time::Alarm;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
@@ -345,8 +346,18 @@ impl Engine {
 
     /// Where workers are, one text each.
     pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
-        let _ = workers;
-        Vec::new()
+        let subjects: Vec<_> = workers
+            .iter()
+            .map(|worker| worker.face.get().map(|face| face.subject.clone()))
+            .collect();
+        let known: Vec<_> = subjects.iter().flatten().cloned().collect();
+        let mut captured = stack::capture(&known, stack::PATIENCE).into_iter();
+        let text = |subject: Option<Subject>| match subject.and_then(|_| captured.next()) {
+            Some(Ok(stack)) => stack.to_string(),
+            Some(Err(why)) => format!("({why})"),
+            None => "(its thread has not begun)".to_owned(),
+        };
+        subjects.into_iter().map(text).collect()
     }
 
     fn set_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {

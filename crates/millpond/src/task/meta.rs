@@ -1,6 +1,7 @@
 //! What travels with a task beside its closure, in three words: cells are small, and most tasks have
 //! no name, no deadline, no span and the system's clock.
 
+use super::Priority;
 use super::context::Inherited;
 use super::home::Address;
 use super::name::Name;
@@ -19,7 +20,7 @@ pub(super) struct Meta {
 /// What few tasks have.
 #[derive(Clone, Debug)]
 pub(super) struct Rare {
-    /// Name, deadline and span: what the task's own tasks have, too.
+    /// Name, deadline, priority and span: what the task's own tasks have, too.
     pub(super) inherited: Inherited,
     pub(super) clock: Clock,
 }
@@ -68,6 +69,11 @@ impl Meta {
             .map_or(Deadline::NEVER, |inherited| inherited.deadline)
     }
 
+    pub(super) fn priority(&self) -> Priority {
+        self.inherited()
+            .map_or(Priority::Normal, |inherited| inherited.priority)
+    }
+
     pub(super) fn clock(&self) -> Clock {
         self.rare()
             .map_or_else(Clock::system, |rare| rare.clock.clone())
@@ -113,6 +119,10 @@ impl About<'_> {
         self.0.deadline()
     }
 
+    pub(crate) fn priority(self) -> Priority {
+        self.0.priority()
+    }
+
     /// Since when it waits in an engine.
     pub(crate) fn waits_since(self) -> Option<Stamp> {
         self.0.home.stamp()
@@ -148,7 +158,9 @@ mod tests {
         let rare = |spec: &TaskSpec| spec.rare.is_some();
         assert!(!rare(&TaskSpec::new()));
         let usual = TaskSpec::new().clock(Clock::system());
+        let usual = usual.priority(Priority::Normal);
         assert!(!rare(&usual.deadline(Deadline::NEVER)));
+        assert!(rare(&TaskSpec::new().priority(Priority::Low)));
         assert!(rare(&TaskSpec::new().name("mill")));
     }
 }

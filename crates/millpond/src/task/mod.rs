@@ -40,6 +40,7 @@ mod home;
 mod in_place;
 mod meta;
 mod name;
+mod priority;
 mod runnable;
 mod span;
 mod spec;
@@ -52,6 +53,7 @@ pub(crate) use in_place::{Host, Queued, at_home, is_at_home};
 pub(crate) use meta::About;
 pub use millpond_raw::task::{CancelReason, Panic, Place, Shell};
 pub(crate) use name::Name;
+pub use priority::Priority;
 pub use runnable::{Ran, Task};
 pub use spec::TaskSpec;
 

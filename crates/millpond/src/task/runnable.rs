@@ -2,7 +2,7 @@
 
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, Home, Mark, Shell, context};
+use super::{CancelReason, Home, Mark, Priority, Shell, context};
 use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
 use std::fmt;
@@ -115,6 +115,11 @@ impl Task {
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
         self.0.meta().deadline()
+    }
+
+    /// How urgent it is.
+    pub fn priority(&self) -> Priority {
+        self.0.meta().priority()
     }
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.

@@ -2,7 +2,7 @@
 
 use super::context;
 use super::meta::{Meta, Rare};
-use super::{Task, TaskHandle};
+use super::{Priority, Task, TaskHandle};
 use crate::time::{Clock, Deadline};
 use millpond_raw::recycle::Recycled;
 use millpond_raw::task as raw;
@@ -29,8 +29,9 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// A task that is made here. Inside another task it has the name and the deadline of that one
-    /// until it is given its own; otherwise it has none.
+    /// A task that is made here. Inside another task it has the name, the deadline and the priority of
+    /// that one until it is given its own; otherwise it has no name and no deadline, and the usual
+    /// priority.
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};
@@ -70,6 +71,14 @@ impl TaskSpec {
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         if self.rare.is_some() || deadline != Deadline::NEVER {
             self.rare().inherited.deadline = deadline;
+        }
+        self
+    }
+
+    /// How urgent it is, for queues that ask.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        if self.rare.is_some() || priority != Priority::Normal {
+            self.rare().inherited.priority = priority;
         }
         self
     }

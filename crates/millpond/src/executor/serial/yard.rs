@@ -136,6 +136,7 @@ where
     E: Executor + 'static,
 {
     pub(super) fn bring(self: &Arc<Self>, key: &Arc<K>, task: Task) -> Result<(), Rejected<Task>> {
+        let priority = task.priority();
         let (lane, number) = match self.push(key, task)? {
             Pushed::WillRun => return Ok(()),
             Pushed::NeedsADrain(lane, number) => (lane, number),
@@ -151,8 +152,10 @@ where
             lane: Arc::clone(&lane),
             stage: DrainStage::Sent,
         };
-        // A drain works for many, so it has no deadline of its own bringer's, and is not shed.
+        // A drain works for many, so it has no deadline of its own bringer's, and is not shed. It is as
+        // urgent as the task that it is sent for.
         let spec = TaskSpec::new().name("serial").deadline(Deadline::NEVER);
+        let spec = spec.priority(priority);
         let answer = self.below.execute(spec.build_kept(move || drain.run()));
         match answer {
             Ok(()) => Ok(()),

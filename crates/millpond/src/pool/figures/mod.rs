@@ -209,7 +209,7 @@ impl Pen {
     /// The worker is about to rest.
     pub(super) fn rests(&self, desk: Desk<'_>) {
         if let Some(sampler) = &self.sampler {
-            sampler.rests(desk.ledger, desk.ticker);
+            sampler.rests(desk.ledger);
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! A look at the CPU clock of a thread is a system call: a hundred nanoseconds and more, too much for
 //! every task. So a worker takes *samples*: stretches of work with a look at both ends. A stretch begins
-//! with a task, [`PAUSE`] after the last one ended or later; it ends when the worker is about to rest, when
+//! with a task, [`PAUSE`] after the last one began or later; it ends when the worker is about to rest, when
 //! it has lasted for [`STRETCH`], or when tasks of too many labels are in it. What the CPU clock says is
 //! shared out among the labels by how long their tasks ran. How long the thread waited for a CPU is in a
 //! file of the system's, and is asked less often still.
 //!
-//! So a task of [`PAUSE`] or longer is in a sample, and a worker that does nothing but tiny tasks spends
-//! less than a five-hundredth of its time on looking.
+//! So a task that takes [`PAUSE`] or longer is in a sample if the one before it was as long, and a worker
+//! that does nothing but tiny tasks spends less than a five-hundredth of its time on looking.
 
 use super::Ledger;
 use super::names::Id;
@@ -81,6 +81,10 @@ impl Sampler {
     #[cold]
     fn open(&self, state: &mut State, now: Tick) {
         let delay = (now.count() >= state.next_delay).then(|| self.delay());
+        state.next = now.count() + self.pause;
+        if delay.is_some() {
+            state.next_delay = now.count() + self.delay_pause;
+        }
         state.open = Some(Sample {
             until: now.count() + self.stretch,
             delay: delay.flatten(),
@@ -114,20 +118,20 @@ impl Sampler {
             }
         }
         if now.count() >= sample.until || sample.labels == LABELS {
-            self.close(&mut state, ledger, now);
+            self.close(&mut state, ledger);
         }
     }
 
     /// The worker is about to rest.
-    pub(super) fn rests(&self, ledger: &Ledger, ticker: &Ticker) {
+    pub(super) fn rests(&self, ledger: &Ledger) {
         let mut state = self.state.borrow_mut();
         if state.open.is_some() {
-            self.close(&mut state, ledger, ticker.now());
+            self.close(&mut state, ledger);
         }
     }
 
     #[cold]
-    fn close(&self, state: &mut State, ledger: &Ledger, now: Tick) {
+    fn close(&self, state: &mut State, ledger: &Ledger) {
         let Some(sample) = state.open.take() else {
             return;
         };
@@ -135,10 +139,6 @@ impl Sampler {
         let delay = sample
             .delay
             .and_then(|before| Some(self.delay()?.saturating_sub(before)));
-        state.next = now.count() + self.pause;
-        if delay.is_some() {
-            state.next_delay = now.count() + self.delay_pause;
-        }
         let all = &sample.ran[..sample.labels];
         let whole: u64 = all.iter().map(|(_, ran)| ran).sum();
         let part = |of: Duration, ran: u64| {

@@ -130,9 +130,8 @@ impl Figures {
 
 /// What tasks did while they ran: compute, block, or wait for a CPU.
 ///
-/// Measured by samples: a worker reads its CPU clock at both ends of a stretch of work a few thousand times
-/// a second at most, so tasks of a fifth of a millisecond or more are measured one and all, and smaller
-/// ones in passing. Shares are of the time that they ran; all are 0 until something has been sampled.
+/// Measured by samples: a worker reads its CPU clock at both ends of a stretch of work, a few thousand times
+/// a second at most. So long tasks are measured one and all, and tasks of microseconds now and then. Shares are of the time that they ran; all are 0 until something has been sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     sampled: u64,
