@@ -48,7 +48,7 @@ mod lock;
 #[cfg(any(millpond_loom, millpond_shuttle))]
 #[doc(hidden)]
 pub use backend::__checker;
-pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, hint, local, thread};
+pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, global, hint, local, thread};
 pub use futex::{Futex, Woken};
 pub use lock::{Mutex, MutexGuard};
 

@@ -1,6 +1,6 @@
 //! Why a join has no value.
 
-use super::{CancelReason, Panic};
+use super::{CancelReason, Cycle, Panic};
 use std::error::Error;
 use std::fmt;
 
@@ -26,6 +26,9 @@ pub enum TaskError {
     Interrupted,
     /// The caller's patience ended before the task did. The task goes on.
     TimedOut,
+    /// The caller, itself a task, is waited for by the very task that it wanted to wait for, directly or
+    /// through others. The task goes on, and waits for the caller.
+    Deadlock(Cycle),
 }
 
 impl TaskError {
@@ -47,6 +50,11 @@ impl TaskError {
     /// Whether the caller's time was up.
     pub fn is_timed_out(&self) -> bool {
         matches!(self, TaskError::TimedOut)
+    }
+
+    /// Whether the caller would have waited for itself.
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self, TaskError::Deadlock(_))
     }
 
     /// What the task panicked with.
@@ -91,6 +99,11 @@ impl fmt::Display for TaskError {
             TaskError::Cancelled(reason) => write!(f, "task cancelled: {reason}"),
             TaskError::Interrupted => f.write_str("interrupted while waiting for a task"),
             TaskError::TimedOut => f.write_str("timed out while waiting for a task"),
+            TaskError::Deadlock(cycle) => write!(
+                f,
+                "deadlock: {cycle}. This join would never end: let one of them return before the \
+                 other needs it, or join with a time-out"
+            ),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::in_place::{self, Queued};
 use super::meta::Meta;
 use super::name::Name;
+use super::waiting::{Awaited, Listed};
 use super::{CancelReason, TaskError};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
@@ -47,8 +48,15 @@ impl<T> TaskHandle<T> {
     ///
     /// # Errors
     ///
-    /// The task panicked or was cancelled; or the caller, itself a task, was interrupted. To be
-    /// able to go on waiting after an interrupt, [`wait`](TaskHandle::wait) first.
+    /// The task panicked or was cancelled; or the caller, itself a task, was interrupted, or the task
+    /// waits for it in turn ([`TaskError::Deadlock`]). To be able to go on waiting after an interrupt,
+    /// [`wait`](TaskHandle::wait) first.
+    ///
+    /// # Inside a pool
+    ///
+    /// If the caller is a task of a pool, and this one waits in that pool's own queue, it runs here and
+    /// now, on the caller's thread, instead of being waited for: so a pool cannot starve on tasks that
+    /// join those behind them. Only this one is run so, never another. A time-out does not cut it short.
     #[doc(alias = "get")]
     pub fn join(mut self) -> Result<T, TaskError> {
         self.join_until(Deadline::NEVER)
@@ -56,6 +64,9 @@ impl<T> TaskHandle<T> {
 
     /// Waits for the task, but not longer than `patience`, and takes its value. After a time-out or
     /// an interrupt the handle can be used again.
+    ///
+    /// Patience is for waiting. A task of the caller's own pool that has not started runs
+    /// [here](TaskHandle::join#inside-a-pool), as long as that takes.
     ///
     /// # Errors
     ///
@@ -91,12 +102,9 @@ impl<T> TaskHandle<T> {
     ///
     /// # Errors
     ///
-    /// The caller, itself a task, was interrupted.
-    pub fn wait(&mut self) -> Result<(), interrupt::Interrupted> {
-        match self.wait_until(Deadline::NEVER) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(interrupt::Interrupted),
-        }
+    /// The caller, itself a task, was interrupted, or the task waits for it in turn.
+    pub fn wait(&mut self) -> Result<(), TaskError> {
+        self.wait_until(Deadline::NEVER)
     }
 
     fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
@@ -107,15 +115,13 @@ impl<T> TaskHandle<T> {
             return Ok(());
         }
         let clock = self.clock();
-        let site = Site::new("task.join").on(self.raw.token());
-        let waited = interrupt::wait(site, &clock, deadline, |waker| {
-            Look::done_if(!self.raw.register(waker))
-        });
+        let raw = &mut self.raw;
+        let listed = Listed::enter(deadline, || Awaited::task(raw.witness()));
+        let listed = listed.map_err(TaskError::Deadlock)?;
+        let site = Site::new("task.join").on(raw.token());
+        let waited = wait_listed(&listed, site, &clock, deadline, |waker| raw.register(waker));
         self.raw.unregister();
-        waited.map_err(|error| match error {
-            WaitError::Interrupted => TaskError::Interrupted,
-            WaitError::TimedOut => TaskError::TimedOut,
-        })
+        waited
     }
 
     /// Runs the task on this thread if nobody has started it, then waits for it: no wake-up, no
@@ -226,6 +232,33 @@ fn finishes_soon(deadline: Deadline, look: impl Fn() -> raw::state::Reading) -> 
     deadline == Deadline::NEVER
         && !interrupt::is_interrupted()
         && interrupt::linger(|| look().is_finished(), || Some(())).is_some()
+}
+
+/// Waits until `register` has nothing to wait for, as who is listed as waiting for it.
+pub(crate) fn wait_listed(
+    listed: &Listed,
+    site: Site,
+    clock: &Clock,
+    deadline: Deadline,
+    mut register: impl FnMut(&Waker) -> bool,
+) -> Result<(), TaskError> {
+    let mut cycle = None;
+    let look = |waker: &Waker| {
+        // What is done is done, whoever says what.
+        if !register(waker) {
+            cycle = None;
+            return Look::Done;
+        }
+        cycle = listed.news(waker);
+        Look::done_if(cycle.is_some())
+    };
+    let waited = interrupt::wait_and(site, clock, deadline, look, || listed.leave());
+    match (waited, cycle) {
+        (Ok(()), None) => Ok(()),
+        (Ok(()), Some(cycle)) => Err(TaskError::Deadlock(cycle)),
+        (Err(WaitError::Interrupted), _) => Err(TaskError::Interrupted),
+        (Err(WaitError::TimedOut), _) => Err(TaskError::TimedOut),
+    }
 }
 
 const TAKEN: &str = "the value of this task has been taken already";
@@ -363,13 +396,9 @@ impl<T> SharedHandle<T> {
         if !is_over {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = self.raw.meta().clock();
-            interrupt::wait(site, &clock, deadline, |waker| {
-                Look::done_if(!place.take(waker))
-            })
-            .map_err(|error| match error {
-                WaitError::Interrupted => TaskError::Interrupted,
-                WaitError::TimedOut => TaskError::TimedOut,
-            })?;
+            let listed = Listed::enter(deadline, || Awaited::task(self.raw.witness()));
+            let listed = listed.map_err(TaskError::Deadlock)?;
+            wait_listed(&listed, site, &clock, deadline, |waker| place.take(waker))?;
         }
         self.try_join()
             .expect("the wait has ended well, so the task is finished")
