@@ -1,7 +1,6 @@
 //! Tasks that wait for each other: on a naive pool they hang, here the last one is told.
 
-use millpond::executor::{Executor, ExecutorExt, Rejected};
-use millpond::interrupt;
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::pool::{Queue, ThreadPool};
 use millpond::task::{self, Cycle, SharedHandle, Task, TaskError, TaskHandle, TaskLabel, TaskSpec};
 use millpond_conform::kit::{Gate, Latch, case, until};
@@ -241,40 +240,30 @@ fn a_task_in_place_that_joins_the_one_around_it_is_told() {
 #[test]
 fn a_waiter_that_was_interrupted_is_in_no_ring() {
     case("interrupted", || {
-        let pond = pond(2);
+        // Stopping a pool interrupts a task and does not cancel it: it can still be waited for.
+        let (stopped, pond) = (pond(1), pond(1));
         let (may_join, may_end) = (Gate::new(), Gate::new());
         let (send, receive) = mpsc::channel::<SharedHandle<bool>>();
-        let second = {
-            let may_join = may_join.clone();
-            pond.submit(move || {
-                may_join.wait();
-                receive
-                    .recv()
-                    .unwrap()
-                    .join()
-                    .is_err_and(|one| one.is_cancelled())
-            })
-        };
-        let second = second.unwrap();
-        let first = {
-            let (second, may_end) = (second.shared(), may_end.clone());
-            let copy = second.clone();
-            let first = pond.submit(move || {
-                let waited = copy.join().unwrap_err().is_interrupted();
-                may_end.wait();
-                waited
-            });
-            (first.unwrap().shared(), second)
-        };
-        let (first, second) = first;
-        until("the first waits", || pond.waits_at("task.join") == 1);
-        send.send(first.clone()).unwrap();
-        // To be cancelled is to be finished: the second need not wait for it.
-        assert!(first.interrupt());
-        until("it has noticed", || pond.waits_at("task.join") == 0);
+        let gate = may_join.clone();
+        let second = pond.submit(move || {
+            gate.wait();
+            *receive.recv().unwrap().join().unwrap()
+        });
+        let second = second.unwrap().shared();
+        let (gate, other) = (may_end.clone(), second.clone());
+        let first = stopped.submit(move || {
+            let interrupted = other.join().unwrap_err().is_interrupted();
+            gate.wait();
+            interrupted
+        });
+        send.send(first.unwrap().shared()).unwrap();
+        until("the first waits", || stopped.waits_at("task.join") == 1);
+        assert!(stopped.shutdown_now().is_empty());
+        until("it has noticed", || stopped.waits_at("task.join") == 0);
         may_join.open();
-        assert!(*second.join().unwrap());
+        until("the second waits", || pond.waits_at("task.join") == 1);
         may_end.open();
+        assert!(*second.join().unwrap());
     });
 }
 
@@ -387,9 +376,9 @@ fn nobody_is_left_in_the_table() {
         grain.run();
         assert_eq!(bread.join().unwrap(), 7);
         assert!(own().is_none());
-        // A body that unwinds out of a join, by a panic of its own afterwards, leaves nothing either.
+        // Nor is one that was interrupted.
         let (_task, never) = task::new(|| ());
-        let waiter = pond.submit(move || never.join().map_err(|_| interrupt::check()));
+        let waiter = pond.submit(move || never.join().is_err());
         until("it waits", || pond.waits_at("task.join") == 1);
         let before = task::waits().len();
         assert!(waiter.as_ref().unwrap().interrupt());

@@ -27,12 +27,19 @@ pub enum RejectReason {
     Interrupted,
     /// The scope that it was for has been cancelled.
     Cancelled,
+    /// The executor was made before this process was forked: its threads are in the parent.
+    Forked,
 }
 
 impl RejectReason {
     /// Whether there was no room: it is worth trying again later.
     pub fn is_saturated(&self) -> bool {
         matches!(self, RejectReason::Saturated { .. })
+    }
+
+    /// Whether the executor's threads are in another process: it is not worth trying again.
+    pub fn is_forked(&self) -> bool {
+        matches!(self, RejectReason::Forked)
     }
 
     /// Whether the executor has been shut down: it is not worth trying again.
@@ -68,6 +75,10 @@ impl fmt::Display for RejectReason {
             RejectReason::Cancelled => {
                 f.write_str("the scope has been cancelled: it takes no more tasks")
             }
+            RejectReason::Forked => f.write_str(
+                "this process was forked, and the executor's threads stayed in the parent: build a \
+                 new one after fork()",
+            ),
         }
     }
 }

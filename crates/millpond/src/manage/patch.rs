@@ -150,6 +150,8 @@ pub enum Invalid {
     NoKeepAlive,
     /// The queue cannot have this capacity.
     Capacity(CapacityError),
+    /// Nothing can be changed in a process that was forked from that of the engine.
+    Forked,
 }
 
 impl Invalid {
@@ -160,6 +162,7 @@ impl Invalid {
             Invalid::CoreAboveMax { .. } => "core",
             Invalid::NoKeepAlive => "keep_alive",
             Invalid::Capacity(_) => "capacity",
+            Invalid::Forked => "process",
         }
     }
 }
@@ -184,6 +187,10 @@ impl fmt::Display for Invalid {
                  keep them alive for a while",
             ),
             Invalid::Capacity(error) => write!(f, "capacity: {error}"),
+            Invalid::Forked => f.write_str(
+                "this process was forked, and the engine's threads stayed in the parent: build a new \
+                 engine after fork()",
+            ),
         }
     }
 }

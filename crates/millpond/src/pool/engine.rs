@@ -16,6 +16,7 @@
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::forked;
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
@@ -26,6 +27,7 @@ use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::Growth;
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
+use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -70,6 +72,8 @@ pub(super) struct Engine {
 struct Front {
     ctl: Ctl,
     knobs: Knobs,
+    /// The generation of the process that it was built in.
+    born: u32,
 }
 
 /// What a pool is made of.
@@ -90,6 +94,7 @@ impl Engine {
             front: Padded::new(Front {
                 ctl: Ctl::new(),
                 knobs: parts.knobs,
+                born: forked::generation(),
             }),
             line: parts.line,
             epoch: Padded::new(AtomicU64::new(0)),
@@ -115,9 +120,20 @@ impl Engine {
         &self.front.ctl
     }
 
+    /// Whether its threads are in the parent of this process.
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        self.front.born != fork::generation()
+    }
+
     #[inline]
     pub(super) fn knobs(&self) -> &Knobs {
         &self.front.knobs
+    }
+
+    /// Looks at the crew, if nobody else does at this moment.
+    pub(super) fn try_with_crew<R>(&self, f: impl FnOnce(&mut Crew) -> R) -> Option<R> {
+        self.crew.try_lock().map(|mut crew| f(&mut crew))
     }
 
     /// Looks at the crew, or changes it.

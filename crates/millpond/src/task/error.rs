@@ -29,6 +29,9 @@ pub enum TaskError {
     /// The caller, itself a task, is waited for by the very task that it wanted to wait for, directly or
     /// through others. The task goes on, and waits for the caller.
     Deadlock(Cycle),
+    /// The task was made before this process was forked, and was not finished by then. Whoever was to
+    /// run it is in the parent process; here it will never end.
+    Forked,
 }
 
 impl TaskError {
@@ -50,6 +53,11 @@ impl TaskError {
     /// Whether the caller's time was up.
     pub fn is_timed_out(&self) -> bool {
         matches!(self, TaskError::TimedOut)
+    }
+
+    /// Whether the task is one of the parent process.
+    pub fn is_forked(&self) -> bool {
+        matches!(self, TaskError::Forked)
     }
 
     /// Whether the caller would have waited for itself.
@@ -103,6 +111,10 @@ impl fmt::Display for TaskError {
                 f,
                 "deadlock: {cycle}. This join would never end: let one of them return before the \
                  other needs it, or join with a time-out"
+            ),
+            TaskError::Forked => f.write_str(
+                "this process was forked while the task was unfinished, and whoever runs it stayed in \
+                 the parent: submit it again, to an executor that was built after fork()",
             ),
         }
     }

@@ -108,9 +108,14 @@ impl<T> TaskHandle<T> {
     }
 
     fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
-        if self.is_finished()
-            || in_place::self_join(&self.raw, deadline)
-            || finishes_soon(deadline, || self.raw.state())
+        let seen = self.raw.state();
+        if seen.is_finished() {
+            return Ok(());
+        }
+        if seen.is_of_another_process() {
+            return Err(TaskError::Forked);
+        }
+        if in_place::self_join(&self.raw, deadline) || finishes_soon(deadline, || self.raw.state())
         {
             return Ok(());
         }
@@ -137,7 +142,9 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn join_here(self) -> Result<T, TaskError> {
-        in_place::run(&self.raw);
+        if !self.raw.state().is_of_another_process() {
+            in_place::run(&self.raw);
+        }
         self.join()
     }
 
@@ -286,7 +293,13 @@ impl<T> Future for TaskHandle<T> {
     type Output = Result<T, TaskError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().raw.poll(context).map(into_result)
+        let raw = &mut self.get_mut().raw;
+        match raw.poll(context) {
+            Poll::Pending if raw.state().is_of_another_process() => {
+                Poll::Ready(Err(TaskError::Forked))
+            }
+            polled => polled.map(into_result),
+        }
     }
 }
 
@@ -390,7 +403,11 @@ impl<T> SharedHandle<T> {
             raw: &self.raw,
             ticket: None,
         };
-        let is_over = self.is_finished()
+        let seen = self.raw.state();
+        if !seen.is_finished() && seen.is_of_another_process() {
+            return Err(TaskError::Forked);
+        }
+        let is_over = seen.is_finished()
             || in_place::self_join(&self.raw, deadline)
             || finishes_soon(deadline, || self.raw.state());
         if !is_over {
@@ -476,6 +493,10 @@ impl<T: Clone> Future for SharedHandle<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        let seen = this.raw.state();
+        if !seen.is_finished() && seen.is_of_another_process() {
+            return Poll::Ready(Err(TaskError::Forked));
+        }
         let mut place = Place {
             raw: &this.raw,
             ticket: this.ticket.take(),

@@ -60,7 +60,7 @@ pub use millpond_raw::task::{CancelReason, Panic, Place, Shell};
 pub(crate) use name::Name;
 pub use runnable::{Ran, Task};
 pub use spec::TaskSpec;
-pub(crate) use waiting::{Awaited, Listed};
+pub(crate) use waiting::{Awaited, Listed, keep_at_forks};
 pub use waiting::{wait_cycles, waits};
 
 /// Turns a closure into a task and its handle.

@@ -70,6 +70,13 @@ global! {
     static TABLE: Mutex<Table> = Mutex::new(Table::new());
 }
 
+/// The table is in order at forks. In the child the entries of the parent's threads stay in it, and
+/// lead nowhere: nobody joins a task of another process.
+pub(crate) fn keep_at_forks() {
+    #[cfg(not(any(millpond_loom, millpond_shuttle)))]
+    millpond_raw::fork::keep(&TABLE);
+}
+
 struct Table {
     /// By the address of the task that waits.
     entries: BTreeMap<usize, Arc<Entry>>,

@@ -70,10 +70,10 @@ macro_rules! __millpond_local {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __millpond_global {
-    ($(#[$attr:meta])* $vis:vis static $name:ident: $kind:ty = $initial:expr;) => {
+    ($(#[$attr:meta])* static $name:ident: $kind:ty = $initial:expr;) => {
         $crate::sync::__checker::lazy_static! {
             $(#[$attr])*
-            $vis static ref $name: $kind = $initial;
+            static ref $name: $kind = $initial;
         }
     };
 }

@@ -76,9 +76,9 @@ macro_rules! __millpond_local {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __millpond_global {
-    ($(#[$attr:meta])* $vis:vis static $name:ident: $kind:ty = $initial:expr;) => {
+    ($(#[$attr:meta])* static $name:ident: $kind:ty = $initial:expr;) => {
         $(#[$attr])*
-        $vis static $name: $kind = $initial;
+        static $name: $kind = $initial;
     };
 }
 
