@@ -19,6 +19,7 @@
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
 //! | [`headroom`] | how much of the present thread's stack is left |
+//! | [`fork`] | which process this is, for what has threads in the parent |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
@@ -29,6 +30,7 @@
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
+pub mod fork;
 pub mod headroom;
 pub mod pad;
 pub mod park;

@@ -70,6 +70,8 @@ use plain as memory;
 #[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 use rack as memory;
 
+#[allow(unused_imports, reason = "only where processes fork")]
+pub(crate) use memory::keep_at_forks;
 pub use memory::kept;
 
 use core::fmt;

@@ -34,3 +34,8 @@ pub(super) unsafe fn free(place: NonNull<u8>, layout: Layout) {
 pub fn kept() -> usize {
     0
 }
+
+/// There is nothing to keep in order here.
+#[cfg(any(millpond_loom, millpond_shuttle, millpond_plain_memory))]
+#[allow(dead_code, reason = "only where processes fork")]
+pub(crate) fn keep_at_forks() {}

@@ -22,6 +22,14 @@ local! {
     static RACKS: Racks = Racks::new();
 }
 
+/// The depots are in order at forks.
+#[allow(dead_code, reason = "only where processes fork")]
+pub(crate) fn keep_at_forks() {
+    for depot in &DEPOTS {
+        crate::fork::keep(depot);
+    }
+}
+
 fn depot(class: Class) -> &'static Mutex<Depot> {
     &DEPOTS[class.index()]
 }

@@ -44,7 +44,7 @@ const CONTENDED: u32 = 2;
 
 /// The word without the data.
 #[derive(Debug)]
-struct RawLock {
+pub(crate) struct RawLock {
     word: Futex,
 }
 
@@ -66,7 +66,7 @@ impl RawLock {
     }
 
     #[inline]
-    fn lock(&self) {
+    pub(crate) fn lock(&self) {
         if !self.try_lock() {
             self.lock_slow();
         }
@@ -90,7 +90,7 @@ impl RawLock {
     }
 
     #[inline]
-    fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         chaos::point("lock.release");
         // [L-own]
         let before = self.word.swap(FREE, Ordering::Release);
@@ -129,6 +129,12 @@ impl<T> Mutex<T> {
                 data: UnsafeCell::new(value),
             }
         }
+    }
+
+    /// The word alone, for those who take the lock and leave the data.
+    #[allow(dead_code, reason = "only where processes fork")]
+    pub(crate) fn raw(&self) -> &RawLock {
+        &self.lock
     }
 
     /// Takes the value out.

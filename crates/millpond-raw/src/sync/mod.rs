@@ -48,8 +48,10 @@ mod lock;
 #[cfg(any(millpond_loom, millpond_shuttle))]
 #[doc(hidden)]
 pub use backend::__checker;
-pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, hint, local, thread};
+pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, global, hint, local, thread};
 pub use futex::{Futex, Woken};
+#[allow(unused_imports, reason = "only where processes fork")]
+pub(crate) use lock::RawLock;
 pub use lock::{Mutex, MutexGuard};
 
 /// How often a waiter looks again before it sleeps. Models do not: a spin is a schedule that differs

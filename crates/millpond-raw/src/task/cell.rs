@@ -295,7 +295,7 @@ impl CellRef {
             None => !header.state.read().is_done(),
         };
         if runs {
-            header.token.set();
+            header.interrupt();
         }
         cancelled
     }

@@ -10,8 +10,9 @@
 //!
 //! A token interrupts one task, and reporting it clears it. A [`Stop`] interrupts every task that an
 //! engine runs, those to come included, so reporting it must not clear it: the task only remembers
-//! that it has been told. All of that is in three words of the thread. Running a task swaps the
-//! token and leaves the rest alone, so being stopped costs a task nothing, unless it blocks.
+//! that it has been told. All of that is in four words of the thread. Running a task swaps the
+//! token and leaves the rest alone, so being stopped costs a task nothing, unless it blocks. The fourth
+//! word leads to the frame around, so that one can ask which bodies are on the stack ([`bodies`]).
 //!
 //! Nobody outside this file gets at a token through the thread. So no caller can obey the token and
 //! forget the stops.
@@ -27,8 +28,8 @@
 //! # Invariants
 //!
 //! - **N1** Each pointer of a frame is null or points to what is borrowed by a running [`enter`] or
-//!   [`enter_engine`] of this thread, which puts the former frame back before its borrow ends, also
-//!   when it unwinds.
+//!   [`enter_engine`] of this thread, or to the former frame in the [`within`] that has replaced it; which
+//!   puts the former frame back before its borrow ends, also when it unwinds.
 //! - **N2** Frames are read on their own thread only, and no reference that is made from one outlives
 //!   the call of this module that has made it.
 //! - **N3** A stop that is set stays set. So among the stops of a frame the number of those that are
@@ -54,6 +55,8 @@ struct Frame {
     stops: *const Link,
     /// How many of the stops that are set have been reported to the task.
     told: usize,
+    /// What was here before; null if nothing was.
+    around: *const Frame,
 }
 
 /// A stop, and those of the engines around it.
@@ -67,6 +70,7 @@ impl Frame {
         token: ptr::null(),
         stops: ptr::null(),
         told: 0,
+        around: ptr::null(),
     };
 
     #[inline]
@@ -110,13 +114,30 @@ fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
         }
     }
 
+    let restore = Restore(Frame::here());
+    let inside = Frame {
+        around: ptr::from_ref(&restore.0),
+        ..frame(restore.0)
+    };
     // In a thread that is being torn down there is nowhere to note it: `f` runs without.
-    let _restore = HERE.try_with(|here| {
-        let former = here.get();
-        here.set(frame(former));
-        Restore(former)
-    });
+    let _ = HERE.try_with(|here| here.set(inside));
     f()
+}
+
+/// Shows the tokens of all tasks whose bodies are on the stack of this thread, the innermost first.
+/// Masked ones are among them, for they wait as well.
+pub fn bodies(mut see: impl FnMut(&Token)) {
+    let mut frame = Frame::here();
+    loop {
+        if let Some(token) = frame.token() {
+            see(token);
+        }
+        // SAFETY: N1 - null, or in a `within` further down this stack; N2 - copied at once.
+        match unsafe { frame.around.as_ref() } {
+            Some(around) => frame = *around,
+            None => return,
+        }
+    }
 }
 
 /// Runs `f` as the body of a task with this token.
@@ -297,6 +318,24 @@ mod tests {
             });
             assert!(is_set() && !is_stopped());
         });
+    }
+
+    #[test]
+    fn all_bodies_of_the_stack_are_seen_from_within_and_none_afterwards() {
+        let seen = || {
+            let mut seen = Vec::new();
+            bodies(|token| seen.push(ptr::from_ref(token)));
+            seen
+        };
+        let (outer, inner, stop) = (Token::new(), Token::new(), Stop::new());
+        let both = [&raw const inner, &raw const outer];
+        outer.enter(|| {
+            assert_eq!(seen(), both[1..]);
+            stop.enter(|| inner.enter(|| masked(|| assert_eq!(seen(), both))));
+            outside(|| assert_eq!(seen(), both[1..]));
+            assert_eq!(seen(), both[1..]);
+        });
+        assert!(seen().is_empty());
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub(super) struct Header {
 impl Header {
     /// Asks for `waker` to be woken when the task is finished; `None` if it is.
     pub(super) fn enlist(&self, waker: &Waker) -> Option<Ticket> {
+        if self.is_of_another_process() {
+            return None;
+        }
         // T8: in the list first, announced second, both under the list's lock.
         let joiners = self.token.joiners_or_new();
         joiners.enlist(waker, || self.state.announce_waiter())
@@ -42,18 +45,38 @@ impl Header {
     /// Replaces the waker that was enlisted; false if it has been woken already.
     pub(super) fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
         let joiners = self.token.joiners();
-        joiners.is_some_and(|joiners| joiners.renew(ticket, waker))
+        !self.is_of_another_process() && joiners.is_some_and(|joiners| joiners.renew(ticket, waker))
     }
 
     /// Takes back what [`enlist`](Header::enlist) asked for.
     pub(super) fn leave(&self, ticket: Ticket) {
+        if self.is_of_another_process() {
+            return;
+        }
         if let Some(joiners) = self.token.joiners() {
             joiners.leave(ticket);
         }
     }
 
+    /// Whether the process has forked since: then a thread that is not here may have the locks of the
+    /// lists, and those who wait are not here either.
+    #[cold]
+    fn is_of_another_process(&self) -> bool {
+        self.state.read().is_of_another_process()
+    }
+
+    /// Sets the token, and wakes the body if it blocks here.
+    pub(super) fn interrupt(&self) {
+        if !self.is_of_another_process() {
+            self.token.set();
+        }
+    }
+
     /// Wakes the joiners that the step which finished the task has seen (T8).
     pub(super) fn wake_joiners(&self) {
+        if self.is_of_another_process() {
+            return;
+        }
         if let Some(joiners) = self.token.joiners() {
             joiners.wake_all();
         }

@@ -1,10 +1,10 @@
 //! The state word of a task cell: what has happened to it, and how many refer to it.
 //!
 //! ```text
-//!    63 (31)          16 15     8    7         6         5       4        3          2        1       0
-//!   +-------------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
-//!   |    references     | reason | AT_HOME | IN_PLACE | TAKEN | WAITER | CANCELLED | PANICKED | DONE | CLAIMED |
-//!   +-------------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
+//!    63       24 23        16 15     8    7         6         5       4        3          2        1       0
+//!   +-----------+------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
+//!   | references | generation | reason | AT_HOME | IN_PLACE | TAKEN | WAITER | CANCELLED | PANICKED | DONE | CLAIMED |
+//!   +-----------+------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
 //! ```
 //!
 //! | bit | set when | by | never cleared, and |
@@ -18,6 +18,9 @@
 //! | IN_PLACE | a waiter takes the closure over, to run it where it waits | together with CLAIMED | so that whoever meets the shell knows what it is a shell of |
 //! | AT_HOME | that waiter is a thread of the engine that has the task | together with IN_PLACE | |
 //!
+//! The generation is that of the process in which the cell was made ([`crate::fork`]), modulo 256. Where
+//! words are short there is none, and the references begin at bit 16.
+//!
 //! A cell is *finished* when DONE or CANCELLED is set. CANCELLED wins over DONE in what a handle
 //! sees: a value that comes late is dropped.
 //!
@@ -25,6 +28,7 @@
 //! memory. Its transitions name what their caller has to do next.
 
 use super::CancelReason;
+use crate::fork;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use core::fmt;
 
@@ -38,7 +42,10 @@ const IN_PLACE: usize = 1 << 6;
 const AT_HOME: usize = 1 << 7;
 const REASON_SHIFT: u32 = 8;
 const REASON_MASK: usize = 0xff << REASON_SHIFT;
-const REF_SHIFT: u32 = 16;
+const GENERATION_SHIFT: u32 = 16;
+/// There is no room for a generation in a short word: there every process is of the same.
+const GENERATION_MASK: usize = if usize::BITS > 32 { 0xff } else { 0 };
+const REF_SHIFT: u32 = if usize::BITS > 32 { 24 } else { 16 };
 const REF: usize = 1 << REF_SHIFT;
 
 /// A copy of the state word, as it was at one moment.
@@ -84,6 +91,11 @@ impl Reading {
             IN_PLACE => Shell::InPlace(Place::Elsewhere),
             _ => Shell::InPlace(Place::AtHome),
         }
+    }
+
+    /// Whether it was made before this process was forked: whoever was to run it is in the parent.
+    pub fn is_of_another_process(self) -> bool {
+        (self.0 >> GENERATION_SHIFT) & GENERATION_MASK != generation()
     }
 
     pub(super) fn ended_in_panic(self) -> bool {
@@ -186,12 +198,20 @@ pub(super) enum Released {
     Last(Reading),
 }
 
+/// As it is kept in the word.
+#[inline]
+fn generation() -> usize {
+    fork::generation() as usize & GENERATION_MASK
+}
+
 /// The state word.
 pub(super) struct AtomicState(AtomicUsize);
 
 impl AtomicState {
     pub(super) fn new(references: usize) -> Self {
-        AtomicState(AtomicUsize::new(references << REF_SHIFT))
+        AtomicState(AtomicUsize::new(
+            references << REF_SHIFT | generation() << GENERATION_SHIFT,
+        ))
     }
 
     /// The state now. What a finished one has left behind may be read.

@@ -34,6 +34,8 @@ pub enum RejectReason {
     Interrupted,
     /// The scope that it was for has been cancelled.
     Cancelled,
+    /// The executor was made before this process was forked: its threads are in the parent.
+    Forked,
 }
 
 impl RejectReason {
@@ -96,6 +98,11 @@ impl RejectReason {
         matches!(self, RejectReason::Saturated { .. })
     }
 
+    /// Whether the executor's threads are in another process: it is not worth trying again.
+    pub fn is_forked(&self) -> bool {
+        matches!(self, RejectReason::Forked)
+    }
+
     /// Whether the executor has been shut down: it is not worth trying again.
     pub fn is_shut_down(&self) -> bool {
         matches!(self, RejectReason::ShutDown)
@@ -136,6 +143,10 @@ impl fmt::Display for RejectReason {
             RejectReason::Cancelled => {
                 f.write_str("the scope has been cancelled: it takes no more tasks")
             }
+            RejectReason::Forked => f.write_str(
+                "this process was forked, and the executor's threads stayed in the parent: build a \
+                 new one after fork()",
+            ),
         }
     }
 }

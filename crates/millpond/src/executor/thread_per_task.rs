@@ -27,6 +27,7 @@ use crate::interrupt::{Interrupted, WaitError};
 use crate::task::Task;
 use crate::thread::{Body, ThreadFactory, Threads};
 use crate::time::{Clock, Deadline};
+use millpond_raw::fork;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -76,6 +77,8 @@ struct Engine {
     factory: Box<dyn ThreadFactory>,
     runner: Runner,
     clock: Clock,
+    /// The generation of the process that it was built in.
+    born: u32,
 }
 
 struct Crew {
@@ -112,7 +115,10 @@ impl ThreadPerTask {
 
     /// How many threads there are, those that are being started included.
     pub fn threads(&self) -> usize {
-        self.engine.crew.with(|crew| crew.slots.len())
+        match self.engine.is_forked() {
+            false => self.engine.crew.with(|crew| crew.slots.len()),
+            true => 0,
+        }
     }
 
     /// How many threads there may be.
@@ -158,7 +164,15 @@ impl Engine {
         }
     }
 
+    /// Whether its threads are in the parent of this process. Then one of those may have its lock.
+    fn is_forked(&self) -> bool {
+        self.born != fork::generation()
+    }
+
     fn shut_down(&self) {
+        if self.is_forked() {
+            return;
+        }
         self.crew.change(|crew| crew.shut_down = true);
     }
 }
@@ -193,6 +207,9 @@ impl Drop for Place {
 impl Executor for ThreadPerTask {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
+        if engine.is_forked() {
+            return Err(Rejected::new(task, RejectReason::Forked));
+        }
         let slot = Arc::new(Slot {
             task: Mutex::new(Some(task)),
             stop: Stop::new(),
@@ -230,6 +247,9 @@ impl Lifecycle for ThreadPerTask {
     }
 
     fn shutdown_now(&self) -> Vec<Task> {
+        if self.engine.is_forked() {
+            return Vec::new();
+        }
         let slots: Vec<Arc<Slot>> = self.engine.crew.change(|crew| {
             crew.shut_down = true;
             crew.slots.values().cloned().collect()
@@ -243,16 +263,19 @@ impl Lifecycle for ThreadPerTask {
     }
 
     fn is_shutdown(&self) -> bool {
-        self.engine.crew.with(|crew| crew.shut_down)
+        self.engine.is_forked() || self.engine.crew.with(|crew| crew.shut_down)
     }
 
     fn is_terminated(&self) -> bool {
-        self.engine.crew.with(|crew| crew.is_over())
+        self.engine.is_forked() || self.engine.crew.with(|crew| crew.is_over())
     }
 
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
         crate::interrupt::check()?;
         let engine = &self.engine;
+        if engine.is_forked() {
+            return Ok(true);
+        }
         let site = Site::new("thread_per_task.await_termination");
         let over = |crew: &mut Crew| crew.is_over().then_some(());
         match engine.crew.wait(site, &engine.clock, deadline, over) {
@@ -351,6 +374,10 @@ impl ThreadPerTaskBuilder {
                 factory: self.factory,
                 runner: self.runner,
                 clock: self.clock,
+                born: {
+                    fork::watch();
+                    fork::generation()
+                },
             }),
         })
     }

@@ -190,6 +190,8 @@ pub enum Invalid {
     NeverOverloaded,
     /// Newest first, in a queue that has an order of its own.
     OrderOfItsOwn,
+    /// Nothing can be changed in a process that was forked from that of the engine.
+    Forked,
 }
 
 impl Invalid {
@@ -203,6 +205,7 @@ impl Invalid {
             Invalid::NoQueueWait => "max_queue_wait",
             Invalid::NoTarget | Invalid::IntervalBelowTarget { .. } => "shedding",
             Invalid::NeverOverloaded | Invalid::OrderOfItsOwn => "overload_order",
+            Invalid::Forked => "process",
         }
     }
 }
@@ -246,6 +249,10 @@ impl fmt::Display for Invalid {
             Invalid::OrderOfItsOwn => f.write_str(
                 "overload_order newest first needs a queue that is first in, first out, bounded or \
                  unbounded: this one has an order of its own",
+            ),
+            Invalid::Forked => f.write_str(
+                "this process was forked, and the engine's threads stayed in the parent: build a new \
+                 engine after fork()",
             ),
         }
     }

@@ -8,6 +8,10 @@ use millpond_raw::quiet;
 impl Engine {
     /// Takes no more tasks.
     pub(super) fn shut_down(&self) {
+        if self.is_forked() {
+            self.ctl().advance(RunState::ShutDown);
+            return;
+        }
         // S1: sealed first.
         self.line.seal();
         if self.ctl().advance(RunState::ShutDown) {
@@ -19,6 +23,10 @@ impl Engine {
 
     /// Takes no more tasks, stops what runs, and hands back what has not started.
     pub(super) fn stop(&self) -> Vec<Task> {
+        if self.is_forked() {
+            self.ctl().advance(RunState::Stopped);
+            return Vec::new();
+        }
         self.line.seal();
         let everybody = self.with_crew(|crew| {
             self.ctl().advance(RunState::Stopped);

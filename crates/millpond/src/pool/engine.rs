@@ -17,6 +17,7 @@ use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
 use super::figures::Names;
+use super::forked;
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
@@ -31,6 +32,7 @@ use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
+use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -86,6 +88,8 @@ struct Front {
     knobs: Knobs,
     /// Whether the watch is set; see [`super::watch`].
     is_watched: AtomicBool,
+    /// The generation of the process that it was built in.
+    born: u32,
 }
 
 /// What a pool is made of.
@@ -118,6 +122,7 @@ impl Engine {
                 ctl: Ctl::new(),
                 knobs: parts.knobs,
                 is_watched: AtomicBool::new(false),
+                born: forked::generation(),
             }),
             line: parts.line,
             epoch: Padded::new(AtomicU64::new(0)),
@@ -149,6 +154,12 @@ impl Engine {
         &self.front.ctl
     }
 
+    /// Whether its threads are in the parent of this process.
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        self.front.born != fork::generation()
+    }
+
     #[inline]
     pub(super) fn knobs(&self) -> &Knobs {
         &self.front.knobs
@@ -157,6 +168,11 @@ impl Engine {
     #[inline]
     pub(super) fn is_watched(&self) -> &AtomicBool {
         &self.front.is_watched
+    }
+
+    /// Looks at the crew, if nobody else does at this moment.
+    pub(super) fn try_with_crew<R>(&self, f: impl FnOnce(&mut Crew) -> R) -> Option<R> {
+        self.crew.try_lock().map(|mut crew| f(&mut crew))
     }
 
     /// Looks at the crew, or changes it.

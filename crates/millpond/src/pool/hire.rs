@@ -7,6 +7,7 @@
 
 use super::crew::Worker;
 use super::engine::Engine;
+use super::forked;
 use super::worker::Shift;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task};
@@ -134,6 +135,9 @@ impl Engine {
 
     /// Starts one worker of the core, if one is missing.
     pub(super) fn prestart(self: &Arc<Self>) -> io::Result<bool> {
+        if self.is_forked() {
+            return Err(forked::error());
+        }
         match self.add_worker(None, self.knobs().limits().core()) {
             Ok(()) => Ok(true),
             Err((_, NotAdded::Judge)) => Ok(false),

@@ -28,6 +28,7 @@
 //! | `end` | how it ends |
 //! | `worker` | what a worker does, and when it leaves |
 //! | `crew` | who is there |
+//! | `forked` | what is left of it in a child process |
 //! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
@@ -67,6 +68,7 @@ mod end;
 mod engine;
 mod explain;
 mod figures;
+mod forked;
 mod hire;
 mod hooks;
 mod identity;
@@ -94,7 +96,7 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
 pub use watch::{Health, RunWarning};
 
-use crate::executor::{Executor, Lifecycle, Rejected};
+use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::{CoDel, Growth, Invalid, Managed, OverloadOrder, Patch, PatchError};
 use crate::manage::{PoolSnapshot, RunState};
@@ -114,6 +116,9 @@ use std::time::Duration;
 /// Tasks come in through [`ExecutorExt`](crate::executor::ExecutorExt), the end through
 /// [`Lifecycle`]. Clones are handles to one pool; dropping the last of them is an orderly shutdown
 /// that does not block: what has been accepted still runs.
+///
+/// In a child that `fork()` makes of this process it has no threads. There it refuses tasks, with
+/// [`RejectReason::Forked`], and never hangs; build a new one there. (Linux.)
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -235,12 +240,16 @@ impl ThreadPool {
     /// wait.
     pub fn set_growth(&self, growth: Growth) {
         let changed = self.apply(&Patch::new().growth(growth));
-        debug_assert!(changed.is_ok(), "a growth fits all sizes");
+        let fits = changed.is_ok() || self.engine.is_forked();
+        debug_assert!(fits, "a growth fits all sizes");
     }
 
     /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
     pub fn capacity(&self) -> Option<usize> {
-        self.engine.line.capacity()
+        match self.engine.is_forked() {
+            false => self.engine.line.capacity(),
+            true => Some(0),
+        }
     }
 
     /// Changes how many tasks may wait. Those beyond it stay, and new ones find no room until they
@@ -299,12 +308,15 @@ impl ThreadPool {
     /// What becomes of tasks that there is no room for.
     #[doc(alias = "getRejectedExecutionHandler")]
     pub fn rejection(&self) -> Rejection {
-        self.engine.knobs().lock().rejection.clone()
+        self.engine.rejection()
     }
 
     /// Changes what becomes of tasks that there is no room for.
     #[doc(alias = "setRejectedExecutionHandler")]
     pub fn set_rejection(&self, rejection: Rejection) {
+        if self.engine.is_forked() {
+            return;
+        }
         let before = std::mem::replace(&mut self.engine.knobs().lock().rejection, rejection);
         // A handler of the user's is dropped outside the lock.
         drop(before);
@@ -313,12 +325,15 @@ impl ThreadPool {
     /// Who starts the threads.
     #[doc(alias = "getThreadFactory")]
     pub fn thread_factory(&self) -> Arc<dyn ThreadFactory> {
-        Arc::clone(&self.engine.knobs().lock().factory)
+        self.engine.factory()
     }
 
     /// Changes who starts the threads that are still to be started.
     #[doc(alias = "setThreadFactory")]
     pub fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
+        if self.engine.is_forked() {
+            return;
+        }
         let before = std::mem::replace(&mut self.engine.knobs().lock().factory, factory);
         drop(before);
     }
@@ -330,6 +345,9 @@ impl ThreadPool {
     /// All that is wrong with the patch; then nothing has changed.
     pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
         let engine = &self.engine;
+        if engine.is_forked() {
+            return PatchError::unless_none(vec![Invalid::Forked]);
+        }
         let eager_before = {
             let turn = engine.knobs().lock();
             let limits = engine.knobs().limits();
@@ -357,7 +375,10 @@ impl ThreadPool {
 
     /// Its parameters and figures at one moment.
     pub fn snapshot(&self) -> PoolSnapshot {
-        self.engine.snapshot()
+        match self.engine.is_forked() {
+            false => self.engine.snapshot(),
+            true => self.engine.snapshot_of_a_fork(),
+        }
     }
 
     /// Starts one worker of the core that waits for tasks; false if none is missing.
@@ -388,6 +409,9 @@ impl ThreadPool {
     /// it runs, has run, was cancelled, or is another pool's.
     pub fn remove<T>(&self, handle: &TaskHandle<T>) -> bool {
         let (engine, address) = (&self.engine, handle.address());
+        if engine.is_forked() {
+            return false;
+        }
         let found = engine
             .line
             .remove_where(1, &mut |task| task.address() == address);
@@ -398,13 +422,19 @@ impl ThreadPool {
     /// Takes tasks that have been cancelled out of the queue, and returns how many they were. They
     /// take no room from others in any case; this frees the little that is left of them.
     pub fn purge(&self) -> usize {
-        self.engine.purge()
+        match self.engine.is_forked() {
+            false => self.engine.purge(),
+            true => 0,
+        }
     }
 
     /// The tasks that wait, in the order in which they will be taken, as they are at one moment.
     #[doc(alias = "getQueue")]
     pub fn queued_tasks(&self) -> Vec<TaskInfo> {
         let mut all = Vec::new();
+        if self.engine.is_forked() {
+            return all;
+        }
         self.engine
             .line
             .visit(&mut |task| all.push(TaskInfo::of(task)));
@@ -510,6 +540,9 @@ impl Engine {
 impl Executor for ThreadPool {
     #[inline]
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        if self.engine.is_forked() {
+            return Err(Rejected::new(task, RejectReason::Forked));
+        }
         match self.engine.admit(task) {
             Ok(()) => Ok(()),
             Err(refused) => self.refuse(refused),
@@ -549,12 +582,15 @@ impl Lifecycle for ThreadPool {
     }
 
     fn is_terminated(&self) -> bool {
-        self.engine.ctl().read().state() == RunState::Terminated
+        self.engine.is_forked() || self.engine.ctl().read().state() == RunState::Terminated
     }
 
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
         interrupt::check()?;
         let engine = &self.engine;
+        if engine.is_forked() {
+            return Ok(true);
+        }
         let site = Site::new("pool.await_termination");
         let over =
             |(): &mut ()| (engine.ctl().read().state() == RunState::Terminated).then_some(());

@@ -120,6 +120,9 @@ impl ThreadPool {
     /// [`workers`](ThreadPool::workers). Nobody is stopped. Needs the feature `stack-dump`; otherwise, or if
     /// a thread does not answer, each text says why there is nothing.
     pub fn stacks(&self) -> Vec<String> {
+        if self.engine.is_forked() {
+            return Vec::new();
+        }
         let workers = self.engine.with_crew(|crew| crew.workers());
         self.engine.stacks_of(&workers)
     }
@@ -127,6 +130,9 @@ impl ThreadPool {
     /// What each worker does now: its thread, its task and since when, and what it has used of the CPU.
     pub fn workers(&self) -> Vec<WorkerView> {
         let engine = &*self.engine;
+        if engine.is_forked() {
+            return Vec::new();
+        }
         let workers = engine.with_crew(|crew| crew.workers());
         let now = engine.ticker.now();
         let views = workers.iter().map(|worker| engine.view(worker, now));
@@ -136,7 +142,8 @@ impl ThreadPool {
 
 impl Engine {
     pub(super) fn figures_by_name(&self) -> Vec<NamedFigures> {
-        let Some(names) = &self.names else {
+        let names = self.names.as_ref().filter(|_| !self.is_forked());
+        let Some(names) = names else {
             return Vec::new();
         };
         // The sums first: a label is known before anything is counted under it.

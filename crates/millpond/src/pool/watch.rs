@@ -361,6 +361,9 @@ impl Engine {
     }
 
     fn set_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        if self.is_forked() {
+            return;
+        }
         {
             let mut limits = self.watch.limits.lock();
             change(&mut limits);

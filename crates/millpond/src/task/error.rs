@@ -1,6 +1,6 @@
 //! Why a join has no value.
 
-use super::{CancelReason, Panic};
+use super::{CancelReason, Cycle, Panic};
 use std::error::Error;
 use std::fmt;
 
@@ -26,6 +26,12 @@ pub enum TaskError {
     Interrupted,
     /// The caller's patience ended before the task did. The task goes on.
     TimedOut,
+    /// The caller, itself a task, is waited for by the very task that it wanted to wait for, directly or
+    /// through others. The task goes on, and waits for the caller.
+    Deadlock(Cycle),
+    /// The task was made before this process was forked, and was not finished by then. Whoever was to
+    /// run it is in the parent process; here it will never end.
+    Forked,
 }
 
 impl TaskError {
@@ -47,6 +53,16 @@ impl TaskError {
     /// Whether the caller's time was up.
     pub fn is_timed_out(&self) -> bool {
         matches!(self, TaskError::TimedOut)
+    }
+
+    /// Whether the task is one of the parent process.
+    pub fn is_forked(&self) -> bool {
+        matches!(self, TaskError::Forked)
+    }
+
+    /// Whether the caller would have waited for itself.
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self, TaskError::Deadlock(_))
     }
 
     /// What the task panicked with.
@@ -91,6 +107,15 @@ impl fmt::Display for TaskError {
             TaskError::Cancelled(reason) => write!(f, "task cancelled: {reason}"),
             TaskError::Interrupted => f.write_str("interrupted while waiting for a task"),
             TaskError::TimedOut => f.write_str("timed out while waiting for a task"),
+            TaskError::Deadlock(cycle) => write!(
+                f,
+                "deadlock: {cycle}. This join would never end: let one of them return before the \
+                 other needs it, or join with a time-out"
+            ),
+            TaskError::Forked => f.write_str(
+                "this process was forked while the task was unfinished, and whoever runs it stayed in \
+                 the parent: submit it again, to an executor that was built after fork()",
+            ),
         }
     }
 }

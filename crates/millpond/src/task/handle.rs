@@ -3,6 +3,7 @@
 use super::in_place::{self, Queued};
 use super::meta::Meta;
 use super::name::Name;
+use super::waiting::{Awaited, Listed};
 use super::{CancelReason, TaskError};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
@@ -47,8 +48,15 @@ impl<T> TaskHandle<T> {
     ///
     /// # Errors
     ///
-    /// The task panicked or was cancelled; or the caller, itself a task, was interrupted. To be
-    /// able to go on waiting after an interrupt, [`wait`](TaskHandle::wait) first.
+    /// The task panicked or was cancelled; or the caller, itself a task, was interrupted, or the task
+    /// waits for it in turn ([`TaskError::Deadlock`]). To be able to go on waiting after an interrupt,
+    /// [`wait`](TaskHandle::wait) first.
+    ///
+    /// # Inside a pool
+    ///
+    /// If the caller is a task of a pool, and this one waits in that pool's own queue, it runs here and
+    /// now, on the caller's thread, instead of being waited for: so a pool cannot starve on tasks that
+    /// join those behind them. Only this one is run so, never another. A time-out does not cut it short.
     #[doc(alias = "get")]
     pub fn join(mut self) -> Result<T, TaskError> {
         self.join_until(Deadline::NEVER)
@@ -56,6 +64,9 @@ impl<T> TaskHandle<T> {
 
     /// Waits for the task, but not longer than `patience`, and takes its value. After a time-out or
     /// an interrupt the handle can be used again.
+    ///
+    /// Patience is for waiting. A task of the caller's own pool that has not started runs
+    /// [here](TaskHandle::join#inside-a-pool), as long as that takes.
     ///
     /// # Errors
     ///
@@ -91,31 +102,31 @@ impl<T> TaskHandle<T> {
     ///
     /// # Errors
     ///
-    /// The caller, itself a task, was interrupted.
-    pub fn wait(&mut self) -> Result<(), interrupt::Interrupted> {
-        match self.wait_until(Deadline::NEVER) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(interrupt::Interrupted),
-        }
+    /// The caller, itself a task, was interrupted, or the task waits for it in turn.
+    pub fn wait(&mut self) -> Result<(), TaskError> {
+        self.wait_until(Deadline::NEVER)
     }
 
     fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
-        if self.is_finished()
-            || in_place::self_join(&self.raw, deadline)
-            || finishes_soon(deadline, || self.raw.state())
+        let seen = self.raw.state();
+        if seen.is_finished() {
+            return Ok(());
+        }
+        if seen.is_of_another_process() {
+            return Err(TaskError::Forked);
+        }
+        if in_place::self_join(&self.raw, deadline) || finishes_soon(deadline, || self.raw.state())
         {
             return Ok(());
         }
         let clock = self.clock();
-        let site = Site::new("task.join").on(self.raw.token());
-        let waited = interrupt::wait(site, &clock, deadline, |waker| {
-            Look::done_if(!self.raw.register(waker))
-        });
+        let raw = &mut self.raw;
+        let listed = Listed::enter(deadline, || Awaited::task(raw.witness()));
+        let listed = listed.map_err(TaskError::Deadlock)?;
+        let site = Site::new("task.join").on(raw.token());
+        let waited = wait_listed(&listed, site, &clock, deadline, |waker| raw.register(waker));
         self.raw.unregister();
-        waited.map_err(|error| match error {
-            WaitError::Interrupted => TaskError::Interrupted,
-            WaitError::TimedOut => TaskError::TimedOut,
-        })
+        waited
     }
 
     /// Runs the task on this thread if nobody has started it, then waits for it: no wake-up, no
@@ -131,7 +142,9 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn join_here(self) -> Result<T, TaskError> {
-        in_place::run(&self.raw);
+        if !self.raw.state().is_of_another_process() {
+            in_place::run(&self.raw);
+        }
         self.join()
     }
 
@@ -228,6 +241,33 @@ fn finishes_soon(deadline: Deadline, look: impl Fn() -> raw::state::Reading) -> 
         && interrupt::linger(|| look().is_finished(), || Some(())).is_some()
 }
 
+/// Waits until `register` has nothing to wait for, as who is listed as waiting for it.
+pub(crate) fn wait_listed(
+    listed: &Listed,
+    site: Site,
+    clock: &Clock,
+    deadline: Deadline,
+    mut register: impl FnMut(&Waker) -> bool,
+) -> Result<(), TaskError> {
+    let mut cycle = None;
+    let look = |waker: &Waker| {
+        // What is done is done, whoever says what.
+        if !register(waker) {
+            cycle = None;
+            return Look::Done;
+        }
+        cycle = listed.news(waker);
+        Look::done_if(cycle.is_some())
+    };
+    let waited = interrupt::wait_and(site, clock, deadline, look, || listed.leave());
+    match (waited, cycle) {
+        (Ok(()), None) => Ok(()),
+        (Ok(()), Some(cycle)) => Err(TaskError::Deadlock(cycle)),
+        (Err(WaitError::Interrupted), _) => Err(TaskError::Interrupted),
+        (Err(WaitError::TimedOut), _) => Err(TaskError::TimedOut),
+    }
+}
+
 const TAKEN: &str = "the value of this task has been taken already";
 
 fn into_result<T>(outcome: Outcome<T>) -> Result<T, TaskError> {
@@ -253,7 +293,13 @@ impl<T> Future for TaskHandle<T> {
     type Output = Result<T, TaskError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().raw.poll(context).map(into_result)
+        let raw = &mut self.get_mut().raw;
+        match raw.poll(context) {
+            Poll::Pending if raw.state().is_of_another_process() => {
+                Poll::Ready(Err(TaskError::Forked))
+            }
+            polled => polled.map(into_result),
+        }
     }
 }
 
@@ -357,19 +403,19 @@ impl<T> SharedHandle<T> {
             raw: &self.raw,
             ticket: None,
         };
-        let is_over = self.is_finished()
+        let seen = self.raw.state();
+        if !seen.is_finished() && seen.is_of_another_process() {
+            return Err(TaskError::Forked);
+        }
+        let is_over = seen.is_finished()
             || in_place::self_join(&self.raw, deadline)
             || finishes_soon(deadline, || self.raw.state());
         if !is_over {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = self.raw.meta().clock();
-            interrupt::wait(site, &clock, deadline, |waker| {
-                Look::done_if(!place.take(waker))
-            })
-            .map_err(|error| match error {
-                WaitError::Interrupted => TaskError::Interrupted,
-                WaitError::TimedOut => TaskError::TimedOut,
-            })?;
+            let listed = Listed::enter(deadline, || Awaited::task(self.raw.witness()));
+            let listed = listed.map_err(TaskError::Deadlock)?;
+            wait_listed(&listed, site, &clock, deadline, |waker| place.take(waker))?;
         }
         self.try_join()
             .expect("the wait has ended well, so the task is finished")
@@ -447,6 +493,10 @@ impl<T: Clone> Future for SharedHandle<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        let seen = this.raw.state();
+        if !seen.is_finished() && seen.is_of_another_process() {
+            return Poll::Ready(Err(TaskError::Forked));
+        }
         let mut place = Place {
             raw: &this.raw,
             ticket: this.ticket.take(),

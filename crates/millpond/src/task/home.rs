@@ -327,6 +327,13 @@ mod tests {
             .iter()
             .map(|home| home.engines.load(Ordering::Relaxed));
         assert_eq!(most.max(), Some(2));
+        // Whose a task in a shared home is nobody knows.
+        let address = Address::none(false);
+        let shared = engines
+            .iter()
+            .find(|home| home.engines.load(Ordering::Relaxed) == 2);
+        address.set(shared.copied(), Mark::default(), Stamp::from_bits(7));
+        assert!(!address.is_one_engines());
         engines.into_iter().for_each(Home::give_back);
     }
 }

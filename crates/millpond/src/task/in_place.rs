@@ -40,7 +40,9 @@
 //! - `[H-leave]` The two fences of P5: in [`run`] between the claim and the look at the home, and in
 //!   [`super::home`] between leaving and the look at the state.
 
+use super::cycle::TaskLabel;
 use super::meta::{About, Meta};
+use super::waiting::address;
 use super::{CancelReason, Home, context};
 use crate::interrupt;
 use crate::time::Deadline;
@@ -76,6 +78,11 @@ const NOWHERE: Here = Here { home: 0, depth: 0 };
 
 local! {
     static HERE: Cell<Here> = Cell::new(NOWHERE);
+}
+
+local! {
+    /// The tasks that run in place on this thread, the innermost last.
+    static NESTED: RefCell<Vec<(usize, TaskLabel)>> = RefCell::new(Vec::new());
 }
 
 local! {
@@ -118,6 +125,8 @@ pub(crate) fn at_home<R>(home: &'static Home, host: Arc<dyn Host>, f: impl FnOnc
 pub(super) trait Claimable {
     fn meta(&self) -> &Meta;
 
+    fn token(&self) -> &raw::Token;
+
     fn state(&self) -> raw::state::Reading;
 
     fn claim_and_run(&self, place: Place, claimed: impl FnOnce()) -> Option<bool>;
@@ -130,6 +139,10 @@ macro_rules! claimable {
         impl$(<$of>)? Claimable for $kind {
             fn meta(&self) -> &Meta {
                 self.meta()
+            }
+
+            fn token(&self) -> &raw::Token {
+                self.token()
             }
 
             fn state(&self) -> raw::state::Reading {
@@ -236,7 +249,7 @@ pub(super) fn run(task: &impl Claimable) -> bool {
         }
     };
     let body = || {
-        let _deeper = Deeper::new();
+        let _deeper = Deeper::new(address(task.token()), meta.label());
         task.claim_and_run(place, claimed)
     };
     let inherited = meta.inherited();
@@ -250,12 +263,23 @@ pub(super) fn run(task: &impl Claimable) -> bool {
     ran.is_some()
 }
 
+/// What the task at this address is called, if it runs in place on this thread.
+pub(super) fn label_of(address: usize) -> Option<TaskLabel> {
+    let found = NESTED.try_with(|nested| {
+        let nested = nested.borrow();
+        let own = nested.iter().find(|(body, _)| *body == address);
+        own.map(|(_, label)| label.clone())
+    });
+    found.ok().flatten()
+}
+
 /// One more body on this thread, as long as it is there.
 struct Deeper;
 
 impl Deeper {
-    fn new() -> Self {
+    fn new(address: usize, label: TaskLabel) -> Self {
         Deeper::by(1);
+        let _ = NESTED.try_with(|nested| nested.borrow_mut().push((address, label)));
         Deeper
     }
 
@@ -273,5 +297,7 @@ impl Deeper {
 impl Drop for Deeper {
     fn drop(&mut self) {
         Deeper::by(-1);
+        let label = NESTED.try_with(|nested| nested.borrow_mut().pop());
+        drop(label);
     }
 }

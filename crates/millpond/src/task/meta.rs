@@ -3,6 +3,7 @@
 
 use super::Priority;
 use super::context::Inherited;
+use super::cycle::TaskLabel;
 use super::home::Address;
 use super::name::Name;
 use super::spec::TaskSpec;
@@ -87,6 +88,13 @@ impl Meta {
     pub(super) fn is_expired(&self) -> bool {
         let deadline = self.deadline();
         deadline != Deadline::NEVER && deadline.has_passed(self.clock().now())
+    }
+
+    pub(super) fn label(&self) -> TaskLabel {
+        TaskLabel {
+            name: self.name().cloned(),
+            made_at: self.made_at(),
+        }
     }
 
     pub(super) fn about(&self) -> About<'_> {

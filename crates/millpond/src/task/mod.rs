@@ -22,6 +22,8 @@
 //!   out nor reports an interrupt.
 //! - **Memory.** What was written before the task was made is visible in it; what it wrote is
 //!   visible after the join.
+//! - **Tasks that wait for each other are told.** The last one to join in a ring of joins gets
+//!   [`TaskError::Deadlock`] instead of waiting for ever.
 //! - **Interrupts hit one task.** They set the token of the task, never of a thread; see
 //!   [`crate::interrupt`].
 //!
@@ -34,6 +36,7 @@
 //! See `millpond-raw` for the protocol, its models, and how much memory is kept.
 
 mod context;
+mod cycle;
 mod error;
 mod handle;
 mod home;
@@ -45,8 +48,11 @@ mod runnable;
 mod span;
 mod spec;
 mod stand_in;
+mod waiting;
 
+pub use cycle::{Cycle, FoundCycle, TaskLabel, Waiting};
 pub use error::TaskError;
+pub(crate) use handle::wait_listed;
 pub use handle::{AbortOnDrop, SharedHandle, TaskHandle};
 pub(crate) use home::{Home, Mark};
 pub(crate) use in_place::{Host, Queued, at_home, is_at_home};
@@ -56,6 +62,8 @@ pub(crate) use name::Name;
 pub use priority::Priority;
 pub use runnable::{Ran, Task};
 pub use spec::TaskSpec;
+pub(crate) use waiting::{Awaited, Listed, keep_at_forks};
+pub use waiting::{wait_cycles, waits};
 
 /// Turns a closure into a task and its handle.
 #[track_caller]

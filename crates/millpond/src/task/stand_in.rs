@@ -4,7 +4,8 @@
 //! for the closure may run it without that task, but in its name: under its token, so that an
 //! interrupt finds it, and passing on what it would have passed on.
 
-use super::{CancelReason, Name, SharedHandle, context};
+use super::waiting::address;
+use super::{Awaited, CancelReason, Name, SharedHandle, context};
 use crate::time::Clock;
 
 impl SharedHandle<()> {
@@ -15,6 +16,15 @@ impl SharedHandle<()> {
         match context::is_plain(inherited) {
             true => body(),
             false => context::enter(inherited.cloned(), body),
+        }
+    }
+
+    /// The work that is done in the name of this task, for those who wait until `is_over`.
+    pub(crate) fn awaited(&self, is_over: impl Fn() -> bool + Send + Sync + 'static) -> Awaited {
+        Awaited {
+            address: address(self.raw.token()),
+            label: self.raw.meta().label(),
+            is_over: Box::new(is_over),
         }
     }
 

@@ -29,6 +29,8 @@
 
 use super::{Clock, Deadline};
 use crate::thread::ThreadFactory;
+#[cfg(not(any(millpond_loom, millpond_shuttle)))]
+use millpond_raw::fork;
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -186,11 +188,18 @@ impl fmt::Debug for Ringer {
 /// The ringer of the system's clock, for all of the process. A model has none: it has no such clock.
 #[cfg(not(any(millpond_loom, millpond_shuttle)))]
 pub(super) fn of_process() -> Option<Arc<Ringer>> {
-    static RINGER: Mutex<Option<Arc<Ringer>>> = Mutex::new(None);
+    static RINGER: Mutex<Option<(u32, Arc<Ringer>)>> = Mutex::new(None);
+    fork::watch();
+    fork::keep(&RINGER);
     let mut ringer = RINGER.lock();
-    let ringer = ringer.get_or_insert_with(|| {
+    let generation = fork::generation();
+    // That of the parent process has its thread there, and perhaps its lock. It is left where it is.
+    if ringer.as_ref().is_some_and(|(own, _)| *own != generation) {
+        std::mem::forget(ringer.take());
+    }
+    let (_, ringer) = ringer.get_or_insert_with(|| {
         let threads = crate::thread::Threads::named("millpond-alarm");
-        Arc::new(Ringer::new(threads))
+        (generation, Arc::new(Ringer::new(threads)))
     });
     Some(Arc::clone(ringer))
 }

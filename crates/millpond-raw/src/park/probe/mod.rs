@@ -19,6 +19,12 @@ mod registry;
     any(test, feature = "probe"),
     not(any(millpond_loom, millpond_shuttle))
 ))]
+#[allow(unused_imports, reason = "only where processes fork")]
+pub(crate) use registry::keep_at_forks;
+#[cfg(all(
+    any(test, feature = "probe"),
+    not(any(millpond_loom, millpond_shuttle))
+))]
 pub(super) use registry::note;
 #[cfg(all(
     any(test, feature = "probe"),

@@ -47,6 +47,12 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     watchers: Vec::new(),
 });
 
+/// The registry is in order at forks.
+#[allow(dead_code, reason = "only where processes fork")]
+pub(crate) fn keep_at_forks() {
+    crate::fork::keep(&REGISTRY);
+}
+
 /// Changes the registry and tells the watchers.
 fn change<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     let mut registry = REGISTRY.lock();

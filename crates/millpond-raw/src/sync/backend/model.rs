@@ -66,4 +66,17 @@ macro_rules! __millpond_local {
     };
 }
 
+/// Declares a static that all threads of a model share.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __millpond_global {
+    ($(#[$attr:meta])* static $name:ident: $kind:ty = $initial:expr;) => {
+        $crate::sync::__checker::lazy_static! {
+            $(#[$attr])*
+            static ref $name: $kind = $initial;
+        }
+    };
+}
+
+pub use crate::__millpond_global as global;
 pub use crate::__millpond_local as local;

@@ -1,7 +1,7 @@
 //! What the scope knows of a job besides its closure, and all that is done to a job: run, in the
 //! executor's thread or in place, cancel, stop.
 
-use crate::task::{CancelReason, SharedHandle};
+use crate::task::{Awaited, CancelReason, SharedHandle};
 use millpond_raw::scope::{Cancelled, Claimed, JobRef, Reading, Remote, Stub};
 use millpond_raw::sync::local;
 use std::cell::Cell;
@@ -111,6 +111,13 @@ pub(super) fn run_in_place(job: &JobRef<Errand>) {
             .task
             .stand_in(|| run(job, claimed, errand.cancel_on_failure));
     }
+}
+
+/// The job, for those who wait until it is `over` or up to them.
+pub(super) fn awaited(job: &JobRef<Errand>, over: fn(Reading) -> bool) -> Option<Awaited> {
+    let (errand, own) = (job.meta()?, job.clone());
+    let is_over = move || over(own.state()) || own.state().is_stray();
+    Some(errand.task.awaited(is_over))
 }
 
 /// Cancels; false if it was finished before.

@@ -2,8 +2,7 @@
 
 use super::errand::{self, Errand};
 use crate::executor::traits::Executor;
-use crate::interrupt::{self, Look, WaitError};
-use crate::task::{CancelReason, Name, TaskError};
+use crate::task::{self, CancelReason, Listed, Name, TaskError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use millpond_raw::scope::{Job, JobRef, Reading};
@@ -48,7 +47,8 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// # Errors
     ///
     /// The task panicked or was cancelled; or the caller, itself a task, was interrupted while it
-    /// waited. A panic that is reported here does not go on in the scope.
+    /// waited, or the task waits for it in turn ([`TaskError::Deadlock`]). A panic that is reported here
+    /// does not go on in the scope.
     pub fn join(self) -> Result<T, TaskError> {
         if self.executor.may_run_in_place() {
             errand::run_in_place(self.job.job());
@@ -93,13 +93,14 @@ impl<'scope, T> ScopedHandle<'scope, T> {
             job: self.job.job(),
             ticket: None,
         };
+        let listed = match errand::awaited(self.job.job(), Reading::is_finished) {
+            Some(awaited) => Listed::enter(deadline, || awaited),
+            None => Ok(Listed::none()),
+        };
+        let listed = listed.map_err(TaskError::Deadlock)?;
         let site = Site::new("scope.join").on(self.executor);
-        let waited = interrupt::wait(site, &self.clock(), deadline, |waker| {
-            Look::done_if(!place.take(waker))
-        });
-        waited.map_err(|error| match error {
-            WaitError::Interrupted => TaskError::Interrupted,
-            WaitError::TimedOut => TaskError::TimedOut,
+        task::wait_listed(&listed, site, &self.clock(), deadline, |waker| {
+            place.take(waker)
         })
     }
 

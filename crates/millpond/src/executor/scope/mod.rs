@@ -32,7 +32,7 @@ pub use handle::ScopedHandle;
 use super::error::{RejectReason, Rejected};
 use super::traits::Executor;
 use crate::interrupt;
-use crate::task::TaskSpec;
+use crate::task::{Listed, TaskSpec};
 use errand::{Bell, Errand, Messenger};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
@@ -336,6 +336,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 match jobs.find(ended, |state| !state.is_ended()) {
                     Some(job) => {
                         ended = job.number();
+                        let awaited = errand::awaited(&job, Reading::is_ended);
+                        let _listed = awaited.map(|one| Listed::enter_for_good(|| one));
                         scope.wait(&job, seen, site);
                     }
                     None if scope.sweep() => {}

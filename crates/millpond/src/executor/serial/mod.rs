@@ -9,7 +9,7 @@
 mod turn;
 mod yard;
 
-use super::error::{BuildError, Rejected};
+use super::error::{BuildError, RejectReason, Rejected};
 use super::traits::Executor;
 use super::uncaught::{Runner, UncaughtPanic};
 use crate::task::Task;
@@ -106,6 +106,9 @@ where
     E: Executor + 'static,
 {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        if self.yard.is_forked() {
+            return Err(Rejected::new(task, RejectReason::Forked));
+        }
         self.yard.bring(&self.key, task)
     }
 

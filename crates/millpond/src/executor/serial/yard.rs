@@ -37,6 +37,7 @@ use crate::executor::traits::Executor;
 use crate::executor::uncaught::Runner;
 use crate::task::{CancelReason, Task, TaskSpec};
 use crate::time::Deadline;
+use millpond_raw::fork;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::current;
@@ -51,6 +52,9 @@ pub(super) struct Yard<K, E> {
     /// How many tasks of a key may wait.
     capacity: usize,
     runner: Runner,
+    /// The generation of the process that it was made in. In a child of that nobody comes by, and one who
+    /// is not here may have the locks.
+    born: u32,
 }
 
 /// The tasks of one key.
@@ -117,7 +121,15 @@ impl<K, E> Yard<K, E> {
             lanes: Mutex::new(HashMap::new()),
             capacity,
             runner,
+            born: {
+                fork::watch();
+                fork::generation()
+            },
         }
+    }
+
+    pub(super) fn is_forked(&self) -> bool {
+        self.born != fork::generation()
     }
 
     pub(super) fn below(&self) -> &E {
@@ -126,7 +138,10 @@ impl<K, E> Yard<K, E> {
 
     /// How many keys have something to do.
     pub(super) fn busy(&self) -> usize {
-        self.lanes.lock().len()
+        match self.is_forked() {
+            false => self.lanes.lock().len(),
+            true => 0,
+        }
     }
 }
 

@@ -72,4 +72,15 @@ macro_rules! __millpond_local {
     };
 }
 
+/// Declares a static that all threads share, and that checkers make anew for each run of a model.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __millpond_global {
+    ($(#[$attr:meta])* static $name:ident: $kind:ty = $initial:expr;) => {
+        $(#[$attr])*
+        static $name: $kind = $initial;
+    };
+}
+
+pub use crate::__millpond_global as global;
 pub use crate::__millpond_local as local;

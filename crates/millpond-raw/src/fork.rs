@@ -1,0 +1,182 @@
+//! What becomes of all this in a process that `fork()` has made.
+//!
+//! A child process has a copy of the memory and one thread. The threads that would have run a task,
+//! woken a waiter or given a lock back are in the parent. So whoever waits for them in the child waits
+//! for ever, unless it knows: processes have *generations*. The first one is of generation 0, its child
+//! of generation 1, and so on; whatever has threads behind it notes in which it was made, and compares.
+//!
+//! Locks of all the process (the depots of recycled memory, for one) are needed in the child as well, by
+//! what is made there. They are taken just before a fork and given back just after it, on both sides; so
+//! nobody else has them when memory is copied.
+//!
+//! Only on Linux. Elsewhere every process is of generation 0.
+//!
+//! # Invariants
+//!
+//! - **F1** The handlers that `fork` calls are functions of ours that live as long as the process, run on
+//!   the thread that forks, in no signal handler, and touch nothing but statics.
+//! - **F2** The child of [`run_in_child`] ends in there, by `_exit`: nothing of the caller's frames runs
+//!   twice, and no destructor of the parent's.
+//! - **F3** Locks are listed once, in the order in which they came, and stay. Before a fork the first `n`
+//!   are taken, in that order; after it these are given back. Two threads that fork at once take turns at
+//!   the first of them.
+//!
+//! # Orderings
+//!
+//! - `[F-list]` Listing a lock releases it, walking the list acquires it.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "a static outlives every model, and what is here is for real processes only"
+)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// How many forks this process is away from the one in which [`watch`] was first called.
+#[inline]
+pub fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+pub use which::{keep, watch};
+
+#[cfg(all(target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
+mod which {
+    use super::GENERATION;
+    use crate::sync::{Mutex, RawLock};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+    const MOST: usize = 16;
+
+    /// F3.
+    static LOCKS: [AtomicPtr<RawLock>; MOST] =
+        [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST];
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+    /// From now on forks are counted. For whatever starts threads; often is no harm.
+    pub fn watch() {
+        static WATCHES: AtomicBool = AtomicBool::new(false);
+        if WATCHES.load(Ordering::Relaxed) || WATCHES.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        crate::recycle::keep_at_forks();
+        #[cfg(any(test, feature = "probe"))]
+        crate::park::probe::keep_at_forks();
+        // SAFETY: F1 - functions of ours.
+        let failed = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        // For lack of memory. Then a child is not told from its parent.
+        debug_assert_eq!(failed, 0, "forks cannot be watched");
+    }
+
+    /// Keeps a lock of all the process in order at forks. No thread may fork that has one of these, nor
+    /// take one of them inside another.
+    pub fn keep<T>(lock: &'static Mutex<T>) {
+        let raw = core::ptr::from_ref(lock.raw()).cast_mut();
+        for place in &LOCKS {
+            // [F-list]
+            match place.compare_exchange(
+                core::ptr::null_mut(),
+                raw,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(other) if other == raw => return,
+                Err(_) => {}
+            }
+        }
+        debug_assert!(false, "there are more locks than were thought of");
+    }
+
+    fn locks() -> impl Iterator<Item = &'static RawLock> {
+        // [F-list]
+        let listed = LOCKS.iter().map(|place| place.load(Ordering::Acquire));
+        // SAFETY: F3 - null, or made of a `&'static`.
+        listed.map_while(|raw| unsafe { raw.as_ref() })
+    }
+
+    extern "C" fn before() {
+        let mut taken = 0;
+        for lock in locks() {
+            lock.lock();
+            taken += 1;
+            // Under the first of them, so one who forks at a time.
+            TAKEN.store(taken, Ordering::Relaxed);
+        }
+    }
+
+    extern "C" fn in_parent() {
+        let taken = TAKEN.load(Ordering::Relaxed);
+        locks().take(taken).for_each(RawLock::unlock);
+    }
+
+    extern "C" fn in_child() {
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+        in_parent();
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(any(millpond_loom, millpond_shuttle)))))]
+mod which {
+    use crate::sync::Mutex;
+
+    /// Forks are not watched here.
+    pub fn watch() {}
+
+    /// Forks are not watched here.
+    pub fn keep<T>(_: &'static Mutex<T>) {}
+}
+
+/// How a child ended.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Child {
+    /// It returned this.
+    Exited(i32),
+    /// It was killed by this signal: `SIGALRM`, if it hung.
+    Killed(i32),
+}
+
+/// Forks, runs `f` in the child, and waits for its end. A child that takes longer than `seconds` is
+/// killed. A panic is 101. For tests.
+///
+/// # Errors
+///
+/// There is no process to be had.
+#[doc(hidden)]
+#[cfg(all(
+    target_os = "linux",
+    feature = "probe",
+    not(any(millpond_loom, millpond_shuttle))
+))]
+pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Child> {
+    // SAFETY: F2 - the child ends below. That it has a copy of everybody's locks and of no thread is
+    // what this is for: a child that hangs on one of them is killed by its alarm.
+    let child = unsafe { libc::fork() };
+    match child {
+        -1 => Err(std::io::Error::last_os_error()),
+        0 => {
+            // SAFETY: F2 - it sets a timer of this process.
+            unsafe { libc::alarm(seconds) };
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(101);
+            // SAFETY: F2 - the end.
+            unsafe { libc::_exit(code) }
+        }
+        _ => {
+            let mut status = 0;
+            // SAFETY: F2 - our own child, which nobody else waits for; the place is a local.
+            while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1 {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            Ok(match libc::WIFSIGNALED(status) {
+                true => Child::Killed(libc::WTERMSIG(status)),
+                false => Child::Exited(libc::WEXITSTATUS(status)),
+            })
+        }
+    }
+}

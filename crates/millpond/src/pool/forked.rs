@@ -1,0 +1,99 @@
+//! A pool in a child of the process that it was built in.
+//!
+//! `fork()` copies memory and one thread. The pool's workers are in the parent, and so may be whoever
+//! holds one of its locks. So in the child every call looks first at the generation of the process
+//! ([`millpond_raw::fork`]) and takes no lock, unless it is free:
+//!
+//! | call | in the child |
+//! |---|---|
+//! | `execute`, `submit` and so on | refused: [`RejectReason::Forked`](crate::executor::RejectReason::Forked), whatever the policy |
+//! | `shutdown`, `shutdown_now`, dropping it | notes it, tells nobody; no task is handed back, for they are the parent's |
+//! | `await_termination` and so on, `close`, `is_terminated` | returns at once, and says that it is over: nothing of it runs here |
+//! | `snapshot` | no worker, nothing queued; what has been counted, if that can be had |
+//! | `apply`, `set_*` of parameters, `prestart_*` | an error |
+//! | `figures`, `figures_by_name`, `workers`, `stacks` | nothing |
+//! | `set_run_warning*`, `set_rejection`, `set_thread_factory`, `remove`, `purge`, `queued_tasks` | nothing |
+//!
+//! What it has in its queue is never dropped in the child, nor its workers' copies of themselves: a
+//! little memory stays taken. Handles of its tasks say [`TaskError::Forked`](crate::task::TaskError).
+
+use super::engine::Engine;
+use super::reject::Rejection;
+use super::stats::Counts;
+use crate::manage::{OverloadOrder, PoolSnapshot, RunState};
+use crate::thread::{ThreadFactory, Threads};
+use millpond_raw::fork;
+use std::io;
+use std::sync::Arc;
+
+/// The generation of this process; from now on it is told from its children.
+pub(super) fn generation() -> u32 {
+    fork::watch();
+    crate::task::keep_at_forks();
+    fork::generation()
+}
+
+pub(super) fn error() -> io::Error {
+    io::Error::other(
+        "this process was forked, and the pool's threads stayed in the parent: build a new one after \
+         fork()",
+    )
+}
+
+impl Engine {
+    /// Its figures, without a lock that is not free.
+    pub(super) fn snapshot_of_a_fork(&self) -> PoolSnapshot {
+        let (limits, knobs, rare) = (self.knobs().limits(), self.knobs(), &self.rare);
+        let counted = self.try_with_crew(|crew| (crew.largest(), crew.counts()));
+        let (largest, counts) = counted.unwrap_or((0, Counts::default()));
+        PoolSnapshot {
+            name: self.name.clone().into_owned(),
+            state: RunState::Terminated,
+            core: limits.core(),
+            max: limits.max(),
+            keep_alive: knobs.keep_alive(),
+            core_may_time_out: knobs.core_may_time_out(),
+            growth: limits.growth(),
+            capacity: Some(0),
+            max_queue_wait: None,
+            shedding: None,
+            overload_order: OverloadOrder::default(),
+            is_overloaded: false,
+            drains_in: None,
+            workers: 0,
+            active: 0,
+            largest,
+            extra_threads: 0,
+            queued: 0,
+            in_place: 0,
+            completed: counts.completed,
+            panicked: counts.panicked,
+            self_joined: counts.joined,
+            cancelled: counts.cancelled + rare.cancelled.get(),
+            expired: counts.expired + rare.expired.get(),
+            shed: counts.shed,
+            ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
+            rejected: rare.rejected.get(),
+            blocked: rare.blocked.get(),
+            discarded: rare.discarded.get(),
+            caller_ran: rare.caller_ran.get(),
+            handed_back: rare.handed_back.get(),
+            threads_started: rare.threads_started.get(),
+            thread_failures: rare.thread_failures.get(),
+        }
+    }
+
+    pub(super) fn rejection(&self) -> Rejection {
+        match self.is_forked() {
+            false => self.knobs().lock().rejection.clone(),
+            true => Rejection::Abort,
+        }
+    }
+
+    pub(super) fn factory(&self) -> Arc<dyn ThreadFactory> {
+        match self.is_forked() {
+            false => Arc::clone(&self.knobs().lock().factory),
+            true => Arc::new(Threads::named(self.name.clone())),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A child process that touches a pool of its parent gets an error, and never hangs.
+//!
+//! The children are killed if they hang; a test sees that. They print nothing, for the locks of the
+//! standard streams may be with a thread that they do not have.
+
+#![cfg(all(target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
+
+mod watch_kit;
+
+use millpond::executor::{
+    Executor, ExecutorExt, Lifecycle, RejectReason, SerialExecutor, ThreadPerTask,
+};
+use millpond::interrupt;
+use millpond::manage::Patch;
+use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::task::{self, TaskHandle};
+use millpond_raw::fork::{Child, run_in_child};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+use watch_kit::watch;
+
+const PATIENCE: u32 = 30;
+
+/// Runs `f` in a child. It must return true, and in time.
+#[track_caller]
+fn in_child(f: impl FnOnce() -> bool) {
+    let child = run_in_child(PATIENCE, || match f() {
+        true => 0,
+        false => 1,
+    });
+    assert_eq!(child.unwrap(), Child::Exited(0));
+}
+
+fn pool(workers: usize) -> ThreadPool {
+    let pool = ThreadPool::builder("parent").core(workers).max(workers);
+    pool.queue(Queue::bounded(64)).build().unwrap()
+}
+
+/// A task that runs until it is told, and its pool.
+fn busy() -> (ThreadPool, TaskHandle<()>) {
+    let pool = pool(1);
+    let handle = pool
+        .submit(|| {
+            let _ = interrupt::sleep(Duration::MAX);
+        })
+        .unwrap();
+    while !handle.is_started() {
+        thread::yield_now();
+    }
+    (pool, handle)
+}
+
+#[test]
+fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
+    let _watch = watch();
+    for policy in [
+        Rejection::Abort,
+        Rejection::CallerRuns,
+        Rejection::Block(Duration::MAX),
+        Rejection::Discard,
+    ] {
+        let pool = pool(2);
+        pool.set_rejection(policy);
+        pool.submit(|| ()).unwrap().join().unwrap();
+        in_child(|| {
+            let water = String::from("water");
+            let refused = pool.submit(move || water).unwrap_err();
+            let text = refused.to_string();
+            text.ends_with("build a new one after fork()")
+                && refused.reason.is_forked()
+                && (refused.task)() == "water"
+        });
+        assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
+    }
+}
+
+#[test]
+fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_is_not() {
+    let _watch = watch();
+    let (pool, running) = busy();
+    let queued = pool.submit(|| 7).unwrap();
+    let (_task, by_hand) = task::new(|| 7);
+    let shared = by_hand.shared();
+    let (ended, mut handle) = task::new(|| 7);
+    ended.run();
+    let mut running = Some(running);
+    let mut queued = Some(queued);
+    in_child(|| {
+        let Some(mut running) = running.take() else {
+            return false;
+        };
+        let Some(mut queued) = queued.take() else {
+            return false;
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        let polled = Pin::new(&mut queued).poll(&mut context);
+        matches!(polled, Poll::Ready(Err(error)) if error.is_forked())
+            && running.wait().is_err_and(|error| error.is_forked())
+            && running
+                .join_timeout(Duration::MAX)
+                .is_err_and(|error| error.is_forked())
+            && shared.join().is_err_and(|error| error.is_forked())
+            && queued.join_here().is_err_and(|error| error.is_forked())
+            && handle.wait().is_ok()
+            && handle.try_join().is_some_and(|value| value.is_ok())
+            // It is cancelled here, which nobody hears.
+            && running.interrupt()
+            && running.join().is_err_and(|error| error.is_cancelled())
+    });
+    let (running, queued) = (running.unwrap(), queued.unwrap());
+    assert!(running.interrupt());
+    assert_eq!(queued.join().unwrap(), 7);
+}
+
+#[test]
+fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
+    let _watch = watch();
+    let (pool, running) = busy();
+    let queued = pool.submit(|| 7).unwrap();
+    let own = pool.clone();
+    let mut copy = Some(own);
+    in_child(|| {
+        let Some(pool) = copy.take() else {
+            return false;
+        };
+        let now = pool.snapshot();
+        pool.set_rejection(Rejection::Discard);
+        pool.set_thread_factory(pool.thread_factory());
+        let quiet = matches!(pool.rejection(), Rejection::Abort)
+            && !pool.remove(&queued)
+            && pool.purge() == 0
+            && pool.queued_tasks().is_empty();
+        let refused = pool.apply(&Patch::new().max(9)).is_err()
+            && pool.set_core(0).is_err()
+            && pool.prestart_core().is_err();
+        pool.shutdown();
+        let ended = pool.is_shutdown()
+            && pool.is_terminated()
+            && pool.shutdown_now().is_empty()
+            && pool.await_termination_timeout(Duration::MAX) == Ok(true);
+        pool.close();
+        let shown = format!("{pool:?}").contains("0 of 0 workers busy");
+        drop(pool);
+        (now.workers, now.queued) == (0, 0) && quiet && refused && ended && shown
+    });
+    drop(copy);
+    assert!(!pool.is_shutdown(), "the child's pool is another one");
+    running.interrupt();
+    assert_eq!(queued.join().unwrap(), 7);
+    pool.close();
+}
+
+#[test]
+fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
+    let _watch = watch();
+    let parents = pool(2);
+    parents.submit(|| ()).unwrap().join().unwrap();
+    in_child(|| {
+        let childs = pool(2);
+        let own = childs.clone();
+        let sum = childs.submit(move || own.submit(|| 3).unwrap().join().unwrap() + 4);
+        let works = sum.unwrap().join().unwrap() == 7;
+        let grand = run_in_child(PATIENCE, || {
+            let refused = |pool: &ThreadPool| pool.submit(|| ()).is_err();
+            let own = pool(1);
+            let both = refused(&parents) && refused(&childs);
+            i32::from(!(both && own.submit(|| 7).unwrap().join().unwrap() == 7))
+        });
+        childs.close();
+        works && grand.unwrap() == Child::Exited(0)
+    });
+}
+
+#[test]
+fn other_executors_refuse_in_the_child_as_well() {
+    let _watch = watch();
+    let threads = ThreadPerTask::builder("parent", 4).build().unwrap();
+    let serial = SerialExecutor::new(pool(1));
+    threads.submit(|| ()).unwrap().join().unwrap();
+    let key = serial.key("one");
+    key.submit(|| ()).unwrap().join().unwrap();
+    in_child(|| {
+        let forked = |executor: &dyn Executor| {
+            let refused = executor.submit(|| ());
+            refused.is_err_and(|refused| matches!(refused.reason, RejectReason::Forked))
+        };
+        let both = forked(&threads) && forked(&key);
+        threads.close();
+        both && threads.threads() == 0 && threads.is_terminated() && serial.busy_keys() == 0
+    });
+}
+
+/// Whatever the parent's threads hold when it forks.
+#[test]
+fn a_hundred_children_of_a_parent_under_load_all_end() {
+    let _watch = watch();
+    let pool = pool(2);
+    let over = Arc::new(AtomicBool::new(false));
+    let bringers: Vec<_> = (0..2)
+        .map(|_| {
+            let (pool, over) = (pool.clone(), Arc::clone(&over));
+            thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    // All that takes locks: queue, crew, memory, waiters, the table of waits.
+                    let own = pool.clone();
+                    let nested = pool.submit(move || own.submit(|| 7).map(|one| one.join().ok()));
+                    if let Ok(nested) = nested {
+                        let _ = nested.join();
+                    }
+                    let _ = pool.apply(&Patch::new().keep_alive(Duration::from_secs(9)));
+                    drop(pool.snapshot());
+                }
+            })
+        })
+        .collect();
+    for round in 0..100 {
+        let handle = loop {
+            if let Ok(handle) = pool.submit(thread::yield_now) {
+                break handle;
+            }
+        };
+        let mut handle = Some(handle);
+        let mut own = Some(pool.clone());
+        let child = run_in_child(PATIENCE, || {
+            let (Some(handle), Some(own)) = (handle.take(), own.take()) else {
+                return 2;
+            };
+            let refused = own.submit(|| ()).is_err_and(|one| one.reason.is_forked());
+            let joined = match handle.join() {
+                Ok(()) => true,
+                Err(error) => error.is_forked(),
+            };
+            drop(own.snapshot());
+            own.close();
+            drop(own);
+            let new = ThreadPool::builder("child").core(1).max(1).build().unwrap();
+            let works = new.submit(|| 7).unwrap().join().unwrap() == 7;
+            new.close();
+            i32::from(!(refused && joined && works))
+        });
+        assert_eq!(child.unwrap(), Child::Exited(0), "round {round}");
+        handle.unwrap().join().unwrap();
+    }
+    over.store(true, Ordering::Relaxed);
+    for bringer in bringers {
+        bringer.join().unwrap();
+    }
+    pool.close();
+}
