@@ -18,6 +18,7 @@
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
+//! | [`headroom`] | how much of the present thread's stack is left |
 //! | [`pad`] | keeping two hot words off one cache line |
 //! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
@@ -28,6 +29,7 @@
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
+pub mod headroom;
 pub mod pad;
 pub mod park;
 pub mod publish;

@@ -5,6 +5,7 @@
 //!
 //! - **O1** A handler is installed with an action that is valid and points to a function of the
 //!   shape that its flags say.
+//! - **O2** `__errno_location` is the address of the calling thread's own `errno`.
 #![cfg(all(
     feature = "stack-dump",
     target_os = "linux",
@@ -20,6 +21,14 @@ static STRANGERS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count(_signal: libc::c_int) {
     STRANGERS.fetch_add(1, Ordering::Relaxed);
+    set_errno(libc::EBADF);
+}
+
+fn set_errno(number: i32) {
+    // SAFETY: O2 - this thread's own.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: O2 - as above.
+    unsafe { errno.write(number) };
 }
 
 #[test]
@@ -38,7 +47,15 @@ fn strangers_signals_reach_the_handler_that_was_there_and_ours_do_not() {
     }
     assert_eq!(STRANGERS.load(Ordering::Relaxed), 0, "ours are not told on");
 
+    set_errno(77);
     // SAFETY: O1 - a signal to oneself, which has a handler.
-    assert_eq!(unsafe { libc::raise(libc::SIGURG) }, 0);
+    let failed = unsafe { libc::raise(libc::SIGURG) };
+    let errno = std::io::Error::last_os_error().raw_os_error();
+    assert_eq!(failed, 0);
     assert_eq!(STRANGERS.load(Ordering::Relaxed), 1);
+    assert_eq!(
+        errno,
+        Some(77),
+        "what the other handler does to it is undone"
+    );
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const MARK: u64 = 0x5eed_0f5a_1a4d_e125;
 const CAPTURES: usize = 1_000;
-const LIVES: u64 = 3_000;
+const LIVES: u64 = 1_000;
 const LIVING: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -118,7 +118,7 @@ fn cancelling_before_the_start_drops_the_closure_at_once() {
         "the closure is gone before anybody runs the task"
     );
     assert!(!handle.cancel(), "one cancels once");
-    assert!(matches!(task.run(), task::Ran::Gone));
+    assert!(matches!(task.run(), task::Ran::Gone(_)));
     assert!(matches!(
         handle.join(),
         Err(TaskError::Cancelled(CancelReason::Requested))
@@ -378,7 +378,7 @@ fn a_task_run_in_place_needs_nobody_else() {
     let here = std::thread::current().id();
     let (queued, handle) = task::new(move || std::thread::current().id() == here);
     assert!(handle.join_here().unwrap());
-    assert!(matches!(queued.run(), task::Ran::Gone));
+    assert!(matches!(queued.run(), task::Ran::Gone(_)));
 }
 
 #[test]

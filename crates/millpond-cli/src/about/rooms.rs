@@ -38,6 +38,7 @@ ready! {
     millpond::interrupt => "asking a running task to stop, without killing anything",
     millpond::time => "Clock, the system's and a manual one for tests; saturating deadlines",
     millpond::thread => "ThreadFactory: how threads are started, named and sized",
+    millpond::stack => "what a running thread is doing: its stack, by function and line",
     millpond::adapt => "pure controllers: telling overload from a burst, time to drain",
     millpond::meter => "how long things took: counts, means and percentiles",
     millpond::machine => "CPUs, quota, memory and NUMA nodes this process may use",

@@ -196,6 +196,8 @@ pub(super) fn books(
         ("figure cancelled", last.cancelled),
         ("figure expired", last.expired),
         ("figure shed", last.shed),
+        ("figure ran_elsewhere", last.ran_elsewhere),
+        ("figure self_joined", last.self_joined),
         ("figure rejected", last.rejected),
         ("figure blocked", last.blocked),
         ("figure discarded", last.discarded),
@@ -212,7 +214,8 @@ pub(super) fn books(
             ledger.wrong(format!("books (J7): {what}\n    {last:?}"));
         }
     };
-    let at_rest = last.workers + last.active + last.queued + last.extra_threads == 0;
+    let at_rest =
+        last.workers + last.active + last.in_place + last.queued + last.extra_threads == 0;
     must(
         last.state == RunState::Terminated && at_rest,
         "it is not at rest",
@@ -224,6 +227,7 @@ pub(super) fn books(
         + last.shed
         + last.discarded
         + last.handed_back
+        + last.ran_elsewhere
         + last.caller_ran;
     let sum = within + round.policy_kept();
     match round.may_run_outside.load(Ordering::Relaxed) {

@@ -35,10 +35,10 @@
 //!
 //! ```text
 //!   accepted = completed + cancelled + expired + shed + discarded + handed_back + caller_ran
-//!            + elsewhere
+//!            + ran_elsewhere + outside
 //! ```
 //!
-//! *Elsewhere* is what a custom rejection policy kept for itself, which we count, and what
+//! *Outside* is what a custom rejection policy kept for itself, which we count, and what
 //! `Rejection::NewThread` ran outside the pool, which the snapshot does not count; so where that
 //! policy played, the equation is an inequality. Besides: `handed_back` is what `shutdown_now`
 //! returned, one by one; `threads_started + thread_failures` is how often the factory was asked;

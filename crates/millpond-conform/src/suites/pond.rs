@@ -74,6 +74,11 @@ impl Pond {
         idle(self.name())
     }
 
+    /// How many of its threads are parked at a site of this name.
+    pub fn waits_at(&self, site: &str) -> usize {
+        parked(self.name(), site)
+    }
+
     /// Waits until so many of its workers are parked and wait for a task.
     #[track_caller]
     pub fn await_idle(&self, count: usize) {
@@ -171,9 +176,14 @@ pub fn fresh_name() -> String {
 
 /// How many workers of the pool of this name are parked and wait for a task.
 pub fn idle(name: &str) -> usize {
+    parked(name, "pool.idle")
+}
+
+/// How many threads of the pool of this name are parked at a site.
+fn parked(name: &str, site: &str) -> usize {
     let is_one = |wait: &probe::Wait| {
         let rest = wait.name.as_deref().and_then(|own| own.strip_prefix(name));
-        wait.site.name() == "pool.idle" && rest.is_some_and(|rest| rest.starts_with('-'))
+        wait.site.name() == site && rest.is_some_and(|rest| rest.starts_with('-'))
     };
     probe::waits().iter().filter(|wait| is_one(wait)).count()
 }

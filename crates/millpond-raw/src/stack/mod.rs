@@ -27,8 +27,8 @@
 //!   fails if the handler has it. So a handler that runs late finds an empty tray and does nothing.
 //!   If the handler was stopped in the middle (a debugger does that) the picture is left to it, and
 //!   goes with the tray.
-//! - Thread numbers are used again. A signal is sent under the subject's gate, and only while the
-//!   thread has not left; it leaves under the same gate. So no number is used after its thread.
+//! - Thread numbers are used again. A signal is sent under the subject's lock, and only while the
+//!   thread has not left; it leaves under the same lock. So no number is used after its thread.
 //!
 //! # What it costs the subject
 //!
@@ -45,7 +45,7 @@
 //! - **G2** The handler finds its subject through a thread-local pointer, which is null or points to
 //!   a sitter that the same thread keeps alive: set after the sitter is made, cleared before it is
 //!   let go. A handler interrupts its own thread, so it sees either.
-//! - **G3** A signal is sent with the gate locked and the thread not left; leaving locks the gate.
+//! - **G3** A signal is sent with the sitter's lock held and the thread not left; leaving takes that lock.
 //!   So the number belongs to the thread for the length of the call.
 //! - **G4** The handler does not allocate, lock, panic or unwind, and leaves `errno` as it was. It
 //!   uses atomics, memory that was there before, and the call that wakes.

@@ -2,7 +2,7 @@
 
 use super::layout::{Header, Prefix, TaskCell, Vtable};
 use super::state::{AtomicState, Cancelled, Claim, Completed, Reading, Released};
-use super::{CancelReason, Panic};
+use super::{CancelReason, Panic, Place};
 use crate::quiet;
 use crate::recycle::Recycled;
 use crate::sync::chaos;
@@ -83,27 +83,53 @@ impl CellRef {
         unsafe { self.state() }.read()
     }
 
-    /// Runs the body if nobody has claimed it, and delivers the outcome; `None` if it was gone. Calls
-    /// `claimed`, which must not panic, in between.
+    /// Runs the body if nobody has claimed it, and delivers the outcome. Returns whether it panicked;
+    /// what was seen if it was gone. The reference is given back.
     ///
     /// # Safety
     ///
-    /// T1: the caller owns a reference, which is given back if `release` is set.
-    pub(super) unsafe fn run(self, release: bool, claimed: impl FnOnce()) -> Option<bool> {
+    /// T1: the caller owns a reference, and gives it up.
+    pub(super) unsafe fn run(self) -> Result<bool, Reading> {
+        // SAFETY: T1 - by contract.
+        match unsafe { self.state() }.claim() {
+            // SAFETY: T1 - by contract; T2 - claimed just now.
+            Claim::Yours => Ok(unsafe { self.run_claimed(true, || ()) }),
+            Claim::Gone(seen) => {
+                // SAFETY: T1 - the caller's reference.
+                unsafe { self.release(false) };
+                Err(seen)
+            }
+        }
+    }
+
+    /// Runs the body in the thread of one who waits, if nobody has claimed it; `None` if it was gone.
+    /// Calls `claimed`, which must not panic, in between.
+    ///
+    /// # Safety
+    ///
+    /// T1: the caller owns a reference, and keeps it.
+    pub(super) unsafe fn run_in_place(self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
+        // SAFETY: T1 - by contract.
+        match unsafe { self.state() }.claim_in_place(place) {
+            // SAFETY: T1 - by contract; T2 - claimed just now.
+            Claim::Yours => Some(unsafe { self.run_claimed(false, claimed) }),
+            Claim::Gone(_) => None,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// T1: the caller owns a reference, which is given back if `release` is set. T2: it has claimed
+    /// the closure.
+    #[inline]
+    unsafe fn run_claimed(self, release: bool, claimed: impl FnOnce()) -> bool {
         // SAFETY: T1 - by contract; so for the rest of this function until it is released.
         let state = unsafe { self.state() };
         // SAFETY: T1 - as above.
         let vtable = unsafe { self.vtable() };
-        if state.claim() == Claim::Gone {
-            if release {
-                // SAFETY: T1 - the caller's reference.
-                unsafe { self.release(false) };
-            }
-            return None;
-        }
         chaos::point("task.claimed");
         claimed();
-        // SAFETY: T1 - the body runs while the caller's reference is held; T2 - claimed just now.
+        // SAFETY: T1 - the body runs while the caller's reference is held; T2 - by contract.
         let panicked = unsafe { self.run_body() };
         chaos::point("task.complete");
         match state.complete(panicked, release) {
@@ -133,7 +159,7 @@ impl CellRef {
                 unsafe { (vtable.free)(self.0) };
             }
         }
-        Some(panicked)
+        panicked
     }
 
     /// Runs the body as the current task.
@@ -186,7 +212,7 @@ impl CellRef {
         // SAFETY: T1 - by contract.
         let header = unsafe { self.header() };
         if (header.vtable.closure_type)() != TypeId::of::<F>()
-            || header.state.claim() == Claim::Gone
+            || header.state.claim() != Claim::Yours
         {
             return None;
         }

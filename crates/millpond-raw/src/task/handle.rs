@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{Body, CancelReason, Outcome, Shared, Token};
+use super::{Body, CancelReason, Outcome, Place, Shared, Token, Witness};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -86,11 +86,24 @@ impl<T, M> Handle<T, M> {
         unsafe { self.cell.interrupt(reason) }
     }
 
-    /// Runs the task on this thread if it has not started. Returns whether it did. `claimed` is called
-    /// when nobody else can run it any more and the body has not begun; it must not panic.
-    pub fn run_here(&self, claimed: impl FnOnce()) -> bool {
+    /// Runs the task on this thread if it has not started. Returns whether it panicked; `None` if it
+    /// had been started. `claimed` is called when nobody else can run it any more and the body has not
+    /// begun; it must not panic.
+    pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
         // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run(false, claimed) }.is_some()
+        unsafe { self.cell.run_in_place(place, claimed) }
+    }
+
+    /// A reference that outlives this one, for those who want no outcome.
+    pub fn witness(&self) -> Witness<M> {
+        // SAFETY: T1 - our reference vouches for the new one; T6 - made with an `M`.
+        unsafe { Witness::new(self.cell) }
+    }
+
+    /// Cancels the task if it has not started; see [`Task::give_up`](super::Task::give_up).
+    pub fn give_up(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.give_up(reason) }
     }
 
     /// Takes the outcome, once the task is finished. It can be taken once.

@@ -45,8 +45,8 @@
 //!
 //! The bits of the state word are explained in [`state`].
 //!
-//! - **T1** The memory lives while a reference is counted. [`Task`], [`Handle`] and [`Shared`] each
-//!   own one and give it back exactly once; whoever gives the last one back frees the cell.
+//! - **T1** The memory lives while a reference is counted. [`Task`], [`Handle`], [`Shared`] and
+//!   [`Witness`] each own one and give it back exactly once; whoever gives the last one back frees the cell.
 //! - **T2** The closure is in the stage until CLAIMED is set, and belongs to whoever set it.
 //! - **T3** From CLAIMED to DONE the stage belongs to the claimer alone. A claimer that runs the
 //!   body moves the closure out first and the outcome in last.
@@ -84,14 +84,17 @@ mod shared;
 pub mod state;
 mod stop;
 mod token;
+mod witness;
 
 pub use cell::Body;
 pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
 pub use runnable::{Ran, Task};
 pub use shared::Shared;
+pub use state::{Place, Shell};
 pub use stop::Stop;
 pub use token::Token;
+pub use witness::Witness;
 
 use cell::CellRef;
 use layout::TaskCell;

@@ -116,6 +116,9 @@ reasons! {
     Refused = "its executor refused it",
     /// Who waited for it has stopped waiting: another one was first, or the time was up.
     Abandoned = "its caller stopped waiting for it",
+    /// Who waited for its work has done it in its place. Only the tasks that go to executors in the
+    /// name of a scope's, and that have no handles, end so.
+    RunInPlace = "done in its place by who waited for it",
 }
 
 impl CancelReason {

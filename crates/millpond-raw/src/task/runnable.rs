@@ -1,7 +1,7 @@
 //! The side of a cell that queues and workers hold. Invariants are in the [module](super).
 
 use super::cell::CellRef;
-use super::state::Reading;
+use super::state::{Reading, Shell};
 use super::{CancelReason, Panic, Token};
 use core::fmt;
 use core::marker::PhantomData;
@@ -23,8 +23,8 @@ pub enum Ran {
     Completed,
     /// The body panicked. What it left is here if no handle was there to take it.
     Panicked(Option<Panic>),
-    /// There was nothing to run: it was cancelled, or somebody else ran it.
-    Gone,
+    /// There was nothing to run: it was cancelled, or a waiter ran it in place.
+    Gone(Shell),
 }
 
 // SAFETY: T1, T2 - `task::new` takes only closures, values and meta values that may be sent; the
@@ -87,10 +87,10 @@ impl<M> Task<M> {
             };
         }
         // SAFETY: T1 - our reference, given up here.
-        match unsafe { cell.run(true, || ()) } {
-            None => Ran::Gone,
-            Some(false) => Ran::Completed,
-            Some(true) => Ran::Panicked(None),
+        match unsafe { cell.run() } {
+            Err(seen) => Ran::Gone(seen.shell()),
+            Ok(false) => Ran::Completed,
+            Ok(true) => Ran::Panicked(None),
         }
     }
 
@@ -120,8 +120,8 @@ impl<M> Task<M> {
 
     /// Gives the task up, and tells its handle why. Returns false, and does nothing, if it was gone
     /// before: what a waiter runs in place goes on.
-    pub fn give_up(self, reason: CancelReason) -> bool {
-        // SAFETY: T1 - our reference, which `self` gives back when it drops.
+    pub fn give_up(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
         unsafe { self.cell.give_up(reason) }
     }
 

@@ -4,7 +4,7 @@
 use super::cell::CellRef;
 use super::layout::Header;
 use super::state::Reading;
-use super::{Body, CancelReason, Outcome, Panic, Token};
+use super::{Body, CancelReason, Outcome, Panic, Place, Token, Witness};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -74,6 +74,24 @@ impl<T, M> Shared<T, M> {
     pub fn interrupt(&self, reason: CancelReason) -> Option<Body> {
         // SAFETY: T1 - our reference.
         unsafe { self.cell.interrupt(reason) }
+    }
+
+    /// As [`Handle::run_here`](super::Handle::run_here).
+    pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
+        // SAFETY: T1 - our reference, kept.
+        unsafe { self.cell.run_in_place(place, claimed) }
+    }
+
+    /// A reference that outlives this one, for those who want no outcome.
+    pub fn witness(&self) -> Witness<M> {
+        // SAFETY: T1 - our reference vouches for the new one; T6 - made with an `M`.
+        unsafe { Witness::new(self.cell) }
+    }
+
+    /// As [`Handle::give_up`](super::Handle::give_up).
+    pub fn give_up(&self, reason: CancelReason) -> bool {
+        // SAFETY: T1 - our reference.
+        unsafe { self.cell.give_up(reason) }
     }
 
     /// The outcome, once the task is finished.

@@ -1,10 +1,10 @@
 //! The state word of a task cell: what has happened to it, and how many refer to it.
 //!
 //! ```text
-//!    63 (31)                       16 15        8   5       4        3          2        1       0
-//!   +--------------------------------+-----------+-------+--------+-----------+----------+------+---------+
-//!   |           references           |  reason   | TAKEN | WAITER | CANCELLED | PANICKED | DONE | CLAIMED |
-//!   +--------------------------------+-----------+-------+--------+-----------+----------+------+---------+
+//!    63 (31)          16 15     8    7         6         5       4        3          2        1       0
+//!   +-------------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
+//!   |    references     | reason | AT_HOME | IN_PLACE | TAKEN | WAITER | CANCELLED | PANICKED | DONE | CLAIMED |
+//!   +-------------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
 //! ```
 //!
 //! | bit | set when | by | never cleared, and |
@@ -15,6 +15,8 @@
 //! | CANCELLED | the handle is finished without an outcome | canceller, once, never after DONE | comes with a reason |
 //! | WAITER | somebody is in the list of waiters | waiters, under the list's lock | a hint: the waiter may have left |
 //! | TAKEN | the outcome is out of the stage | its handle, or the runner if CANCELLED or without a handle | only with DONE, or just before it |
+//! | IN_PLACE | a waiter takes the closure over, to run it where it waits | together with CLAIMED | so that whoever meets the shell knows what it is a shell of |
+//! | AT_HOME | that waiter is a thread of the engine that has the task | together with IN_PLACE | |
 //!
 //! A cell is *finished* when DONE or CANCELLED is set. CANCELLED wins over DONE in what a handle
 //! sees: a value that comes late is dropped.
@@ -32,6 +34,8 @@ const PANICKED: usize = 1 << 2;
 const CANCELLED: usize = 1 << 3;
 const WAITER: usize = 1 << 4;
 const TAKEN: usize = 1 << 5;
+const IN_PLACE: usize = 1 << 6;
+const AT_HOME: usize = 1 << 7;
 const REASON_SHIFT: u32 = 8;
 const REASON_MASK: usize = 0xff << REASON_SHIFT;
 const REF_SHIFT: u32 = 16;
@@ -73,6 +77,15 @@ impl Reading {
             .then(|| CancelReason::from_code(((self.0 & REASON_MASK) >> REASON_SHIFT) as u8))
     }
 
+    /// What a task that is claimed is the shell of.
+    pub fn shell(self) -> Shell {
+        match self.0 & (IN_PLACE | AT_HOME) {
+            0 => Shell::Cancelled(self.cancelled()),
+            IN_PLACE => Shell::InPlace(Place::Elsewhere),
+            _ => Shell::InPlace(Place::AtHome),
+        }
+    }
+
     pub(super) fn ended_in_panic(self) -> bool {
         self.0 & PANICKED != 0
     }
@@ -109,6 +122,24 @@ impl fmt::Debug for Reading {
     }
 }
 
+/// Where a waiter runs a task in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a thread of the engine that has the task in its queue.
+    AtHome,
+    /// Anywhere else.
+    Elsewhere,
+}
+
+/// What a task is the shell of, when there is nothing left in it to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// It was cancelled; no reason if it is its maker who has just taken the closure back.
+    Cancelled(Option<CancelReason>),
+    /// A waiter runs it, or has run it.
+    InPlace(Place),
+}
+
 /// What a claim came to.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a claimed closure must be run or dropped"]
@@ -116,7 +147,7 @@ pub(super) enum Claim {
     /// The closure is the caller's.
     Yours,
     /// Somebody else has it, or had it.
-    Gone,
+    Gone(Reading),
 }
 
 /// What a cancellation came to.
@@ -175,10 +206,28 @@ impl AtomicState {
     /// Relaxed: the closure was written before the cell was shared, and who loses touches nothing.
     #[inline]
     pub(super) fn claim(&self) -> Claim {
-        match Reading(self.0.fetch_or(CLAIMED, Ordering::Relaxed)).is_claimed() {
+        let seen = Reading(self.0.fetch_or(CLAIMED, Ordering::Relaxed));
+        match seen.is_claimed() {
             false => Claim::Yours,
-            true => Claim::Gone,
+            true => Claim::Gone(seen),
         }
+    }
+
+    /// As [`claim`](AtomicState::claim), for a waiter that runs it in place; and says so in the same
+    /// step.
+    pub(super) fn claim_in_place(&self, place: Place) -> Claim {
+        let mark = match place {
+            Place::AtHome => CLAIMED | IN_PLACE | AT_HOME,
+            Place::Elsewhere => CLAIMED | IN_PLACE,
+        };
+        let mut seen = Reading(self.0.load(Ordering::Relaxed));
+        while !seen.is_claimed() {
+            match self.swap_word(seen, seen.0 | mark, Ordering::Relaxed) {
+                Ok(()) => return Claim::Yours,
+                Err(now) => seen = now,
+            }
+        }
+        Claim::Gone(seen)
     }
 
     /// Finishes the handle without an outcome, unless it is finished.

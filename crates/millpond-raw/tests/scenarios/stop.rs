@@ -234,7 +234,7 @@ pub(crate) fn an_interrupt_and_a_stop_are_both_obeyed() {
     stopper.join().unwrap();
     match engine.join().unwrap() {
         Ran::Completed => {}
-        Ran::Gone => assert!(interrupted, "it was interrupted before it began"),
+        Ran::Gone(_) => assert!(interrupted, "it was interrupted before it began"),
         Ran::Panicked(panic) => panic!("{panic:?}"),
     }
     assert_eq!(handle.state().cancelled().is_some(), interrupted);

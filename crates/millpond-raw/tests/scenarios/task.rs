@@ -5,7 +5,7 @@ use super::{Probe, crew, few_or_many, gather};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::{self, CancelReason, Handle, Outcome, Ran, Shared};
+use millpond_raw::task::{self, CancelReason, Handle, Outcome, Place, Ran, Shared};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -139,7 +139,7 @@ pub(crate) fn running_and_cancelling_agree() {
         Outcome::Cancelled(reason) => {
             assert_eq!((won, reason), (1, CancelReason::Requested));
             let runs = runs.load(Ordering::Relaxed);
-            assert_eq!(runs == 0, matches!(ran, Ran::Gone));
+            assert_eq!(runs == 0, matches!(ran, Ran::Gone(_)));
             assert_eq!(probe.others(), 0, "closure and late value are gone at once");
         }
         Outcome::Panicked(panic) => panic!("{panic:?}"),
@@ -260,9 +260,9 @@ pub(crate) fn a_task_run_in_place_runs_once() {
         (),
     );
     let runner = spawn(move || task.run());
-    let here = handle.run_here(|| ());
+    let here = handle.run_here(Place::Elsewhere, || ()).is_some();
     assert!(matches!(join(&mut handle), Outcome::Completed(0)));
-    assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone));
+    assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone(_)));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
@@ -271,7 +271,7 @@ pub(crate) fn a_task_run_in_place_runs_once() {
 pub(crate) fn dropping_and_running_in_place_agree() {
     let (task, mut handle) = task::new(|| 7, ());
     let dropper = spawn(move || drop(task));
-    let here = handle.run_here(|| ());
+    let here = handle.run_here(Place::Elsewhere, || ()).is_some();
     match join(&mut handle) {
         Outcome::Completed(7) => assert!(here),
         Outcome::Cancelled(CancelReason::Dropped) => assert!(!here),
@@ -389,7 +389,7 @@ pub(crate) fn reclaiming_and_running_agree() {
         move || probe
     });
     let waiter = spawn(move || {
-        let ran = handle.run_here(|| ());
+        let ran = handle.run_here(Place::Elsewhere, || ()).is_some();
         (handle, ran)
     });
     let back = reclaim(task);

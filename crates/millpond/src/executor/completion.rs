@@ -7,11 +7,14 @@
 //! ```text
 //!   submit -> pending { id: handle } --its waker is called--> arrived [ (id, result), ... ] -> take
 //! ```
+//!
+//! Who takes in a worker of the very pool that has the pending tasks in its queue, and finds none that
+//! has arrived, runs one of them in place, the oldest, before it waits; as whoever joins there does.
 
 use super::watched::Watched;
 use super::{Executor, Rejected};
 use crate::interrupt::{Interrupted, WaitError};
-use crate::task::{TaskError, TaskHandle, TaskSpec};
+use crate::task::{self, Queued, TaskError, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use std::collections::{HashMap, VecDeque};
@@ -45,8 +48,14 @@ pub(super) struct Arrivals<T: Send + 'static> {
 
 struct Lists<T> {
     next: u64,
-    pending: HashMap<TaskId, TaskHandle<T>>,
+    pending: HashMap<TaskId, Pending<T>>,
     arrived: VecDeque<Arrived<T>>,
+}
+
+struct Pending<T> {
+    handle: TaskHandle<T>,
+    /// The executor has said yes: it will not give the task back, so a waiter may run it.
+    is_accepted: bool,
 }
 
 impl<T: Send + 'static> Arrivals<T> {
@@ -83,9 +92,20 @@ impl<T: Send + 'static> Arrivals<T> {
         // Nobody has the task yet, so this cannot be ready: the waker is on before anything happens.
         let polled = Pin::new(&mut handle).poll(&mut Context::from_waker(&bell));
         debug_assert!(polled.is_pending());
-        self.lists.with(|lists| lists.pending.insert(id, handle));
+        let pending = Pending {
+            handle,
+            is_accepted: false,
+        };
+        self.lists.with(|lists| lists.pending.insert(id, pending));
         match executor.execute(task) {
-            Ok(()) => Ok(id),
+            Ok(()) => {
+                self.lists.with(|lists| {
+                    if let Some(pending) = lists.pending.get_mut(&id) {
+                        pending.is_accepted = true;
+                    }
+                });
+                Ok(id)
+            }
             Err(refused) => {
                 // Before the closure is taken back, which ends the task: a refusal is no arrival.
                 drop(self.lists.with(|lists| lists.pending.remove(&id)));
@@ -96,8 +116,8 @@ impl<T: Send + 'static> Arrivals<T> {
 
     /// Moves a task that has ended to the results.
     fn arrive(&self, id: TaskId) {
-        if let Some(handle) = self.lists.with(|lists| lists.pending.remove(&id)) {
-            self.deliver(id, handle);
+        if let Some(pending) = self.lists.with(|lists| lists.pending.remove(&id)) {
+            self.deliver(id, pending.handle);
         }
     }
 
@@ -119,20 +139,43 @@ impl<T: Send + 'static> Arrivals<T> {
         clock: &Clock,
         deadline: Deadline,
     ) -> Result<Arrived<T>, WaitError> {
+        while let Some(queued) = self.queued_at_home() {
+            // One that is too late, or that another has claimed meanwhile, is not found again.
+            if !queued.self_join(deadline) && queued.is_unstarted() {
+                break;
+            }
+        }
         self.lists.wait(Site::new(site), clock, deadline, |lists| {
             lists.arrived.pop_front()
+        })
+    }
+
+    /// The oldest task that this thread may run in place, if nothing has arrived.
+    fn queued_at_home(&self) -> Option<Queued> {
+        if !task::is_at_home() {
+            return None;
+        }
+        self.lists.with(|lists| {
+            if !lists.arrived.is_empty() {
+                return None;
+            }
+            let may = |one: &Pending<T>| one.is_accepted && !one.handle.is_started();
+            let unstarted = lists.pending.iter().filter(|(_, one)| may(one));
+            let (_, oldest) = unstarted.min_by_key(|(id, _)| **id)?;
+            oldest.handle.queued_at_home()
         })
     }
 
     /// Forgets all that is pending, and returns the handles.
     pub(super) fn give_up(&self) -> Vec<TaskHandle<T>> {
         let pending = self.lists.with(|lists| std::mem::take(&mut lists.pending));
-        pending.into_values().collect()
+        pending.into_values().map(|one| one.handle).collect()
     }
 
     /// Cancels one. Not under the lock: cancelling drops a closure and calls a waker.
     fn interrupt(&self, id: TaskId) -> bool {
-        let Some(handle) = self.lists.with(|lists| lists.pending.remove(&id)) else {
+        let Some(Pending { handle, .. }) = self.lists.with(|lists| lists.pending.remove(&id))
+        else {
             return false;
         };
         let cancelled = handle.interrupt();

@@ -4,7 +4,7 @@
 //! it: by then the program's panic hook has printed it, and the executor's own hook, if it has one,
 //! is given the payload. A panic of that hook costs nothing but itself.
 
-use crate::task::{CancelReason, Name, Panic, Ran, Task};
+use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
 use millpond_raw::sync::local;
 use std::cell::Cell;
@@ -80,15 +80,14 @@ impl Runner {
     #[inline]
     pub(crate) fn run(&self, task: Task) -> Fate {
         if task.is_expired() {
-            return match task.cancel(CancelReason::Expired) {
-                true => Fate::Expired,
-                false => Fate::Gone,
-            };
+            return task
+                .end(CancelReason::Expired)
+                .map_or(Fate::Expired, Fate::of);
         }
         let Some(hook) = &self.hook else {
             return match task.run() {
                 Ran::Completed => Fate::Completed,
-                Ran::Gone => Fate::Gone,
+                Ran::Gone(shell) => Fate::of(shell),
                 Ran::Panicked(payload) => {
                     quiet::drop(payload);
                     Fate::Panicked
@@ -98,7 +97,7 @@ impl Runner {
         let (name, made_at) = (task.shared_name(), task.made_at());
         match task.run() {
             Ran::Completed => Fate::Completed,
-            Ran::Gone => Fate::Gone,
+            Ran::Gone(shell) => Fate::of(shell),
             Ran::Panicked(None) => Fate::Panicked,
             Ran::Panicked(Some(panic)) => {
                 let report = UncaughtPanic {
@@ -118,12 +117,9 @@ impl Runner {
     #[cold]
     pub(crate) fn shed(&self, task: Task, reason: CancelReason) -> Fate {
         let _ = SHED_FOR.try_with(|shed_for| shed_for.set(Some(reason)));
-        let cancelled = task.cancel(reason);
+        let gone = task.end(reason);
         let _ = SHED_FOR.try_with(|shed_for| shed_for.set(None));
-        match cancelled {
-            true => Fate::Shed,
-            false => Fate::Gone,
-        }
+        gone.map_or(Fate::Shed, Fate::of)
     }
 }
 
@@ -132,10 +128,28 @@ impl Runner {
 pub(crate) enum Fate {
     Completed,
     Panicked,
-    /// There was nothing left to run.
-    Gone,
+    /// It was cancelled before.
+    Cancelled,
     Expired,
     Shed,
+    /// A waiter has run it, or runs it, and not a worker of this executor.
+    RanElsewhere,
+    /// A worker of this very executor has run it in place, and counts it.
+    RanAtHome,
+}
+
+impl Fate {
+    /// What has become of a task of which only the shell is left.
+    pub(crate) fn of(shell: Shell) -> Self {
+        match shell {
+            Shell::InPlace(Place::AtHome) => Fate::RanAtHome,
+            Shell::InPlace(Place::Elsewhere) | Shell::Cancelled(Some(CancelReason::RunInPlace)) => {
+                Fate::RanElsewhere
+            }
+            Shell::Cancelled(Some(CancelReason::Expired)) => Fate::Expired,
+            Shell::Cancelled(_) => Fate::Cancelled,
+        }
+    }
 }
 
 impl fmt::Debug for Runner {

@@ -56,8 +56,21 @@ impl fmt::Display for RunState {
 /// The parameters and figures of a pool at one moment.
 ///
 /// Each figure is right by itself; together they are as close as reading them one after the other
-/// can be. At rest the books balance: every task that was accepted is completed, cancelled, expired,
-/// shed, discarded, handed back, queued or active.
+/// can be.
+///
+/// # The books
+///
+/// At rest, and whenever nothing happens between two of its readings, they balance: every task that
+/// was accepted is in exactly one of
+///
+/// ```text
+///   completed + cancelled + expired + shed + discarded + handed_back + ran_elsewhere   what is over
+/// + queued + active + in_place                                                         what is not
+/// ```
+///
+/// `panicked` and `self_joined` are parts of `completed`. Beside the books are tasks that the pool
+/// took and its rejection policy let others run: `caller_ran`, those of extra threads, and what a
+/// custom policy kept for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
@@ -91,19 +104,28 @@ pub struct PoolSnapshot {
     pub largest: usize,
     /// How many threads run a task outside the pool, because it was full.
     pub extra_threads: usize,
-    /// How many tasks wait.
+    /// How many tasks wait. What was cancelled there counts until it has left the queue; what a worker
+    /// has taken out of turn, to run it in place, does not.
     pub queued: usize,
     /// Whether it is overloaded, by its [`shedding`](Self::shedding): a queue that stands.
     pub is_overloaded: bool,
     /// How long the queue needs to drain, by what tasks have taken of late, if nothing else comes;
     /// `None` if no task is over yet.
     pub drains_in: Option<Duration>,
+    /// How many tasks run inside others: a worker joined them while they waited, and runs them in place.
+    pub in_place: usize,
     /// How many tasks workers have run to their end, those that panicked included.
     pub completed: u64,
     /// How many of these panicked.
     pub panicked: u64,
-    /// How many left the queue without being run here: cancelled, removed, or run by a waiter.
+    /// How many of the completed ones a worker ran in place, because it joined them while they waited.
+    /// Tasks of this pool wait for other tasks of it, then.
+    pub self_joined: u64,
+    /// How many left the queue without being run: cancelled, or removed.
     pub cancelled: u64,
+    /// How many left the queue because somebody who waited for them ran them: who called `join_here` in
+    /// a thread that is no worker of this pool, or a scope.
+    pub ran_elsewhere: u64,
     /// How many were dropped when their turn came, because their deadline had passed.
     pub expired: u64,
     /// How many were dropped when their turn came, because they had waited too long: longer than
@@ -129,7 +151,8 @@ impl PoolSnapshot {
     /// Tasks that workers have run, run or will run.
     #[doc(alias = "getTaskCount")]
     pub fn task_count(&self) -> u64 {
-        self.completed + self.active as u64 + self.queued as u64
+        let unfinished = self.active + self.in_place + self.queued;
+        self.completed + unfinished as u64
     }
 }
 

@@ -30,9 +30,13 @@ impl Engine {
             unstarted.extend(worker.give_first_back());
         }
         unstarted.extend(self.line.clear_out());
-        let before = unstarted.len();
-        unstarted.retain(|task| !task.is_gone());
-        self.rare.cancelled.happened(before - unstarted.len());
+        unstarted.retain(|task| {
+            task.leave_home();
+            if task.is_gone() {
+                self.count_shell(task.shell());
+            }
+            !task.is_gone()
+        });
         self.rare.handed_back.happened(unstarted.len());
         self.nudge();
         self.doors.wake_all();

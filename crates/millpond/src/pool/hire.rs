@@ -93,10 +93,7 @@ impl Engine {
                     // Another has it, or a queue of the user's does not give it out.
                     return;
                 }
-                self.taken_out(&refused);
-                for task in refused {
-                    task.cancel(CancelReason::Refused);
-                }
+                self.give_up(refused, CancelReason::Refused);
             }
         }
     }
@@ -111,10 +108,7 @@ impl Engine {
             0 => self.line.remove_where(1, &mut |_| true),
             _ => Vec::new(),
         });
-        self.taken_out(&lost);
-        for task in lost {
-            task.cancel(CancelReason::Refused);
-        }
+        self.give_up(lost, CancelReason::Refused);
         self.stand_in();
     }
 

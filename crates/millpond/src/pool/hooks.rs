@@ -1,6 +1,6 @@
 //! What a user hears of a pool's life: before and after each task, and at the end.
 
-use crate::task::{Name, Priority, Task};
+use crate::task::{About, Name, Priority, Task};
 use crate::time::Deadline;
 use std::fmt;
 use std::panic::Location;
@@ -89,6 +89,17 @@ impl TaskInfo {
             deadline: task.deadline(),
             priority: task.priority(),
             is_gone: task.is_gone(),
+        }
+    }
+
+    /// Of a task that runs.
+    pub(super) fn about(task: About<'_>) -> Self {
+        TaskInfo {
+            name: task.shared_name(),
+            made_at: task.made_at(),
+            deadline: task.deadline(),
+            priority: task.priority(),
+            is_gone: false,
         }
     }
 

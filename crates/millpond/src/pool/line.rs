@@ -200,6 +200,15 @@ impl Line {
         matches!(self, Line::Other(_))
     }
 
+    /// Whether it keeps tasks until their time has come. A queue of the user's may panic when it is
+    /// asked; then nobody knows, and its tasks had better wait.
+    pub(super) fn holds_back(&self) -> bool {
+        match self {
+            Line::Other(queue) => quiet::call(|| queue.holds_back()).unwrap_or(true),
+            Line::Plain(_) | Line::HandOff(_) | Line::Sorted(_) => false,
+        }
+    }
+
     /// Whether it can be sealed (S1).
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Line::Plain(_) | Line::Sorted(_))

@@ -28,6 +28,7 @@
 //! | `end` | how it ends |
 //! | `worker` | what a worker does, and when it leaves |
 //! | `crew` | who is there |
+//! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
 //! | `pacer` | how long the queue needs to drain |
@@ -69,6 +70,7 @@ mod figures;
 mod hire;
 mod hooks;
 mod identity;
+mod in_place;
 mod knobs;
 mod line;
 mod notice;
@@ -389,11 +391,8 @@ impl ThreadPool {
         let found = engine
             .line
             .remove_where(1, &mut |task| task.address() == address);
-        engine.taken_out(&found);
         // Whoever is not cancelled by this was cancelled before, or runs in place at its waiter's.
-        found
-            .into_iter()
-            .any(|task| task.cancel(CancelReason::Removed))
+        engine.give_up(found, CancelReason::Removed) > 0
     }
 
     /// Takes tasks that have been cancelled out of the queue, and returns how many they were. They
@@ -425,17 +424,27 @@ impl Engine {
         let gone = self
             .line
             .remove_where(usize::MAX, &mut |task| task.is_gone());
-        self.taken_out(&gone);
-        gone.len()
+        let purged = gone.len();
+        self.give_up(gone, CancelReason::Dropped);
+        purged
     }
 
-    /// Counts tasks that left the queue and will not run here.
-    pub(in crate::pool) fn taken_out(&self, tasks: &[Task]) {
+    /// Gives up tasks that have been taken out of the queue, and counts them. Returns how many of them
+    /// had not been gone before.
+    pub(in crate::pool) fn give_up(&self, tasks: Vec<Task>, reason: CancelReason) -> usize {
         if tasks.is_empty() {
-            return;
+            return 0;
         }
-        self.rare.cancelled.happened(tasks.len());
+        let mut given_up = 0;
+        for task in tasks {
+            match task.end(reason) {
+                None => given_up += 1,
+                Some(shell) => self.count_shell(shell),
+            }
+        }
+        self.rare.cancelled.happened(given_up);
         self.line_is_shorter();
+        given_up
     }
 
     /// Somebody else than a worker has taken tasks out of the queue: those may have been the last
@@ -457,6 +466,9 @@ impl Engine {
         let overload = self.shedder.settings();
         let (active, largest, extra_threads, counts) =
             self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
+        let rare = &self.rare;
+        // The shell of a task that a worker runs in place, or has run, waits for nothing.
+        let shells = counts.joins - (counts.shells + rare.shells.get()).min(counts.joins);
         PoolSnapshot {
             name: self.name.clone().into_owned(),
             state: word.state(),
@@ -473,21 +485,24 @@ impl Engine {
             active,
             largest,
             extra_threads,
-            queued,
+            queued: queued.saturating_sub(shells as usize),
             is_overloaded: self.shedder.is_overloaded(),
             drains_in: self.drains_in(queued, word.workers()),
+            in_place: counts.joins.saturating_sub(counts.joined) as usize,
             completed: counts.completed,
             panicked: counts.panicked,
-            cancelled: counts.cancelled + self.rare.cancelled.get(),
-            expired: counts.expired,
+            self_joined: counts.joined,
+            cancelled: counts.cancelled + rare.cancelled.get(),
+            expired: counts.expired + rare.expired.get(),
             shed: counts.shed,
-            rejected: self.rare.rejected.get(),
-            blocked: self.rare.blocked.get(),
-            discarded: self.rare.discarded.get(),
-            caller_ran: self.rare.caller_ran.get(),
-            handed_back: self.rare.handed_back.get(),
-            threads_started: self.rare.threads_started.get(),
-            thread_failures: self.rare.thread_failures.get(),
+            ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
+            rejected: rare.rejected.get(),
+            blocked: rare.blocked.get(),
+            discarded: rare.discarded.get(),
+            caller_ran: rare.caller_ran.get(),
+            handed_back: rare.handed_back.get(),
+            threads_started: rare.threads_started.get(),
+            thread_failures: rare.thread_failures.get(),
         }
     }
 }
@@ -503,6 +518,10 @@ impl Executor for ThreadPool {
 
     fn clock(&self) -> Clock {
         self.engine.clock.clone()
+    }
+
+    fn may_run_in_place(&self) -> bool {
+        !self.engine.line.holds_back()
     }
 }
 

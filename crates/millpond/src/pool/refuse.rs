@@ -21,6 +21,7 @@ impl ThreadPool {
     pub(super) fn refuse(&self, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
         let Rejected { task, reason, .. } = refused;
+        task.leave_home();
         let policy = engine.knobs().lock().rejection.clone();
         match policy {
             Rejection::Block(_) => engine.rare.blocked.happened(1),
@@ -45,7 +46,10 @@ impl ThreadPool {
                 let deadline = engine.clock.deadline(patience);
                 engine
                     .admit_when_there_is_room(Rejected::new(task, reason), deadline)
-                    .inspect_err(|refused| engine.count_refused(&refused.task))
+                    .inspect_err(|refused| {
+                        refused.task.leave_home();
+                        engine.count_refused(&refused.task);
+                    })
             }
             Rejection::NewThread { at_most } => {
                 engine.run_outside(Rejected::new(task, reason), at_most)
@@ -81,10 +85,10 @@ impl Engine {
             true => CancelReason::ShutDown,
             false => CancelReason::Discarded,
         };
-        match task.cancel(reason) {
-            true => self.rare.discarded.happened(1),
-            // It was cancelled before, so nobody threw it away.
-            false => self.rare.cancelled.happened(1),
+        match task.end(reason) {
+            None => self.rare.discarded.happened(1),
+            // It was gone before, so nobody threw it away.
+            Some(shell) => self.count_shell(shell),
         }
     }
 

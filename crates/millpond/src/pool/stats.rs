@@ -12,6 +12,8 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(super) struct WorkerStats {
     is_busy: AtomicBool,
+    /// How many tasks it has begun, those aside that it ran in place.
+    turns: Count,
     completed: Count,
     panicked: Count,
     cancelled: Count,
@@ -19,11 +21,37 @@ pub(super) struct WorkerStats {
     shed: Count,
     /// Nanoseconds, on those that are completed.
     spent: Count,
+    elsewhere: Count,
+    /// Tasks of the queue that the worker joined and ran in place: begun, ended, and the shells of
+    /// such tasks, whoever ran them, that it has met.
+    joins: Count,
+    joined: Count,
+    shells: Count,
 }
 
 impl WorkerStats {
+    /// A task of the queue begins in place, inside the one that the worker runs.
+    pub(super) fn begin_in_place(&self) {
+        self.joins.add(1);
+    }
+
+    /// It is over. Counted first and off the stack second, as in [`end`](WorkerStats::end).
+    pub(super) fn end_in_place(&self, panicked: bool) {
+        self.count_run(panicked);
+        self.joined.add(1);
+    }
+
+    #[inline]
+    fn count_run(&self, panicked: bool) {
+        if panicked {
+            self.panicked.add(1);
+        }
+        self.completed.add(1);
+    }
+
     #[inline]
     pub(super) fn begin(&self) {
+        self.turns.add(1);
         self.is_busy.store(true, Ordering::Relaxed);
     }
 
@@ -40,16 +68,20 @@ impl WorkerStats {
             self.spent.add(ran);
         }
         match fate {
-            Fate::Completed => self.completed.add(1),
-            Fate::Panicked => {
-                self.panicked.add(1);
-                self.completed.add(1);
-            }
-            Fate::Gone => self.cancelled.add(1),
+            Fate::Completed => self.count_run(false),
+            Fate::Panicked => self.count_run(true),
+            Fate::Cancelled => self.cancelled.add(1),
             Fate::Expired => self.expired.add(1),
+            Fate::RanElsewhere => self.elsewhere.add(1),
+            Fate::RanAtHome => self.shells.add(1),
             Fate::Shed => self.shed.add(1),
         }
         self.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    /// The how manieth task it is that it runs, or has run last.
+    pub(super) fn turn(&self) -> u64 {
+        self.turns.get()
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -64,6 +96,10 @@ impl WorkerStats {
             expired: self.expired.get(),
             shed: self.shed.get(),
             spent: self.spent.get(),
+            elsewhere: self.elsewhere.get(),
+            joins: self.joins.get(),
+            joined: self.joined.get(),
+            shells: self.shells.get(),
         }
     }
 }
@@ -77,12 +113,16 @@ pub(super) struct Counts {
     pub(super) expired: u64,
     pub(super) shed: u64,
     pub(super) spent: u64,
+    pub(super) elsewhere: u64,
+    pub(super) joins: u64,
+    pub(super) joined: u64,
+    pub(super) shells: u64,
 }
 
 impl Counts {
-    /// How many tasks that is.
-    pub(super) fn all(&self) -> u64 {
-        self.completed + self.cancelled + self.expired + self.shed
+    /// How many tasks have left the queue for good, by workers: what goes up while work is done.
+    pub(super) fn done(&self) -> u64 {
+        self.completed + self.cancelled + self.expired + self.shed + self.elsewhere + self.shells
     }
 
     pub(super) fn add(&mut self, other: Counts) {
@@ -92,6 +132,10 @@ impl Counts {
         self.expired += other.expired;
         self.shed += other.shed;
         self.spent += other.spent;
+        self.elsewhere += other.elsewhere;
+        self.joins += other.joins;
+        self.joined += other.joined;
+        self.shells += other.shells;
     }
 }
 
@@ -103,6 +147,9 @@ pub(super) struct RareStats {
     pub(super) discarded: Event,
     pub(super) caller_ran: Event,
     pub(super) cancelled: Event,
+    pub(super) expired: Event,
+    pub(super) elsewhere: Event,
+    pub(super) shells: Event,
     pub(super) handed_back: Event,
     pub(super) threads_started: Event,
     pub(super) thread_failures: Event,

@@ -13,7 +13,8 @@
 //! It rings when the first of those that run becomes too old; every second; and, because a task that
 //! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
 //!
-//! Models have no watch: there an alarm rings at once.
+//! Models have no watch: there an alarm rings at once. By a manual clock there is one only if there is a
+//! limit: a clock that stands still cannot tell what takes too long.
 
 use super::engine::Engine;
 use super::figures::Label;
@@ -204,6 +205,10 @@ impl Watch {
         }
     }
 
+    fn has_limits(&self) -> bool {
+        self.limits.lock().all().next().is_some()
+    }
+
     /// Whether tasks must be aimed at.
     #[inline]
     pub(super) fn interrupts(&self) -> bool {
@@ -215,7 +220,9 @@ impl Engine {
     /// Sets the alarm for the first time, or again after a rest.
     #[cold]
     pub(super) fn watch_over(self: &Arc<Self>) {
-        if cfg!(any(millpond_loom, millpond_shuttle)) {
+        // A manual clock may stand still for ever: nothing can be told from a wait by it.
+        let is_needed = !self.ticker.stands_still() || self.watch.has_limits();
+        if cfg!(any(millpond_loom, millpond_shuttle)) || !is_needed {
             return;
         }
         if !self.is_watched().swap(true, Ordering::Relaxed) {
@@ -279,9 +286,9 @@ impl Engine {
 
     /// Looks at a worker. Returns when to look again, if what it runs has a limit.
     fn looks_at(self: &Arc<Self>, worker: &Arc<Worker>, now: Tick) -> Option<Duration> {
-        let turn = worker.stats.counts().all();
+        let turn = worker.stats.turn();
         let running = worker.ledger.now_running()?;
-        if worker.stats.counts().all() != turn {
+        if worker.stats.turn() != turn {
             // Another one already: it is young.
             return None;
         }
@@ -320,7 +327,7 @@ impl Engine {
     fn heals(self: &Arc<Self>, workers: &[Arc<Worker>]) {
         let is_ready = self.line.glance().is_some_and(|glance| glance.is_ready);
         let one_rests = workers.iter().any(|worker| !worker.stats.is_busy());
-        let done = self.with_crew(|crew| crew.counts().all());
+        let done = self.with_crew(|crew| crew.counts().done());
         let stuck_at = (is_ready && one_rests).then_some(done);
         let before = std::mem::replace(&mut self.watch.state.lock().stuck_at, stuck_at);
         if stuck_at.is_none() || before != stuck_at {

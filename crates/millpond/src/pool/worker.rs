@@ -20,6 +20,7 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
+use super::in_place;
 use super::line::Line;
 use super::shed::Turn;
 use super::watch::Aim;
@@ -88,17 +89,20 @@ impl Shift {
         });
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
-        worker.stop.enter(|| {
-            if let Some(first) = worker.take_first() {
-                self.run(first, None, pen);
+        let live = || self.live(&worker, pen);
+        in_place::as_worker(&self.engine, &worker, || worker.stop.enter(live));
+    }
+
+    fn live(&self, worker: &Worker, pen: Option<AtDesk<'_>>) {
+        if let Some(first) = worker.take_first() {
+            self.run(first, None, pen);
+        }
+        while let Some((task, turn)) = self.next(pen) {
+            if self.engine.line.is_foreign() {
+                self.engine.one_is_less();
             }
-            while let Some((task, turn)) = self.next(pen) {
-                if self.engine.line.is_foreign() {
-                    self.engine.one_is_less();
-                }
-                self.run(task, Some(turn), pen);
-            }
-        });
+            self.run(task, Some(turn), pen);
+        }
     }
 
     /// Runs the task, or drops it; what has waited for its turn may have waited too long.
@@ -121,7 +125,7 @@ impl Shift {
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
-                    Fate::Gone | Fate::Expired | Fate::Shed => Ended::Gone,
+                    _ => Ended::Gone,
                 };
                 let _ = quiet::call(|| hooks.after(&info, ended));
                 fate
@@ -137,7 +141,7 @@ impl Shift {
     /// Runs a task so that the watch can interrupt it, and no other.
     #[cold]
     fn run_aimed(&self, task: Task) -> Fate {
-        let turn = self.worker.stats.counts().all();
+        let turn = self.worker.stats.turn();
         let stop = Aim::at(&self.worker.aim, turn);
         let fate = stop.enter(|| self.engine.runner.run(task));
         Aim::off(&self.worker.aim);

@@ -109,7 +109,11 @@ impl<T: Send> DelayQueue<T> {
     }
 }
 
-flavor! { DelayQueue, with {} }
+flavor! { DelayQueue, with {
+    fn holds_back(&self) -> bool {
+        true
+    }
+} }
 
 impl<T: Send> AsyncQueue<T> for DelayQueue<T> {}
 

@@ -147,6 +147,13 @@ pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether an element that is in it may have to wait for its time, as in a
+    /// [`DelayQueue`]. Then it is not to be had before, by whatever way round the queue: a pool runs no
+    /// task in place that such a queue holds back.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
     /// Takes the element in, and waits for room as long as it takes.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! The side of a task that waits for its value.
 
+use super::in_place::{self, Queued};
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, TaskError, context};
+use super::{CancelReason, TaskError};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
@@ -99,7 +100,10 @@ impl<T> TaskHandle<T> {
     }
 
     fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
-        if self.is_finished() || finishes_soon(deadline, || self.raw.state()) {
+        if self.is_finished()
+            || in_place::self_join(&self.raw, deadline)
+            || finishes_soon(deadline, || self.raw.state())
+        {
             return Ok(());
         }
         let clock = self.clock();
@@ -127,14 +131,7 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn join_here(self) -> Result<T, TaskError> {
-        let meta = self.raw.meta();
-        let run = || self.raw.run_here(|| meta.home.count_gone());
-        let inherited = meta.inherited();
-        if context::is_plain(inherited) {
-            run();
-        } else {
-            context::enter(inherited.cloned(), run);
-        }
+        in_place::run(&self.raw);
         self.join()
     }
 
@@ -158,6 +155,11 @@ impl<T> TaskHandle<T> {
     pub(crate) fn abandon(&self) {
         let found = self.raw.interrupt(CancelReason::Abandoned);
         self.raw.meta().note_cancelled(found);
+    }
+
+    /// What runs it in place, if it waits in the queue of the pool whose worker this is.
+    pub(crate) fn queued_at_home(&self) -> Option<Queued> {
+        Queued::of(&self.raw)
     }
 
     /// What tells its task from all others that are there.
@@ -355,7 +357,10 @@ impl<T> SharedHandle<T> {
             raw: &self.raw,
             ticket: None,
         };
-        if !self.is_finished() && !finishes_soon(deadline, || self.raw.state()) {
+        let is_over = self.is_finished()
+            || in_place::self_join(&self.raw, deadline)
+            || finishes_soon(deadline, || self.raw.state());
+        if !is_over {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = self.raw.meta().clock();
             interrupt::wait(site, &clock, deadline, |waker| {

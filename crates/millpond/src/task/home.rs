@@ -16,9 +16,12 @@
 //! - **H1** The count only goes up. An engine remembers what it has seen, and reads the count *before*
 //!   it walks: what is counted during the walk is a reason for the next one.
 //! - **H2** A handle empties first and counts second. So whoever sees the count finds the shell.
+//! - **H3** Only what is in a queue has its home there. Whatever an engine gives away again, refused or
+//!   handed back, leaves home first.
 //!
 //! # Orderings
 //!
+//! - `[H-leave]` is explained in [`super::in_place`], where its other end is.
 //! - `[H-gone]` Counting releases, reading the count acquires: H2 across threads.
 
 #![allow(
@@ -62,6 +65,10 @@ impl Home {
         }
     }
 
+    fn of(number: u32) -> Option<&'static Home> {
+        TABLE.get((number as usize).checked_sub(1)?)
+    }
+
     /// A home that no other engine has, or one that as few as possible have.
     pub(crate) fn take() -> &'static Home {
         // Relaxed: nothing is handed over with a home.
@@ -89,6 +96,10 @@ impl Home {
     pub(crate) fn gone(&self) -> usize {
         // [H-gone]
         self.gone.load(Ordering::Acquire)
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     fn count(&self) {
@@ -151,6 +162,27 @@ impl Address {
         self.word.load(cell::Ordering::Relaxed)
     }
 
+    /// The number of its home; 0 if it has none.
+    #[inline]
+    pub(super) fn number(&self) -> u32 {
+        (self.word() >> HOME_SHIFT) as u32
+    }
+
+    /// Whether its home is that of one engine and no other. Whoever knows a task knows of the engine
+    /// that has it, so a count of one, read after the number, is that engine's.
+    pub(super) fn is_one_engines(&self) -> bool {
+        let home = Home::of(self.number());
+        home.is_some_and(|home| home.engines.load(Ordering::Relaxed) == 1)
+    }
+
+    /// It is no longer in a queue (H3). Whoever has it looks at its state afterwards.
+    pub(super) fn leave(&self) {
+        self.word
+            .fetch_and((1 << HOME_SHIFT) - 1, cell::Ordering::Relaxed);
+        // [H-leave]
+        cell::fence(cell::Ordering::SeqCst);
+    }
+
     /// Since when it waits; `None` if no engine has it.
     #[inline]
     pub(super) fn stamp(&self) -> Option<Stamp> {
@@ -160,8 +192,7 @@ impl Address {
 
     /// Counts a task that has just been emptied (H2).
     pub(super) fn count_gone(&self) {
-        let number = (self.word() >> HOME_SHIFT) as usize;
-        if let Some(home) = number.checked_sub(1).and_then(|index| TABLE.get(index)) {
+        if let Some(home) = Home::of(self.number()) {
             home.count();
         }
     }

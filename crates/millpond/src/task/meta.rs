@@ -6,7 +6,7 @@ use super::context::Inherited;
 use super::home::Address;
 use super::name::Name;
 use super::spec::TaskSpec;
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, Stamp};
 use millpond_raw::task::Body;
 use std::panic::Location;
 
@@ -83,12 +83,49 @@ impl Meta {
         self.spec.made_at
     }
 
+    /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    pub(super) fn is_expired(&self) -> bool {
+        let deadline = self.deadline();
+        deadline != Deadline::NEVER && deadline.has_passed(self.clock().now())
+    }
+
+    pub(super) fn about(&self) -> About<'_> {
+        About(self)
+    }
+
     /// Takes note of a cancellation through a handle. Returns whether it was one.
     pub(super) fn note_cancelled(&self, found: Option<Body>) -> bool {
         if found == Some(Body::Gone) {
             self.home.count_gone();
         }
         found.is_some()
+    }
+}
+
+/// What can be told of a task, to those who do not have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<'a>(&'a Meta);
+
+impl About<'_> {
+    pub(crate) fn shared_name(self) -> Option<Name> {
+        self.0.name().cloned()
+    }
+
+    pub(crate) fn made_at(self) -> &'static Location<'static> {
+        self.0.made_at()
+    }
+
+    pub(crate) fn deadline(self) -> Deadline {
+        self.0.deadline()
+    }
+
+    pub(crate) fn priority(self) -> Priority {
+        self.0.priority()
+    }
+
+    /// Since when it waits in an engine.
+    pub(crate) fn waits_since(self) -> Option<Stamp> {
+        self.0.home.stamp()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, Home, Mark, Priority, context};
+use super::{CancelReason, Home, Mark, Priority, Shell, context};
 use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
 use std::fmt;
@@ -78,6 +78,25 @@ impl Task {
         self.0.give_up(reason)
     }
 
+    /// As [`cancel`](Task::cancel); and if it was gone before, what it is the shell of.
+    pub(crate) fn end(self, reason: CancelReason) -> Option<Shell> {
+        match self.0.give_up(reason) {
+            true => None,
+            false => Some(self.shell()),
+        }
+    }
+
+    /// What it is the shell of, if it is [gone](Task::is_gone).
+    pub(crate) fn shell(&self) -> Shell {
+        self.0.state().shell()
+    }
+
+    /// It is no longer in a queue of the engine that it was settled in. Whether it is gone is to be
+    /// asked afterwards.
+    pub(crate) fn leave_home(&self) {
+        self.0.meta().home.leave();
+    }
+
     /// As its handle does: what a waiter runs in place is cancelled, too.
     pub(crate) fn cancel_even_if_run(self, reason: CancelReason) -> bool {
         self.0.cancel(reason)
@@ -105,8 +124,7 @@ impl Task {
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
     pub fn is_expired(&self) -> bool {
-        let deadline = self.deadline();
-        deadline != Deadline::NEVER && deadline.has_passed(self.0.meta().clock().now())
+        self.0.meta().is_expired()
     }
 
     /// What tells it from all others that are there.

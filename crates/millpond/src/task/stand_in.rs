@@ -5,7 +5,7 @@
 //! interrupt finds it, and passing on what it would have passed on.
 
 use super::{CancelReason, Name, SharedHandle, context};
-use crate::time::{Clock, Deadline};
+use crate::time::Clock;
 
 impl SharedHandle<()> {
     /// Runs `f` as if it were the body of the task.
@@ -18,9 +18,10 @@ impl SharedHandle<()> {
         }
     }
 
-    /// Makes the task find nothing to do, so that its executor can do without it.
-    pub(crate) fn retire(&self) {
-        self.raw.cancel(CancelReason::Abandoned);
+    /// Makes the task find nothing to do, so that its executor can do without it, and knows why.
+    pub(crate) fn retire(&self, reason: CancelReason) {
+        let found = self.raw.cancel(reason);
+        self.raw.meta().note_cancelled(found);
     }
 
     /// Sets the token of the task, whoever runs what under it.
@@ -30,9 +31,7 @@ impl SharedHandle<()> {
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
     pub(crate) fn is_expired(&self) -> bool {
-        let meta = self.raw.meta();
-        let deadline = meta.deadline();
-        deadline != Deadline::NEVER && deadline.has_passed(meta.clock().now())
+        self.raw.meta().is_expired()
     }
 
     pub(crate) fn shared_name(&self) -> Option<Name> {

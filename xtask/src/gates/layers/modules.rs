@@ -20,7 +20,7 @@ use crate::text::tokens::{self, Next, Place, group, is_sign, is_word, word};
 
 /// THE table of modules: a line is a rank, lowest first.
 const RANKS: &[&[&str]] = &[
-    &["thread", "meter", "machine", "adapt"],
+    &["thread", "stack", "meter", "machine", "adapt"],
     &["time"],
     &["interrupt"],
     &["task", "queue"],

@@ -16,8 +16,8 @@ pub(super) struct Sitter {
     tid: u32,
     /// Where its stack lies; empty if nobody could tell.
     stack: Range<u64>,
-    /// G3: the thread is there while this is locked and the tray has not ended.
-    gate: Mutex<()>,
+    /// G3: the thread is there while this is held and the tray has not ended.
+    lock: Mutex<()>,
     tray: Tray<Picture>,
 }
 
@@ -26,7 +26,7 @@ impl Sitter {
         Sitter {
             tid: usage::tid().unwrap_or(0),
             stack: own_stack().unwrap_or(0..0),
-            gate: Mutex::new(()),
+            lock: Mutex::new(()),
             tray: Tray::new(),
         }
     }
@@ -39,13 +39,13 @@ impl Sitter {
         };
         let held = self.tray.hold(deadline).map_err(refusal)?;
         let asked = held.ask(Box::new(Picture::blank())).map_err(refusal)?;
-        let gate = self.gate.lock();
+        let lock = self.lock.lock();
         if self.tray.has_ended() {
             return Err(Refusal::Ended);
         }
-        // SAFETY: G3 - the gate is locked and the thread has not left.
+        // SAFETY: G3 - the lock is held and the thread has not left.
         let sent = unsafe { signal::send(self.tid) };
-        drop(gate);
+        drop(lock);
         match sent {
             Ok(()) => Ok(asked),
             // The system knows of no such thread in this process: we are in a child of a fork, where
@@ -78,9 +78,9 @@ impl Drop for Sitting {
     fn drop(&mut self) {
         // G2: from here on the handler finds nobody.
         PRESENT.set(core::ptr::null());
-        let gate = self.0.gate.lock();
+        let lock = self.0.lock.lock();
         self.0.tray.end();
-        drop(gate);
+        drop(lock);
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn run_in_place(job: &JobRef<Errand>) {
         return;
     }
     if let Some(claimed) = job.claim() {
-        errand.task.retire();
+        errand.task.retire(CancelReason::RunInPlace);
         errand
             .task
             .stand_in(|| run(job, claimed, errand.cancel_on_failure));
@@ -118,7 +118,7 @@ pub(super) fn cancel(job: &JobRef<Errand>, reason: CancelReason) -> bool {
     let found = job.cancel(reason);
     if found == Cancelled::Unrun {
         if let Some(errand) = job.meta() {
-            errand.task.retire();
+            errand.task.retire(reason);
         }
     }
     found != Cancelled::TooLate

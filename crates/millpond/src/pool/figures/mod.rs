@@ -78,6 +78,12 @@ impl Ledger {
         }
     }
 
+    /// A task is over.
+    #[inline]
+    pub(super) fn note(&self, id: Id, fate: Fate, waited: u64, ran: u64) {
+        self.sheet(id).note(fate, waited, ran);
+    }
+
     #[cold]
     fn open(&self, id: Id) -> &Sheet {
         self.sheets[id.index()].get_or_fill(Sheet::new)
@@ -185,8 +191,7 @@ impl Pen {
     pub(super) fn ended(&self, desk: Desk<'_>, start: Start, fate: Fate) -> u64 {
         let end = desk.ticker.now();
         let ran = desk.ticker.nanos(start.tick, end);
-        let sheet = desk.ledger.sheet(start.id);
-        sheet.note(fate, start.waited, ran);
+        desk.ledger.note(start.id, fate, start.waited, ran);
         if let Some(sampler) = &self.sampler {
             sampler.ended(desk.ledger, start.id, ran, end);
         }

@@ -123,10 +123,14 @@ impl Names {
     }
 
     /// The number that a task counts under.
-    pub(in crate::pool) fn id_of(&self, task: &Task) -> Id {
-        match task.name() {
+    pub(in crate::pool) fn id_of(
+        &self,
+        name: Option<&str>,
+        made_at: &'static Location<'static>,
+    ) -> Id {
+        match name {
             Some(name) => self.id_of_name(name),
-            None => self.id_of_place(task.made_at()),
+            None => self.id_of_place(made_at),
         }
     }
 
@@ -260,7 +264,7 @@ impl Memory {
     fn look_up(&self, names: &Names, task: &Task, key: usize) -> Id {
         let pocket = &self.pockets[pocket_of(key)];
         let Some(name) = task.shared_name() else {
-            let id = names.id_of(task);
+            let id = names.id_of(task.name(), task.made_at());
             pocket.set((key, id));
             return id;
         };
@@ -269,7 +273,7 @@ impl Memory {
             pocket.set((key, *id));
             return *id;
         }
-        let id = names.id_of(task);
+        let id = names.id_of(task.name(), task.made_at());
         if kept.len() >= MOST_NAMES {
             kept.clear();
             // None of the addresses is good any more.
@@ -292,6 +296,10 @@ mod tests {
         TaskSpec::new().name(name.to_owned()).build_detached(|| ())
     }
 
+    fn id_of(names: &Names, task: &Task) -> Id {
+        names.id_of(task.name(), task.made_at())
+    }
+
     #[test]
     fn one_name_is_one_number_wherever_its_text_is_kept() {
         let (names, memory) = (Names::new(10), Memory::new());
@@ -299,7 +307,7 @@ mod tests {
         let second = memory.id_of(&names, &named("bread"));
         assert_ne!(first, second);
         assert_eq!(memory.id_of(&names, &named("flour")), first);
-        assert_eq!(names.id_of(&named("bread")), second);
+        assert_eq!(id_of(&names, &named("bread")), second);
         assert_eq!(names.label(second).to_string(), "bread");
     }
 
@@ -324,8 +332,8 @@ mod tests {
             names.count_refused(&place());
         }
         names.count_refused(&named("flour"));
-        assert_eq!(names.refused(names.id_of(&place())), 3);
-        assert_eq!(names.refused(names.id_of(&named("flour"))), 1);
+        assert_eq!(names.refused(id_of(&names, &place())), 3);
+        assert_eq!(names.refused(id_of(&names, &named("flour"))), 1);
         assert_eq!(names.refused(Id::OTHERS), 0);
     }
 

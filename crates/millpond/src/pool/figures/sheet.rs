@@ -48,7 +48,9 @@ impl Sheet {
                 self.completed.add(1);
                 self.panicked.add(1);
             }
-            Fate::Gone => return self.cancelled.add(1),
+            Fate::Cancelled => return self.cancelled.add(1),
+            // Whoever ran it counts it.
+            Fate::RanElsewhere | Fate::RanAtHome => return,
             Fate::Expired => return self.expired.add(1),
             Fate::Shed => return self.shed.add(1),
         }
