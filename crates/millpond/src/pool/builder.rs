@@ -253,7 +253,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Keeps no figures of tasks, neither times nor names: [`ThreadPool::figures`] stays empty. For pools
+    /// Keeps no figures of tasks, neither times nor names: [`ThreadPool::figures`] stays empty, and no
+    /// refusal says how long the queue needs to drain. For pools
     /// whose tasks are so small that some twenty nanoseconds each are too much. The counts of
     /// [`PoolSnapshot`](crate::manage::PoolSnapshot) are kept all the same.
     pub fn without_figures(mut self) -> Self {
