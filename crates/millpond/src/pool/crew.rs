@@ -14,6 +14,7 @@
 use super::figures::{Figures, Ledger};
 use super::stats::{Counts, WorkerStats};
 use super::watch::Aim;
+use crate::stack::Subject;
 use crate::task::Task;
 use millpond_raw::pad::Padded;
 use millpond_raw::publish::Once;
@@ -60,6 +61,8 @@ pub(super) struct Face {
     pub(super) thread: Option<String>,
     pub(super) tid: Option<u32>,
     pub(super) began: Tick,
+    /// Whose stack to ask for.
+    pub(super) subject: Subject,
 }
 
 impl Worker {
@@ -95,6 +98,7 @@ impl Worker {
             thread: thread::current().name().map(String::from),
             tid: usage::tid(),
             began: now,
+            subject: Subject::here(),
         });
     }
 
