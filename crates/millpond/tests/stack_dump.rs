@@ -15,6 +15,7 @@
 mod watch_kit;
 
 use millpond::executor::ExecutorExt;
+use millpond::pool::{Notice, RunWarning};
 use millpond::preset;
 use millpond::stack::{self, Stack, Subject, Why};
 use millpond_raw::park::{self, Site, probe};
@@ -230,6 +231,31 @@ fn a_workers_stack_is_printed_down_to_its_tasks_body() {
     for name in names(&stack) {
         assert!(!name.split("::").any(is_hash), "{name}");
     }
+    drop(leave);
+    handle.join().unwrap();
+}
+
+#[test]
+fn a_task_that_runs_long_is_told_of_with_its_stack() {
+    let _watch = watch();
+    let (tell, told) = mpsc::channel();
+    let pool = preset::fixed("mill", 1)
+        .run_warning(RunWarning::after(Duration::from_millis(100)))
+        .on_notice(move |notice| {
+            if let Notice::RunsLong(run) = notice {
+                tell.send(run.stack.clone()).unwrap();
+            }
+        })
+        .build()
+        .unwrap();
+    let (say, _hear) = mpsc::channel();
+    let (leave, stay) = mpsc::channel();
+    let handle = pool
+        .submit(move || the_body_of_a_task(&say, &stay))
+        .unwrap();
+    let stack = told.recv_timeout(LONG).unwrap();
+    assert!(stack.contains("the_body_of_a_task"), "{stack}");
+    assert!(stack.contains("of the runtime"), "{stack}");
     drop(leave);
     handle.join().unwrap();
 }

@@ -61,6 +61,7 @@ pub(super) struct Face {
     pub(super) thread: Option<String>,
     pub(super) tid: Option<u32>,
     pub(super) began: Tick,
+    /// Whose stack to ask for.
     pub(super) subject: Subject,
 }
 

@@ -20,7 +20,7 @@ use super::engine::Engine;
 use super::figures::Label;
 use super::notice::{LongRun, Notice};
 use super::{ThreadPool, crew::Worker, stats::Event};
-use crate::stack::{self, Subject};
+use crate::stack::{self, PATIENCE};
 use crate::time::Alarm;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
@@ -346,18 +346,17 @@ impl Engine {
 
     /// Where workers are, one text each.
     pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
-        let subjects: Vec<_> = workers
+        let faces: Vec<_> = workers.iter().map(|worker| worker.face.get()).collect();
+        let begun = faces.iter().flatten().map(|face| face.subject.clone());
+        let mut answers = stack::capture(&begun.collect::<Vec<_>>(), PATIENCE).into_iter();
+        faces
             .iter()
-            .map(|worker| worker.face.get().map(|face| face.subject.clone()))
-            .collect();
-        let known: Vec<_> = subjects.iter().flatten().cloned().collect();
-        let mut captured = stack::capture(&known, stack::PATIENCE).into_iter();
-        let text = |subject: Option<Subject>| match subject.and_then(|_| captured.next()) {
-            Some(Ok(stack)) => stack.to_string(),
-            Some(Err(why)) => format!("({why})"),
-            None => "(its thread has not begun)".to_owned(),
-        };
-        subjects.into_iter().map(text).collect()
+            .map(|face| match face.and_then(|_| answers.next()) {
+                Some(Ok(stack)) => stack.to_string(),
+                Some(Err(why)) => why.to_string(),
+                None => "no stack: its thread has not begun".to_owned(),
+            })
+            .collect()
     }
 
     fn set_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {

@@ -145,6 +145,19 @@ fn a_signal_that_was_pending_serves_who_asks_now() {
     thread.join().unwrap();
 }
 
+#[test]
+fn a_strangers_signal_that_came_first_serves_as_well() {
+    signal::install().unwrap();
+    let me = Subject::here();
+    block_the_signal(true);
+    // SAFETY: G6 - a signal to oneself, which is ignored or handled by us.
+    assert_eq!(unsafe { libc::raise(libc::SIGURG) }, 0);
+    // Ours finds one pending, and is thrown away.
+    let asked = me.sitter.ask(after(PATIENCE)).unwrap();
+    block_the_signal(false);
+    assert!(asked.wait(after(SHORT), after(SHORT)).is_ok());
+}
+
 fn block_the_signal(is_blocked: bool) {
     let how = if is_blocked {
         libc::SIG_BLOCK
