@@ -10,7 +10,7 @@ use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::pool::{Label, NamedFigures, Notice, PoolBuilder, Queue, Rejection, RunWarning};
 use millpond::pool::{ThreadPool, WorkerView};
-use millpond::task::{TaskHandle, TaskSpec};
+use millpond::task::{SharedHandle, TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
 use millpond_conform::kit::{Gate, Latch, OwnQueue, case, until};
 use millpond_conform::suites::pond::{Pond, fresh_name};
@@ -583,5 +583,46 @@ fn a_pool_says_why_tasks_wait_and_who_fills_it() {
         mill.pond.await_end();
         let said = mill.pond.explain().to_string();
         assert!(said.contains("has ended."), "{said}");
+    });
+}
+
+#[test]
+fn tasks_that_wait_for_each_other_are_named_in_a_notice_and_when_asked() {
+    case("ring", || {
+        let mill = Mill::new(|pool| pool.core(2));
+        let (send, receive) = std::sync::mpsc::channel::<SharedHandle<bool>>();
+        let joins = |name, receive: std::sync::mpsc::Receiver<SharedHandle<bool>>| {
+            let body = move || receive.recv().unwrap().join().is_err();
+            let handle = mill.pond.submit_spec(TaskSpec::new().name(name), body);
+            handle.unwrap().shared()
+        };
+        let (back, other) = std::sync::mpsc::channel();
+        let wheel = joins("wheel", receive);
+        let stone = joins("stone", other);
+        send.send(stone.clone()).unwrap();
+        until("the first waits", || mill.pond.waits_at("task.join") == 1);
+        let said = mill.pond.explain().to_string();
+        assert!(
+            said.contains("1 worker is busy waiting for other tasks: "),
+            "{said}"
+        );
+        assert!(said.contains("-1 for `stone` (made at "), "{said}");
+        back.send(wheel.clone()).unwrap();
+        // One of them got the error, and so the other one got an answer.
+        let got = [wheel.join().unwrap(), stone.join().unwrap()];
+        assert_eq!(got, [&false, &true]);
+        let notices = mill.notices();
+        let [Notice::Deadlock { pool, cycle }] = &notices[..] else {
+            panic!("{notices:?}");
+        };
+        assert_eq!(pool, mill.pond.name());
+        let names: Vec<_> = cycle.tasks().iter().map(|task| task.name()).collect();
+        assert_eq!(names, [Some("stone"), Some("wheel")]);
+        assert_eq!(mill.pond.health().deadlocks, 1);
+        let said = mill.pond.explain().to_string();
+        assert!(
+            said.contains("Once its tasks waited for each other in a ring"),
+            "{said}"
+        );
     });
 }

@@ -9,6 +9,7 @@ use super::view::WorkerView;
 use super::watch::Health;
 use crate::machine::Machine;
 use crate::manage::{Growth, PoolSnapshot, RunState};
+use crate::task::{self, FoundCycle, Waiting};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -26,6 +27,10 @@ pub struct Facts {
     pub health: Health,
     /// How many CPUs there are for it.
     pub cpus: usize,
+    /// Who of its workers waits for which task.
+    pub waits: Vec<Waiting>,
+    /// Rings of tasks that waited for each other, in the whole process, the last few.
+    pub cycles: Vec<FoundCycle>,
 }
 
 /// What can be said of a pool, most important things first.
@@ -69,10 +74,18 @@ impl ThreadPool {
 
     /// What [`explain`](ThreadPool::explain) goes by.
     pub fn facts(&self) -> Facts {
+        let workers = self.workers();
+        let is_own = |thread: &Option<String>| {
+            let own = workers.iter().any(|worker| worker.thread == *thread);
+            thread.is_some() && own
+        };
+        let waits = task::waits().into_iter();
         Facts {
             snapshot: self.snapshot(),
             names: self.figures_by_name(),
-            workers: self.workers(),
+            waits: waits.filter(|wait| is_own(&wait.thread)).collect(),
+            cycles: task::wait_cycles(),
+            workers,
             health: self.health(),
             cpus: Machine::read().worker_hint().get(),
         }
@@ -86,6 +99,7 @@ pub fn explain(facts: &Facts) -> Explanation {
     sentences.extend(how_long(facts));
     sentences.extend(who_fills_it(facts));
     sentences.extend(who_hangs(facts));
+    sentences.extend(who_waits_for_whom(facts));
     sentences.extend(what_would_help(facts));
     sentences.extend(what_was_lost(facts));
     sentences.extend(what_is_wrong(facts));
@@ -237,6 +251,37 @@ fn who_hangs(facts: &Facts) -> Vec<String> {
                 Some(usual) => format!(", while 99 % of its kind ended within {}", short(usual)),
                 None => ", and no other of its kind has ended".to_owned(),
             }
+        ));
+    }
+    said
+}
+
+/// Workers that wait for tasks are no use to the others.
+fn who_waits_for_whom(facts: &Facts) -> Vec<String> {
+    let mut said = Vec::new();
+    if let [first, rest @ ..] = &facts.waits[..] {
+        let thread = first.thread.as_deref().unwrap_or("one");
+        let mut one = format!(
+            "{} busy waiting for other tasks: {thread} for {}",
+            count_are(facts.waits.len(), "worker"),
+            first.task
+        );
+        for wait in rest.iter().take(2) {
+            let thread = wait.thread.as_deref().unwrap_or("one");
+            one.push_str(&format!(", {thread} for {}", wait.task));
+        }
+        one.push('.');
+        said.push(one);
+    }
+    if facts.health.deadlocks > 0 {
+        let times = match facts.health.deadlocks {
+            1 => "Once".to_owned(),
+            times => format!("{times} times"),
+        };
+        let last = facts.cycles.last();
+        let last = last.map_or(String::new(), |found| format!(": {}", found.cycle));
+        said.push(format!(
+            "{times} its tasks waited for each other in a ring, and one got an error for it{last}."
         ));
     }
     said

@@ -14,8 +14,9 @@
 use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
+use super::notice::Notice;
 use crate::executor::Fate;
-use crate::task::{self, About, Host, Name, Shell};
+use crate::task::{self, About, Cycle, Host, Name, Shell};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::tick::Tick;
@@ -52,6 +53,12 @@ impl Host for Seat {
             let info = TaskInfo::about(task);
             let _ = quiet::call(|| hooks.before(&info));
         }
+    }
+
+    fn deadlocked(&self, cycle: &Cycle) {
+        let (pool, cycle) = (self.engine.name.to_string(), cycle.clone());
+        self.engine.watch.deadlocks.happened(1);
+        self.engine.tell(move |_| Notice::Deadlock { pool, cycle });
     }
 
     fn has_ended(&self, task: About<'_>, panicked: bool) {

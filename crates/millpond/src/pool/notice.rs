@@ -13,6 +13,7 @@ use super::figures::Label;
 use super::view::WorkerView;
 use crate::executor::RejectReason;
 use crate::manage::PoolSnapshot;
+use crate::task::Cycle;
 use crate::thread::{ThreadFactory, Threads};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -41,6 +42,13 @@ pub enum Notice {
     Refused(Box<RefusalReport>),
     /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
     RunsLong(Box<LongRun>),
+    /// Tasks waited for each other in a ring. The last of them was told, by an error of its join.
+    Deadlock {
+        /// What the pool is called that runs the one who was told.
+        pool: String,
+        /// Who waited for whom.
+        cycle: Cycle,
+    },
     /// Tasks waited although workers rested. They have been woken. This must not happen: it is a bug of
     /// the queue, which may be the user's, or of millpond.
     Healed {
@@ -96,6 +104,10 @@ impl fmt::Display for Notice {
         match self {
             Notice::Refused(report) => report.fmt(f),
             Notice::RunsLong(run) => run.fmt(f),
+            Notice::Deadlock { pool, cycle } => write!(
+                f,
+                "{pool}: deadlock: {cycle}. The first of them got an error instead of waiting for ever"
+            ),
             Notice::Healed { pool, queued } => write!(
                 f,
                 "{pool}: {queued} tasks waited although workers rested; they have been woken. If \

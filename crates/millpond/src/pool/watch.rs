@@ -109,6 +109,8 @@ pub struct Health {
     pub lost_wake_ups: u64,
     /// How many tasks ran longer than their [`RunWarning`] says.
     pub long_runs: u64,
+    /// How often a task of this pool closed a ring of tasks that waited for each other, and was told.
+    pub deadlocks: u64,
     /// How often a thread could not be started.
     pub thread_failures: u64,
     /// How many more workers there are than there may be. They leave when they are idle.
@@ -129,6 +131,7 @@ pub(super) struct Watch {
     state: Mutex<State>,
     healed: Event,
     long_runs: Event,
+    pub(super) deadlocks: Event,
 }
 
 #[derive(Default)]
@@ -203,6 +206,7 @@ impl Watch {
             state: Mutex::new(State::default()),
             healed: Event::default(),
             long_runs: Event::default(),
+            deadlocks: Event::default(),
         }
     }
 
@@ -413,6 +417,7 @@ impl ThreadPool {
         Health {
             lost_wake_ups: engine.watch.healed.get(),
             long_runs: engine.watch.long_runs.get(),
+            deadlocks: engine.watch.deadlocks.get(),
             thread_failures: engine.rare.thread_failures.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
         }

@@ -4,7 +4,7 @@ use super::in_place::{self, Queued};
 use super::meta::Meta;
 use super::name::Name;
 use super::waiting::{Awaited, Listed};
-use super::{CancelReason, TaskError};
+use super::{CancelReason, Cycle, TaskError};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
@@ -122,7 +122,7 @@ impl<T> TaskHandle<T> {
         let clock = self.clock();
         let raw = &mut self.raw;
         let listed = Listed::enter(deadline, || Awaited::task(raw.witness()));
-        let listed = listed.map_err(TaskError::Deadlock)?;
+        let listed = listed.map_err(deadlock)?;
         let site = Site::new("task.join").on(raw.token());
         let waited = wait_listed(&listed, site, &clock, deadline, |waker| raw.register(waker));
         self.raw.unregister();
@@ -262,7 +262,7 @@ pub(crate) fn wait_listed(
     let waited = interrupt::wait_and(site, clock, deadline, look, || listed.leave());
     match (waited, cycle) {
         (Ok(()), None) => Ok(()),
-        (Ok(()), Some(cycle)) => Err(TaskError::Deadlock(cycle)),
+        (Ok(()), Some(cycle)) => Err(deadlock(cycle)),
         (Err(WaitError::Interrupted), _) => Err(TaskError::Interrupted),
         (Err(WaitError::TimedOut), _) => Err(TaskError::TimedOut),
     }
@@ -414,7 +414,7 @@ impl<T> SharedHandle<T> {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = self.raw.meta().clock();
             let listed = Listed::enter(deadline, || Awaited::task(self.raw.witness()));
-            let listed = listed.map_err(TaskError::Deadlock)?;
+            let listed = listed.map_err(deadlock)?;
             wait_listed(&listed, site, &clock, deadline, |waker| place.take(waker))?;
         }
         self.try_join()
@@ -534,4 +534,11 @@ impl<T> fmt::Debug for SharedHandle<T> {
             .field("state", &self.raw.state())
             .finish_non_exhaustive()
     }
+}
+
+/// The last waiter of a ring is told, and so is the engine that runs it.
+#[cold]
+fn deadlock(cycle: Cycle) -> TaskError {
+    in_place::tell_host(&cycle);
+    TaskError::Deadlock(cycle)
 }

@@ -43,7 +43,7 @@
 use super::cycle::TaskLabel;
 use super::meta::{About, Meta};
 use super::waiting::address;
-use super::{CancelReason, Home, context};
+use super::{CancelReason, Cycle, Home, context};
 use crate::interrupt;
 use crate::time::Deadline;
 use millpond_raw::headroom;
@@ -60,6 +60,9 @@ const DEEPEST: u32 = 64;
 pub(crate) trait Host: Send + Sync {
     /// A worker has claimed this task of the engine, and its body is about to begin.
     fn begins(&self, task: About<'_>);
+
+    /// A task that runs on the worker is the last of a wait cycle, and has been told.
+    fn deadlocked(&self, cycle: &Cycle);
 
     /// Its body has ended.
     fn has_ended(&self, task: About<'_>, panicked: bool);
@@ -96,6 +99,13 @@ fn here() -> Here {
 
 fn host() -> Option<Arc<dyn Host>> {
     HOST.try_with(|host| host.borrow().clone()).ok().flatten()
+}
+
+/// Tells the engine whose worker this is, if any, of a wait cycle.
+pub(super) fn tell_host(cycle: &Cycle) {
+    if let Some(host) = host() {
+        host.deadlocked(cycle);
+    }
 }
 
 /// Runs `f` as the life of a worker of the engine that has this home.
