@@ -60,13 +60,16 @@ pub fn cpu_time_of(tid: u32) -> Option<Duration> {
 }
 
 /// What a thread of this process has had of the CPUs; nothing if there is no such thread, or if
-/// the kernel keeps no such figures.
+/// the kernel keeps no such figures. They lag behind while the thread runs, by a tick of the
+/// scheduler: a thread that has just begun may show nothing at all.
 ///
 /// ```
 /// use millpond_raw::usage;
 ///
-/// if let Some(had) = usage::tid().and_then(usage::schedstat_of) {
-///     assert!(!had.on_cpu.is_zero());
+/// if let Some(tid) = usage::tid() {
+///     let before = usage::schedstat_of(tid).unwrap_or_default();
+///     let after = usage::schedstat_of(tid).unwrap_or_default();
+///     assert!(after.on_cpu >= before.on_cpu);
 /// }
 /// ```
 pub fn schedstat_of(tid: u32) -> Option<Schedstat> {
