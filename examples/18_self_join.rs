@@ -44,7 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [for_miller, for_baker] = posts.clone();
     let miller = village.submit_spec(TaskSpec::new().name("flour"), move || {
         let goods = for_miller.take().expect("nobody interrupts");
-        let goods = goods.join().map_or_else(|error| error.to_string(), String::clone);
+        let goods = goods
+            .join()
+            .map_or_else(|error| error.to_string(), String::clone);
         format!("{goods}, no flour")
     })?;
     let baker = village.submit_spec(TaskSpec::new().name("bread"), move || {

@@ -16,3 +16,8 @@ struct Executors;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/pools.md")]
 struct Pools;
+
+/// What a pool tells, and how it survives.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/watching.md")]
+struct Watching;

@@ -114,6 +114,7 @@ fn line(tally: &Tally, rounds: u64) -> String {
         "cancelled by a handle",
         "figure discarded",
         "figure expired",
+        "figure shed",
         "figure thread_failures",
         "patches applied",
     ];

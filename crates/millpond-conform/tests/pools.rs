@@ -9,7 +9,7 @@
 )]
 
 use millpond::executor::{Executor, ExecutorExt};
-use millpond::manage::{Growth, Invalid, Patch};
+use millpond::manage::{CoDel, Growth, Invalid, OverloadOrder, Patch};
 use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, TaskInfo, ThreadPool};
 use millpond::preset::java;
 use millpond::queue::{
@@ -90,6 +90,28 @@ ask! { pool_weighed, |name, places| {
 },
 pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
+
+ask! { pool_by_priority, |name, places| {
+    pool(name, Queue::by_priority(places, Duration::from_millis(10)))
+},
+pool_sizes_suite pool_idle_suite pool_factory_suite pool_hooks_suite pool_ends_suite pool_races_suite
+pool_waiting_suite pool_counts_suite pool_live_suite
+pool_full_suite pool_refusal_suite pool_block_suite pool_extra_suite }
+
+/// Everything that can be shed is, but only what has waited for an hour.
+fn guarded(name: String, queue: Queue) -> PoolBuilder {
+    pool(name, queue)
+        .max_queue_wait(Duration::from_secs(3600))
+        .shedding(CoDel::new(
+            Duration::from_secs(3600),
+            Duration::from_secs(3600),
+        ))
+        .overload_order(OverloadOrder::NewestFirst)
+}
+
+ask! { pool_guarded, |name, places| guarded(name, Queue::bounded(places)),
+pool_idle_suite pool_hooks_suite pool_ends_suite pool_races_suite
+pool_waiting_suite pool_counts_suite pool_live_suite pool_full_suite pool_block_suite }
 
 ask! { pool_transfer, |name, _| pool(name, Queue::own(TransferQueue::unbounded())),
 pool_idle_suite pool_factory_suite pool_ends_suite pool_races_suite

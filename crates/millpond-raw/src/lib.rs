@@ -14,20 +14,24 @@
 //! | [`recycle`] | a box whose memory is used again, for what is made on one thread and dropped on another |
 //! | [`task`] | the task cell: closure, result, waiters and interrupt token in one piece of memory |
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
+//! | [`stack`] | the registers and the stack of a running thread, for who asks (feature `stack-dump`) |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
-//! | [`stack`] | how much of the present thread's stack is left |
+//! | [`headroom`] | how much of the present thread's stack is left |
 //! | [`fork`] | which process this is, for what has threads in the parent |
 //! | [`pad`] | keeping two hot words off one cache line |
+//! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync`, `quiet`, `pad` and `tick` know nobody, `park`,
-//! `waits`, `publish` and `recycle` know those, `task` knows them all, and `scope` knows `task`.
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick` and `usage` know nobody,
+//! `park`, `waits`, `publish`, `recycle` and `stack` know those, `task` knows them all, and `scope` knows
+//! `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
 pub mod fork;
+pub mod headroom;
 pub mod pad;
 pub mod park;
 pub mod publish;
@@ -38,4 +42,5 @@ pub mod stack;
 pub mod sync;
 pub mod task;
 pub mod tick;
+pub mod usage;
 pub mod waits;

@@ -26,19 +26,25 @@
 //! | 2 | [`interrupt`] | asking a running task to stop; the one loop in which everything waits |
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
 //! | 0 | [`thread`] | how threads are started, and what they are called |
+//! | 0 | [`stack`] | what a running thread is doing: its stack, by function and line |
+//! | 0 | [`adapt`] | what to decide by what was measured: overload, time to drain |
+//! | 0 | [`meter`] | counting and measuring at a price that every task can pay |
 //! | 0 | [`machine`] | what machine this is: CPUs, quota, NUMA nodes |
 //!
 //! All unsafe code is in the crate `millpond-raw` below this one.
 
 #![forbid(unsafe_code)]
 
+pub mod adapt;
 pub mod executor;
 pub mod interrupt;
 pub mod machine;
 pub mod manage;
+pub mod meter;
 pub mod pool;
 pub mod preset;
 pub mod queue;
+pub mod stack;
 pub mod task;
 pub mod thread;
 pub mod time;

@@ -302,7 +302,8 @@ fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
         RejectReason::Saturated {
             queued: 2,
             capacity: 2,
-            workers: 1
+            workers: 1,
+            ..
         }
     ));
     let other = serial.key("b").submit(|| 4).unwrap();

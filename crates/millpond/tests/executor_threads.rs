@@ -107,7 +107,8 @@ fn at_the_bound_a_task_is_given_back() {
         RejectReason::Saturated {
             queued: 0,
             capacity: 0,
-            workers: 1
+            workers: 1,
+            ..
         }
     ));
     assert_eq!((refused.task)(), 7);

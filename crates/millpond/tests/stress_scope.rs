@@ -50,11 +50,7 @@ impl Executor for Workers {
             Ok(()) => Ok(()),
             Err(full) => {
                 let task = full.element.expect("it was a task");
-                let reason = RejectReason::Saturated {
-                    queued: 64,
-                    capacity: 64,
-                    workers: self.threads.len(),
-                };
+                let reason = RejectReason::saturated(64, 64, self.threads.len());
                 Err(Rejected::new(task, reason))
             }
         }

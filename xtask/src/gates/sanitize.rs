@@ -40,6 +40,15 @@ impl Sanitizer {
         }
     }
 
+    /// The features that are watched. ThreadSanitizer holds signals back until it likes them, so pictures
+    /// of running threads are for the other one only.
+    const fn features(self) -> &'static str {
+        match self {
+            Sanitizer::Asan => "millpond-raw/probe,millpond-raw/stack-dump",
+            Sanitizer::Tsan => "millpond-raw/probe",
+        }
+    }
+
     const fn flags(self) -> &'static str {
         match self {
             // A slab that is used again is never freed, so its misuse would not be seen.
@@ -81,7 +90,7 @@ pub fn run(house: &House, stage: &mut Stage, sanitizer: Sanitizer) -> Result<Out
     command
         .args([
             "--features",
-            "millpond-raw/probe",
+            sanitizer.features(),
             "--lib",
             "--no-fail-fast",
         ])

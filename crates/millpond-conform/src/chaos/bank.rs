@@ -7,7 +7,7 @@ use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::interrupt;
 use millpond::pool::ThreadPool;
 use millpond::queue::{BlockingQueue, LinkedQueue};
-use millpond::task::{Task, TaskError, TaskHandle, TaskSpec};
+use millpond::task::{Priority, Task, TaskError, TaskHandle, TaskSpec};
 use millpond::time::{Clock, Deadline};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -137,6 +137,9 @@ fn bring_work(
     let mut spec = TaskSpec::new().clock(bank.clock());
     if rng.once_in(3) {
         spec = spec.name(["a", "task", "chaotic"][rng.below(3)]);
+    }
+    if rng.once_in(3) {
+        spec = spec.priority(Priority::ALL[rng.below(3)]);
     }
     if bank.deadlines && rng.once_in(4) {
         entry.note(Fact::MayExpire);

@@ -100,6 +100,7 @@ fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
             let possible = match reason {
                 CancelReason::Removed => entry.is(Fact::Removed),
                 CancelReason::Expired => entry.is(Fact::MayExpire),
+                CancelReason::Shed | CancelReason::WaitedTooLong => can(&round.may_shed),
                 CancelReason::Discarded | CancelReason::ShutDown => can(&round.may_discard),
                 CancelReason::Refused => can(&round.may_fail),
                 CancelReason::Dropped => {
@@ -122,7 +123,8 @@ fn is_explained(ledger: &Ledger, entry: &Entry) -> bool {
         Fact::HandedBack,
         Fact::ByPolicy,
     ];
-    let round = [&ledger.round.may_discard, &ledger.round.may_fail];
+    let round = &ledger.round;
+    let round = [&round.may_discard, &round.may_fail, &round.may_shed];
     entry.outcome().is_some()
         || facts.into_iter().any(|fact| entry.is(fact))
         || round.into_iter().any(|flag| flag.load(Ordering::Relaxed))
@@ -153,6 +155,8 @@ fn count(entry: &Entry, tally: &mut Tally) {
             CancelReason::Removed => "outcome cancelled: removed",
             CancelReason::ShutDown => "outcome cancelled: shut down",
             CancelReason::Expired => "outcome cancelled: expired",
+            CancelReason::Shed => "outcome cancelled: shed",
+            CancelReason::WaitedTooLong => "outcome cancelled: waited too long",
             CancelReason::Refused => "outcome cancelled: refused",
             _ => "outcome cancelled: otherwise",
         }),
@@ -193,6 +197,7 @@ pub(super) fn books(
         ("figure expired", last.expired),
         ("figure ran_elsewhere", last.ran_elsewhere),
         ("figure self_joined", last.self_joined),
+        ("figure shed", last.shed),
         ("figure rejected", last.rejected),
         ("figure blocked", last.blocked),
         ("figure discarded", last.discarded),
@@ -219,6 +224,7 @@ pub(super) fn books(
     let within = last.completed
         + last.cancelled
         + last.expired
+        + last.shed
         + last.discarded
         + last.handed_back
         + last.ran_elsewhere
@@ -238,6 +244,10 @@ pub(super) fn books(
             );
         }
     }
+    must(
+        last.shed == 0 || round.may_shed.load(Ordering::Relaxed),
+        "tasks were shed, and nobody asked for it",
+    );
     let handed_back = read(&round.handed_back);
     must(
         last.handed_back == handed_back,

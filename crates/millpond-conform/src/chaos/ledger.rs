@@ -169,6 +169,8 @@ pub(super) struct Whole {
     pub(super) terminated: AtomicU64,
     pub(super) may_discard: AtomicBool,
     pub(super) may_run_outside: AtomicBool,
+    /// Tasks may be shed, or may have been.
+    pub(super) may_shed: AtomicBool,
     /// Threads may fail to start.
     pub(super) may_fail: AtomicBool,
 }

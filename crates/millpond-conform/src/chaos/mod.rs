@@ -34,7 +34,7 @@
 //! Of a terminated pool, where *accepted* is how often `execute` returned `Ok`:
 //!
 //! ```text
-//!   accepted = completed + cancelled + expired + discarded + handed_back + caller_ran
+//!   accepted = completed + cancelled + expired + shed + discarded + handed_back + caller_ran
 //!            + ran_elsewhere + outside
 //! ```
 //!

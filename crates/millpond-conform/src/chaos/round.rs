@@ -8,6 +8,7 @@ use super::tally::Tally;
 use super::{judge, rng_of, storm};
 use crate::kit::Rng;
 use millpond::executor::Lifecycle;
+use millpond::manage::OverloadOrder;
 use millpond::pool::ThreadPool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -78,6 +79,9 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
         );
     }
     tally.happened(shape.queue.name());
+    if shape.overload.order == OverloadOrder::NewestFirst {
+        tally.happened("order newest first");
+    }
     tally.happened(shape.policy.name());
     tally.happened(shape.end.name());
     Played {
@@ -88,6 +92,8 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
 }
 
 fn build(shape: &Shape, ledger: &Arc<Ledger>, mill: &Arc<Mill>, rng: &mut Rng) -> ThreadPool {
+    let sheds = &ledger.round.may_shed;
+    sheds.fetch_or(shape.overload.sheds(), Ordering::Relaxed);
     let builder = ThreadPool::builder("chaos")
         .core(shape.core)
         .max(shape.max)
@@ -95,6 +101,9 @@ fn build(shape: &Shape, ledger: &Arc<Ledger>, mill: &Arc<Mill>, rng: &mut Rng) -
         .core_may_time_out(shape.core_may_time_out)
         .growth(shape.growth)
         .queue(shape.queue.build())
+        .max_queue_wait(shape.overload.max_queue_wait)
+        .shedding(shape.overload.shedding)
+        .overload_order(shape.overload.order)
         .rejection(shape.policy.build(ledger, rng))
         .threads(Arc::clone(mill));
     let builder = match shape.hooks {

@@ -1,7 +1,7 @@
 //! What a round is made of, drawn from its seed.
 
 use crate::kit::{OwnQueue, Rng};
-use millpond::manage::Growth;
+use millpond::manage::{CoDel, Growth, Overload, OverloadOrder};
 use millpond::pool::{Queue, Refusal, Rejection};
 use millpond::queue::{DequeQueue, PriorityQueue, WeighedQueue};
 use millpond::task::Task;
@@ -19,6 +19,7 @@ pub struct Shape {
     pub(super) core_may_time_out: bool,
     pub(super) growth: Growth,
     pub(super) queue: Line,
+    pub(super) overload: Overload,
     pub(super) policy: Policy,
     /// Once in how many calls a hook panics; 0 for no hooks at all.
     pub(super) hooks: usize,
@@ -43,6 +44,8 @@ pub(super) enum Line {
     Bounded(usize),
     Unbounded,
     HandOff,
+    /// By the priorities of tasks, with aging of so many microseconds.
+    ByPriority(usize, u64),
     Priority(usize),
     Deque(usize),
     Weighed(usize),
@@ -99,6 +102,7 @@ impl Shape {
         let producers = if lone { 1 } else { 1 + rng.below(4) };
         let tasks = 4 + rng.below(40);
         // Who drops the last handle does so when it has no more use of it.
+        let queue = Line::draw(rng);
         let in_the_middle = end != End::Drop && !rng.once_in(3);
         Shape {
             core,
@@ -106,7 +110,8 @@ impl Shape {
             keep_alive,
             core_may_time_out,
             growth: growth(rng),
-            queue: Line::draw(rng),
+            queue,
+            overload: overload(rng, queue),
             policy: Policy::draw(rng),
             hooks: if end == End::Drop || rng.once_in(2) {
                 1 + rng.below(30)
@@ -132,17 +137,38 @@ pub(super) fn growth(rng: &mut Rng) -> Growth {
     }
 }
 
+/// Protection of any kind, mostly so tight that it bites.
+pub(super) fn overload(rng: &mut Rng, queue: Line) -> Overload {
+    let micros = |rng: &mut Rng, most: u64| Duration::from_micros(1 + rng.any() % most);
+    let max_queue_wait = rng.once_in(3).then(|| micros(rng, 3000));
+    let shedding = rng.once_in(3).then(|| {
+        let target = micros(rng, 100);
+        CoDel::new(target, target + micros(rng, 400))
+    });
+    let says = max_queue_wait.is_some() || shedding.is_some();
+    let order = match says && queue.is_plain() && rng.once_in(2) {
+        true => OverloadOrder::NewestFirst,
+        false => OverloadOrder::Unchanged,
+    };
+    Overload {
+        max_queue_wait,
+        shedding,
+        order,
+    }
+}
+
 impl Line {
     fn draw(rng: &mut Rng) -> Self {
         let small = 1 + rng.below(4);
         let room = if rng.once_in(4) { 1000 } else { small };
-        match rng.below(9) {
+        match rng.below(11) {
             0..=2 => Line::Bounded(room),
             3 => Line::Unbounded,
             4 => Line::HandOff,
             5 => Line::Priority(room),
             6 => Line::Deque(room),
             7 => Line::Weighed(room + 2),
+            8 | 9 => Line::ByPriority(room, rng.any() % 300),
             _ => Line::Own(room),
         }
     }
@@ -153,10 +179,16 @@ impl Line {
             Line::Unbounded => "queue unbounded",
             Line::HandOff => "queue hand-off",
             Line::Priority(_) => "queue priority",
+            Line::ByPriority(..) => "queue by priority",
             Line::Deque(_) => "queue deque",
             Line::Weighed(_) => "queue weighed",
             Line::Own(_) => "queue own",
         }
+    }
+
+    /// Whether the newest can come first.
+    pub(super) fn is_plain(self) -> bool {
+        matches!(self, Line::Bounded(_) | Line::Unbounded)
     }
 
     pub(super) fn build(self) -> Queue {
@@ -165,6 +197,9 @@ impl Line {
             Line::Bounded(room) => Queue::bounded(room),
             Line::Unbounded => Queue::unbounded(),
             Line::HandOff => Queue::hand_off(),
+            Line::ByPriority(room, micros) => {
+                Queue::by_priority(room, Duration::from_micros(micros))
+            }
             Line::Priority(room) => {
                 let by_name =
                     PriorityQueue::by(|one: &Task, other: &Task| one.name().cmp(&other.name()));

@@ -4,7 +4,7 @@
 use super::bank::{Bank, bring, let_go, scope, settle};
 use super::ledger::{Fact, Value, lock};
 use super::mill::Mill;
-use super::shape::{Policy, growth};
+use super::shape::{Line, Policy, growth, overload};
 use super::tally::Tally;
 use crate::kit::Rng;
 use millpond::manage::Patch;
@@ -202,7 +202,23 @@ fn patch(bank: &Bank, rng: &mut Rng, tally: &mut Tally) {
     if rng.once_in(4) {
         patch = patch.capacity(rng.below(6));
     }
+    if rng.once_in(4) {
+        // Whatever the queue is: an order that it cannot have is refused.
+        let drawn = overload(rng, Line::Unbounded);
+        if drawn.sheds() {
+            bank.ledger.round.may_shed.store(true, Ordering::Relaxed);
+        }
+        tally.happened("protections swapped");
+        patch = patch.max_queue_wait(drawn.max_queue_wait);
+        patch = patch.shedding(drawn.shedding);
+        patch = patch.overload_order(drawn.order);
+    }
     let all = || {
+        let guard = (
+            pool.max_queue_wait(),
+            pool.shedding(),
+            pool.overload_order(),
+        );
         let time = (pool.keep_alive(), pool.core_may_time_out());
         (
             pool.core(),
@@ -210,6 +226,7 @@ fn patch(bank: &Bank, rng: &mut Rng, tally: &mut Tally) {
             time,
             pool.growth(),
             pool.capacity(),
+            guard,
         )
     };
     let before = all();

@@ -3,11 +3,14 @@
 //! It is here to stand for all queues that are none of ours. A test may watch its steps, and the
 //! watcher may do what users' code does: count, take its time at a gate, panic.
 
-use millpond::queue::{BlockingQueue, CapacityError, Offered, Place, Reason, Refused, Taken};
+use millpond::queue::{
+    BlockingQueue, CapacityError, Glance, Offered, Place, Reason, Refused, Taken,
+};
 use millpond::time::{Clock, Deadline};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -40,6 +43,8 @@ type Watcher = Arc<dyn Fn(Step) + Send + Sync>;
 pub struct OwnQueue<T> {
     inside: Mutex<Inside<T>>,
     watcher: Option<Watcher>,
+    /// Whether an offer forgets to wake those who wait, once; `None` if it never does.
+    forgets: Option<AtomicBool>,
     clock: Clock,
 }
 
@@ -72,6 +77,7 @@ impl<T> OwnQueue<T> {
                 waiters: Vec::new(),
             }),
             watcher: None,
+            forgets: None,
             clock: Clock::system(),
         }
     }
@@ -80,6 +86,13 @@ impl<T> OwnQueue<T> {
     #[must_use]
     pub fn watched(mut self, watcher: impl Fn(Step) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Arc::new(watcher));
+        self
+    }
+
+    /// The same with a bug: the first offer wakes nobody.
+    #[must_use]
+    pub fn that_forgets_a_wake_up(mut self) -> Self {
+        self.forgets = Some(AtomicBool::new(true));
         self
     }
 
@@ -99,6 +112,10 @@ impl<T> OwnQueue<T> {
             return Err(element);
         }
         inside.elements.push_back(element);
+        let forgets = self.forgets.as_ref();
+        if forgets.is_some_and(|forgets| forgets.swap(false, Ordering::Relaxed)) {
+            return Ok(());
+        }
         let waiters = inside.all();
         drop(inside);
         waiters.into_iter().for_each(Waker::wake);
@@ -116,6 +133,16 @@ impl<T> OwnQueue<T> {
 }
 
 impl<T: Send> BlockingQueue<T> for OwnQueue<T> {
+    fn glance(&self) -> Option<Glance> {
+        // Only who is watched from outside has to show itself.
+        self.forgets.as_ref()?;
+        let inside = self.lock();
+        Some(Glance {
+            is_ready: !inside.elements.is_empty(),
+            has_room: inside.elements.len() < inside.capacity,
+        })
+    }
+
     fn offer(&self, element: T) -> Result<(), Refused<T>> {
         self.tell(Step::Offer);
         let offered = self.try_offer(element).map_err(|element| Refused {

@@ -174,6 +174,7 @@ pub fn what_is_too_much_comes_back_whole_with_the_reason(make: &Make) {
                 queued,
                 capacity,
                 workers,
+                ..
             } => assert_eq!((queued, capacity, workers), (1, 1, 1)),
             other => panic!("{other:?}"),
         }

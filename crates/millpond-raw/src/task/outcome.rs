@@ -109,7 +109,9 @@ reasons! {
     /// Its deadline passed before its turn came.
     Expired = "its deadline passed before it ran",
     /// It was shed under overload.
-    Shed = "shed under overload",
+    Shed = "shed: its executor was overloaded when its turn came, and it had waited too long",
+    /// It had waited for longer than any task of its executor may.
+    WaitedTooLong = "it had waited in the queue for longer than its executor allows",
     /// Its executor would not have it.
     Refused = "its executor refused it",
     /// Who waited for it has stopped waiting: another one was first, or the time was up.

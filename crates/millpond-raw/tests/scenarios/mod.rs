@@ -19,6 +19,7 @@ pub(crate) mod scope;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
+pub(crate) mod tray;
 
 use millpond_raw::sync::thread::{JoinHandle, spawn};
 use std::sync::Arc;
@@ -139,6 +140,12 @@ macro_rules! drive {
                 a_stop_refuses_or_finds_every_job,
                 an_owner_that_waits_hears_of_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
+            }
+            tray: {
+                serving_and_giving_up_agree,
+                serving_and_withdrawing_agree,
+                two_who_ask_take_turns,
+                the_end_and_an_asker_agree,
             }
         }
     };

@@ -5,12 +5,15 @@ use crate::task::{CancelReason, Task, TaskError};
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 /// Why an executor would not have a task.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RejectReason {
-    /// There is no room: every worker is busy and the queue is full.
+    /// There is no room: every worker is busy and the queue is full. An executor of your own makes one
+    /// with [`RejectReason::saturated`].
+    #[non_exhaustive]
     Saturated {
         /// How many tasks wait.
         queued: usize,
@@ -18,6 +21,10 @@ pub enum RejectReason {
         capacity: usize,
         /// How many workers there are; there may be no more.
         workers: usize,
+        /// How long the queue needs to drain, by what tasks have taken of late, if nothing else
+        /// comes: a good moment to try again. `None` if that is not known, as when no task is over
+        /// yet.
+        drains_in: Option<Duration>,
     },
     /// It has been shut down.
     ShutDown,
@@ -32,6 +39,60 @@ pub enum RejectReason {
 }
 
 impl RejectReason {
+    /// There is no room: `queued` of `capacity` places are taken, and all workers are busy. Nothing is
+    /// known about when that will change.
+    ///
+    /// ```
+    /// use millpond::executor::RejectReason;
+    ///
+    /// let full = RejectReason::saturated(8, 8, 2);
+    /// assert_eq!(full.drains_in(), None);
+    /// ```
+    pub const fn saturated(queued: usize, capacity: usize, workers: usize) -> Self {
+        RejectReason::Saturated {
+            queued,
+            capacity,
+            workers,
+            drains_in: None,
+        }
+    }
+
+    /// How long the queue needs to drain, if that is known: a good moment to try again.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let pool = ThreadPool::builder("mill")
+    ///     .max(1)
+    ///     .queue(Queue::bounded(3))
+    ///     .clock(hand.clock())
+    ///     .build()?;
+    /// // A task that takes 40 ms, and one that holds the only worker.
+    /// pool.submit(move || hand.advance(Duration::from_millis(40)))?.join()?;
+    /// let (go, wait) = channel::<()>();
+    /// let running = pool.submit(move || wait.recv())?;
+    /// # while pool.snapshot().active == 0 || pool.snapshot().queued > 0 {}
+    /// for _ in 0..3 {
+    ///     pool.run(|| ())?;
+    /// }
+    /// let refused = pool.submit(|| ()).unwrap_err();
+    /// assert_eq!(refused.reason.drains_in(), Some(Duration::from_millis(120)));
+    /// assert!(refused.to_string().contains("drains in about 120 ms"));
+    /// # drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn drains_in(&self) -> Option<Duration> {
+        match self {
+            RejectReason::Saturated { drains_in, .. } => *drains_in,
+            _ => None,
+        }
+    }
+
     /// Whether there was no room: it is worth trying again later.
     pub fn is_saturated(&self) -> bool {
         matches!(self, RejectReason::Saturated { .. })
@@ -55,11 +116,18 @@ impl fmt::Display for RejectReason {
                 queued,
                 capacity,
                 workers,
-            } => write!(
-                f,
-                "the executor is saturated ({queued} of {capacity} places in its queue taken, all \
-                 {workers} workers busy): try again later, or give it more room"
-            ),
+                drains_in,
+            } => {
+                write!(
+                    f,
+                    "the executor is saturated ({queued} of {capacity} places in its queue taken, \
+                     all {workers} workers busy"
+                )?;
+                if let Some(time) = drains_in {
+                    write!(f, "; it drains in about {}", About(*time))?;
+                }
+                f.write_str("): try again later, or give it more room")
+            }
             RejectReason::ShutDown => {
                 f.write_str("the executor has been shut down: it takes no more tasks")
             }
@@ -79,6 +147,22 @@ impl fmt::Display for RejectReason {
                 "this process was forked, and the executor's threads stayed in the parent: build a \
                  new one after fork()",
             ),
+        }
+    }
+}
+
+/// A time that is no better than a guess, in two or three digits.
+struct About(Duration);
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        let rounded = |unit: u128| nanos.saturating_add(unit / 2) / unit;
+        match nanos {
+            0..1_000_000 => write!(f, "{} µs", rounded(1000)),
+            1_000_000..10_000_000_000 => write!(f, "{} ms", rounded(1_000_000)),
+            10_000_000_000..600_000_000_000 => write!(f, "{} s", rounded(1_000_000_000)),
+            _ => write!(f, "{} minutes", rounded(60_000_000_000)),
         }
     }
 }
@@ -299,3 +383,41 @@ impl fmt::Display for BuildError {
 }
 
 impl Error for BuildError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_how_long_the_queue_needs_if_that_is_known() {
+        let texts = [
+            (0, "0 µs"),
+            (1_499, "1 µs"),
+            (999_999, "1000 µs"),
+            (120_400_000, "120 ms"),
+            (9_999_600_000, "10000 ms"),
+            (59_500_000_000, "60 s"),
+            (u64::MAX, "307445735 minutes"),
+        ];
+        for (nanos, text) in texts {
+            assert_eq!(About(Duration::from_nanos(nanos)).to_string(), text);
+        }
+        let unknown = RejectReason::saturated(7, 8, 2).to_string();
+        assert_eq!(
+            unknown,
+            "the executor is saturated (7 of 8 places in its queue taken, all 2 workers busy): try \
+             again later, or give it more room"
+        );
+        let known = RejectReason::Saturated {
+            queued: 7,
+            capacity: 8,
+            workers: 2,
+            drains_in: Some(Duration::from_millis(120)),
+        };
+        assert!(
+            known
+                .to_string()
+                .contains("2 workers busy; it drains in about 120 ms): try")
+        );
+    }
+}

@@ -25,6 +25,7 @@
 
 use super::error::Rejected;
 use super::traits::Executor;
+use super::uncaught::why_dropped;
 use super::watched::Watched;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
@@ -175,7 +176,15 @@ where
             driver: Arc::clone(self),
             done: false,
         };
-        self.spec.clone().build_detached(move || polled.poll())
+        let spec = self.spec.clone();
+        match self
+            .inner
+            .with(|inner| matches!(inner.future, Held::Fresh(_)))
+        {
+            true => spec.build_detached(move || polled.poll()),
+            // What has begun is not given up because it comes by again.
+            false => spec.build_kept(move || polled.poll()),
+        }
     }
 
     /// Brings a poll to the executor; P3 if it is refused. Whoever calls this has moved the stage
@@ -351,7 +360,7 @@ where
 {
     fn drop(&mut self) {
         if !self.done {
-            self.driver.give_up(CancelReason::Dropped);
+            self.driver.give_up(why_dropped());
         }
     }
 }

@@ -140,11 +140,7 @@ impl Engine {
                 Ok(crew.next)
             })
         };
-        let saturated = RejectReason::Saturated {
-            queued: 0,
-            capacity: 0,
-            workers: self.max_threads,
-        };
+        let saturated = RejectReason::saturated(0, 0, self.max_threads);
         let deadline = match self.at_bound {
             AtBound::Refuse => {
                 return self.crew.with(take_place).unwrap_or(Err(saturated));

@@ -6,6 +6,8 @@
 
 use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
+use millpond_raw::sync::local;
+use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -47,6 +49,18 @@ impl fmt::Debug for UncaughtPanic {
             .field("panic", &self.panic)
             .finish()
     }
+}
+
+local! {
+    /// Why the present thread gives a task up, while it does.
+    static SHED_FOR: Cell<Option<CancelReason>> = Cell::new(None);
+}
+
+/// Why a closure is dropped unrun, for one that has a handle to tell: a task of its own stands behind
+/// it.
+pub(super) fn why_dropped() -> CancelReason {
+    let shed_for = SHED_FOR.try_with(Cell::get).ok().flatten();
+    shed_for.unwrap_or(CancelReason::Dropped)
 }
 
 /// Runs the tasks of an executor, and knows where their uncaught panics go.
@@ -98,6 +112,17 @@ impl Runner {
     }
 }
 
+impl Runner {
+    /// Gives the task up instead of running it.
+    #[cold]
+    pub(crate) fn shed(&self, task: Task, reason: CancelReason) -> Fate {
+        let _ = SHED_FOR.try_with(|shed_for| shed_for.set(Some(reason)));
+        let gone = task.end(reason);
+        let _ = SHED_FOR.try_with(|shed_for| shed_for.set(None));
+        gone.map_or(Fate::Shed, Fate::of)
+    }
+}
+
 /// What became of a task that was to be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -106,6 +131,7 @@ pub(crate) enum Fate {
     /// It was cancelled before.
     Cancelled,
     Expired,
+    Shed,
     /// A waiter has run it, or runs it, and not a worker of this executor.
     RanElsewhere,
     /// A worker of this very executor has run it in place, and counts it.

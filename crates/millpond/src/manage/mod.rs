@@ -4,9 +4,12 @@
 //! [`Patch`], any number of parameters that change together or not at all. Consoles, registries and
 //! files of parameters know engines by this trait and by nothing else.
 
+mod overload;
 mod patch;
 mod snapshot;
 
+pub use crate::adapt::CoDel;
+pub use overload::{Overload, OverloadOrder};
 pub use patch::{Invalid, Patch, PatchError, Sizes};
 pub use snapshot::{Growth, PoolSnapshot, RunState};
 

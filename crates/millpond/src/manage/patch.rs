@@ -1,6 +1,7 @@
 //! Parameters that change together, and what can be wrong with them.
 
-use super::Growth;
+use super::{Growth, OverloadOrder};
+use crate::adapt::CoDel;
 use crate::queue::CapacityError;
 use std::error::Error;
 use std::fmt;
@@ -38,6 +39,12 @@ pub struct Patch {
     pub growth: Option<Growth>,
     /// How many tasks may wait.
     pub capacity: Option<usize>,
+    /// How long a task may wait; `Some(None)` is for ever.
+    pub max_queue_wait: Option<Option<Duration>>,
+    /// When it is overloaded, and sheds tasks; `Some(None)` is never.
+    pub shedding: Option<Option<CoDel>>,
+    /// Which task comes next while it is overloaded.
+    pub overload_order: Option<OverloadOrder>,
 }
 
 impl Patch {
@@ -79,6 +86,24 @@ impl Patch {
     /// How many tasks may wait.
     pub fn capacity(mut self, capacity: usize) -> Self {
         self.capacity = Some(capacity);
+        self
+    }
+
+    /// How long a task may wait; `None` is for ever.
+    pub fn max_queue_wait(mut self, most: impl Into<Option<Duration>>) -> Self {
+        self.max_queue_wait = Some(most.into());
+        self
+    }
+
+    /// When it is overloaded, and sheds tasks; `None` is never.
+    pub fn shedding(mut self, shedding: impl Into<Option<CoDel>>) -> Self {
+        self.shedding = Some(shedding.into());
+        self
+    }
+
+    /// Which task comes next while it is overloaded.
+    pub fn overload_order(mut self, order: OverloadOrder) -> Self {
+        self.overload_order = Some(order);
         self
     }
 }
@@ -150,6 +175,21 @@ pub enum Invalid {
     NoKeepAlive,
     /// The queue cannot have this capacity.
     Capacity(CapacityError),
+    /// Every task that has to wait would be shed.
+    NoQueueWait,
+    /// Every wait would be too long.
+    NoTarget,
+    /// A burst would be taken for an overload.
+    IntervalBelowTarget {
+        /// How long a task may wait.
+        target: Duration,
+        /// For how long all of them must wait longer.
+        interval: Duration,
+    },
+    /// Another order under overload, but nothing that says what an overload is.
+    NeverOverloaded,
+    /// Newest first, in a queue that has an order of its own.
+    OrderOfItsOwn,
     /// Nothing can be changed in a process that was forked from that of the engine.
     Forked,
 }
@@ -162,6 +202,9 @@ impl Invalid {
             Invalid::CoreAboveMax { .. } => "core",
             Invalid::NoKeepAlive => "keep_alive",
             Invalid::Capacity(_) => "capacity",
+            Invalid::NoQueueWait => "max_queue_wait",
+            Invalid::NoTarget | Invalid::IntervalBelowTarget { .. } => "shedding",
+            Invalid::NeverOverloaded | Invalid::OrderOfItsOwn => "overload_order",
             Invalid::Forked => "process",
         }
     }
@@ -187,6 +230,26 @@ impl fmt::Display for Invalid {
                  keep them alive for a while",
             ),
             Invalid::Capacity(error) => write!(f, "capacity: {error}"),
+            Invalid::NoQueueWait => f.write_str(
+                "max_queue_wait 0 would shed every task that has to wait at all: allow a while, or \
+                 use a queue that hands tasks over",
+            ),
+            Invalid::NoTarget => f.write_str(
+                "shedding: target 0 would take every wait for an overload: allow a few milliseconds",
+            ),
+            Invalid::IntervalBelowTarget { target, interval } => write!(
+                f,
+                "shedding: interval {interval:?} is below target {target:?}: an interval must be \
+                 long enough for a burst to pass, twenty times the target as a rule"
+            ),
+            Invalid::NeverOverloaded => f.write_str(
+                "overload_order newest first needs to know what an overload is: set shedding or \
+                 max_queue_wait, too",
+            ),
+            Invalid::OrderOfItsOwn => f.write_str(
+                "overload_order newest first needs a queue that is first in, first out, bounded or \
+                 unbounded: this one has an order of its own",
+            ),
             Invalid::Forked => f.write_str(
                 "this process was forked, and the engine's threads stayed in the parent: build a new \
                  engine after fork()",

@@ -1,5 +1,7 @@
 //! The figures of an engine at one moment.
 
+use super::OverloadOrder;
+use crate::adapt::CoDel;
 use std::fmt;
 use std::time::Duration;
 
@@ -62,8 +64,8 @@ impl fmt::Display for RunState {
 /// was accepted is in exactly one of
 ///
 /// ```text
-///   completed + cancelled + expired + discarded + handed_back + ran_elsewhere    what is over
-/// + queued + active + in_place                                                   what is not
+///   completed + cancelled + expired + shed + discarded + handed_back + ran_elsewhere   what is over
+/// + queued + active + in_place                                                         what is not
 /// ```
 ///
 /// `panicked` and `self_joined` are parts of `completed`. Beside the books are tasks that the pool
@@ -88,6 +90,12 @@ pub struct PoolSnapshot {
     pub growth: Growth,
     /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
     pub capacity: Option<usize>,
+    /// How long a task may wait; `None` is for ever.
+    pub max_queue_wait: Option<Duration>,
+    /// When it is overloaded, and sheds tasks; `None` is never.
+    pub shedding: Option<CoDel>,
+    /// Which task comes next while it is overloaded.
+    pub overload_order: OverloadOrder,
     /// How many workers there are.
     pub workers: usize,
     /// How many of them run a task.
@@ -99,6 +107,11 @@ pub struct PoolSnapshot {
     /// How many tasks wait. What was cancelled there counts until it has left the queue; what a worker
     /// has taken out of turn, to run it in place, does not.
     pub queued: usize,
+    /// Whether it is overloaded, by its [`shedding`](Self::shedding): a queue that stands.
+    pub is_overloaded: bool,
+    /// How long the queue needs to drain, by what tasks have taken of late, if nothing else comes;
+    /// `None` if no task is over yet.
+    pub drains_in: Option<Duration>,
     /// How many tasks run inside others: a worker joined them while they waited, and runs them in place.
     pub in_place: usize,
     /// How many tasks workers have run to their end, those that panicked included.
@@ -115,6 +128,9 @@ pub struct PoolSnapshot {
     pub ran_elsewhere: u64,
     /// How many were dropped when their turn came, because their deadline had passed.
     pub expired: u64,
+    /// How many were dropped when their turn came, because they had waited too long: longer than
+    /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
+    pub shed: u64,
     /// How many there was no room for, at once or in time: the rejection policy took over.
     pub rejected: u64,
     /// How many had to wait for room ([`Rejection::Block`](crate::pool::Rejection::Block)).

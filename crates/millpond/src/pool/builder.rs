@@ -3,12 +3,14 @@
 use super::engine::{Engine, Parts};
 use super::hooks::Hooks;
 use super::knobs::{Knobs, Rare};
-use super::line::Queue;
+use super::line::{Line, Queue};
+use super::notice::{Listener, Notice};
 use super::reject::Rejection;
+use super::watch::{self, RunWarning};
 use super::{Owner, ThreadPool};
 use crate::executor::{Runner, UncaughtPanic};
 use crate::machine::Machine;
-use crate::manage::{Growth, Invalid, PatchError, Sizes};
+use crate::manage::{CoDel, Growth, Invalid, Overload, OverloadOrder, PatchError, Sizes};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
 use std::borrow::Cow;
@@ -21,6 +23,9 @@ pub(super) const DEFAULT_CAPACITY: usize = 1024;
 
 /// How long an idle worker beyond the core stays in a pool that was not told otherwise.
 const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// Of how many names a pool keeps figures that was not told otherwise.
+const DEFAULT_NAMES: usize = 64;
 
 /// Describes a [`ThreadPool`].
 ///
@@ -51,12 +56,16 @@ pub struct PoolBuilder {
     keep_alive: Duration,
     core_may_time_out: bool,
     growth: Growth,
+    overload: Overload,
     queue: Queue,
     rejection: Rejection,
     factory: Option<Arc<dyn ThreadFactory>>,
     hooks: Option<Box<dyn Hooks>>,
     runner: Runner,
     clock: Clock,
+    names: Option<usize>,
+    run_warnings: watch::Limits,
+    listener: Option<Listener>,
 }
 
 impl PoolBuilder {
@@ -68,12 +77,16 @@ impl PoolBuilder {
             keep_alive: DEFAULT_KEEP_ALIVE,
             core_may_time_out: false,
             growth: Growth::default(),
+            overload: Overload::default(),
             queue: Queue::bounded(DEFAULT_CAPACITY),
             rejection: Rejection::default(),
             factory: None,
             hooks: None,
             runner: Runner::default(),
             clock: Clock::system(),
+            names: Some(DEFAULT_NAMES),
+            run_warnings: watch::Limits::default(),
+            listener: None,
         }
     }
 
@@ -111,6 +124,66 @@ impl PoolBuilder {
     /// [`Growth::QueueFirst`].
     pub fn growth(mut self, growth: Growth) -> Self {
         self.growth = growth;
+        self
+    }
+
+    /// How long a task may wait in the queue. Who has waited longer when its turn comes is dropped
+    /// instead of run, and its handle says so
+    /// ([`WaitedTooLong`](crate::task::CancelReason::WaitedTooLong)). The time is counted from the
+    /// moment the task is brought; a wait for room is part of it. Default: for ever.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::task::{CancelReason, TaskError};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let pool = ThreadPool::builder("mill")
+    ///     .max(1)
+    ///     .max_queue_wait(Duration::from_secs(1))
+    ///     .clock(hand.clock())
+    ///     .build()?;
+    /// let (go, wait) = channel();
+    /// let running = pool.submit(move || wait.recv())?;
+    /// let waiting = pool.submit(|| ())?;
+    /// hand.advance(Duration::from_secs(2));
+    /// go.send(())?;
+    /// running.join()??;
+    /// let error = waiting.join().unwrap_err();
+    /// assert!(matches!(error, TaskError::Cancelled(CancelReason::WaitedTooLong)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_queue_wait(mut self, most: impl Into<Option<Duration>>) -> Self {
+        self.overload.max_queue_wait = most.into();
+        self
+    }
+
+    /// When the pool is overloaded, and sheds tasks: see [`CoDel`]. Default: never.
+    ///
+    /// ```
+    /// use millpond::manage::{CoDel, OverloadOrder};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("orders")
+    ///     .shedding(CoDel::default())
+    ///     .overload_order(OverloadOrder::NewestFirst)
+    ///     .build()?;
+    /// pool.set_shedding(None).unwrap_err(); // "newest first needs to know what an overload is"
+    /// assert_eq!(pool.shedding(), Some(CoDel::default()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shedding(mut self, shedding: impl Into<Option<CoDel>>) -> Self {
+        self.overload.shedding = shedding.into();
+        self
+    }
+
+    /// Which of the tasks that wait comes next while the pool is overloaded. Default: the order of
+    /// the queue.
+    pub fn overload_order(mut self, order: OverloadOrder) -> Self {
+        self.overload.order = order;
         self
     }
 
@@ -152,6 +225,43 @@ impl PoolBuilder {
         self
     }
 
+    /// After how long a running task is worth a notice, while it runs. Default: never.
+    pub fn run_warning(mut self, warning: RunWarning) -> Self {
+        self.run_warnings.of_all = Some(warning);
+        self
+    }
+
+    /// The same for tasks of one name, instead of what holds for all.
+    pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {
+        let name = name.into().into_boxed_str();
+        self.run_warnings.by_name.insert(name, warning);
+        self
+    }
+
+    /// Who hears what the pool has to tell ([`Notice`]). Default: the standard error; with the feature
+    /// `tracing`, an event.
+    pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]); tasks of further names are
+    /// counted together. Default: 64. A name costs each worker that runs tasks of it two or three
+    /// kilobytes.
+    pub fn most_names(mut self, most: usize) -> Self {
+        self.names = Some(most);
+        self
+    }
+
+    /// Keeps no figures of tasks, neither times nor names: [`ThreadPool::figures`] stays empty, and no
+    /// refusal says how long the queue needs to drain. For pools
+    /// whose tasks are so small that some twenty nanoseconds each are too much. The counts of
+    /// [`PoolSnapshot`](crate::manage::PoolSnapshot) are kept all the same.
+    pub fn without_figures(mut self) -> Self {
+        self.names = None;
+        self
+    }
+
     /// Builds it. Workers start with the first tasks.
     ///
     /// # Errors
@@ -174,6 +284,7 @@ impl PoolBuilder {
             core_may_time_out: self.core_may_time_out,
         };
         let mut problems = sizes.problems();
+        problems.extend(self.overload.problems());
         let line = match self.queue.build(&self.clock) {
             Ok(line) => Some(line),
             Err(error) => {
@@ -181,6 +292,8 @@ impl PoolBuilder {
                 None
             }
         };
+        let objects = |line: &Line| line.objects_to_order(self.overload.order);
+        problems.extend(line.as_ref().and_then(objects));
         PatchError::unless_none(problems)?;
         let line = line.expect("a line that was not built is a problem");
         let name = self.name;
@@ -192,11 +305,15 @@ impl PoolBuilder {
         };
         let engine = Arc::new(Engine::new(Parts {
             name,
-            knobs: Knobs::new(sizes, self.growth, rare),
+            knobs: Knobs::new(sizes, self.growth, &self.overload, rare),
+            overload: self.overload,
             line,
             hooks: self.hooks,
             runner: self.runner,
             clock: self.clock,
+            names: self.names,
+            run_warnings: self.run_warnings,
+            listener: self.listener,
         }));
         Ok(ThreadPool {
             _owner: Arc::new(Owner {

@@ -11,14 +11,21 @@
 //! - **W4** Extra threads ([`super::Rejection::NewThread`]) are listed likewise; they are no workers
 //!   and are not counted in the control word.
 
+use super::figures::{Figures, Ledger};
 use super::stats::{Counts, WorkerStats};
+use super::watch::Aim;
+use crate::stack::Subject;
 use crate::task::Task;
 use millpond_raw::pad::Padded;
+use millpond_raw::publish::Once;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::Stop;
+use millpond_raw::tick::Tick;
+use millpond_raw::usage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
+use std::thread;
 
 /// How far a worker has come (W3).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,12 +49,25 @@ pub(super) struct Worker {
     /// Interrupts what it runs, and what it will run.
     pub(super) stop: Stop,
     pub(super) stats: Padded<WorkerStats>,
+    pub(super) ledger: Padded<Ledger>,
+    /// Its thread, as soon as that has begun.
+    pub(super) face: Once<Face>,
+    /// What interrupts the task that it runs, and no other.
+    pub(super) aim: Mutex<Aim>,
+}
+
+/// What its thread is called.
+pub(super) struct Face {
+    pub(super) thread: Option<String>,
+    pub(super) tid: Option<u32>,
+    pub(super) began: Tick,
+    pub(super) subject: Subject,
 }
 
 impl Worker {
     /// A worker with a first task is busy from the start: that task neither waits nor runs until
     /// the thread has begun, and must be in the figures all the same.
-    pub(super) fn new(number: u64, first: Option<Task>) -> Self {
+    pub(super) fn new(number: u64, first: Option<Task>, sheets: usize) -> Self {
         let stats = WorkerStats::default();
         if first.is_some() {
             stats.begin();
@@ -59,6 +79,9 @@ impl Worker {
             waker: Mutex::new(None),
             stop: Stop::new(),
             stats: Padded::new(stats),
+            ledger: Padded::new(Ledger::new(sheets)),
+            face: Once::new(),
+            aim: Mutex::new(Aim::new()),
         }
     }
 
@@ -68,8 +91,18 @@ impl Worker {
     }
 
     /// Its thread takes its first step.
-    pub(super) fn begins(&self) {
+    pub(super) fn begins(&self, now: Tick) {
         *self.birth.lock() = Birth::Begun;
+        self.face.get_or_fill(|| Face {
+            thread: thread::current().name().map(String::from),
+            tid: usage::tid(),
+            began: now,
+            subject: Subject::here(),
+        });
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The factory has answered. False if it has dropped the body, whatever it said.
@@ -125,6 +158,7 @@ pub(super) struct Crew {
     largest: usize,
     /// What those have counted who are gone.
     gone: Counts,
+    gone_figures: Vec<Figures>,
 }
 
 impl Crew {
@@ -149,6 +183,7 @@ impl Crew {
         let removed = self.workers.remove(&worker.number);
         if removed.is_some() {
             self.gone.add(worker.stats.counts());
+            worker.ledger.add_to(&mut self.gone_figures);
         }
         removed
     }
@@ -189,6 +224,15 @@ impl Crew {
             .values()
             .filter(|worker| worker.stats.is_busy());
         busy.count()
+    }
+
+    /// What all have measured, by the numbers of their labels.
+    pub(super) fn figures(&self) -> Vec<Figures> {
+        let mut sums = self.gone_figures.clone();
+        for worker in self.workers.values() {
+            worker.ledger.add_to(&mut sums);
+        }
+        sums
     }
 
     pub(super) fn counts(&self) -> Counts {

@@ -16,21 +16,26 @@
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::figures::Names;
 use super::forked;
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
+use super::notice::{Listener, Reports};
+use super::pacer::Pacer;
+use super::shed::Shedder;
 use super::stats::RareStats;
+use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
-use crate::manage::Growth;
+use crate::manage::{Growth, Overload};
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
@@ -54,6 +59,10 @@ pub(super) struct Engine {
     growing: Mutex<()>,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
+    /// Who is shed when its turn comes.
+    pub(super) shedder: Padded<Shedder>,
+    /// How long tasks take, for those who are refused.
+    pub(super) pacer: Padded<Pacer>,
     /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
     pub(super) home: &'static Home,
     gone_seen: Padded<AtomicUsize>,
@@ -67,11 +76,18 @@ pub(super) struct Engine {
     pub(super) runner: Runner,
     pub(super) clock: Clock,
     pub(super) ticker: Ticker,
+    /// The names it keeps figures of; `None` if it keeps none.
+    pub(super) names: Option<Names>,
+    pub(super) watch: Watch,
+    pub(super) listener: Option<Listener>,
+    pub(super) reports: Reports,
 }
 
 struct Front {
     ctl: Ctl,
     knobs: Knobs,
+    /// Whether the watch is set; see [`super::watch`].
+    is_watched: AtomicBool,
     /// The generation of the process that it was built in.
     born: u32,
 }
@@ -80,20 +96,32 @@ struct Front {
 pub(super) struct Parts {
     pub(super) name: Cow<'static, str>,
     pub(super) knobs: Knobs,
+    pub(super) overload: Overload,
     pub(super) line: Line,
     pub(super) hooks: Option<Box<dyn Hooks>>,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
+    /// Of how many names it keeps figures; `None` for no figures at all.
+    pub(super) names: Option<usize>,
+    pub(super) run_warnings: watch::Limits,
+    pub(super) listener: Option<Listener>,
 }
 
 impl Engine {
+    /// How many sheets a new worker needs.
+    pub(super) fn sheets(&self) -> usize {
+        self.names.as_ref().map_or(0, Names::sheets)
+    }
+
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
+        let ticker = Ticker::of(&parts.clock);
         Engine {
             name: parts.name,
             front: Padded::new(Front {
                 ctl: Ctl::new(),
                 knobs: parts.knobs,
+                is_watched: AtomicBool::new(false),
                 born: forked::generation(),
             }),
             line: parts.line,
@@ -103,6 +131,8 @@ impl Engine {
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
+            shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
+            pacer: Padded::new(Pacer::new(ticker.now())),
             home,
             gone_seen: Padded::new(AtomicUsize::new(home.gone())),
             clearing: Mutex::new(()),
@@ -110,7 +140,11 @@ impl Engine {
             end: Watched::new(()),
             hooks: parts.hooks,
             runner: parts.runner,
-            ticker: Ticker::of(&parts.clock),
+            ticker,
+            names: parts.names.map(Names::new),
+            watch: Watch::new(parts.run_warnings),
+            listener: parts.listener,
+            reports: Reports::default(),
             clock: parts.clock,
         }
     }
@@ -131,6 +165,11 @@ impl Engine {
         &self.front.knobs
     }
 
+    #[inline]
+    pub(super) fn is_watched(&self) -> &AtomicBool {
+        &self.front.is_watched
+    }
+
     /// Looks at the crew, if nobody else does at this moment.
     pub(super) fn try_with_crew<R>(&self, f: impl FnOnce(&mut Crew) -> R) -> Option<R> {
         self.crew.try_lock().map(|mut crew| f(&mut crew))
@@ -144,6 +183,9 @@ impl Engine {
     /// Takes the task in, without asking the rejection policy.
     #[inline]
     pub(super) fn admit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
+        if !self.is_watched().load(Ordering::Relaxed) {
+            self.watch_over();
+        }
         let (word, limits) = (self.ctl().read(), self.knobs().limits());
         let usual = word.is_running()
             && word.workers() >= limits.core()
@@ -266,10 +308,12 @@ impl Engine {
         if !word.is_running() || self.line.is_sealed() {
             return RejectReason::ShutDown;
         }
+        let (queued, workers) = (self.line.len(), word.workers());
         RejectReason::Saturated {
-            queued: self.line.len(),
+            queued,
             capacity: self.line.capacity().unwrap_or(usize::MAX),
-            workers: word.workers(),
+            workers,
+            drains_in: self.drains_in(queued, workers),
         }
     }
 

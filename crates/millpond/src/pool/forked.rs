@@ -11,7 +11,8 @@
 //! | `await_termination` and so on, `close`, `is_terminated` | returns at once, and says that it is over: nothing of it runs here |
 //! | `snapshot` | no worker, nothing queued; what has been counted, if that can be had |
 //! | `apply`, `set_*` of parameters, `prestart_*` | an error |
-//! | `set_rejection`, `set_thread_factory`, `remove`, `purge`, `queued_tasks` | nothing |
+//! | `figures`, `figures_by_name`, `workers`, `stacks` | nothing |
+//! | `set_run_warning*`, `set_rejection`, `set_thread_factory`, `remove`, `purge`, `queued_tasks` | nothing |
 //!
 //! What it has in its queue is never dropped in the child, nor its workers' copies of themselves: a
 //! little memory stays taken. Handles of its tasks say [`TaskError::Forked`](crate::task::TaskError).
@@ -19,7 +20,7 @@
 use super::engine::Engine;
 use super::reject::Rejection;
 use super::stats::Counts;
-use crate::manage::{PoolSnapshot, RunState};
+use crate::manage::{OverloadOrder, PoolSnapshot, RunState};
 use crate::thread::{ThreadFactory, Threads};
 use millpond_raw::fork;
 use std::io;
@@ -54,6 +55,11 @@ impl Engine {
             core_may_time_out: knobs.core_may_time_out(),
             growth: limits.growth(),
             capacity: Some(0),
+            max_queue_wait: None,
+            shedding: None,
+            overload_order: OverloadOrder::default(),
+            is_overloaded: false,
+            drains_in: None,
             workers: 0,
             active: 0,
             largest,
@@ -65,6 +71,7 @@ impl Engine {
             self_joined: counts.joined,
             cancelled: counts.cancelled + rare.cancelled.get(),
             expired: counts.expired + rare.expired.get(),
+            shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
             rejected: rare.rejected.get(),
             blocked: rare.blocked.get(),

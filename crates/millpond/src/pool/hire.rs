@@ -53,7 +53,7 @@ impl Engine {
         };
         chaos::point("pool.counted");
         let (worker, is_listed) = self.with_crew(|crew| {
-            let worker = Arc::new(Worker::new(crew.number(), first));
+            let worker = Arc::new(Worker::new(crew.number(), first, self.sheets()));
             // W1: under the lock that a stop takes. A shutdown since the count is no reason to turn
             // back: the task came before it, and others have seen this worker counted (E1).
             let may = self.ctl().read().state() <= RunState::ShutDown;

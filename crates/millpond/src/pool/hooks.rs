@@ -1,6 +1,6 @@
 //! What a user hears of a pool's life: before and after each task, and at the end.
 
-use crate::task::{About, Name, Task};
+use crate::task::{About, Name, Priority, Task};
 use crate::time::Deadline;
 use std::fmt;
 use std::panic::Location;
@@ -67,7 +67,7 @@ pub enum Ended {
     /// Its body panicked. The payload is with its handle, or with the pool's panic hook.
     Panicked,
     /// There was nothing left to run: it was cancelled, or a waiter ran it, between the look at it
-    /// and its start.
+    /// and its start; or its deadline had passed, or it was shed.
     Gone,
 }
 
@@ -77,6 +77,7 @@ pub struct TaskInfo {
     name: Option<Name>,
     made_at: &'static Location<'static>,
     deadline: Deadline,
+    priority: Priority,
     is_gone: bool,
 }
 
@@ -86,6 +87,7 @@ impl TaskInfo {
             name: task.shared_name(),
             made_at: task.made_at(),
             deadline: task.deadline(),
+            priority: task.priority(),
             is_gone: task.is_gone(),
         }
     }
@@ -96,6 +98,7 @@ impl TaskInfo {
             name: task.shared_name(),
             made_at: task.made_at(),
             deadline: task.deadline(),
+            priority: task.priority(),
             is_gone: false,
         }
     }
@@ -113,6 +116,11 @@ impl TaskInfo {
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
         self.deadline
+    }
+
+    /// How urgent it is.
+    pub fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// Whether there is nothing left to run, because it was cancelled.

@@ -10,7 +10,7 @@
 //!   times as long as a stamp is coarse. Within a submit its own thread stamps no other task. So
 //!   address and stamp together name one task for as long as its submit lasts.
 //! - **I2** A manual clock may stand still meanwhile. There the stamp goes with a mark, which differs
-//!   between threads as long as there are no more than 128 of them.
+//!   between threads as long as there are no more than 64 of them.
 
 use crate::task::{Home, Mark, Task};
 use crate::time::Ticker;

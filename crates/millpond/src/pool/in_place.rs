@@ -15,14 +15,19 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
 use crate::executor::Fate;
-use crate::task::{self, About, Host, Shell};
+use crate::task::{self, About, Host, Name, Shell};
 use millpond_raw::quiet;
+use millpond_raw::sync::Mutex;
+use millpond_raw::tick::Tick;
 use std::sync::Arc;
 
 /// A worker at its place.
 struct Seat {
     engine: Arc<Engine>,
     worker: Arc<Worker>,
+    /// When those started that run in place, the innermost last. Only the worker itself comes here; the
+    /// lock is for the compiler.
+    starts: Mutex<Vec<Tick>>,
 }
 
 /// Runs `f` as the life of this worker: what it joins of its own pool's queue runs in place, unless the
@@ -34,6 +39,7 @@ pub(super) fn as_worker<R>(engine: &Arc<Engine>, worker: &Arc<Worker>, f: impl F
     let seat = Seat {
         engine: Arc::clone(engine),
         worker: Arc::clone(worker),
+        starts: Mutex::new(Vec::new()),
     };
     task::at_home(engine.home, Arc::new(seat), f)
 }
@@ -41,6 +47,7 @@ pub(super) fn as_worker<R>(engine: &Arc<Engine>, worker: &Arc<Worker>, f: impl F
 impl Host for Seat {
     fn begins(&self, task: About<'_>) {
         self.worker.stats.begin_in_place();
+        self.starts.lock().push(self.engine.ticker.now());
         if let Some(hooks) = &self.engine.hooks {
             let info = TaskInfo::about(task);
             let _ = quiet::call(|| hooks.before(&info));
@@ -56,7 +63,30 @@ impl Host for Seat {
             };
             let _ = quiet::call(|| hooks.after(&info, ended));
         }
+        let start = self.starts.lock().pop();
+        self.note(task, start, panicked);
         self.worker.stats.end_in_place(panicked);
+    }
+}
+
+impl Seat {
+    /// Its time is in the figures of its own name, and in that of whoever waits for it.
+    fn note(&self, task: About<'_>, start: Option<Tick>, panicked: bool) {
+        let engine = &*self.engine;
+        let (Some(names), Some(start)) = (&engine.names, start) else {
+            return;
+        };
+        let waited = task
+            .waits_since()
+            .map_or(0, |stamp| engine.ticker.nanos_from(stamp, start));
+        let ran = engine.ticker.nanos(start, engine.ticker.now());
+        let fate = match panicked {
+            true => Fate::Panicked,
+            false => Fate::Completed,
+        };
+        let name = task.shared_name();
+        let id = names.id_of(name.as_ref().map(Name::as_str), task.made_at());
+        self.worker.ledger.note(id, fate, waited, ran);
     }
 }
 
@@ -67,7 +97,7 @@ impl Engine {
             Fate::RanAtHome => &self.rare.shells,
             Fate::RanElsewhere => &self.rare.elsewhere,
             Fate::Expired => &self.rare.expired,
-            Fate::Cancelled | Fate::Completed | Fate::Panicked => &self.rare.cancelled,
+            Fate::Cancelled | Fate::Shed | Fate::Completed | Fate::Panicked => &self.rare.cancelled,
         };
         figure.happened(1);
     }

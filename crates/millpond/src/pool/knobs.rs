@@ -5,11 +5,12 @@
 //! only if all of them are right.
 //!
 //! - **N1** Core, maximum and growth are one word: a reader never sees the core of one setting
-//!   beside the maximum of another.
+//!   beside the maximum of another. Two bits of it say whether anything is shed and in which order,
+//!   so that a worker, which reads that word anyway, need not look for more ([`super::shed`]).
 //! - **N2** Parameters are written under the lock and nowhere else.
 
 use super::Rejection;
-use crate::manage::{Growth, Sizes};
+use crate::manage::{Growth, Overload, OverloadOrder, Sizes};
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard};
@@ -19,6 +20,8 @@ use std::time::Duration;
 const FIELD_BITS: u32 = 29;
 const FIELD_MASK: u64 = (1 << FIELD_BITS) - 1;
 const THREADS_FIRST: u64 = 1 << 63;
+const SHEDS: u64 = 1 << 62;
+const NEWEST_FIRST: u64 = 1 << 61;
 
 /// Core, maximum and growth, as they were at one moment (N1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,25 @@ impl Limits {
             Growth::ThreadsFirst => THREADS_FIRST,
         };
         Limits(first | (core as u64) << FIELD_BITS | max as u64)
+    }
+
+    /// The same, under this protection.
+    fn under(self, overload: &Overload) -> Self {
+        let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+        let newest = overload.order == OverloadOrder::NewestFirst;
+        Limits(self.0 | bit(overload.sheds(), SHEDS) | bit(newest, NEWEST_FIRST))
+    }
+
+    /// Whether tasks may be shed when their turn comes.
+    #[inline]
+    pub(super) fn sheds(self) -> bool {
+        self.0 & SHEDS != 0
+    }
+
+    /// Whether the newest task comes first under overload.
+    #[inline]
+    pub(super) fn is_newest_first(self) -> bool {
+        self.0 & NEWEST_FIRST != 0
     }
 
     #[inline]
@@ -77,14 +99,14 @@ pub(super) struct Rare {
 }
 
 impl Knobs {
-    pub(super) fn new(sizes: Sizes, growth: Growth, rare: Rare) -> Self {
+    pub(super) fn new(sizes: Sizes, growth: Growth, overload: &Overload, rare: Rare) -> Self {
         let knobs = Knobs {
             limits: AtomicU64::new(0),
             keep_alive: AtomicU64::new(0),
             core_may_time_out: AtomicBool::new(false),
             rare: Mutex::new(rare),
         };
-        knobs.write(&knobs.lock(), sizes, growth);
+        knobs.write(&knobs.lock(), sizes, growth, overload);
         knobs
     }
 
@@ -123,8 +145,14 @@ impl Knobs {
     ///
     /// Relaxed: who acts on new parameters is woken after they are written, and looks at an epoch
     /// first (`Engine::nudge`).
-    pub(super) fn write(&self, _turn: &MutexGuard<'_, Rare>, sizes: Sizes, growth: Growth) {
-        let limits = Limits::new(sizes.core, sizes.max, growth);
+    pub(super) fn write(
+        &self,
+        _turn: &MutexGuard<'_, Rare>,
+        sizes: Sizes,
+        growth: Growth,
+        overload: &Overload,
+    ) {
+        let limits = Limits::new(sizes.core, sizes.max, growth).under(overload);
         self.limits.store(limits.0, Ordering::Relaxed);
         let nanos = u64::try_from(sizes.keep_alive.as_nanos()).unwrap_or(u64::MAX);
         self.keep_alive.store(nanos, Ordering::Relaxed);
@@ -147,10 +175,19 @@ mod tests {
                 (Sizes::MOST_WORKERS, Sizes::MOST_WORKERS),
             ] {
                 let limits = Limits::new(core, max, growth);
-                assert_eq!(
-                    (limits.core(), limits.max(), limits.growth()),
-                    (core, max, growth)
-                );
+                assert!(!limits.sheds() && !limits.is_newest_first());
+                let guarded = limits.under(&Overload {
+                    max_queue_wait: Some(Duration::from_secs(1)),
+                    order: OverloadOrder::NewestFirst,
+                    ..Overload::default()
+                });
+                assert!(guarded.sheds() && guarded.is_newest_first());
+                for limits in [limits, guarded] {
+                    assert_eq!(
+                        (limits.core(), limits.max(), limits.growth()),
+                        (core, max, growth)
+                    );
+                }
             }
         }
     }

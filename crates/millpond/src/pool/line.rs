@@ -8,10 +8,10 @@
 //! # The seal
 //!
 //! A task that slips into the queue behind the back of a shutdown would wait there for ever. Java
-//! lets it in, looks again, and takes it out. The plain flavors are *sealed* instead: under the
-//! queue's own lock, before the state of the pool changes.
+//! lets it in, looks again, and takes it out. The plain flavors, and the one by priority, are *sealed*
+//! instead: under the queue's own lock, before the state of the pool changes.
 //!
-//! - **S1** A plain line is sealed before the control word leaves RUNNING. So whoever reads a later
+//! - **S1** A line of ours that holds tasks is sealed before the control word leaves RUNNING. So whoever reads a later
 //!   state and then finds the line empty knows that it stays empty.
 //! - **S2** A hand-off holds nothing: what it takes in a worker has.
 //! - **S3** Any other line cannot be sealed. Who puts a task in looks at the state again afterwards,
@@ -26,16 +26,20 @@
 //!   `Engine::look_again`.
 
 use crate::interrupt::linger;
+use crate::manage::{Invalid, OverloadOrder};
 use crate::queue::{
-    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, Taken,
+    BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, PriorityQueue,
+    Taken,
 };
 use crate::task::Task;
 use crate::time::Clock;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{Ordering, fence};
+use std::cmp::Ordering as CmpOrdering;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Waker;
+use std::time::Duration;
 
 /// The queue of a pool.
 ///
@@ -60,6 +64,10 @@ enum Choice {
     Bounded(usize),
     Unbounded,
     HandOff,
+    ByPriority {
+        capacity: usize,
+        per_level: Duration,
+    },
     Own(Box<dyn BlockingQueue<Task>>),
 }
 
@@ -91,6 +99,44 @@ impl Queue {
         }
     }
 
+    /// At most `capacity` tasks wait, the most urgent first ([`TaskSpec::priority`]), and those that are
+    /// as urgent in the order in which they came. The capacity can change while the pool runs.
+    ///
+    /// Nobody starves: a task of level `n` (high 0, normal 1, low 2) is overtaken by what is more
+    /// urgent and comes in within the next `n * per_level`, and by nothing that comes later. So when it
+    /// has waited for that long, at most `capacity - 1` tasks go before it, whatever else comes.
+    ///
+    /// A `per_level` about as long as an urgent task may have to wait is a good start; with 0 priorities
+    /// mean nothing. Where low ones may starve, use a [`PriorityQueue`] without aging as a queue of your
+    /// [own](Queue::own).
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use millpond::task::{Priority, TaskSpec};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::by_priority(100, Duration::from_millis(500));
+    /// let pool = ThreadPool::builder("mill").queue(queue).build()?;
+    /// let report = pool.submit_spec(TaskSpec::new().priority(Priority::Low), || "report")?;
+    /// let order = pool.submit_spec(TaskSpec::new().priority(Priority::High), || "order")?;
+    /// # (report.join()?, order.join()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// As with queues of your own, a task that starts a worker goes straight to it.
+    ///
+    /// [`TaskSpec::priority`]: crate::task::TaskSpec::priority
+    #[doc(alias = "PriorityBlockingQueue")]
+    pub fn by_priority(capacity: usize, per_level: Duration) -> Self {
+        Queue {
+            choice: Choice::ByPriority {
+                capacity,
+                per_level,
+            },
+        }
+    }
+
     /// A queue of the caller's: any flavor of [`crate::queue`], or one of its own.
     ///
     /// Workers are takers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
@@ -107,6 +153,14 @@ impl Queue {
             Choice::Bounded(capacity) => plain(LinkedQueue::bounded(capacity)?, clock),
             Choice::Unbounded => plain(LinkedQueue::unbounded(), clock),
             Choice::HandOff => Line::HandOff(HandOffQueue::unfair().with_clock(clock.clone())),
+            Choice::ByPriority {
+                capacity,
+                per_level,
+            } => {
+                let queue = PriorityQueue::by(|_: &Task, _: &Task| CmpOrdering::Equal)
+                    .aging(per_level, |task| task.priority().level());
+                Line::Sorted(queue.with_clock(clock.clone()).with_bound(capacity)?)
+            }
             Choice::Own(queue) => Line::Other(queue),
         })
     }
@@ -124,6 +178,8 @@ fn plain(queue: LinkedQueue<Task>, clock: &Clock) -> Line {
 pub(super) enum Line {
     Plain(LinkedQueue<Task>),
     HandOff(HandOffQueue<Task>),
+    /// By priority, with aging.
+    Sorted(PriorityQueue<Task>),
     Other(Box<dyn BlockingQueue<Task>>),
 }
 
@@ -132,6 +188,7 @@ impl Line {
         match self {
             Line::Plain(queue) => queue,
             Line::HandOff(queue) => queue,
+            Line::Sorted(queue) => queue,
             Line::Other(queue) => &**queue,
         }
     }
@@ -148,25 +205,28 @@ impl Line {
     pub(super) fn holds_back(&self) -> bool {
         match self {
             Line::Other(queue) => quiet::call(|| queue.holds_back()).unwrap_or(true),
-            Line::Plain(_) | Line::HandOff(_) => false,
+            Line::Plain(_) | Line::Sorted(_) | Line::HandOff(_) => false,
         }
     }
 
     /// Whether it can be sealed (S1).
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self, Line::Plain(_))
+        matches!(self, Line::Plain(_) | Line::Sorted(_))
     }
 
     /// Takes no more tasks in (S1).
     pub(super) fn seal(&self) {
-        if let Line::Plain(queue) = self {
-            queue.seal();
+        match self {
+            Line::Plain(queue) => queue.seal(),
+            Line::Sorted(queue) => queue.seal(),
+            _ => {}
         }
     }
 
     pub(super) fn is_sealed(&self) -> bool {
         match self {
             Line::Plain(queue) => queue.is_sealed(),
+            Line::Sorted(queue) => queue.is_sealed(),
             _ => false,
         }
     }
@@ -188,6 +248,15 @@ impl Line {
         }
     }
 
+    /// Takes out the newest task if `takes_newest` says so of the oldest, and else that one. Lines with
+    /// an order of their own keep it.
+    pub(super) fn poll_by(&self, takes_newest: impl FnOnce(&Task) -> bool) -> Option<Task> {
+        match self {
+            Line::Plain(queue) => queue.poll_by(takes_newest),
+            other => other.poll(),
+        }
+    }
+
     /// Looks out for a task for a moment, before its worker rests. `takes` hears when it is about to
     /// try, and when it has tried in vain.
     pub(super) fn seek(&self, takes: impl Fn(bool)) -> Option<Task> {
@@ -195,7 +264,8 @@ impl Line {
             Line::Plain(queue) => queue.seek(takes),
             // Whoever meets others in a hand-off must wait there to be found.
             Line::HandOff(_) => None,
-            Line::Other(queue) => {
+            Line::Sorted(_) | Line::Other(_) => {
+                let queue = self.queue();
                 queue.glance()?;
                 let is_ready = || queue.glance().is_some_and(|glance| glance.is_ready);
                 linger(is_ready, || {
@@ -287,11 +357,17 @@ impl Line {
     /// says so when it is asked to.
     pub(super) fn objects_to(&self, capacity: usize) -> Option<CapacityError> {
         match self {
-            Line::Plain(_) => (capacity == 0).then_some(CapacityError::Zero),
+            Line::Plain(_) | Line::Sorted(_) => (capacity == 0).then_some(CapacityError::Zero),
             // It never has another one, so trying changes nothing.
             Line::HandOff(queue) => queue.set_capacity(capacity).err(),
             Line::Other(_) => None,
         }
+    }
+
+    /// What is wrong with an order under overload.
+    pub(super) fn objects_to_order(&self, order: OverloadOrder) -> Option<Invalid> {
+        let newest = order == OverloadOrder::NewestFirst;
+        (newest && !matches!(self, Line::Plain(_))).then_some(Invalid::OrderOfItsOwn)
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {
@@ -322,3 +398,6 @@ impl fmt::Debug for Line {
         self.queue().fmt(f)
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests;

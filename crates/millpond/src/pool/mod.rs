@@ -32,6 +32,8 @@
 //! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `pacer` | how long the queue needs to drain |
+//! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
 //! | `hooks`, `stats` | what users hear of it, and what it counts |
 //!
 //! # The protocol
@@ -55,7 +57,8 @@
 //! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
 //!   a lock of the pool.
 //!
-//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, S1 to S3 in `line`, W1 to W4 in `crew`.
+//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
+//! `crew`.
 
 mod admission;
 mod builder;
@@ -63,6 +66,8 @@ mod crew;
 mod ctl;
 mod end;
 mod engine;
+mod explain;
+mod figures;
 mod forked;
 mod hire;
 mod hooks;
@@ -70,20 +75,31 @@ mod identity;
 mod in_place;
 mod knobs;
 mod line;
+mod notice;
+mod pacer;
 mod refuse;
 mod reject;
+mod shed;
 mod stats;
+mod view;
+mod watch;
 mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
+pub use explain::{Explanation, Facts, explain};
+pub use figures::{Figures, Label, NamedFigures, Usage};
 pub use hooks::{Ended, Hooks, TaskInfo};
 pub use line::Queue;
+pub use notice::{LongRun, Notice, RefusalReport};
 pub use reject::{Refusal, Rejection, RejectionHandler};
+pub use view::{CurrentTask, WorkerView};
+pub use watch::{Health, RunWarning};
 
 use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
-use crate::manage::{Growth, Invalid, Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::manage::{CoDel, Growth, Invalid, Managed, OverloadOrder, Patch, PatchError};
+use crate::manage::{PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline};
@@ -246,6 +262,49 @@ impl ThreadPool {
         self.apply(&Patch::new().capacity(capacity))
     }
 
+    /// How long a task may wait in the queue; `None` is for ever.
+    pub fn max_queue_wait(&self) -> Option<Duration> {
+        self.engine.shedder.settings().max_queue_wait
+    }
+
+    /// Changes how long a task may wait in the queue, for those that wait already, too.
+    ///
+    /// # Errors
+    ///
+    /// Not at all; or nothing is left that says what an overload is, and there is an order for it.
+    pub fn set_max_queue_wait(&self, most: impl Into<Option<Duration>>) -> Result<(), PatchError> {
+        self.apply(&Patch::new().max_queue_wait(most))
+    }
+
+    /// When it is overloaded, and sheds tasks; `None` is never.
+    pub fn shedding(&self) -> Option<CoDel> {
+        self.engine.shedder.settings().shedding
+    }
+
+    /// Changes when it is overloaded, and sheds tasks. What was measured before is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Times that make no sense; or nothing is left that says what an overload is, and there is an
+    /// order for it.
+    pub fn set_shedding(&self, shedding: impl Into<Option<CoDel>>) -> Result<(), PatchError> {
+        self.apply(&Patch::new().shedding(shedding))
+    }
+
+    /// Which of the tasks that wait comes next while it is overloaded.
+    pub fn overload_order(&self) -> OverloadOrder {
+        self.engine.shedder.settings().order
+    }
+
+    /// Changes which of the tasks that wait comes next while it is overloaded.
+    ///
+    /// # Errors
+    ///
+    /// Newest first, and nothing says what an overload is, or the queue has an order of its own.
+    pub fn set_overload_order(&self, order: OverloadOrder) -> Result<(), PatchError> {
+        self.apply(&Patch::new().overload_order(order))
+    }
+
     /// What becomes of tasks that there is no room for.
     #[doc(alias = "getRejectedExecutionHandler")]
     pub fn rejection(&self) -> Rejection {
@@ -293,7 +352,10 @@ impl ThreadPool {
             let turn = engine.knobs().lock();
             let limits = engine.knobs().limits();
             let sizes = engine.knobs().sizes().with(patch);
+            let overload = engine.shedder.settings().with(patch);
             let mut problems = sizes.problems();
+            problems.extend(overload.problems());
+            problems.extend(engine.line.objects_to_order(overload.order));
             if !problems.is_empty() {
                 let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
                 problems.extend(capacity.map(Invalid::Capacity));
@@ -303,7 +365,8 @@ impl ThreadPool {
                 engine.line.set_capacity(capacity)?;
             }
             let growth = patch.growth.unwrap_or(limits.growth());
-            engine.knobs().write(&turn, sizes, growth);
+            engine.shedder.set(&turn, overload);
+            engine.knobs().write(&turn, sizes, growth, &overload);
             limits.eager()
         };
         engine.limits_changed(eager_before);
@@ -425,11 +488,12 @@ impl Engine {
         }
     }
 
-    fn snapshot(&self) -> PoolSnapshot {
+    pub(in crate::pool) fn snapshot(&self) -> PoolSnapshot {
         let word = self.ctl().read();
         // N1: one look, so that core, maximum and growth are of one setting.
         let (limits, knobs) = (self.knobs().limits(), self.knobs());
         let (queued, capacity) = (self.line.len(), self.line.capacity());
+        let overload = self.shedder.settings();
         let (active, largest, extra_threads, counts) =
             self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
         let rare = &self.rare;
@@ -444,17 +508,23 @@ impl Engine {
             core_may_time_out: knobs.core_may_time_out(),
             growth: limits.growth(),
             capacity,
+            max_queue_wait: overload.max_queue_wait,
+            shedding: overload.shedding,
+            overload_order: overload.order,
             workers: word.workers(),
             active,
             largest,
             extra_threads,
             queued: queued.saturating_sub(shells as usize),
+            is_overloaded: self.shedder.is_overloaded(),
+            drains_in: self.drains_in(queued, word.workers()),
             in_place: counts.joins.saturating_sub(counts.joined) as usize,
             completed: counts.completed,
             panicked: counts.panicked,
             self_joined: counts.joined,
             cancelled: counts.cancelled + rare.cancelled.get(),
             expired: counts.expired + rare.expired.get(),
+            shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
             rejected: rare.rejected.get(),
             blocked: rare.blocked.get(),

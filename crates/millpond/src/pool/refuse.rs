@@ -25,7 +25,7 @@ impl ThreadPool {
         let policy = engine.knobs().lock().rejection.clone();
         match policy {
             Rejection::Block(_) => engine.rare.blocked.happened(1),
-            _ => engine.rare.rejected.happened(1),
+            _ => engine.count_refused(&task),
         }
         match policy {
             Rejection::Abort => Err(Rejected::new(task, reason)),
@@ -48,11 +48,16 @@ impl ThreadPool {
                     .admit_when_there_is_room(Rejected::new(task, reason), deadline)
                     .inspect_err(|refused| {
                         refused.task.leave_home();
-                        engine.rare.rejected.happened(1);
+                        engine.count_refused(&refused.task);
                     })
             }
             Rejection::NewThread { at_most } => {
                 engine.run_outside(Rejected::new(task, reason), at_most)
+            }
+            Rejection::Report { at_most_every } => {
+                let label = || engine.label_of(&task).to_string();
+                engine.report_refusal(&reason, &label, at_most_every);
+                Err(Rejected::new(task, reason))
             }
             Rejection::Custom(handler) => {
                 let pool = self;
@@ -63,6 +68,13 @@ impl ThreadPool {
 }
 
 impl Engine {
+    fn count_refused(&self, task: &Task) {
+        self.rare.rejected.happened(1);
+        if let Some(names) = &self.names {
+            names.count_refused(task);
+        }
+    }
+
     pub(super) fn is_shut_down(&self) -> bool {
         !self.ctl().read().is_running()
     }
@@ -208,7 +220,7 @@ impl Engine {
             // W1: under the lock that a stop takes.
             let may = self.ctl().read().state() == RunState::Running && crew.extras() < at_most;
             may.then(|| {
-                let extra = Arc::new(Worker::new(crew.number(), task.take()));
+                let extra = Arc::new(Worker::new(crew.number(), task.take(), 0));
                 crew.add_extra(&extra);
                 extra
             })
@@ -262,7 +274,7 @@ struct Outing {
 
 impl Outing {
     fn run(self) {
-        self.extra.begins();
+        self.extra.begins(self.engine.ticker.now());
         if let Some(task) = self.extra.take_first() {
             self.extra.stop.enter(|| self.engine.runner.run(task));
         }

@@ -35,6 +35,13 @@ pub enum Rejection {
         /// How many such threads there may be at a time.
         at_most: usize,
     },
+    /// Tell what the pool and its workers do ([`Notice::Refused`](super::Notice::Refused)), but not more
+    /// often than this; and give it back.
+    #[doc(alias = "AbortPolicyWithReport")]
+    Report {
+        /// How much time is between two reports.
+        at_most_every: Duration,
+    },
     /// Ask the user.
     Custom(Arc<dyn RejectionHandler>),
 }

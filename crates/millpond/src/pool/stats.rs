@@ -5,62 +5,53 @@
 //! refusal, a thread that could not start) are counted in the pool's own words at once.
 
 use crate::executor::Fate;
+use crate::meter::Count;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// A count that one thread writes and any may read.
-#[derive(Debug, Default)]
-struct Own(AtomicU64);
-
-impl Own {
-    #[inline]
-    fn add_one(&self) {
-        let next = self.0.load(Ordering::Relaxed).wrapping_add(1);
-        self.0.store(next, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What one worker counts.
 #[derive(Debug, Default)]
 pub(super) struct WorkerStats {
     is_busy: AtomicBool,
-    completed: Own,
-    panicked: Own,
-    cancelled: Own,
-    expired: Own,
-    elsewhere: Own,
+    /// How many tasks it has begun, those aside that it ran in place.
+    turns: Count,
+    completed: Count,
+    panicked: Count,
+    cancelled: Count,
+    expired: Count,
+    shed: Count,
+    /// Nanoseconds, on those that are completed.
+    spent: Count,
+    elsewhere: Count,
     /// Tasks of the queue that the worker joined and ran in place: begun, ended, and the shells of
     /// such tasks, whoever ran them, that it has met.
-    joins: Own,
-    joined: Own,
-    shells: Own,
+    joins: Count,
+    joined: Count,
+    shells: Count,
 }
 
 impl WorkerStats {
     /// A task of the queue begins in place, inside the one that the worker runs.
     pub(super) fn begin_in_place(&self) {
-        self.joins.add_one();
+        self.joins.add(1);
     }
 
     /// It is over. Counted first and off the stack second, as in [`end`](WorkerStats::end).
     pub(super) fn end_in_place(&self, panicked: bool) {
         self.count_run(panicked);
-        self.joined.add_one();
+        self.joined.add(1);
     }
 
     #[inline]
     fn count_run(&self, panicked: bool) {
         if panicked {
-            self.panicked.add_one();
+            self.panicked.add(1);
         }
-        self.completed.add_one();
+        self.completed.add(1);
     }
 
     #[inline]
     pub(super) fn begin(&self) {
+        self.turns.add(1);
         self.is_busy.store(true, Ordering::Relaxed);
     }
 
@@ -72,16 +63,25 @@ impl WorkerStats {
     /// The task is over. It is counted before the worker counts as idle: between the two a task may
     /// be seen twice, but never not at all.
     #[inline]
-    pub(super) fn end(&self, fate: Fate) {
+    pub(super) fn end(&self, fate: Fate, ran: u64) {
+        if matches!(fate, Fate::Completed | Fate::Panicked) {
+            self.spent.add(ran);
+        }
         match fate {
             Fate::Completed => self.count_run(false),
             Fate::Panicked => self.count_run(true),
-            Fate::Cancelled => self.cancelled.add_one(),
-            Fate::Expired => self.expired.add_one(),
-            Fate::RanElsewhere => self.elsewhere.add_one(),
-            Fate::RanAtHome => self.shells.add_one(),
+            Fate::Cancelled => self.cancelled.add(1),
+            Fate::Expired => self.expired.add(1),
+            Fate::RanElsewhere => self.elsewhere.add(1),
+            Fate::RanAtHome => self.shells.add(1),
+            Fate::Shed => self.shed.add(1),
         }
         self.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    /// The how manieth task it is that it runs, or has run last.
+    pub(super) fn turn(&self) -> u64 {
+        self.turns.get()
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -94,6 +94,8 @@ impl WorkerStats {
             panicked: self.panicked.get(),
             cancelled: self.cancelled.get(),
             expired: self.expired.get(),
+            shed: self.shed.get(),
+            spent: self.spent.get(),
             elsewhere: self.elsewhere.get(),
             joins: self.joins.get(),
             joined: self.joined.get(),
@@ -109,6 +111,8 @@ pub(super) struct Counts {
     pub(super) panicked: u64,
     pub(super) cancelled: u64,
     pub(super) expired: u64,
+    pub(super) shed: u64,
+    pub(super) spent: u64,
     pub(super) elsewhere: u64,
     pub(super) joins: u64,
     pub(super) joined: u64,
@@ -116,11 +120,18 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// How many tasks have left the queue for good, by workers: what goes up while work is done.
+    pub(super) fn done(&self) -> u64 {
+        self.completed + self.cancelled + self.expired + self.shed + self.elsewhere + self.shells
+    }
+
     pub(super) fn add(&mut self, other: Counts) {
         self.completed += other.completed;
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.shed += other.shed;
+        self.spent += other.spent;
         self.elsewhere += other.elsewhere;
         self.joins += other.joins;
         self.joined += other.joined;
@@ -146,10 +157,10 @@ pub(super) struct RareStats {
 
 /// A count that many write.
 #[derive(Debug, Default)]
-pub(super) struct Event(AtomicU64);
+pub(in crate::pool) struct Event(AtomicU64);
 
 impl Event {
-    pub(super) fn happened(&self, times: usize) {
+    pub(in crate::pool) fn happened(&self, times: usize) {
         self.0.fetch_add(times as u64, Ordering::Relaxed);
     }
 

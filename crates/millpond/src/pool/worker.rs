@@ -18,9 +18,12 @@
 
 use super::crew::Worker;
 use super::engine::Engine;
+use super::figures::{Desk, Pen};
 use super::hooks::{Ended, TaskInfo};
 use super::in_place;
 use super::line::Line;
+use super::shed::Turn;
+use super::watch::Aim;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
@@ -48,6 +51,9 @@ pub(super) struct Shift {
     is_counted: Cell<bool>,
 }
 
+/// What a worker keeps its figures with.
+type AtDesk<'a> = (&'a Pen, Desk<'a>);
+
 /// What a wait for a task came to.
 enum Wait {
     Got(Task),
@@ -70,34 +76,52 @@ impl Shift {
     /// The life of a worker.
     pub(super) fn work(self) {
         let worker = Arc::clone(&self.worker);
-        worker.begins();
+        worker.begins(self.engine.ticker.now());
+        let names = self.engine.names.as_ref();
+        let pen = names.map(|names| (Pen::new(&self.engine.ticker), names));
+        let pen = pen.as_ref().map(|(pen, names)| {
+            let desk = Desk {
+                ledger: &worker.ledger,
+                names,
+                ticker: &self.engine.ticker,
+            };
+            (pen, desk)
+        });
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
-        let live = || self.live(&worker);
+        let live = || self.live(&worker, pen);
         in_place::as_worker(&self.engine, &worker, || worker.stop.enter(live));
     }
 
-    fn live(&self, worker: &Worker) {
+    fn live(&self, worker: &Worker, pen: Option<AtDesk<'_>>) {
         if let Some(first) = worker.take_first() {
-            self.run(first);
+            self.run(first, None, pen);
         }
-        while let Some(task) = self.next() {
+        while let Some((task, turn)) = self.next(pen) {
             if self.engine.line.is_foreign() {
                 self.engine.one_is_less();
             }
-            self.run(task);
+            self.run(task, Some(turn), pen);
         }
     }
 
-    fn run(&self, task: Task) {
+    /// Runs the task, or drops it; what has waited for its turn may have waited too long.
+    fn run(&self, task: Task, turn: Option<Turn>, pen: Option<AtDesk<'_>>) {
         let (engine, worker) = (&self.engine, &self.worker);
         worker.stats.begin();
-        let fate = match &engine.hooks {
+        let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
+        let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
+        let run = |task: Task| match shed {
+            Some(reason) => engine.runner.shed(task, reason),
+            None if engine.watch.interrupts() => self.run_aimed(task),
             None => engine.runner.run(task),
+        };
+        let fate = match &engine.hooks {
+            None => run(task),
             Some(hooks) => {
                 let info = TaskInfo::of(&task);
                 let _ = quiet::call(|| hooks.before(&info));
-                let fate = engine.runner.run(task);
+                let fate = run(task);
                 let ended = match fate {
                     Fate::Completed => Ended::Completed,
                     Fate::Panicked => Ended::Panicked,
@@ -107,29 +131,53 @@ impl Shift {
                 fate
             }
         };
-        worker.stats.end(fate);
+        let ran = match (pen, start) {
+            (Some((pen, desk)), Some(start)) => pen.ended(desk, start, fate),
+            _ => 0,
+        };
+        worker.stats.end(fate, ran);
+    }
+
+    /// Runs a task so that the watch can interrupt it, and no other.
+    #[cold]
+    fn run_aimed(&self, task: Task) -> Fate {
+        let turn = self.worker.stats.turn();
+        let stop = Aim::at(&self.worker.aim, turn);
+        let fate = stop.enter(|| self.engine.runner.run(task));
+        Aim::off(&self.worker.aim);
+        fate
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
     #[inline]
-    fn next(&self) -> Option<Task> {
+    fn next(&self, pen: Option<AtDesk<'_>>) -> Option<(Task, Turn)> {
         let engine = &*self.engine;
-        let word = engine.ctl().read();
-        if word.is_running() && word.workers() <= engine.knobs().limits().max() {
+        let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
+        if word.is_running() && word.workers() <= limits.max() {
             let task = if engine.line.is_foreign() {
                 quiet::call(|| engine.line.poll()).flatten()
+            } else if limits.is_newest_first() {
+                match engine.poll_by_turn() {
+                    Some((task, Turn::Newest)) => return Some((task, Turn::Newest)),
+                    other => other.map(|(task, _)| task),
+                }
             } else {
                 engine.line.poll()
             };
-            if task.is_some() {
-                return task;
+            match task {
+                Some(task) => return Some((task, Turn::Oldest)),
+                None if limits.sheds() => engine.shedder.ran_empty(),
+                None => {}
             }
         }
-        self.next_slowly()
+        if let Some((pen, _)) = pen {
+            pen.looks_out();
+        }
+        self.next_slowly(pen).map(|task| (task, Turn::Oldest))
     }
 
     #[cold]
-    fn next_slowly(&self) -> Option<Task> {
+    fn next_slowly(&self, pen: Option<AtDesk<'_>>) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
         loop {
@@ -171,7 +219,13 @@ impl Shift {
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
             let _staying = stays.then(|| Staying::new(engine));
-            let waited = quiet::call(|| engine.wait_for_task(epoch, deadline, drains, counts));
+            let rests = || {
+                if let Some((pen, desk)) = pen {
+                    pen.rests(desk);
+                }
+            };
+            let waits = || engine.wait_for_task(epoch, deadline, drains, counts, rests);
+            let waited = quiet::call(waits);
             match waited {
                 Some(Wait::Got(task)) => return Some(task),
                 Some(Wait::TimedOut) => timed_out = true,
@@ -230,13 +284,23 @@ impl Drop for Shift {
 impl Engine {
     /// Waits for a task, until `deadline`, or until the epoch changes. Who `drains` the line waits for
     /// what is in it only.
-    fn wait_for_task(&self, epoch: u64, deadline: Deadline, drains: bool, counts: bool) -> Wait {
+    ///
+    /// `rests` is called if it does not find one within a moment.
+    fn wait_for_task(
+        &self,
+        epoch: u64,
+        deadline: Deadline,
+        drains: bool,
+        counts: bool,
+        rests: impl FnOnce(),
+    ) -> Wait {
         let line = &self.line;
         let free = Free::new(self, counts);
         free.set(true);
         if let Some(task) = line.seek(|takes| free.set(!takes)) {
             return Wait::Got(task);
         }
+        rests();
         let mut taker = Taker {
             line,
             place: Place::default(),

@@ -57,6 +57,8 @@ struct Core<S> {
     store: S,
     /// In elements, or in weight.
     bound: Option<u64>,
+    /// Nothing more comes in.
+    is_sealed: bool,
     takers: List<Waiter>,
     putters: List<Waiter>,
     /// Q5.
@@ -81,7 +83,7 @@ impl<S: Store> Core<S> {
         if weight > bound {
             return Room::Never(Reason::TooHeavy { weight, bound });
         }
-        match self.store.used() > bound - weight {
+        match self.is_sealed || self.store.used() > bound - weight {
             true => Room::Later,
             false => Room::Free,
         }
@@ -106,6 +108,9 @@ impl<S: Store> Core<S> {
         let Some(mut free) = self.limit().checked_sub(self.store.used()) else {
             return calls;
         };
+        if self.is_sealed {
+            return calls;
+        }
         if S::UNIT {
             free = free.min(freed as u64);
         }
@@ -155,6 +160,7 @@ impl<S: Store> Guarded<S> {
             core: Mutex::new(Core {
                 store,
                 bound,
+                is_sealed: false,
                 takers: List::new(),
                 putters: List::new(),
                 leader: None,
@@ -405,6 +411,15 @@ impl<S: Store> Guarded<S> {
         }
         self.finish(core, calls);
         Ok(())
+    }
+
+    /// Takes nothing more in, ever. Who waits for room is not told: that is up to the sealer.
+    pub(super) fn seal(&self) {
+        self.lock().is_sealed = true;
+    }
+
+    pub(super) fn is_sealed(&self) -> bool {
+        self.lock().is_sealed
     }
 
     pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&S::Element) -> ControlFlow<()>) {

@@ -64,6 +64,15 @@ impl<T: Send> LinkedQueue<T> {
         self.engine.seek(super::store::End::First, takes)
     }
 
+    /// Takes out the newest element if `takes_newest` says so of the oldest, and else that one; see
+    /// `twin/newest.rs`.
+    pub(crate) fn poll_by(&self, takes_newest: impl FnOnce(&T) -> bool) -> Option<T> {
+        self.engine.poll_by(|oldest| match takes_newest(oldest) {
+            true => super::store::End::Last,
+            false => super::store::End::First,
+        })
+    }
+
     /// Takes nothing more in, ever: every offer finds no room. For a pool that shuts down.
     pub(crate) fn seal(&self) {
         self.engine.seal();

@@ -127,6 +127,17 @@ impl<T: Send> PriorityQueue<T> {
     }
 }
 
+impl<T: Send> PriorityQueue<T> {
+    /// Takes nothing more in, ever: every offer finds no room. For a pool that shuts down.
+    pub(crate) fn seal(&self) {
+        self.engine.seal();
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.engine.is_sealed()
+    }
+}
+
 flavor! { PriorityQueue, with {} }
 
 impl<T: Send> AsyncQueue<T> for PriorityQueue<T> {}

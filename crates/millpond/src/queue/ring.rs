@@ -40,6 +40,11 @@ impl<T> Ring<T> {
         self.elements.append(&mut other.elements);
     }
 
+    /// The one that came first.
+    pub(super) fn first(&self) -> Option<&T> {
+        self.elements.front()
+    }
+
     #[cold]
     fn give_back(&mut self) {
         self.elements.shrink_to(self.kept);

@@ -50,6 +50,8 @@
 //!   loom, which takes such accesses for acquire and release, could not tell this pattern from a
 //!   broken one.
 
+mod newest;
+
 use super::line::{Calls, Waiter, list_waiter, lock};
 use super::ring::Ring;
 use super::store::{End, Store};

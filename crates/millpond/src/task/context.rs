@@ -1,7 +1,7 @@
 //! What a task passes on to the tasks that it makes.
 //!
 //! A task that is made inside another one *inherits*: the deadline, unless it is given one of its
-//! own; the name, likewise; and, with the feature `tracing`, the span that is current where it is
+//! own; the name and the priority, likewise; and, with the feature `tracing`, the span that is current where it is
 //! made. So what a request starts is shed with the request, counted under its name and logged under
 //! its span, however many executors it goes through.
 //!
@@ -11,6 +11,7 @@
 //! the body panics; [`TaskSpec::new`](super::TaskSpec::new) copies what it finds there. Most
 //! tasks have nothing to pass on. For them both ends are one look at a flag.
 
+use super::Priority;
 use super::name::Name;
 use super::span::Span;
 use crate::time::Deadline;
@@ -22,6 +23,7 @@ use std::cell::{Cell, RefCell};
 pub(super) struct Inherited {
     pub(super) name: Option<Name>,
     pub(super) deadline: Deadline,
+    pub(super) priority: Priority,
     pub(super) span: Span,
 }
 
@@ -30,6 +32,7 @@ impl Inherited {
         Inherited {
             name: None,
             deadline: Deadline::NEVER,
+            priority: Priority::Normal,
             span: Span::none(),
         }
     }
@@ -37,7 +40,8 @@ impl Inherited {
     /// Whether there is nothing that a thread-local would have to hold. The span is not: while the
     /// body runs it is the current one of its own library.
     fn is_nothing(&self) -> bool {
-        self.name.is_none() && self.deadline == Deadline::NEVER
+        let usual = self.deadline == Deadline::NEVER && self.priority == Priority::Normal;
+        usual && self.name.is_none()
     }
 }
 

@@ -16,8 +16,9 @@
 //! - **H1** The count only goes up. An engine remembers what it has seen, and reads the count *before*
 //!   it walks: what is counted during the walk is a reason for the next one.
 //! - **H2** A handle empties first and counts second. So whoever sees the count finds the shell.
-//! - **H3** Only what is in a queue has its home there. Whatever an engine gives away again, refused or
-//!   handed back, leaves home first.
+//! - **H3** Only what is in a queue has its home there. A task leaves home once: when its engine gives it
+//!   away again, refused or handed back, or when a worker has claimed it to run it in place. Who makes
+//!   it leave counts it.
 //!
 //! # Orderings
 //!
@@ -102,32 +103,41 @@ impl Home {
         self.number
     }
 
+    /// Counts a task that has just been emptied, at the home of this number (H2).
+    pub(super) fn count_at(number: u32) {
+        if let Some(home) = Home::of(number) {
+            home.count();
+        }
+    }
+
     fn count(&self) {
         // [H-gone]
         self.gone.fetch_add(1, Ordering::Release);
     }
 }
 
-/// Where a task waits and since when, in one word: the number of its home, a mark, and a stamp.
+/// Where a task waits and since when, in one word: the number of its home, a mark, and a stamp; and
+/// whether it is kept under overload, which is said when it is made and never changes.
 ///
 /// Home and stamp are what they say; all three together are how an engine knows the task again.
 /// ```text
-///   63      55 54    48 47                     0
-///   [  home   ][  mark ][         stamp         ]
+///   63      55   54   53    48 47                     0
+///   [  home   ][kept][  mark  ][         stamp         ]
 /// ```
 #[derive(Debug)]
 pub(super) struct Address {
     word: cell::AtomicU64,
 }
 
-const HOME_SHIFT: u32 = Stamp::BITS + Mark::BITS;
+const KEPT: u64 = 1 << (Stamp::BITS + Mark::BITS);
+const HOME_SHIFT: u32 = Stamp::BITS + Mark::BITS + 1;
 
 /// Tells tasks of different threads apart where stamps do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(u8);
 
 impl Mark {
-    const BITS: u32 = 7;
+    const BITS: u32 = 6;
 
     pub(crate) fn of(number: usize) -> Self {
         Mark((number % (1 << Mark::BITS)) as u8)
@@ -135,10 +145,14 @@ impl Mark {
 }
 
 impl Address {
-    pub(super) fn none() -> Self {
+    pub(super) fn none(is_kept: bool) -> Self {
         Address {
-            word: cell::AtomicU64::new(0),
+            word: cell::AtomicU64::new(if is_kept { KEPT } else { 0 }),
         }
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.word() & KEPT != 0
     }
 
     /// Relaxed: whoever empties a task that is in no queue yet leaves a shell that its engine sees, for
@@ -146,7 +160,8 @@ impl Address {
     #[inline]
     pub(super) fn set(&self, home: Option<&'static Home>, mark: Mark, stamp: Stamp) {
         let number = home.map_or(0, |home| u64::from(home.number));
-        let word = number << HOME_SHIFT | u64::from(mark.0) << Stamp::BITS | stamp.bits();
+        let kept = self.word() & KEPT;
+        let word = number << HOME_SHIFT | kept | u64::from(mark.0) << Stamp::BITS | stamp.bits();
         self.word.store(word, cell::Ordering::Relaxed);
     }
 
@@ -168,26 +183,25 @@ impl Address {
         home.is_some_and(|home| home.engines.load(Ordering::Relaxed) == 1)
     }
 
-    /// It is no longer in a queue (H3). Whoever has it looks at its state afterwards.
-    pub(super) fn leave(&self) {
-        self.word
-            .fetch_and((1 << HOME_SHIFT) - 1, cell::Ordering::Relaxed);
+    /// It is no longer in a queue (H3). Returns the number of the home that it has left by this; 0 if it
+    /// had left before, or had none.
+    pub(super) fn leave(&self) -> u32 {
+        let stays = (1 << HOME_SHIFT) - 1;
         // [H-leave]
-        cell::fence(cell::Ordering::SeqCst);
+        let before = self.word.fetch_and(stays, cell::Ordering::AcqRel);
+        (before >> HOME_SHIFT) as u32
     }
 
     /// Since when it waits; `None` if no engine has it.
     #[inline]
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let word = self.word();
-        (word != 0).then(|| Stamp::from_bits(word))
+        (word & !KEPT != 0).then(|| Stamp::from_bits(word))
     }
 
     /// Counts a task that has just been emptied (H2).
     pub(super) fn count_gone(&self) {
-        if let Some(home) = Home::of(self.number()) {
-            home.count();
-        }
+        Home::count_at(self.number());
     }
 }
 
@@ -282,7 +296,7 @@ mod tests {
     #[test]
     fn home_mark_and_stamp_do_not_get_into_each_others_way() {
         let home = &TABLE[HOMES - 1];
-        let address = Address::none();
+        let address = Address::none(false);
         assert_eq!(address.stamp(), None);
         let all = Stamp::from_bits(u64::MAX);
         address.set(Some(home), Mark::of(usize::MAX), all);
@@ -296,6 +310,21 @@ mod tests {
         address.set(None, Mark::of(usize::MAX), all);
         address.count_gone();
         assert_eq!(home.gone(), before + 1);
+        assert!(!address.is_kept());
+    }
+
+    #[test]
+    fn what_is_kept_stays_so_wherever_it_waits() {
+        let address = Address::none(true);
+        assert_eq!((address.stamp(), address.is_kept()), (None, true));
+        let stamp = Stamp::from_bits(1);
+        address.set(None, Mark::default(), stamp);
+        assert_eq!((address.stamp(), address.is_kept()), (Some(stamp), true));
+        address.set(Some(&TABLE[0]), Mark::default(), stamp);
+        assert!(address.is_kept());
+        let before = TABLE[0].gone();
+        address.count_gone();
+        assert!(TABLE[0].gone() > before, "others may be there, too");
     }
 
     #[test]
@@ -306,7 +335,7 @@ mod tests {
             .map(|home| home.engines.load(Ordering::Relaxed));
         assert_eq!(most.max(), Some(2));
         // Whose a task in a shared home is nobody knows.
-        let address = Address::none();
+        let address = Address::none(false);
         let shared = engines
             .iter()
             .find(|home| home.engines.load(Ordering::Relaxed) == 2);

@@ -1,6 +1,7 @@
 //! What travels with a task beside its closure, in three words: cells are small, and most tasks have
 //! no name, no deadline, no span and the system's clock.
 
+use super::Priority;
 use super::context::Inherited;
 use super::cycle::TaskLabel;
 use super::home::Address;
@@ -20,7 +21,7 @@ pub(super) struct Meta {
 /// What few tasks have.
 #[derive(Clone, Debug)]
 pub(super) struct Rare {
-    /// Name, deadline and span: what the task's own tasks have, too.
+    /// Name, deadline, priority and span: what the task's own tasks have, too.
     pub(super) inherited: Inherited,
     pub(super) clock: Clock,
 }
@@ -39,7 +40,15 @@ impl Meta {
     pub(super) fn new(spec: TaskSpec) -> Self {
         Meta {
             spec,
-            home: Address::none(),
+            home: Address::none(false),
+        }
+    }
+
+    /// Of a task that is not shed.
+    pub(super) fn kept(spec: TaskSpec) -> Self {
+        Meta {
+            spec,
+            home: Address::none(true),
         }
     }
 
@@ -59,6 +68,11 @@ impl Meta {
     pub(super) fn deadline(&self) -> Deadline {
         self.inherited()
             .map_or(Deadline::NEVER, |inherited| inherited.deadline)
+    }
+
+    pub(super) fn priority(&self) -> Priority {
+        self.inherited()
+            .map_or(Priority::Normal, |inherited| inherited.priority)
     }
 
     pub(super) fn clock(&self) -> Clock {
@@ -113,6 +127,10 @@ impl About<'_> {
         self.0.deadline()
     }
 
+    pub(crate) fn priority(self) -> Priority {
+        self.0.priority()
+    }
+
     /// Since when it waits in an engine.
     pub(crate) fn waits_since(self) -> Option<Stamp> {
         self.0.home.stamp()
@@ -148,7 +166,9 @@ mod tests {
         let rare = |spec: &TaskSpec| spec.rare.is_some();
         assert!(!rare(&TaskSpec::new()));
         let usual = TaskSpec::new().clock(Clock::system());
+        let usual = usual.priority(Priority::Normal);
         assert!(!rare(&usual.deadline(Deadline::NEVER)));
+        assert!(rare(&TaskSpec::new().priority(Priority::Low)));
         assert!(rare(&TaskSpec::new().name("mill")));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, Home, Mark, Shell, context};
+use super::{CancelReason, Home, Mark, Priority, Shell, context};
 use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
 use std::fmt;
@@ -58,6 +58,11 @@ impl Task {
         self.0.meta().home.stamp()
     }
 
+    /// Whether it is not shed under overload.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.meta().home.is_kept()
+    }
+
     /// Takes the closure that the task was made of back out, unrun.
     ///
     /// # Errors
@@ -86,10 +91,10 @@ impl Task {
         self.0.state().shell()
     }
 
-    /// It is no longer in a queue of the engine that it was settled in. Whether it is gone is to be
-    /// asked afterwards.
-    pub(crate) fn leave_home(&self) {
-        self.0.meta().home.leave();
+    /// It is no longer in a queue of the engine that it was settled in. Returns whether it has left by
+    /// this, and not before. Whether it is gone is to be asked afterwards.
+    pub(crate) fn leave_home(&self) -> bool {
+        self.0.meta().home.leave() != 0
     }
 
     /// As its handle does: what a waiter runs in place is cancelled, too.
@@ -110,6 +115,11 @@ impl Task {
     /// Until when it must have started.
     pub fn deadline(&self) -> Deadline {
         self.0.meta().deadline()
+    }
+
+    /// How urgent it is.
+    pub fn priority(&self) -> Priority {
+        self.0.meta().priority()
     }
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.

@@ -2,7 +2,7 @@
 
 use super::context;
 use super::meta::{Meta, Rare};
-use super::{Task, TaskHandle};
+use super::{Priority, Task, TaskHandle};
 use crate::time::{Clock, Deadline};
 use millpond_raw::recycle::Recycled;
 use millpond_raw::task as raw;
@@ -29,8 +29,9 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// A task that is made here. Inside another task it has the name and the deadline of that one
-    /// until it is given its own; otherwise it has none.
+    /// A task that is made here. Inside another task it has the name, the deadline and the priority of
+    /// that one until it is given its own; otherwise it has no name and no deadline, and the usual
+    /// priority.
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};
@@ -74,6 +75,14 @@ impl TaskSpec {
         self
     }
 
+    /// How urgent it is, for queues that ask.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        if self.rare.is_some() || priority != Priority::Normal {
+            self.rare().inherited.priority = priority;
+        }
+        self
+    }
+
     /// The clock by which its handle's time-outs run.
     #[inline]
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -91,6 +100,12 @@ impl TaskSpec {
     ) -> (Task, TaskHandle<T>) {
         let (task, handle) = raw::new(f, Meta::new(self));
         (Task::from_raw(task), TaskHandle::from_raw(handle))
+    }
+
+    /// Makes a task without a handle that is not shed under overload: one that works for others, who
+    /// have been judged or will be. Its deadline, if it has one, counts as ever.
+    pub(crate) fn build_kept(self, f: impl FnOnce() + Send + 'static) -> Task {
+        Task::from_raw(raw::detached(f, Meta::kept(self)))
     }
 
     /// Makes the task without a handle: nobody waits for it.

@@ -22,11 +22,7 @@ pub(crate) struct Refusing;
 
 impl Executor for Refusing {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        let reason = RejectReason::Saturated {
-            queued: 7,
-            capacity: 7,
-            workers: 2,
-        };
+        let reason = RejectReason::saturated(7, 7, 2);
         Err(Rejected::new(task, reason))
     }
 }

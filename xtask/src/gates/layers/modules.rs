@@ -20,14 +20,14 @@ use crate::text::tokens::{self, Next, Place, group, is_sign, is_word, word};
 
 /// THE table of modules: a line is a rank, lowest first.
 const RANKS: &[&[&str]] = &[
-    &["thread", "meter", "machine"],
+    &["thread", "stack", "meter", "machine", "adapt"],
     &["time"],
     &["interrupt"],
     &["task", "queue"],
     &["executor", "manage"],
     &["future"],
     &["pool", "schedule", "forkjoin"],
-    &["preset", "adapt"],
+    &["preset"],
 ];
 
 const LIBRARY: &str = "crates/millpond/src";

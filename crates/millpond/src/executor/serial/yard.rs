@@ -151,6 +151,7 @@ where
     E: Executor + 'static,
 {
     pub(super) fn bring(self: &Arc<Self>, key: &Arc<K>, task: Task) -> Result<(), Rejected<Task>> {
+        let priority = task.priority();
         let (lane, number) = match self.push(key, task)? {
             Pushed::WillRun => return Ok(()),
             Pushed::NeedsADrain(lane, number) => (lane, number),
@@ -166,9 +167,11 @@ where
             lane: Arc::clone(&lane),
             stage: DrainStage::Sent,
         };
-        // A drain works for many, so it has no deadline of its own bringer's.
+        // A drain works for many, so it has no deadline of its own bringer's, and is not shed. It is as
+        // urgent as the task that it is sent for.
         let spec = TaskSpec::new().name("serial").deadline(Deadline::NEVER);
-        let answer = self.below.execute(spec.build_detached(move || drain.run()));
+        let spec = spec.priority(priority);
+        let answer = self.below.execute(spec.build_kept(move || drain.run()));
         match answer {
             Ok(()) => Ok(()),
             Err(Rejected {
@@ -201,11 +204,7 @@ where
         };
         let mut queue = lane.queue.lock();
         if queue.tasks.len() >= self.capacity {
-            let full = RejectReason::Saturated {
-                queued: queue.tasks.len(),
-                capacity: self.capacity,
-                workers: 1,
-            };
+            let full = RejectReason::saturated(queue.tasks.len(), self.capacity, 1);
             return Err(Rejected::new(task, full));
         }
         queue.next += 1;

@@ -20,7 +20,7 @@ pub struct Stack {
 /// The present thread's stack; `None` where the platform does not say.
 ///
 /// ```
-/// if let Some(stack) = millpond_raw::stack::here() {
+/// if let Some(stack) = millpond_raw::headroom::here() {
 ///     assert!(stack.left < stack.size);
 /// }
 /// ```

@@ -1,0 +1,165 @@
+//! How long a queue needs to drain, by what its workers have done of late.
+//!
+//! Two figures are read now and then: how many tasks are over, and how much time workers have spent
+//! on them. What lies between two readings says how long a task takes, and nothing else does: an hour
+//! in which nobody had anything to do changes neither figure.
+//!
+//! ```text
+//!     mark         mark                 now
+//!      |------------|--------------------|       a window goes from the older mark to now
+//!      older      newer
+//! ```
+//!
+//! When the newer mark is half a second old it becomes the older one. So a pool that is asked all the
+//! time answers by its last half to whole second, and one whose tasks take minutes by its last tasks:
+//! a mark is not given up before a task is over behind it.
+
+use std::time::Duration;
+
+/// How old the newer mark becomes.
+const WINDOW: u64 = 500_000_000;
+
+/// What was read at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mark {
+    at: u64,
+    done: u64,
+    spent: u64,
+}
+
+/// How long tasks take, of late.
+///
+/// ```
+/// use millpond::adapt::Pace;
+/// use std::time::Duration;
+///
+/// const MS: u64 = 1_000_000;
+/// let mut pace = Pace::new();
+/// assert_eq!(pace.drains_in(100, 4), None, "nothing is over yet");
+/// // After a second 20 tasks are over, on which workers have spent 2 seconds together.
+/// pace.read(1000 * MS, 20, 2000 * MS);
+/// assert_eq!(pace.drains_in(100, 4), Some(Duration::from_millis(2500)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    older: Mark,
+    newer: Mark,
+    /// Tasks in the window, and the time spent on them.
+    done: u64,
+    spent: u64,
+}
+
+impl Pace {
+    /// Nothing has been read.
+    pub const fn new() -> Self {
+        const START: Mark = Mark {
+            at: 0,
+            done: 0,
+            spent: 0,
+        };
+        Pace {
+            older: START,
+            newer: START,
+            done: 0,
+            spent: 0,
+        }
+    }
+
+    /// At `now`, `done` tasks in all are over, on which workers have `spent` so many nanoseconds.
+    pub fn read(&mut self, now: u64, done: u64, spent: u64) {
+        self.done = done.saturating_sub(self.older.done);
+        self.spent = spent.saturating_sub(self.older.spent);
+        let newer = self.newer;
+        if now.saturating_sub(newer.at) >= WINDOW && done > newer.done {
+            self.older = newer;
+            self.newer = Mark {
+                at: now,
+                done,
+                spent,
+            };
+            self.done = done - newer.done;
+            self.spent = spent.saturating_sub(newer.spent);
+        }
+    }
+
+    /// How many nanoseconds a task takes; `None` if none is over.
+    pub fn nanos_per_task(&self) -> Option<u64> {
+        self.spent.checked_div(self.done)
+    }
+
+    /// How long so many workers need for so many tasks that wait.
+    pub fn drains_in(&self, queued: usize, workers: usize) -> Option<Duration> {
+        Some(time_for(self.nanos_per_task()?, queued, workers))
+    }
+}
+
+/// How long `workers` need for `queued` tasks that take so many nanoseconds each.
+pub(crate) fn time_for(per_task: u64, queued: usize, workers: usize) -> Duration {
+    let nanos = u128::from(per_task) * queued as u128 / workers.max(1) as u128;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn per_task(pace: &Pace) -> Option<u64> {
+        pace.nanos_per_task().map(|nanos| nanos / MS)
+    }
+
+    #[test]
+    fn an_hour_of_rest_changes_nothing() {
+        let mut pace = Pace::new();
+        pace.read(1000 * MS, 10, 200 * MS);
+        assert_eq!(per_task(&pace), Some(20));
+        pace.read(3_600_000 * MS, 10, 200 * MS);
+        assert_eq!(per_task(&pace), Some(20));
+        pace.read(3_600_100 * MS, 20, 400 * MS);
+        assert_eq!(per_task(&pace), Some(20));
+    }
+
+    #[test]
+    fn tasks_that_become_slower_are_noticed_within_two_windows() {
+        let (mut pace, mut now, mut done, mut spent) = (Pace::new(), 0, 0, 0);
+        let mut half_a_second = |takes: u64, pace: &mut Pace| {
+            for _ in 0..50 {
+                (now, done, spent) = (now + 10 * MS, done + 1, spent + takes * MS);
+                pace.read(now, done, spent);
+            }
+        };
+        half_a_second(4, &mut pace);
+        assert_eq!(per_task(&pace), Some(4));
+        half_a_second(4, &mut pace);
+        half_a_second(8, &mut pace);
+        assert_eq!(per_task(&pace), Some(8), "the window has just moved");
+        half_a_second(4, &mut pace);
+        half_a_second(4, &mut pace);
+        assert_eq!(per_task(&pace), Some(4));
+    }
+
+    #[test]
+    fn a_mark_is_kept_until_a_task_is_over_behind_it() {
+        let mut pace = Pace::new();
+        pace.read(60_000 * MS, 1, 60_000 * MS);
+        for minute in 2..10 {
+            pace.read(minute * 60_000 * MS, 1, 60_000 * MS);
+            assert_eq!(per_task(&pace), Some(60_000));
+        }
+        pace.read(600_000 * MS, 2, 540_000 * MS);
+        assert_eq!(per_task(&pace), Some(480_000));
+    }
+
+    #[test]
+    fn more_workers_need_less_time_and_nothing_is_too_much() {
+        let mut pace = Pace::new();
+        pace.read(MS, 2, 6 * MS);
+        let time = |queued, workers| pace.drains_in(queued, workers).unwrap();
+        assert_eq!(time(10, 1), Duration::from_millis(30));
+        assert_eq!(time(10, 3), Duration::from_millis(10));
+        assert_eq!(time(0, 3), Duration::ZERO);
+        assert_eq!(time(10, 0), time(10, 1));
+        assert_eq!(time(usize::MAX, 1), Duration::from_nanos(u64::MAX));
+    }
+}

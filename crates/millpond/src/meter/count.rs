@@ -1,0 +1,21 @@
+//! A count that one thread writes and any may read.
+
+use millpond_raw::sync::atomic::{AtomicU64, Ordering};
+
+/// Only its owner adds to it; so that needs no lock and no locked instruction.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        // Relaxed: it is a figure, and hands nothing over.
+        let next = self.0.load(Ordering::Relaxed).wrapping_add(more);
+        self.0.store(next, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

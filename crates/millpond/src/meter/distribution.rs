@@ -1,0 +1,212 @@
+//! What histograms have measured, added up.
+
+use super::histogram::{OCTAVES, SPLIT, bounds, place};
+use std::fmt;
+use std::time::Duration;
+
+/// How long things took: how often, on average, and by percentile.
+///
+/// A percentile is right to a sixteenth: durations are counted in buckets of that width. Count and mean
+/// are exact.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::ThreadPool;
+///
+/// let pool = ThreadPool::builder("mill").core(1).build()?;
+/// pool.submit(|| 7)?.join()?;
+/// pool.close();
+/// let run = pool.figures().run;
+/// assert_eq!(run.count(), 1);
+/// println!("median {:?}, p99 {:?}, worst {:?}", run.quantile(0.5), run.quantile(0.99), run.max());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Distribution {
+    buckets: Vec<u64>,
+    count: u64,
+    sum: u128,
+}
+
+impl Distribution {
+    /// Nothing measured yet.
+    pub fn new() -> Self {
+        Distribution {
+            buckets: Vec::new(),
+            count: 0,
+            sum: 0,
+        }
+    }
+
+    /// Adds one duration.
+    pub fn add(&mut self, duration: Duration) {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let (octave, bucket) = place(nanos);
+        self.add_many(octave * SPLIT + bucket, 1);
+        self.add_sum(nanos);
+    }
+
+    /// Adds everything in another one.
+    pub fn merge(&mut self, other: &Distribution) {
+        for (number, count) in other.buckets.iter().enumerate() {
+            self.add_many(number, *count);
+        }
+        self.sum += other.sum;
+    }
+
+    pub(super) fn add_many(&mut self, number: usize, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if self.buckets.is_empty() {
+            self.buckets = vec![0; OCTAVES * SPLIT];
+        }
+        self.buckets[number] += count;
+        self.count += count;
+    }
+
+    pub(super) fn add_sum(&mut self, nanos: u64) {
+        self.sum += u128::from(nanos);
+    }
+
+    /// What has come since an earlier look at the same figures.
+    #[must_use]
+    pub fn since(&self, earlier: &Distribution) -> Distribution {
+        let mut later = Distribution::new();
+        for (number, count) in self.buckets.iter().enumerate() {
+            let before = earlier.buckets.get(number).copied().unwrap_or(0);
+            later.add_many(number, count.saturating_sub(before));
+        }
+        later.sum = self.sum.saturating_sub(earlier.sum);
+        later
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> Duration {
+        let nanos = u64::try_from(self.sum).unwrap_or(u64::MAX);
+        Duration::from_nanos(nanos)
+    }
+
+    /// The average; 0 if there were none.
+    pub fn mean(&self) -> Duration {
+        match self.count {
+            0 => Duration::ZERO,
+            count => {
+                let nanos = self.sum / u128::from(count);
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// The duration that this share of them did not exceed: 0.5 for the median, 0.99 for p99. 0 if there
+    /// were none.
+    #[doc(alias = "percentile")]
+    pub fn quantile(&self, share: f64) -> Duration {
+        let share = match share.is_nan() {
+            true => 1.0,
+            false => share.clamp(0.0, 1.0),
+        };
+        // Half a millionth of a task is rounding, and no task.
+        let rank = (share * self.count as f64 - 1e-6).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (number, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if *count > 0 && seen >= rank {
+                let (low, high) = bounds(number);
+                return Duration::from_nanos(low + (high - low) / 2);
+            }
+        }
+        self.max()
+    }
+
+    /// The longest, rounded up to the end of its bucket; 0 if there were none.
+    pub fn max(&self) -> Duration {
+        let last = self.buckets.iter().rposition(|count| *count > 0);
+        Duration::from_nanos(last.map_or(0, |number| bounds(number).1))
+    }
+
+    /// The buckets that are not empty: up to how long, and how many were no longer than that and longer
+    /// than the bucket before.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        let filled = self.buckets.iter().enumerate();
+        filled
+            .filter(|(_, count)| **count > 0)
+            .map(|(number, count)| (Duration::from_nanos(bounds(number).1), *count))
+    }
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Distribution::new()
+    }
+}
+
+impl fmt::Debug for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Distribution")
+            .field("count", &self.count)
+            .field("mean", &self.mean())
+            .field("p50", &self.quantile(0.5))
+            .field("p99", &self.quantile(0.99))
+            .field("max", &self.max())
+            .finish()
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    fn of(millis: &[u64]) -> Distribution {
+        let mut all = Distribution::new();
+        for millis in millis {
+            all.add(Duration::from_millis(*millis));
+        }
+        all
+    }
+
+    fn is_about(told: Duration, millis: u64) -> bool {
+        let exact = Duration::from_millis(millis);
+        told.abs_diff(exact) <= exact / 16
+    }
+
+    #[test]
+    fn nothing_measured_is_all_noughts() {
+        let nothing = Distribution::new();
+        let all = (
+            nothing.count(),
+            nothing.mean(),
+            nothing.quantile(0.5),
+            nothing.max(),
+        );
+        assert_eq!(all, (0, Duration::ZERO, Duration::ZERO, Duration::ZERO));
+        assert_eq!(nothing.buckets().count(), 0);
+    }
+
+    #[test]
+    fn what_came_later_is_told_apart_and_adds_up_again() {
+        let early = of(&[1, 2, 3]);
+        let mut both = early.clone();
+        let late = of(&[100, 200]);
+        both.merge(&late);
+        assert_eq!(both.since(&early), late);
+        assert_eq!(both.count(), 5);
+        assert_eq!(both.mean(), Duration::from_micros(61_200));
+        assert!(is_about(both.quantile(0.5), 3), "{both:?}");
+        assert!(is_about(both.quantile(1.0), 200), "{both:?}");
+        assert_eq!(both.total(), Duration::from_millis(306));
+    }
+
+    #[test]
+    fn a_share_that_makes_no_sense_is_taken_for_the_nearest_that_does() {
+        let some = of(&[1, 10]);
+        assert_eq!(some.quantile(-1.0), some.quantile(0.0));
+        assert_eq!(some.quantile(7.0), some.quantile(1.0));
+        assert_eq!(some.quantile(f64::NAN), some.quantile(1.0));
+    }
+}

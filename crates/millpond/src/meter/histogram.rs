@@ -1,0 +1,146 @@
+//! A histogram of durations that one thread fills and any may read.
+//!
+//! # Buckets
+//!
+//! Log-linear: the nanoseconds from one power of two to the next are one *octave*, and each octave is cut
+//! into 16 buckets of the same width. So a bucket is never wider than a sixteenth of what is in it, from
+//! one nanosecond to centuries.
+//!
+//! ```text
+//!  0 1 2 ... 15 | 16 17 ... 31 | 32 34 ... 62 | 64 68 ... 124 | ...
+//!   one each    |   one each   |   two each   |   four each   |
+//! ```
+//!
+//! Most histograms see a handful of octaves only. The memory for an octave is had when its first value
+//! comes, so an empty histogram is half a kilobyte and each octave that is used an eighth of one.
+
+use super::{Count, Distribution};
+use millpond_raw::publish::Once;
+
+/// Buckets in an octave.
+pub(super) const SPLIT: usize = 16;
+const SPLIT_BITS: u32 = SPLIT.trailing_zeros();
+/// The first one is all values below [`SPLIT`].
+pub(super) const OCTAVES: usize = 64 - SPLIT_BITS as usize + 1;
+
+type Octave = [Count; SPLIT];
+
+/// What one thread has measured.
+#[derive(Debug)]
+pub(crate) struct Histogram {
+    octaves: [Once<Octave>; OCTAVES],
+    sum: Count,
+}
+
+impl Histogram {
+    pub(crate) fn new() -> Self {
+        Histogram {
+            octaves: std::array::from_fn(|_| Once::new()),
+            sum: Count::default(),
+        }
+    }
+
+    /// Only its owner adds to it.
+    #[inline]
+    pub(crate) fn add(&self, nanos: u64) {
+        let (octave, bucket) = place(nanos);
+        let octave = match self.octaves[octave].get() {
+            Some(octave) => octave,
+            None => self.open(octave),
+        };
+        octave[bucket].add(1);
+        self.sum.add(nanos);
+    }
+
+    #[cold]
+    fn open(&self, octave: usize) -> &Octave {
+        self.octaves[octave].get_or_fill(Octave::default)
+    }
+
+    /// Adds everything in it to a distribution.
+    pub(crate) fn add_to(&self, all: &mut Distribution) {
+        for (octave, counts) in self.octaves.iter().enumerate() {
+            let Some(counts) = counts.get() else { continue };
+            for (bucket, count) in counts.iter().enumerate() {
+                all.add_many(octave * SPLIT + bucket, count.get());
+            }
+        }
+        all.add_sum(self.sum.get());
+    }
+}
+
+/// Octave and bucket of a value.
+#[inline]
+pub(super) fn place(nanos: u64) -> (usize, usize) {
+    if nanos < SPLIT as u64 {
+        return (0, nanos as usize);
+    }
+    let highest = 63 - nanos.leading_zeros();
+    let width_bits = highest - SPLIT_BITS;
+    let octave = width_bits as usize + 1;
+    let bucket = (nanos >> width_bits) as usize - SPLIT;
+    (octave, bucket)
+}
+
+/// The smallest and the largest value of a bucket, by its number.
+pub(super) fn bounds(number: usize) -> (u64, u64) {
+    let (octave, bucket) = (number / SPLIT, (number % SPLIT) as u64);
+    if octave == 0 {
+        return (bucket, bucket);
+    }
+    let width_bits = octave as u32 - 1;
+    let low = (SPLIT as u64 + bucket) << width_bits;
+    (low, low + ((1 << width_bits) - 1))
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_lie_side_by_side_from_nothing_to_the_end_of_time() {
+        let mut next = 0;
+        for number in 0..OCTAVES * SPLIT {
+            let (low, high) = bounds(number);
+            assert_eq!(low, next, "bucket {number}");
+            assert!(
+                high - low <= low / SPLIT as u64,
+                "bucket {number} is too wide"
+            );
+            for value in [low, high] {
+                let (octave, bucket) = place(value);
+                assert_eq!(octave * SPLIT + bucket, number, "{value}");
+            }
+            next = high.wrapping_add(1);
+        }
+        assert_eq!(next, 0, "the last bucket ends where u64 does");
+    }
+
+    proptest! {
+        /// Against the exact values, sorted.
+        #[test]
+        fn percentiles_are_those_of_the_exact_values_up_to_a_bucket(
+            values in prop::collection::vec(0_u64..1 << 40, 1..300),
+            per_mille in 0_u32..=1000,
+        ) {
+            let histogram = Histogram::new();
+            values.iter().for_each(|value| histogram.add(*value));
+            let mut all = Distribution::new();
+            histogram.add_to(&mut all);
+            let mut sorted = values;
+            sorted.sort_unstable();
+            let rank = (sorted.len() * per_mille as usize).div_ceil(1000).max(1);
+            let exact = sorted[rank - 1];
+            let told = all.quantile(f64::from(per_mille) / 1000.0).as_nanos() as u64;
+            let (low, high) = {
+                let (octave, bucket) = place(exact);
+                bounds(octave * SPLIT + bucket)
+            };
+            prop_assert!((low..=high).contains(&told), "{} is told as {}", exact, told);
+            prop_assert_eq!(all.count(), sorted.len() as u64);
+            let sum: u64 = sorted.iter().sum();
+            prop_assert_eq!(all.mean().as_nanos() as u64, sum / sorted.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What a pool knows of the tasks that it runs: how many, how long they waited, how long they ran, and
+//! what they did meanwhile; of each name by itself.
+//!
+//! # How it is kept
+//!
+//! Each worker has a [`Ledger`] of its own with a [`Sheet`] for every label it has met. Only the worker
+//! writes there, so a task costs two looks at the processor's counter (one when it is accepted, one when
+//! it ends; the start is the end of the one before, unless the worker had to wait), two buckets, and a
+//! handful of plain stores. No line is written by two threads. Readers add the sheets of all workers up
+//! ([`Figures`]) and reset nothing. When a worker leaves, its sheets are added to those of the ones that
+//! have gone before.
+//!
+//! # Invariants
+//!
+//! - **F1** A task is in the figures of its label when its worker is done with it: soon after its handle
+//!   is. Before it is counted as active ([`Ledger::now_running`]).
+//!
+//! # Orderings
+//!
+//! - `[F-since]` A worker shows which task it runs and then since when; a reader looks at since when, at
+//!   the task, and again at since when. If both are the same, the task belongs to it.
+
+mod names;
+mod sample;
+mod sheet;
+
+pub use names::Label;
+pub use sheet::{Figures, NamedFigures, Usage};
+
+pub(super) use names::{Id, Names};
+
+use crate::executor::Fate;
+use crate::task::Task;
+use crate::time::Ticker;
+use millpond_raw::publish::{Once, Shown};
+use millpond_raw::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use millpond_raw::tick::Tick;
+use names::Memory;
+use sample::Sampler;
+use sheet::Sheet;
+use std::cell::Cell;
+use std::panic::Location;
+
+/// What one worker writes and all may read.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    sheets: Box<[Once<Sheet>]>,
+    /// The tick at which the present task started; 0 if there is none.
+    since: AtomicU64,
+    label: AtomicU32,
+    made_at: Shown<Location<'static>>,
+}
+
+/// What a worker runs now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) since: Tick,
+    pub(super) id: Id,
+    pub(super) made_at: Option<&'static Location<'static>>,
+}
+
+impl Ledger {
+    /// With room for `sheets` labels; 0 if nothing is to be kept.
+    pub(super) fn new(sheets: usize) -> Self {
+        Ledger {
+            sheets: (0..sheets).map(|_| Once::new()).collect(),
+            since: AtomicU64::new(0),
+            label: AtomicU32::new(0),
+            made_at: Shown::nothing(),
+        }
+    }
+
+    #[inline]
+    fn sheet(&self, id: Id) -> &Sheet {
+        match self.sheets[id.index()].get() {
+            Some(sheet) => sheet,
+            None => self.open(id),
+        }
+    }
+
+    /// A task is over.
+    #[inline]
+    pub(super) fn note(&self, id: Id, fate: Fate, waited: u64, ran: u64) {
+        self.sheet(id).note(fate, waited, ran);
+    }
+
+    #[cold]
+    fn open(&self, id: Id) -> &Sheet {
+        self.sheets[id.index()].get_or_fill(Sheet::new)
+    }
+
+    /// Adds what is in it to sums, by number.
+    pub(super) fn add_to(&self, sums: &mut Vec<Figures>) {
+        for (index, sheet) in self.sheets.iter().enumerate() {
+            if let Some(sheet) = sheet.get() {
+                if sums.len() <= index {
+                    sums.resize_with(index + 1, Figures::default);
+                }
+                sheet.add_to(&mut sums[index]);
+            }
+        }
+    }
+
+    #[inline]
+    fn shows(&self, id: Id, task: &Task, since: Tick) {
+        // Relaxed, but the last: whoever sees the start sees which task it is of, or one that is later.
+        self.label.store(id.bits(), Ordering::Relaxed);
+        self.made_at.show(task.made_at());
+        // [F-since]
+        self.since.store(since.count(), Ordering::Release);
+    }
+
+    #[inline]
+    fn shows_nothing(&self) {
+        self.since.store(0, Ordering::Relaxed);
+    }
+
+    /// What it runs; `None` if it rests, or is between two tasks.
+    pub(super) fn now_running(&self) -> Option<Running> {
+        loop {
+            // [F-since]
+            let since = self.since.load(Ordering::Acquire);
+            if since == 0 {
+                return None;
+            }
+            let running = Running {
+                since: Tick::from_count(since),
+                id: Id::from_bits(self.label.load(Ordering::Relaxed)),
+                made_at: self.made_at.get(),
+            };
+            // Another one since then? Then the parts may not belong together.
+            // [F-since]
+            if self.since.load(Ordering::Acquire) == since {
+                return Some(running);
+            }
+        }
+    }
+}
+
+/// What a worker needs to write its ledger, and nobody else has.
+pub(super) struct Pen {
+    memory: Memory,
+    sampler: Option<Sampler>,
+    /// The end of the last task, if the next one may start with it.
+    last: Cell<Option<Tick>>,
+}
+
+/// Where a pen writes, and by which clock.
+#[derive(Clone, Copy)]
+pub(super) struct Desk<'a> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) names: &'a Names,
+    pub(super) ticker: &'a Ticker,
+}
+
+/// A task that is about to run, as the figures know it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    id: Id,
+    pub(super) tick: Tick,
+    /// For how long it has waited, in nanoseconds.
+    pub(super) waited: u64,
+}
+
+impl Pen {
+    pub(super) fn new(ticker: &Ticker) -> Self {
+        Pen {
+            memory: Memory::new(),
+            sampler: Sampler::new(ticker),
+            last: Cell::new(None),
+        }
+    }
+
+    /// A task has come.
+    #[inline]
+    pub(super) fn starts(&self, desk: Desk<'_>, task: &Task) -> Start {
+        let tick = self.last.take().unwrap_or_else(|| desk.ticker.now());
+        let id = self.memory.id_of(desk.names, task);
+        desk.ledger.shows(id, task, tick);
+        if let Some(sampler) = &self.sampler {
+            sampler.starts(tick);
+        }
+        let waited = task
+            .waits_since()
+            .map_or(0, |stamp| desk.ticker.nanos_from(stamp, tick));
+        Start { id, tick, waited }
+    }
+
+    /// It is over. Returns for how long it ran, in nanoseconds.
+    #[inline]
+    pub(super) fn ended(&self, desk: Desk<'_>, start: Start, fate: Fate) -> u64 {
+        let end = desk.ticker.now();
+        let ran = desk.ticker.nanos(start.tick, end);
+        desk.ledger.note(start.id, fate, start.waited, ran);
+        if let Some(sampler) = &self.sampler {
+            sampler.ended(desk.ledger, start.id, ran, end);
+        }
+        self.last.set(Some(end));
+        desk.ledger.shows_nothing();
+        ran
+    }
+
+    /// The worker found nothing at once: the next task starts later than the last one ended.
+    #[inline]
+    pub(super) fn looks_out(&self) {
+        self.last.set(None);
+    }
+
+    /// The worker is about to rest.
+    pub(super) fn rests(&self, desk: Desk<'_>) {
+        if let Some(sampler) = &self.sampler {
+            sampler.rests(desk.ledger);
+        }
+    }
+}

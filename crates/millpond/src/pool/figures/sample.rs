@@ -1,0 +1,157 @@
+//! Telling computing from blocking, by looking at the CPU clock now and then.
+//!
+//! A look at the CPU clock of a thread is a system call: a hundred nanoseconds and more, too much for
+//! every task. So a worker takes *samples*: stretches of work with a look at both ends. A stretch begins
+//! with a task, [`PAUSE`] after the last one began or later; it ends when the worker is about to rest, when
+//! it has lasted for [`STRETCH`], or when tasks of too many labels are in it. What the CPU clock says is
+//! shared out among the labels by how long their tasks ran. How long the thread waited for a CPU is in a
+//! file of the system's, and is asked less often still.
+//!
+//! So a task that takes [`PAUSE`] or longer is in a sample if the one before it was as long, and a worker
+//! that does nothing but tiny tasks spends less than a five-hundredth of its time on looking.
+
+use super::Ledger;
+use super::names::Id;
+use crate::time::Ticker;
+use millpond_raw::tick::Tick;
+use millpond_raw::usage::{self, Schedstat};
+use std::cell::RefCell;
+use std::time::Duration;
+
+const PAUSE: Duration = Duration::from_micros(200);
+const STRETCH: Duration = Duration::from_millis(1);
+/// How long after the last look at the system's file the next one comes.
+const DELAY_PAUSE: Duration = Duration::from_millis(5);
+const LABELS: usize = 4;
+
+/// The samples of one worker.
+pub(super) struct Sampler {
+    state: RefCell<State>,
+    pause: u64,
+    stretch: u64,
+    delay_pause: u64,
+    tid: Option<u32>,
+}
+
+struct State {
+    /// When the next one may begin, and the next look for delays.
+    next: u64,
+    next_delay: u64,
+    open: Option<Sample>,
+}
+
+struct Sample {
+    /// When it is long enough.
+    until: u64,
+    cpu: Duration,
+    delay: Option<Duration>,
+    /// How long tasks ran, by label.
+    ran: [(Id, u64); LABELS],
+    labels: usize,
+}
+
+impl Sampler {
+    /// `None` where it makes no sense: by a manual clock nothing takes any time.
+    pub(super) fn new(ticker: &Ticker) -> Option<Self> {
+        if ticker.stands_still() || cfg!(any(millpond_loom, millpond_shuttle)) {
+            return None;
+        }
+        Some(Sampler {
+            state: RefCell::new(State {
+                next: 0,
+                next_delay: 0,
+                open: None,
+            }),
+            pause: ticker.ticks(PAUSE),
+            stretch: ticker.ticks(STRETCH),
+            delay_pause: ticker.ticks(DELAY_PAUSE),
+            tid: usage::tid(),
+        })
+    }
+
+    /// A task is about to start.
+    #[inline]
+    pub(super) fn starts(&self, now: Tick) {
+        let mut state = self.state.borrow_mut();
+        if state.open.is_none() && now.count() >= state.next {
+            self.open(&mut state, now);
+        }
+    }
+
+    #[cold]
+    fn open(&self, state: &mut State, now: Tick) {
+        let delay = (now.count() >= state.next_delay).then(|| self.delay());
+        state.next = now.count() + self.pause;
+        if delay.is_some() {
+            state.next_delay = now.count() + self.delay_pause;
+        }
+        state.open = Some(Sample {
+            until: now.count() + self.stretch,
+            delay: delay.flatten(),
+            cpu: usage::thread_cpu_now(),
+            ran: [(Id::OTHERS, 0); LABELS],
+            labels: 0,
+        });
+    }
+
+    fn delay(&self) -> Option<Duration> {
+        let had: Schedstat = usage::schedstat_of(self.tid?)?;
+        Some(had.waiting_for_cpu)
+    }
+
+    /// A task has ended.
+    #[inline]
+    pub(super) fn ended(&self, ledger: &Ledger, id: Id, ran: u64, now: Tick) {
+        let mut state = self.state.borrow_mut();
+        let Some(sample) = &mut state.open else {
+            return;
+        };
+        let known = sample.ran[..sample.labels]
+            .iter_mut()
+            .find(|(known, _)| *known == id);
+        match known {
+            Some((_, sum)) => *sum += ran,
+            // There is room: it is closed when it is full.
+            None => {
+                sample.ran[sample.labels] = (id, ran);
+                sample.labels += 1;
+            }
+        }
+        if now.count() >= sample.until || sample.labels == LABELS {
+            self.close(&mut state, ledger);
+        }
+    }
+
+    /// The worker is about to rest.
+    pub(super) fn rests(&self, ledger: &Ledger) {
+        let mut state = self.state.borrow_mut();
+        if state.open.is_some() {
+            self.close(&mut state, ledger);
+        }
+    }
+
+    #[cold]
+    fn close(&self, state: &mut State, ledger: &Ledger) {
+        let Some(sample) = state.open.take() else {
+            return;
+        };
+        let cpu = usage::thread_cpu_now().saturating_sub(sample.cpu);
+        let delay = sample
+            .delay
+            .and_then(|before| Some(self.delay()?.saturating_sub(before)));
+        let all = &sample.ran[..sample.labels];
+        let whole: u64 = all.iter().map(|(_, ran)| ran).sum();
+        let part = |of: Duration, ran: u64| {
+            let nanos = of.as_nanos() * u128::from(ran) / u128::from(whole.max(1));
+            // What the worker itself used is no task's.
+            (nanos as u64).min(ran)
+        };
+        for (id, ran) in all {
+            let sheet = ledger.sheet(*id);
+            sheet.note_cpu(*ran, part(cpu, *ran));
+            if let Some(delay) = delay {
+                sheet.note_delay(*ran, part(delay, *ran));
+            }
+        }
+    }
+}

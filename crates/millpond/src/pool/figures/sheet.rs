@@ -1,0 +1,201 @@
+//! What a worker has counted under one label, and sums of that.
+
+use super::names::Label;
+use crate::executor::Fate;
+use crate::meter::{Count, Distribution, Histogram};
+use std::fmt;
+use std::time::Duration;
+
+/// One worker, one label. Only the worker writes.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    completed: Count,
+    panicked: Count,
+    cancelled: Count,
+    expired: Count,
+    shed: Count,
+    wait: Histogram,
+    run: Histogram,
+    sampled: Count,
+    sampled_cpu: Count,
+    sampled_for_delay: Count,
+    sampled_delay: Count,
+}
+
+impl Sheet {
+    pub(super) fn new() -> Self {
+        Sheet {
+            completed: Count::default(),
+            panicked: Count::default(),
+            cancelled: Count::default(),
+            expired: Count::default(),
+            shed: Count::default(),
+            wait: Histogram::new(),
+            run: Histogram::new(),
+            sampled: Count::default(),
+            sampled_cpu: Count::default(),
+            sampled_for_delay: Count::default(),
+            sampled_delay: Count::default(),
+        }
+    }
+
+    /// A task is over. Times are those of tasks that ran, and of no others.
+    #[inline]
+    pub(super) fn note(&self, fate: Fate, waited: u64, ran: u64) {
+        match fate {
+            Fate::Completed => self.completed.add(1),
+            Fate::Panicked => {
+                self.completed.add(1);
+                self.panicked.add(1);
+            }
+            Fate::Cancelled => return self.cancelled.add(1),
+            // Whoever ran it counts it.
+            Fate::RanElsewhere | Fate::RanAtHome => return,
+            Fate::Expired => return self.expired.add(1),
+            Fate::Shed => return self.shed.add(1),
+        }
+        self.wait.add(waited);
+        self.run.add(ran);
+    }
+
+    /// In `ran` nanoseconds that its tasks ran, so many were spent on a CPU.
+    pub(super) fn note_cpu(&self, ran: u64, on_cpu: u64) {
+        self.sampled.add(ran);
+        self.sampled_cpu.add(on_cpu);
+    }
+
+    /// In `ran` nanoseconds that its tasks ran, so many were spent waiting for a CPU.
+    pub(super) fn note_delay(&self, ran: u64, delay: u64) {
+        self.sampled_for_delay.add(ran);
+        self.sampled_delay.add(delay);
+    }
+
+    pub(super) fn add_to(&self, sums: &mut Figures) {
+        sums.completed += self.completed.get();
+        sums.panicked += self.panicked.get();
+        sums.cancelled += self.cancelled.get();
+        sums.expired += self.expired.get();
+        sums.shed += self.shed.get();
+        self.wait.add_to(&mut sums.wait);
+        self.run.add_to(&mut sums.run);
+        sums.usage.sampled += self.sampled.get();
+        sums.usage.on_cpu += self.sampled_cpu.get();
+        sums.usage.sampled_for_delay += self.sampled_for_delay.get();
+        sums.usage.delay += self.sampled_delay.get();
+    }
+}
+
+/// What has been counted and measured, of one label or of all of them.
+///
+/// Times are of tasks that workers have run. What was refused, cancelled, expired or shed is counted, and never mixed into the times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// How many ran to their end, those that panicked included.
+    pub completed: u64,
+    /// How many of these panicked.
+    pub panicked: u64,
+    /// How many a worker found cancelled.
+    pub cancelled: u64,
+    /// How many had a deadline that had passed when their turn came.
+    pub expired: u64,
+    /// How many had waited too long when their turn came.
+    pub shed: u64,
+    /// How many there was no room for.
+    pub refused: u64,
+    /// From being accepted, or from the first wait for room, to the start.
+    pub wait: Distribution,
+    /// From the start to the end.
+    pub run: Distribution,
+    /// What they did while they ran.
+    pub usage: Usage,
+}
+
+impl Figures {
+    pub(in crate::pool) fn merge(&mut self, other: &Figures) {
+        self.completed += other.completed;
+        self.panicked += other.panicked;
+        self.cancelled += other.cancelled;
+        self.expired += other.expired;
+        self.shed += other.shed;
+        self.refused += other.refused;
+        self.wait.merge(&other.wait);
+        self.run.merge(&other.run);
+        self.usage.sampled += other.usage.sampled;
+        self.usage.on_cpu += other.usage.on_cpu;
+        self.usage.sampled_for_delay += other.usage.sampled_for_delay;
+        self.usage.delay += other.usage.delay;
+    }
+}
+
+/// What tasks did while they ran: compute, block, or wait for a CPU.
+///
+/// Measured by samples: a worker reads its CPU clock at both ends of a stretch of work, a few thousand times
+/// a second at most. So long tasks are measured one and all, and tasks of microseconds now and then. Shares are of the time that they ran; all are 0 until something has been sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    sampled: u64,
+    on_cpu: u64,
+    sampled_for_delay: u64,
+    delay: u64,
+}
+
+impl Usage {
+    /// For how long tasks were watched.
+    pub fn sampled(&self) -> Duration {
+        Duration::from_nanos(self.sampled)
+    }
+
+    /// The share of the time that they were on a CPU.
+    pub fn computing(&self) -> f64 {
+        share(self.on_cpu, self.sampled)
+    }
+
+    /// The share of the time that they wanted to be on a CPU, and others were. More threads make that
+    /// worse.
+    pub fn waiting_for_cpu(&self) -> f64 {
+        share(self.delay, self.sampled_for_delay).min(1.0 - self.computing())
+    }
+
+    /// The share of the time that they waited for something else: a disk, a lock, an answer. More
+    /// threads help.
+    pub fn blocked(&self) -> f64 {
+        match self.sampled {
+            0 => 0.0,
+            _ => (1.0 - self.computing() - self.waiting_for_cpu()).max(0.0),
+        }
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.sampled == 0 {
+            return f.write_str("not sampled yet");
+        }
+        let percent = |share: f64| (share * 100.0).round();
+        write!(
+            f,
+            "{} % computing, {} % blocked, {} % waiting for a CPU",
+            percent(self.computing()),
+            percent(self.blocked()),
+            percent(self.waiting_for_cpu())
+        )
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => (part as f64 / whole as f64).clamp(0.0, 1.0),
+    }
+}
+
+/// The figures of one label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedFigures {
+    /// The name of the tasks, or the place where they were made.
+    pub label: Label,
+    /// What was counted.
+    pub figures: Figures,
+}

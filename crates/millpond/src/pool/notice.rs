@@ -1,0 +1,251 @@
+//! What a pool has to tell the people who run it, without being asked.
+//!
+//! Notices are rare, and they are for eyes: each is a line that says what happened, and more lines with
+//! what is needed to see why. Who hears them says [`PoolBuilder::on_notice`](super::PoolBuilder::on_notice);
+//! if nobody does, they go to the standard error, or, with the feature `tracing`, become events.
+//!
+//! A handler may be slow, and making a stack dump takes a while. So notices are handed over on a thread
+//! of their own, started for that, and neither a submitter nor the timer waits for them. By a manual clock
+//! they are handed over on the spot.
+
+use super::engine::Engine;
+use super::figures::Label;
+use super::view::WorkerView;
+use crate::executor::RejectReason;
+use crate::manage::PoolSnapshot;
+use crate::thread::{ThreadFactory, Threads};
+use millpond_raw::quiet;
+use millpond_raw::sync::Mutex;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who hears notices.
+pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+/// Something that the people who run a pool should know.
+///
+/// ```
+/// use millpond::pool::{Notice, ThreadPool};
+///
+/// let pool = ThreadPool::builder("mill")
+///     .on_notice(|notice: &Notice| eprintln!("{notice}"))
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Tasks are refused ([`Rejection::Report`](super::Rejection::Report)).
+    Refused(Box<RefusalReport>),
+    /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
+    RunsLong(Box<LongRun>),
+    /// Tasks waited although workers rested. They have been woken. This must not happen: it is a bug of
+    /// the queue, which may be the user's, or of millpond.
+    Healed {
+        /// What the pool is called.
+        pool: String,
+        /// How many tasks waited.
+        queued: usize,
+    },
+}
+
+/// Why tasks are refused: the figures of the pool, what its workers do, and their stacks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RefusalReport {
+    /// Why the last one was refused.
+    pub reason: String,
+    /// What the last one is called, or where it was made.
+    pub label: String,
+    /// How many refusals there were since the last report, this one included.
+    pub refusals: u64,
+    /// The pool.
+    pub snapshot: PoolSnapshot,
+    /// What its workers do.
+    pub workers: Vec<WorkerView>,
+    /// Where they are, in the same order. Needs the feature `stack-dump`; otherwise each says so.
+    pub stacks: Vec<String>,
+}
+
+/// A task that runs longer than it should.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LongRun {
+    /// What the pool is called.
+    pub pool: String,
+    /// What the task is called, or where it was made.
+    pub label: Label,
+    /// Where it was made.
+    pub made_at: Option<&'static Location<'static>>,
+    /// For how long it has been running.
+    pub running_for: Duration,
+    /// After how long that is worth a notice.
+    pub limit: Duration,
+    /// Whether it has been interrupted for that.
+    pub is_interrupted: bool,
+    /// Who runs it.
+    pub worker: WorkerView,
+    /// Where it is. Needs the feature `stack-dump`; otherwise it says so.
+    pub stack: String,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Refused(report) => report.fmt(f),
+            Notice::RunsLong(run) => run.fmt(f),
+            Notice::Healed { pool, queued } => write!(
+                f,
+                "{pool}: {queued} tasks waited although workers rested; they have been woken. If \
+                 the queue is not your own, please report this as a bug of millpond"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for RefusalReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RefusalReport {
+            reason,
+            label,
+            refusals,
+            snapshot,
+            workers,
+            ..
+        } = self;
+        write!(f, "{snapshot}: refused {label}: {reason}")?;
+        if *refusals > 1 {
+            write!(f, " ({refusals} refusals since the last report)")?;
+        }
+        let mut stacks = self.stacks.iter();
+        for worker in workers {
+            write!(f, "\n  {worker}")?;
+            if let Some(stack) = stacks.next() {
+                indented(f, stack)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LongRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} has been running for {:.1?}, longer than {:.1?}{}\n  {}",
+            self.pool,
+            self.label,
+            self.running_for,
+            self.limit,
+            match self.is_interrupted {
+                true => ", and has been interrupted",
+                false => "",
+            },
+            self.worker,
+        )?;
+        indented(f, &self.stack)
+    }
+}
+
+fn indented(f: &mut fmt::Formatter<'_>, lines: &str) -> fmt::Result {
+    for line in lines.lines() {
+        write!(f, "\n      {line}")?;
+    }
+    Ok(())
+}
+
+/// How often refusals are reported, and how many were not.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    state: Mutex<ReportState>,
+}
+
+#[derive(Debug, Default)]
+struct ReportState {
+    /// The tick of the last one.
+    last: Option<u64>,
+    refusals: u64,
+}
+
+impl Engine {
+    /// A task was refused, and that is to be reported, at most once in `every`.
+    pub(super) fn report_refusal(
+        self: &Arc<Self>,
+        reason: &RejectReason,
+        label: &dyn Fn() -> String,
+        every: Duration,
+    ) {
+        let now = self.ticker.now();
+        let refusals = {
+            let mut state = self.reports.state.lock();
+            state.refusals += 1;
+            let pause = self.ticker.ticks(every);
+            if state
+                .last
+                .is_some_and(|last| now.count().saturating_sub(last) < pause)
+            {
+                return;
+            }
+            state.last = Some(now.count());
+            std::mem::take(&mut state.refusals)
+        };
+        let workers = self.with_crew(|crew| crew.workers());
+        let report = RefusalReport {
+            reason: reason.to_string(),
+            label: label(),
+            refusals,
+            snapshot: self.snapshot(),
+            workers: workers
+                .iter()
+                .map(|worker| self.view(worker, now))
+                .collect(),
+            stacks: Vec::new(),
+        };
+        self.tell(move |engine| {
+            let stacks = engine.stacks_of(&workers);
+            Notice::Refused(Box::new(RefusalReport { stacks, ..report }))
+        });
+    }
+
+    /// Makes a notice and hands it over, on a thread of its own if one can be had.
+    pub(super) fn tell(self: &Arc<Self>, make: impl FnOnce(&Engine) -> Notice + Send + 'static) {
+        let engine = Arc::clone(self);
+        let make: Box<dyn FnOnce(&Engine) -> Notice + Send> = Box::new(make);
+        let make = Arc::new(Mutex::new(Some(make)));
+        let tell = {
+            let make = Arc::clone(&make);
+            move || {
+                let make = make.lock().take();
+                if let Some(make) = make {
+                    engine.tell_here(&make(&engine));
+                }
+            }
+        };
+        if self.ticker.stands_still() {
+            return tell();
+        }
+        let started = Threads::named("millpond-notice").start(Box::new(tell.clone()));
+        if started.is_err() {
+            tell();
+        }
+    }
+
+    fn tell_here(&self, notice: &Notice) {
+        let _ = quiet::call(|| match &self.listener {
+            Some(listener) => listener(notice),
+            None => to_nobody_in_particular(notice),
+        });
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn to_nobody_in_particular(notice: &Notice) {
+    tracing::warn!(target: "millpond", "{notice}");
+}
+
+#[cfg(not(feature = "tracing"))]
+fn to_nobody_in_particular(notice: &Notice) {
+    eprintln!("millpond: {notice}");
+}

@@ -1,0 +1,226 @@
+//! Who is dropped when its turn comes, and whose turn it is under overload.
+//!
+//! ```text
+//!   a worker takes a task out of the queue
+//!       its deadline has passed?                            Expired         (as in every executor)
+//!       it has waited for longer than max_queue_wait?       WaitedTooLong
+//!       overloaded, and it has waited for too long?         Shed
+//!       none of them                                        it runs
+//! ```
+//!
+//! A task that starts a worker goes straight to it and has not waited, so none of this is asked of it
+//! but for its deadline. What belongs to the machinery of an executor and not to one caller, a drain or
+//! the next poll of a future, is never shed ([`TaskSpec::build_kept`](crate::task::TaskSpec)): it has
+//! waited in the name of others.
+//!
+//! # Whether it is overloaded
+//!
+//! CoDel says so ([`crate::adapt`]), if it is set. Otherwise, for the order alone, it is when the oldest
+//! task has waited for more than half of what it may.
+//!
+//! # Invariants
+//!
+//! - **O1** Unless a parameter is set nothing here is touched: two bits of the word of the limits,
+//!   which a worker reads anyway, say whether one is.
+//! - **O2** What is measured is the wait of the *oldest* task, in either order: that is how long the
+//!   queue stands. The wait of a task that overtook all others says nothing about that.
+//! - **O3** Newest first takes the newest only if the oldest is not to be shed. So those who have
+//!   waited too long are shed one by one, as they would be otherwise, and never keep a place for
+//!   nothing; and a task that overtakes need not be judged, because it has waited for less than one
+//!   that is not shed.
+//! - **O4** The atomics are hints and plain numbers; they order nothing. CoDel's state is behind a lock
+//!   that nobody needs who has not set it.
+
+use super::engine::Engine;
+use super::figures::Start;
+use super::knobs::Rare;
+use crate::adapt::Standing;
+use crate::manage::Overload;
+use crate::task::{CancelReason, Task};
+use crate::time::Ticker;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use millpond_raw::sync::{Mutex, MutexGuard};
+use millpond_raw::tick::Tick;
+use std::time::Duration;
+
+/// From which end of the queue a task has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Oldest,
+    /// It has overtaken all others (O3).
+    Newest,
+}
+
+/// Nothing waits as long as that.
+const NEVER: u64 = u64::MAX;
+
+/// The parameters in a form that is quick to read, and what has been measured.
+pub(super) struct Shedder {
+    /// In nanoseconds: who has waited longer is dropped in any case.
+    most: AtomicU64,
+    /// In nanoseconds: who has waited longer is shed under overload.
+    most_under_overload: AtomicU64,
+    /// In nanoseconds: while the oldest has waited for no longer, all is well.
+    calm: AtomicU64,
+    /// As far as the last sample can tell.
+    is_overloaded: AtomicBool,
+    /// From when time is counted.
+    since: Tick,
+    state: Mutex<State>,
+}
+
+struct State {
+    settings: Overload,
+    standing: Standing,
+}
+
+fn nanos(duration: Option<Duration>) -> u64 {
+    duration.map_or(NEVER, |duration| {
+        u64::try_from(duration.as_nanos()).unwrap_or(NEVER)
+    })
+}
+
+impl Shedder {
+    pub(super) fn new(settings: Overload, now: Tick) -> Self {
+        let shedder = Shedder {
+            most: AtomicU64::new(NEVER),
+            most_under_overload: AtomicU64::new(NEVER),
+            calm: AtomicU64::new(NEVER),
+            is_overloaded: AtomicBool::new(false),
+            since: now,
+            state: Mutex::new(State {
+                settings: Overload::default(),
+                standing: Standing::new(),
+            }),
+        };
+        shedder.write(settings);
+        shedder
+    }
+
+    pub(super) fn settings(&self) -> Overload {
+        self.state.lock().settings
+    }
+
+    /// Changes parameters that have been judged. The guard says whose turn it is (N2).
+    pub(super) fn set(&self, _turn: &MutexGuard<'_, Rare>, settings: Overload) {
+        if self.settings() != settings {
+            self.write(settings);
+        }
+    }
+
+    fn write(&self, settings: Overload) {
+        let mut state = self.state.lock();
+        let (most, codel) = (nanos(settings.max_queue_wait), settings.shedding);
+        let patience = codel.map_or(NEVER, |codel| codel.patience_nanos());
+        let calm = codel.map_or(most / 2, |codel| nanos(Some(codel.target)));
+        self.most.store(most, Ordering::Relaxed);
+        self.most_under_overload.store(patience, Ordering::Relaxed);
+        self.calm.store(calm, Ordering::Relaxed);
+        self.is_overloaded.store(false, Ordering::Relaxed);
+        *state = State {
+            settings,
+            standing: Standing::new(),
+        };
+    }
+
+    pub(super) fn is_overloaded(&self) -> bool {
+        self.is_overloaded.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, is_overloaded: bool) {
+        if self.is_overloaded() != is_overloaded {
+            self.is_overloaded.store(is_overloaded, Ordering::Relaxed);
+        }
+    }
+
+    /// The queue has run empty.
+    #[cold]
+    pub(super) fn ran_empty(&self) {
+        let mut state = self.state.lock();
+        state.standing.ran_empty();
+        self.note(false);
+    }
+
+    /// The oldest task has waited so long (O2). Returns whether CoDel sheds it.
+    fn sample(&self, waited: u64, now: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(codel) = state.settings.shedding else {
+            self.note(waited > self.calm.load(Ordering::Relaxed));
+            return false;
+        };
+        let verdict = state.standing.see(&codel, waited, now);
+        self.note(verdict.is_overloaded);
+        verdict.sheds
+    }
+
+    /// Whether the newest task comes next, under overload, if the oldest has waited so long (O3).
+    fn takes_newest(&self, waited: u64) -> bool {
+        let read = |nanos: &AtomicU64| nanos.load(Ordering::Relaxed);
+        let most = read(&self.most).min(read(&self.most_under_overload));
+        waited > read(&self.calm) && waited <= most
+    }
+}
+
+fn waited(ticker: &Ticker, task: &Task, now: Tick) -> u64 {
+    let since = task.waits_since();
+    since.map_or(0, |since| ticker.nanos_from(since, now))
+}
+
+impl Engine {
+    /// Whether a task that has been taken out of the queue is to be dropped, and why. Its deadline is
+    /// left to who runs it.
+    #[inline]
+    pub(super) fn shed(
+        &self,
+        task: &Task,
+        turn: Turn,
+        start: Option<Start>,
+    ) -> Option<CancelReason> {
+        match turn == Turn::Oldest && self.knobs().limits().sheds() {
+            false => None,
+            true => self.judge(task, start),
+        }
+    }
+
+    #[cold]
+    fn judge(&self, task: &Task, start: Option<Start>) -> Option<CancelReason> {
+        let shedder = &self.shedder;
+        // Where figures are kept the time has been read.
+        let (waited, now) = start.map_or_else(
+            || {
+                let now = self.ticker.now();
+                (waited(&self.ticker, task, now), now)
+            },
+            |start| (start.waited, start.tick),
+        );
+        let sheds = shedder.sample(waited, self.ticker.nanos(shedder.since, now));
+        if task.is_kept() || task.is_expired() {
+            return None;
+        }
+        if waited > shedder.most.load(Ordering::Relaxed) {
+            return Some(CancelReason::WaitedTooLong);
+        }
+        sheds.then_some(CancelReason::Shed)
+    }
+
+    /// The next task, where the newest comes first under overload.
+    #[cold]
+    pub(super) fn poll_by_turn(&self) -> Option<(Task, Turn)> {
+        let shedder = &self.shedder;
+        if !shedder.is_overloaded() {
+            return self.line.poll().map(|task| (task, Turn::Oldest));
+        }
+        let (now, mut stood) = (self.ticker.now(), None);
+        let task = self.line.poll_by(|oldest| {
+            let waited = waited(&self.ticker, oldest, now);
+            let takes_newest = shedder.takes_newest(waited);
+            stood = takes_newest.then_some(waited);
+            takes_newest
+        })?;
+        let Some(stood) = stood else {
+            return Some((task, Turn::Oldest));
+        };
+        shedder.sample(stood, self.ticker.nanos(shedder.since, now));
+        Some((task, Turn::Newest))
+    }
+}

@@ -1,0 +1,421 @@
+//! The watch: looks at a pool now and then while it works, and sees what nobody inside it can.
+//!
+//! - A task that runs too long ([`RunWarning`]) is told of while it runs, once, with its stack.
+//! - Tasks that wait while workers rest, for longer than any wake-up takes, would mean that a wake-up was
+//!   lost. They are woken, and it is counted ([`Health`]). Nothing in a pool relies on that.
+//!
+//! The watch is an alarm of the pool's clock that is set anew each time it rings. It is set by the first
+//! task that comes, and no more when the pool has been idle at two rings in a row; so an idle pool is not
+//! looked at. Whether it is set is a flag beside what every submit reads anyway. A submit that comes in the
+//! very moment in which the alarm is given up may not see that. Then the next one sets it: the watch is a
+//! second pair of eyes, and may blink.
+//!
+//! It rings when the first of those that run becomes too old; every second; and, because a task that
+//! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
+//!
+//! Models have no watch: there an alarm rings at once. By a manual clock there is one only if there is a
+//! limit: a clock that stands still cannot tell what takes too long.
+
+use super::engine::Engine;
+use super::figures::Label;
+use super::notice::{LongRun, Notice};
+use super::{ThreadPool, crew::Worker, stats::Event};
+use crate::stack::{self, Subject};
+use crate::time::Alarm;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, Ordering};
+use millpond_raw::task::Stop;
+use millpond_raw::tick::Tick;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+/// How often it looks for lost wake-ups.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// After how long a running task is worth a notice, and whether it is interrupted then.
+///
+/// ```
+/// use millpond::pool::{RunWarning, ThreadPool};
+/// use std::time::Duration;
+///
+/// let pool = ThreadPool::builder("mill")
+///     .run_warning(RunWarning::after(Duration::from_secs(30)))
+///     .run_warning_for("thumbnail", RunWarning::after(Duration::from_secs(2)).interrupts())
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunWarning {
+    after: Duration,
+    interrupts: bool,
+}
+
+impl RunWarning {
+    /// A notice for each task that runs longer than this.
+    pub fn after(limit: Duration) -> Self {
+        RunWarning {
+            after: limit,
+            interrupts: false,
+        }
+    }
+
+    /// Interrupts it, too. It ends when it heeds that; see [`crate::interrupt`].
+    ///
+    /// To aim at one task and not at the next, a worker takes a lock for each task of a pool that has any
+    /// such limit: some twenty nanoseconds.
+    #[must_use]
+    pub fn interrupts(mut self) -> Self {
+        self.interrupts = true;
+        self
+    }
+}
+
+/// What runs too long.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) of_all: Option<RunWarning>,
+    pub(super) by_name: HashMap<Box<str>, RunWarning>,
+}
+
+impl Limits {
+    fn of(&self, label: &Label) -> Option<RunWarning> {
+        let own = match label {
+            Label::Name(name) => self.by_name.get(&**name),
+            Label::Place(_) | Label::Others => None,
+        };
+        own.copied().or(self.of_all)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &RunWarning> {
+        self.of_all.iter().chain(self.by_name.values())
+    }
+
+    fn interrupt(&self) -> bool {
+        self.all().any(|warning| warning.interrupts)
+    }
+
+    fn shortest(&self) -> Option<Duration> {
+        self.all().map(|warning| warning.after).min()
+    }
+}
+
+/// How a pool is: counts that should be 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Health {
+    /// How often tasks waited although workers rested, and had to be woken by the watch. Each one is a bug.
+    pub lost_wake_ups: u64,
+    /// How many tasks ran longer than their [`RunWarning`] says.
+    pub long_runs: u64,
+    /// How often a thread could not be started.
+    pub thread_failures: u64,
+    /// How many more workers there are than there may be. They leave when they are idle.
+    pub surplus_workers: usize,
+}
+
+impl Health {
+    /// Whether all is as it should be.
+    pub fn is_well(&self) -> bool {
+        *self == Health::default()
+    }
+}
+
+/// The watch of a pool.
+pub(super) struct Watch {
+    limits: Mutex<Limits>,
+    interrupts: AtomicBool,
+    state: Mutex<State>,
+    healed: Event,
+    long_runs: Event,
+}
+
+#[derive(Default)]
+struct State {
+    alarm: Option<Alarm>,
+    /// Counts the alarms, so that one that was set meanwhile is not taken back for an older one.
+    alarms: u64,
+    /// Whose notice has been given: which task of its worker it was, by worker.
+    told: HashMap<u64, u64>,
+    /// What had been done when tasks waited and workers rested.
+    stuck_at: Option<u64>,
+    /// Whether nothing was to be seen at the last ring.
+    was_idle: bool,
+}
+
+/// Aims at one task: the how manieth of its worker it is, and what stops it.
+pub(super) struct Aim {
+    turn: Option<u64>,
+    stop: Arc<Stop>,
+}
+
+impl Aim {
+    pub(super) fn new() -> Self {
+        Aim {
+            turn: None,
+            stop: Arc::new(Stop::new()),
+        }
+    }
+
+    /// A task starts: what stops it, and none before or after it.
+    pub(super) fn at(aim: &Mutex<Aim>, turn: u64) -> Arc<Stop> {
+        let mut aim = aim.lock();
+        aim.turn = Some(turn);
+        if aim.stop.is_set() {
+            aim.stop = Arc::new(Stop::new());
+        }
+        Arc::clone(&aim.stop)
+    }
+
+    /// It has ended.
+    pub(super) fn off(aim: &Mutex<Aim>) {
+        aim.lock().turn = None;
+    }
+
+    /// Interrupts that task, if it still runs.
+    fn fire(aim: &Mutex<Aim>, turn: u64) -> bool {
+        let aim = aim.lock();
+        let is_it = aim.turn == Some(turn);
+        if is_it {
+            aim.stop.set();
+        }
+        is_it
+    }
+}
+
+/// What an alarm rings.
+struct Bell(Weak<Engine>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        if let Some(engine) = self.0.upgrade() {
+            engine.looks_round();
+        }
+    }
+}
+
+impl Watch {
+    pub(super) fn new(limits: Limits) -> Self {
+        Watch {
+            interrupts: AtomicBool::new(limits.interrupt()),
+            limits: Mutex::new(limits),
+            state: Mutex::new(State::default()),
+            healed: Event::default(),
+            long_runs: Event::default(),
+        }
+    }
+
+    fn has_limits(&self) -> bool {
+        self.limits.lock().all().next().is_some()
+    }
+
+    /// Whether tasks must be aimed at.
+    #[inline]
+    pub(super) fn interrupts(&self) -> bool {
+        self.interrupts.load(Ordering::Relaxed)
+    }
+}
+
+impl Engine {
+    /// Sets the alarm for the first time, or again after a rest.
+    #[cold]
+    pub(super) fn watch_over(self: &Arc<Self>) {
+        // A manual clock may stand still for ever: nothing can be told from a wait by it.
+        let is_needed = !self.ticker.stands_still() || self.watch.has_limits();
+        if cfg!(any(millpond_loom, millpond_shuttle)) || !is_needed {
+            return;
+        }
+        if !self.is_watched().swap(true, Ordering::Relaxed) {
+            self.watch.state.lock().was_idle = false;
+            let shortest = self.watch.limits.lock().shortest();
+            self.look_again_in(shortest.unwrap_or(EVERY).min(EVERY));
+        }
+    }
+
+    fn look_again_in(self: &Arc<Self>, pause: Duration) {
+        let turn = {
+            let mut state = self.watch.state.lock();
+            state.alarms += 1;
+            state.alarms
+        };
+        // At least a nanosecond, or a manual clock that stands still rings for ever.
+        let deadline = self.clock.deadline(pause.max(Duration::from_nanos(1)));
+        let bell = Waker::from(Arc::new(Bell(Arc::downgrade(self))));
+        // It may ring before this returns, and set the next one.
+        let alarm = self.clock.alarm(deadline, &bell);
+        let mut state = self.watch.state.lock();
+        let former = match state.alarms == turn {
+            true => state.alarm.replace(alarm),
+            false => Some(alarm),
+        };
+        drop(state);
+        drop(former);
+    }
+
+    /// The alarm rings.
+    fn looks_round(self: &Arc<Self>) {
+        let now = self.ticker.now();
+        let workers = self.with_crew(|crew| crew.workers());
+        let mut next = EVERY;
+        for worker in &workers {
+            if let Some(pause) = self.looks_at(worker, now) {
+                next = next.min(pause);
+            }
+        }
+        let is_busy = workers.iter().any(|worker| worker.stats.is_busy());
+        self.heals(&workers);
+        let is_idle = !is_busy && self.line.is_empty();
+        let may_rest = {
+            let mut state = self.watch.state.lock();
+            let here = workers.iter().map(|worker| worker.number());
+            let here: Vec<u64> = here.collect();
+            state.told.retain(|number, _| here.contains(number));
+            std::mem::replace(&mut state.was_idle, is_idle) && is_idle
+        };
+        if may_rest {
+            self.is_watched().store(false, Ordering::Relaxed);
+            // Somebody has come meanwhile, and has seen that there is a watch?
+            if self.line.is_empty() {
+                return;
+            }
+            self.is_watched().store(true, Ordering::Relaxed);
+        }
+        let shortest = self.watch.limits.lock().shortest();
+        self.look_again_in(next.min(shortest.unwrap_or(EVERY)));
+    }
+
+    /// Looks at a worker. Returns when to look again, if what it runs has a limit.
+    fn looks_at(self: &Arc<Self>, worker: &Arc<Worker>, now: Tick) -> Option<Duration> {
+        let turn = worker.stats.turn();
+        let running = worker.ledger.now_running()?;
+        if worker.stats.turn() != turn {
+            // Another one already: it is young.
+            return None;
+        }
+        let label = self.label(running.id);
+        let limit = self.watch.limits.lock().of(&label)?;
+        let running_for = Duration::from_nanos(self.ticker.nanos(running.since, now));
+        if running_for < limit.after {
+            return Some(limit.after - running_for);
+        }
+        let before = self.watch.state.lock().told.insert(worker.number(), turn);
+        if before == Some(turn) {
+            return None;
+        }
+        self.watch.long_runs.happened(1);
+        let is_interrupted = limit.interrupts && Aim::fire(&worker.aim, turn);
+        let run = LongRun {
+            pool: self.name.to_string(),
+            label,
+            made_at: running.made_at,
+            running_for,
+            limit: limit.after,
+            is_interrupted,
+            worker: self.view(worker, now),
+            stack: String::new(),
+        };
+        let worker = Arc::clone(worker);
+        self.tell(move |engine| {
+            let stack = engine.stacks_of(&[worker]).pop().unwrap_or_default();
+            Notice::RunsLong(Box::new(LongRun { stack, ..run }))
+        });
+        None
+    }
+
+    /// Whether tasks wait and workers rest, now and at the last ring, and nothing has been done between:
+    /// then a wake-up was lost.
+    fn heals(self: &Arc<Self>, workers: &[Arc<Worker>]) {
+        let is_ready = self.line.glance().is_some_and(|glance| glance.is_ready);
+        let one_rests = workers.iter().any(|worker| !worker.stats.is_busy());
+        let done = self.with_crew(|crew| crew.counts().done());
+        let stuck_at = (is_ready && one_rests).then_some(done);
+        let before = std::mem::replace(&mut self.watch.state.lock().stuck_at, stuck_at);
+        if stuck_at.is_none() || before != stuck_at {
+            return;
+        }
+        let queued = self.line.len();
+        if queued == 0 {
+            return;
+        }
+        self.watch.healed.happened(1);
+        self.nudge();
+        let pool = self.name.to_string();
+        self.tell(move |_| Notice::Healed { pool, queued });
+    }
+
+    /// Where workers are, one text each.
+    pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
+        let subjects: Vec<_> = workers
+            .iter()
+            .map(|worker| worker.face.get().map(|face| face.subject.clone()))
+            .collect();
+        let known: Vec<_> = subjects.iter().flatten().cloned().collect();
+        let mut captured = stack::capture(&known, stack::PATIENCE).into_iter();
+        let text = |subject: Option<Subject>| match subject.and_then(|_| captured.next()) {
+            Some(Ok(stack)) => stack.to_string(),
+            Some(Err(why)) => format!("({why})"),
+            None => "(its thread has not begun)".to_owned(),
+        };
+        subjects.into_iter().map(text).collect()
+    }
+
+    fn set_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        if self.is_forked() {
+            return;
+        }
+        {
+            let mut limits = self.watch.limits.lock();
+            change(&mut limits);
+            self.watch
+                .interrupts
+                .store(limits.interrupt(), Ordering::Relaxed);
+        }
+        // A shorter one must not wait for the next ring.
+        if self.is_watched().load(Ordering::Relaxed) {
+            self.look_again_in(Duration::ZERO);
+        }
+    }
+}
+
+impl ThreadPool {
+    /// Changes after how long a running task is worth a notice; `None` for never. Tasks that run already
+    /// are seen, too, but only those that start from now on can be interrupted for it.
+    pub fn set_run_warning(&self, warning: Option<RunWarning>) {
+        self.engine.set_limits(|limits| limits.of_all = warning);
+    }
+
+    /// The same for tasks of one name; `None` for what holds for all.
+    pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {
+        self.engine.set_limits(|limits| match warning {
+            Some(warning) => {
+                limits.by_name.insert(name.into(), warning);
+            }
+            None => {
+                limits.by_name.remove(name);
+            }
+        });
+    }
+
+    /// Counts that should be 0.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.submit(|| 7)?.join()?;
+    /// assert!(pool.health().is_well());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn health(&self) -> Health {
+        let engine = &*self.engine;
+        let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
+        Health {
+            lost_wake_ups: engine.watch.healed.get(),
+            long_runs: engine.watch.long_runs.get(),
+            thread_failures: engine.rare.thread_failures.get(),
+            surplus_workers: word.workers().saturating_sub(limits.max()),
+        }
+    }
+}

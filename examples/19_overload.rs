@@ -1,0 +1,121 @@
+//! How does my pool survive when more comes than it can do?
+//!
+//! ```sh
+//! cargo run -p examples --example 19_overload
+//! ```
+//!
+//! ```text
+//! one worker, and half as many requests again as it can do, for two seconds
+//! no protection:           300 answers in time, 2699 too late,   0 turned away; half within 500ms
+//! deadlines:              2099 answers in time,    0 too late, 900 turned away; half within 100ms
+//! deadlines and shedding: 2010 answers in time,    0 too late, 989 turned away; half within 11ms
+//! and newest first:       2003 answers in time,    0 too late, 996 turned away; half within 1ms
+//! max_queue_wait 0 would shed every task that has to wait at all: allow a while, or use a queue that hands tasks over
+//! ```
+
+#![forbid(unsafe_code)]
+
+use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::interrupt;
+use millpond::manage::{CoDel, OverloadOrder};
+use millpond::pool::{PoolBuilder, Queue, ThreadPool};
+use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::task::TaskSpec;
+use millpond::time::{Deadline, ManualClock};
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long callers wait for an answer before they give up.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a request takes.
+const WORK: Duration = Duration::from_millis(1);
+/// For how long requests come.
+const RUSH: Duration = Duration::from_secs(2);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("one worker, and half as many requests again as it can do, for two seconds");
+    play("no protection:", false, |pool| pool)?;
+    play("deadlines:", true, |pool| pool)?;
+    play("deadlines and shedding:", true, |pool| {
+        pool.shedding(CoDel::default())
+    })?;
+    play("and newest first:", true, |pool| {
+        pool.shedding(CoDel::default())
+            .overload_order(OverloadOrder::NewestFirst)
+    })?;
+
+    // The protection is a parameter like any other.
+    let pool = ThreadPool::builder("mill").max(1).build()?;
+    pool.set_max_queue_wait(PATIENCE)?;
+    let error = pool.set_max_queue_wait(Duration::ZERO).unwrap_err();
+    println!("{error}");
+    Ok(())
+}
+
+/// A pool by a clock that only its tasks move, so that it is the same each time and takes no time.
+struct World {
+    hand: ManualClock,
+    over: Instant,
+    has_deadlines: bool,
+    served: AtomicU64,
+    /// How long the answers took.
+    answers: LinkedQueue<Duration>,
+}
+
+fn play(
+    title: &str,
+    has_deadlines: bool,
+    shape: impl FnOnce(PoolBuilder) -> PoolBuilder,
+) -> Result<(), Box<dyn Error>> {
+    let hand = ManualClock::new();
+    let pool = ThreadPool::builder("mill").max(1);
+    let pool = pool.queue(Queue::bounded(10_000)).clock(hand.clock());
+    let pool = shape(pool).build()?;
+    let world = Arc::new(World {
+        over: hand.clock().now() + RUSH,
+        hand,
+        has_deadlines,
+        served: AtomicU64::new(0),
+        answers: LinkedQueue::unbounded(),
+    });
+    bring(&pool, &world);
+    while pool.snapshot().active + pool.snapshot().queued > 0 {
+        interrupt::sleep(Duration::from_millis(1))?;
+    }
+    pool.close();
+    let last = pool.snapshot();
+    let mut answers: Vec<Duration> = std::iter::from_fn(|| world.answers.poll()).collect();
+    answers.sort_unstable();
+    let in_time = answers.partition_point(|time| *time <= PATIENCE);
+    println!(
+        "{title:<23} {in_time:>4} answers in time, {:>4} too late, {:>3} turned away; half within {:?}",
+        answers.len() - in_time,
+        last.shed + last.expired,
+        answers[answers.len() / 2],
+    );
+    Ok(())
+}
+
+/// A request comes. While it is worked on the next ones come, now one and now two.
+fn bring(pool: &ThreadPool, world: &Arc<World>) {
+    let (came, clock) = (world.hand.clock().now(), world.hand.clock());
+    let deadline = match world.has_deadlines {
+        true => Deadline::after(came, PATIENCE),
+        false => Deadline::NEVER,
+    };
+    let spec = TaskSpec::new().deadline(deadline).clock(clock.clone());
+    let (inside, next) = (Arc::clone(world), pool.clone());
+    let body = move || {
+        inside.hand.advance(WORK);
+        // It has room for all of them.
+        let _ = inside.answers.offer(clock.now() - came);
+        let served = inside.served.fetch_add(1, Ordering::Relaxed);
+        if clock.now() < inside.over {
+            (0..=served % 2).for_each(|_| bring(&next, &inside));
+        }
+    };
+    // Nobody keeps the handle; with one, `join` says why there is no answer.
+    drop(pool.submit_spec(spec, body));
+}
