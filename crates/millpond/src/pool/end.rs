@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use crate::manage::RunState;
-use crate::task::Task;
+use crate::task::{Place, Shell, Task};
 use millpond_raw::quiet;
 
 impl Engine {
@@ -39,11 +39,16 @@ impl Engine {
         }
         unstarted.extend(self.line.clear_out());
         unstarted.retain(|task| {
-            task.leave_home();
-            if task.is_gone() {
-                self.count_shell(task.shell());
+            let by_us = task.leave_home();
+            let is_gone = task.is_gone();
+            if is_gone {
+                self.count_shell(match task.shell() {
+                    // Whoever claimed it finds that it has left, and does not count it.
+                    Shell::InPlace(Place::AtHome) if by_us => Shell::InPlace(Place::Elsewhere),
+                    shell => shell,
+                });
             }
-            !task.is_gone()
+            !is_gone
         });
         self.rare.handed_back.happened(unstarted.len());
         self.nudge();

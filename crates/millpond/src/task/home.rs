@@ -16,8 +16,9 @@
 //! - **H1** The count only goes up. An engine remembers what it has seen, and reads the count *before*
 //!   it walks: what is counted during the walk is a reason for the next one.
 //! - **H2** A handle empties first and counts second. So whoever sees the count finds the shell.
-//! - **H3** Only what is in a queue has its home there. Whatever an engine gives away again, refused or
-//!   handed back, leaves home first.
+//! - **H3** Only what is in a queue has its home there. A task leaves home once: when its engine gives it
+//!   away again, refused or handed back, or when a worker has claimed it to run it in place. Who makes
+//!   it leave counts it.
 //!
 //! # Orderings
 //!
@@ -102,6 +103,13 @@ impl Home {
         self.number
     }
 
+    /// Counts a task that has just been emptied, at the home of this number (H2).
+    pub(super) fn count_at(number: u32) {
+        if let Some(home) = Home::of(number) {
+            home.count();
+        }
+    }
+
     fn count(&self) {
         // [H-gone]
         self.gone.fetch_add(1, Ordering::Release);
@@ -175,12 +183,13 @@ impl Address {
         home.is_some_and(|home| home.engines.load(Ordering::Relaxed) == 1)
     }
 
-    /// It is no longer in a queue (H3). Whoever has it looks at its state afterwards.
-    pub(super) fn leave(&self) {
-        self.word
-            .fetch_and((1 << HOME_SHIFT) - 1, cell::Ordering::Relaxed);
+    /// It is no longer in a queue (H3). Returns the number of the home that it has left by this; 0 if it
+    /// had left before, or had none.
+    pub(super) fn leave(&self) -> u32 {
+        let stays = (1 << HOME_SHIFT) - 1;
         // [H-leave]
-        cell::fence(cell::Ordering::SeqCst);
+        let before = self.word.fetch_and(stays, cell::Ordering::AcqRel);
+        (before >> HOME_SHIFT) as u32
     }
 
     /// Since when it waits; `None` if no engine has it.
@@ -192,9 +201,7 @@ impl Address {
 
     /// Counts a task that has just been emptied (H2).
     pub(super) fn count_gone(&self) {
-        if let Some(home) = Home::of(self.number()) {
-            home.count();
-        }
+        Home::count_at(self.number());
     }
 }
 

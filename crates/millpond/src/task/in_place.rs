@@ -31,14 +31,14 @@
 //!   are nested. Beyond that the join waits as any other, for another worker to come.
 //! - **P5** A task that is run at home is counted there once: by the [`Host`], as any that the worker
 //!   runs. The shell that is left in the queue is known by its state and is not counted again.
-//!   A task may leave home at that very moment, refused or handed back. It leaves first, and its
-//!   engine looks afterwards whether it has been claimed; a waiter claims first, and looks afterwards
-//!   whether the task is still at home. So not both of them count it.
+//!   Its engine may hand it back at that very moment. Both make it leave home (H3 in
+//!   [`super::home`]), a waiter when it has claimed it, the engine before it looks whether somebody
+//!   has; and the one by whom it has left counts it, the other one does not.
 //!
 //! # Orderings
 //!
-//! - `[H-leave]` The two fences of P5: in [`run`] between the claim and the look at the home, and in
-//!   [`super::home`] between leaving and the look at the state.
+//! - `[H-leave]` Leaving home, at both ends of P5, is one read-modify-write in [`super::home`]. It
+//!   releases the claim before it, and acquires that of whoever made the task leave before.
 
 use super::cycle::TaskLabel;
 use super::meta::{About, Meta};
@@ -47,7 +47,6 @@ use super::{CancelReason, Cycle, Home, context};
 use crate::interrupt;
 use crate::time::Deadline;
 use millpond_raw::headroom;
-use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::sync::local;
 use millpond_raw::task::{self as raw, Place};
 use std::cell::{Cell, RefCell};
@@ -249,11 +248,9 @@ pub(super) fn run(task: &impl Claimable) -> bool {
     };
     let is_counted = Cell::new(false);
     let claimed = || {
-        meta.home.count_gone();
+        Home::count_at(number);
         let Some(host) = &host else { return };
-        // [H-leave]
-        fence(Ordering::SeqCst);
-        if meta.home.number() == number {
+        if meta.home.leave() == number {
             is_counted.set(true);
             host.begins(meta.about());
         }

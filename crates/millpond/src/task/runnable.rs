@@ -91,10 +91,10 @@ impl Task {
         self.0.state().shell()
     }
 
-    /// It is no longer in a queue of the engine that it was settled in. Whether it is gone is to be
-    /// asked afterwards.
-    pub(crate) fn leave_home(&self) {
-        self.0.meta().home.leave();
+    /// It is no longer in a queue of the engine that it was settled in. Returns whether it has left by
+    /// this, and not before. Whether it is gone is to be asked afterwards.
+    pub(crate) fn leave_home(&self) -> bool {
+        self.0.meta().home.leave() != 0
     }
 
     /// As its handle does: what a waiter runs in place is cancelled, too.
