@@ -24,7 +24,6 @@ use millpond::task::TaskSpec;
 use millpond::time::{Deadline, ManualClock};
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long callers wait for an answer before they give up.
@@ -59,7 +58,6 @@ struct World {
     hand: ManualClock,
     over: Instant,
     has_deadlines: bool,
-    served: AtomicU64,
     /// How long the answers took.
     answers: LinkedQueue<Duration>,
 }
@@ -77,7 +75,6 @@ fn play(
         over: hand.clock().now() + RUSH,
         hand,
         has_deadlines,
-        served: AtomicU64::new(0),
         answers: LinkedQueue::unbounded(),
     });
     bring(&pool, &world);
@@ -111,9 +108,8 @@ fn bring(pool: &ThreadPool, world: &Arc<World>) {
         inside.hand.advance(WORK);
         // It has room for all of them.
         let _ = inside.answers.offer(clock.now() - came);
-        let served = inside.served.fetch_add(1, Ordering::Relaxed);
         if clock.now() < inside.over {
-            (0..=served % 2).for_each(|_| bring(&next, &inside));
+            (0..=(inside.answers.len() + 1) % 2).for_each(|_| bring(&next, &inside));
         }
     };
     // Nobody keeps the handle; with one, `join` says why there is no answer.

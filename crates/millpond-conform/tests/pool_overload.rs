@@ -5,6 +5,7 @@
 
 #![allow(
     clippy::disallowed_types,
+    clippy::disallowed_methods,
     reason = "a test stands outside: it uses std's locks beside what it tests"
 )]
 
