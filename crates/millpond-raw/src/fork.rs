@@ -75,13 +75,9 @@ mod which {
     pub fn keep<T>(lock: &'static Mutex<T>) {
         let raw = core::ptr::from_ref(lock.raw()).cast_mut();
         for place in &LOCKS {
+            let nobody = core::ptr::null_mut();
             // [F-list]
-            match place.compare_exchange(
-                core::ptr::null_mut(),
-                raw,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
+            match place.compare_exchange(nobody, raw, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) if other == raw => return,
                 Err(_) => {}
@@ -148,7 +144,7 @@ pub enum Child {
 #[doc(hidden)]
 #[cfg(all(
     target_os = "linux",
-    feature = "probe",
+    any(test, feature = "probe"),
     not(any(millpond_loom, millpond_shuttle))
 ))]
 pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Child> {
@@ -177,6 +173,71 @@ pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Ch
                 true => Child::Killed(libc::WTERMSIG(status)),
                 false => Child::Exited(libc::WEXITSTATUS(status)),
             })
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::recycle::Recycled;
+    use crate::sync::{Mutex, thread};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn each_child_is_of_the_next_generation_and_the_parent_stays_what_it_is() {
+        watch();
+        let own = generation();
+        let grand = || run_in_child(30, || (generation() - own) as i32).unwrap();
+        let child = run_in_child(30, || match grand() {
+            Child::Exited(2) => (generation() - own) as i32,
+            _ => 101,
+        });
+        assert_eq!(child.unwrap(), Child::Exited(1));
+        assert_eq!(generation(), own);
+    }
+
+    #[test]
+    fn a_child_that_panics_or_hangs_is_told_from_one_that_ends() {
+        let panics = run_in_child(30, || std::panic::resume_unwind(Box::new(())));
+        assert_eq!(panics.unwrap(), Child::Exited(101));
+        let hangs = run_in_child(1, || {
+            loop {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(hangs.unwrap(), Child::Killed(libc::SIGALRM));
+    }
+
+    /// A lock that others have all the time, and the depots of recycled memory.
+    #[test]
+    fn locks_that_are_kept_are_free_in_the_child_whoever_has_them_in_the_parent() {
+        static KEPT: Mutex<u64> = Mutex::new(0);
+        watch();
+        keep(&KEPT);
+        keep(&KEPT);
+        let over = Arc::new(AtomicBool::new(false));
+        let busy = [(), ()].map(|()| {
+            let over = Arc::clone(&over);
+            thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    let many: Vec<_> = (0..200_u64).map(|n| Recycled::new_with(|| n)).collect();
+                    *KEPT.lock() += many.len() as u64;
+                }
+            })
+        });
+        for _ in 0..30 {
+            let child = run_in_child(30, || {
+                *KEPT.lock() += 1;
+                let many: Vec<_> = (0..200_i32).map(|n| Recycled::new_with(|| n)).collect();
+                i32::from(many.iter().map(|one| **one).sum::<i32>() != 19_900)
+            });
+            assert_eq!(child.unwrap(), Child::Exited(0));
+        }
+        over.store(true, Ordering::Relaxed);
+        for thread in busy {
+            thread.join().unwrap();
         }
     }
 }

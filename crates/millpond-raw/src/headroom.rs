@@ -56,9 +56,10 @@ mod which {
 
     fn ask() -> Option<(usize, usize)> {
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+        // SAFETY: Z1 - it asks nothing but who we are.
+        let this = unsafe { libc::pthread_self() };
         // SAFETY: Z1 - about this very thread, into a local.
-        let failed =
-            unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
+        let failed = unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) };
         if failed != 0 {
             return None;
         }

@@ -104,6 +104,7 @@ macro_rules! drive {
                 dropping_and_cancelling_agree,
                 a_task_run_in_place_runs_once,
                 dropping_and_running_in_place_agree,
+                a_witness_that_runs_it_and_a_handle_that_goes_agree,
                 an_interrupt_reaches_the_body_that_blocks,
                 a_joiner_and_a_body_that_blocks_are_both_reached,
                 many_joiners_see_one_value,

@@ -280,6 +280,30 @@ pub(crate) fn dropping_and_running_in_place_agree() {
     dropper.join().unwrap();
 }
 
+/// A witness that runs the task, a queue that drops it and a handle that goes: it is run or cancelled
+/// once, and what it returns is dropped once, by whoever is the last.
+pub(crate) fn a_witness_that_runs_it_and_a_handle_that_goes_agree() {
+    let probe = Probe::default();
+    let (task, handle) = task::new(
+        {
+            let probe = probe.clone();
+            move || probe
+        },
+        (),
+    );
+    let witness = handle.witness();
+    let dropper = spawn(move || drop(task));
+    let runner = spawn(move || {
+        let ran = witness.run_here(Place::AtHome, || ()).is_some();
+        assert!(witness.state().is_finished());
+        ran
+    });
+    drop(handle);
+    dropper.join().unwrap();
+    let _ = runner.join().unwrap();
+    assert_eq!(probe.others(), 0, "closure or value: it was dropped");
+}
+
 /// An interrupt reaches the body while it blocks, or keeps it from starting.
 pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
     let (task, handle) = task::new(block_until_set, ());

@@ -20,7 +20,7 @@
 use super::engine::Engine;
 use super::reject::Rejection;
 use super::stats::Counts;
-use crate::manage::{OverloadOrder, PoolSnapshot, RunState};
+use crate::manage::{Overload, OverloadOrder, PoolSnapshot, RunState};
 use crate::thread::{ThreadFactory, Threads};
 use millpond_raw::fork;
 use std::io;
@@ -80,6 +80,13 @@ impl Engine {
             handed_back: rare.handed_back.get(),
             threads_started: rare.threads_started.get(),
             thread_failures: rare.thread_failures.get(),
+        }
+    }
+
+    pub(super) fn overload(&self) -> Overload {
+        match self.is_forked() {
+            false => self.shedder.settings(),
+            true => Overload::default(),
         }
     }
 

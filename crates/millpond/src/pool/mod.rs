@@ -264,7 +264,7 @@ impl ThreadPool {
 
     /// How long a task may wait in the queue; `None` is for ever.
     pub fn max_queue_wait(&self) -> Option<Duration> {
-        self.engine.shedder.settings().max_queue_wait
+        self.engine.overload().max_queue_wait
     }
 
     /// Changes how long a task may wait in the queue, for those that wait already, too.
@@ -278,7 +278,7 @@ impl ThreadPool {
 
     /// When it is overloaded, and sheds tasks; `None` is never.
     pub fn shedding(&self) -> Option<CoDel> {
-        self.engine.shedder.settings().shedding
+        self.engine.overload().shedding
     }
 
     /// Changes when it is overloaded, and sheds tasks. What was measured before is forgotten.
@@ -293,7 +293,7 @@ impl ThreadPool {
 
     /// Which of the tasks that wait comes next while it is overloaded.
     pub fn overload_order(&self) -> OverloadOrder {
-        self.engine.shedder.settings().order
+        self.engine.overload().order
     }
 
     /// Changes which of the tasks that wait comes next while it is overloaded.

@@ -132,6 +132,8 @@ pub(super) struct Address {
 const KEPT: u64 = 1 << (Stamp::BITS + Mark::BITS);
 const HOME_SHIFT: u32 = Stamp::BITS + Mark::BITS + 1;
 
+const NO_HOME: u64 = (1 << HOME_SHIFT) - 1;
+
 /// Tells tasks of different threads apart where stamps do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark(u8);
@@ -183,12 +185,19 @@ impl Address {
         home.is_some_and(|home| home.engines.load(Ordering::Relaxed) == 1)
     }
 
-    /// It is no longer in a queue (H3). Returns the number of the home that it has left by this; 0 if it
+    /// Its engine gives it away (H3). Returns the number of the home that it has left by this; 0 if it
     /// had left before, or had none.
-    pub(super) fn leave(&self) -> u32 {
-        let stays = (1 << HOME_SHIFT) - 1;
+    pub(super) fn is_given_away(&self) -> u32 {
         // [H-leave]
-        let before = self.word.fetch_and(stays, cell::Ordering::AcqRel);
+        let before = self.word.fetch_and(NO_HOME, cell::Ordering::Acquire);
+        (before >> HOME_SHIFT) as u32
+    }
+
+    /// A worker of its engine has claimed it (H3). Returns what [`is_given_away`](Address::is_given_away)
+    /// does.
+    pub(super) fn is_claimed_at_home(&self) -> u32 {
+        // [H-leave]
+        let before = self.word.fetch_and(NO_HOME, cell::Ordering::Release);
         (before >> HOME_SHIFT) as u32
     }
 

@@ -37,8 +37,8 @@
 //!
 //! # Orderings
 //!
-//! - `[H-leave]` Leaving home, at both ends of P5, is one read-modify-write in [`super::home`]. It
-//!   releases the claim before it, and acquires that of whoever made the task leave before.
+//! - `[H-leave]` The two ways to leave home, of P5, are in [`super::home`]. A waiter's releases its claim,
+//!   and an engine's acquires it: an engine that comes second sees that the task is gone.
 
 use super::cycle::TaskLabel;
 use super::meta::{About, Meta};
@@ -250,7 +250,7 @@ pub(super) fn run(task: &impl Claimable) -> bool {
     let claimed = || {
         Home::count_at(number);
         let Some(host) = &host else { return };
-        if meta.home.leave() == number {
+        if meta.home.is_claimed_at_home() == number {
             is_counted.set(true);
             host.begins(meta.about());
         }

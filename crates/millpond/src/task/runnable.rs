@@ -94,7 +94,7 @@ impl Task {
     /// It is no longer in a queue of the engine that it was settled in. Returns whether it has left by
     /// this, and not before. Whether it is gone is to be asked afterwards.
     pub(crate) fn leave_home(&self) -> bool {
-        self.0.meta().home.leave() != 0
+        self.0.meta().home.is_given_away() != 0
     }
 
     /// As its handle does: what a waiter runs in place is cancelled, too.
