@@ -328,6 +328,37 @@ fn when_overload_is_over_the_oldest_come_first_again() {
     });
 }
 
+/// When those are gone that have waited for long, those that are left go in order, although the queue
+/// has never been empty.
+#[test]
+fn what_has_hardly_waited_goes_in_order_as_soon_as_the_old_ones_are_gone() {
+    case("in order", || {
+        let newest = OverloadOrder::NewestFirst;
+        let mill = Mill::new(|pool| pool.max_queue_wait(ms(100)).overload_order(newest));
+        let (hand, ran, pool) = (mill.hand.clone(), Arc::clone(&mill.ran), mill.pond.pool());
+        let held = mill.pond.hold(1);
+        let brings = mill.pond.submit(move || {
+            hand.advance(ms(50));
+            let later = |number: u64| {
+                let ran = Arc::clone(&ran);
+                let body = move || {
+                    ran.lock().unwrap().push(number);
+                    number
+                };
+                pool.submit(body).unwrap()
+            };
+            [10, 11, 12].map(later)
+        });
+        let old = mill.bring_all(1..3, 0);
+        mill.hand.advance(ms(60));
+        held.release();
+        assert_eq!(whys(old), [TOO_LONG; 2]);
+        let young = brings.unwrap().join().unwrap();
+        assert_eq!(whys(young.into()), [None; 3]);
+        assert_eq!(mill.ran(), [10, 11, 12]);
+    });
+}
+
 /// A queue that stands for good: the newest run, and the oldest are let go one by one.
 #[test]
 fn newest_first_with_shedding_serves_the_new_and_frees_the_places_of_the_old() {

@@ -8,6 +8,7 @@ mod shuttle_drive;
 mod shuttle_kit;
 
 use millpond::executor::Lifecycle;
+use millpond::manage::OverloadOrder;
 use millpond::pool::{Queue, Rejection};
 use millpond::queue::{DelayQueue, PriorityQueue};
 use millpond::task::{CancelReason, Task};
@@ -261,4 +262,55 @@ fn a_task_that_is_joined_in_place_runs_once() {
 #[test]
 fn a_stop_hands_back_no_task_that_is_joined_in_place() {
     pct(|| joined_in_place(End::Stop));
+}
+
+/// Workers that take at both ends, bringers that wait for room, and time that makes an overload of it:
+/// each task is run once, or shed and told so.
+#[test]
+fn the_newest_first_under_overload_loses_nothing_and_wakes_who_waits_for_room() {
+    pct(|| {
+        let (builder, hand) = pool(2, 2, Queue::bounded(2));
+        let pool = builder
+            .max_queue_wait(Duration::from_secs(2))
+            .overload_order(OverloadOrder::NewestFirst)
+            .rejection(Rejection::Block(Duration::MAX))
+            .build()
+            .unwrap();
+        let books = Books::new(6);
+        let threads: Vec<_> = [[0, 1, 2], [3, 4, 5]]
+            .map(|numbers| {
+                let (books, pool) = (books.clone(), pool.clone());
+                spawn(move || {
+                    let handles = numbers.map(|number| books.bring(&pool, number));
+                    for (number, handle) in numbers.into_iter().zip(handles) {
+                        books.join(number, handle);
+                    }
+                })
+            })
+            .into();
+        for _ in 0..3 {
+            hand.advance(Duration::from_millis(1100));
+        }
+        join_all(threads);
+        pool.shutdown();
+        let sums = books.balance(&pool, &[CancelReason::WaitedTooLong]);
+        assert_eq!(sums.taken, 6);
+    });
+}
+
+/// Sealed before the state changes: what was taken is run, and nothing slips in afterwards.
+#[test]
+fn a_shutdown_of_a_queue_by_priority_runs_all_that_it_took() {
+    pct(|| {
+        let queue = Queue::by_priority(3, Duration::from_secs(1));
+        end_against_bringers(queue, 1, 2, End::Shutdown);
+    });
+}
+
+#[test]
+fn a_stop_of_a_queue_by_priority_hands_each_task_back_once() {
+    pct(|| {
+        let queue = Queue::by_priority(3, Duration::from_secs(1));
+        end_against_bringers(queue, 1, 1, End::Stop);
+    });
 }

@@ -274,6 +274,9 @@ mod tests {
     }
 
     proptest! {
+        // What failed is printed; nothing is written into the tree.
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         /// A2: where each stretch as long as an interval has a short wait in it.
         #[test]
         fn nothing_is_shed_while_every_interval_has_a_short_wait(

@@ -103,13 +103,15 @@ impl Shedder {
 
     /// Changes parameters that have been judged. The guard says whose turn it is (N2).
     pub(super) fn set(&self, _turn: &MutexGuard<'_, Rare>, settings: Overload) {
-        if self.settings() != settings {
-            self.write(settings);
-        }
+        self.write(settings);
     }
 
+    /// New settings begin anew. The same ones change nothing.
     fn write(&self, settings: Overload) {
         let mut state = self.state.lock();
+        if state.settings == settings {
+            return;
+        }
         let (most, codel) = (nanos(settings.max_queue_wait), settings.shedding);
         let patience = codel.map_or(NEVER, |codel| codel.patience_nanos());
         let calm = codel.map_or(most / 2, |codel| nanos(Some(codel.target)));
@@ -222,5 +224,35 @@ impl Engine {
         };
         shedder.sample(stood, self.ticker.nanos(shedder.since, now));
         Some((task, Turn::Newest))
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::manage::CoDel;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn new_settings_forget_what_was_measured_and_the_same_ones_do_not() {
+        let ms = Duration::from_millis;
+        let usual = Overload {
+            shedding: Some(CoDel::default()),
+            ..Overload::default()
+        };
+        let other = Overload {
+            max_queue_wait: Some(ms(700)),
+            ..usual
+        };
+        let shedder = Shedder::new(usual, Tick::from_count(1));
+        assert!(!shedder.sample(50 * MS, 0));
+        assert!(shedder.sample(50 * MS, 100 * MS) && shedder.is_overloaded());
+        shedder.write(usual);
+        assert!(shedder.sample(50 * MS, 101 * MS), "nothing has changed");
+        shedder.write(other);
+        assert!(!shedder.is_overloaded());
+        assert!(!shedder.sample(50 * MS, 102 * MS));
+        assert!(shedder.sample(50 * MS, 202 * MS));
     }
 }

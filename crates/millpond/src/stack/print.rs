@@ -20,6 +20,9 @@ const FLOORS: &[&str] = &[
     "std::rt::lang_start",
 ];
 
+/// The same by package and file: an inlined function has a name without a path.
+const FLOOR_FILES: &[(&str, &str)] = &[("millpond", "pool/worker.rs")];
+
 /// What carries a closure from the floor to where it runs: by function, from its beginning.
 const PLUMBING: &[&str] = &[
     "millpond_raw::task::",
@@ -36,7 +39,7 @@ const PLUMBING: &[&str] = &[
     "alloc::boxed::",
 ];
 
-/// The same by package and file: an inlined function has a name without a path.
+/// The same by package and file.
 const PLUMBING_FILES: &[(&str, &str)] = &[
     ("millpond-raw", "task/"),
     ("millpond-raw", "scope/"),
@@ -57,24 +60,23 @@ const WIDEST: usize = 60;
 impl Frame {
     fn is_floor(&self) -> bool {
         let name = self.function().unwrap_or_default();
-        FLOORS.iter().any(|floor| name.contains(floor))
+        FLOORS.iter().any(|floor| name.contains(floor)) || self.is_in(FLOOR_FILES)
     }
 
     /// By where the name begins: a body may well mention plumbing among its type parameters.
     fn is_plumbing(&self) -> bool {
         let name = self.function().unwrap_or_default();
         let name = name.trim_start_matches(['<', '&', '(']);
-        if PLUMBING.iter().any(|start| name.starts_with(start)) {
-            return true;
-        }
-        let Some((package, file)) = self
-            .file()
-            .map(shorten)
-            .and_then(|path| path.split_once("/src/"))
-        else {
+        PLUMBING.iter().any(|start| name.starts_with(start)) || self.is_in(PLUMBING_FILES)
+    }
+
+    /// Whether it comes from one of these files, each with its package.
+    fn is_in(&self, files: &[(&str, &str)]) -> bool {
+        let path = self.file().map(shorten);
+        let Some((package, file)) = path.and_then(|path| path.split_once("/src/")) else {
             return false;
         };
-        PLUMBING_FILES.iter().any(|(owner, start)| {
+        files.iter().any(|(owner, start)| {
             // A package from a registry has its version behind its name.
             let version = package
                 .strip_prefix(owner)
@@ -313,6 +315,21 @@ mod tests {
         ] {
             assert!(!frame("run<X>", Some((file, 1))).is_plumbing(), "{file}");
         }
+    }
+
+    #[test]
+    fn an_inlined_worker_is_a_floor_and_what_the_users_factory_put_below_is_not_shown() {
+        let stack = Stack::new(
+            vec![
+                frame("syscall", None),
+                frame("{closure#0}", Some(("src/main.rs", 31))),
+                frame("run", Some(("/m/crates/millpond/src/pool/worker.rs", 90))),
+                frame("orders::Factory::start", Some(("src/main.rs", 7))),
+                frame("start_thread", None),
+            ],
+            false,
+        );
+        assert_eq!(stack.shown(), 2);
     }
 
     #[test]
