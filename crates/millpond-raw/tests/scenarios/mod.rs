@@ -15,6 +15,7 @@
 
 pub(crate) mod lock;
 pub(crate) mod park;
+pub(crate) mod publish;
 pub(crate) mod scope;
 pub(crate) mod stop;
 pub(crate) mod task;
@@ -141,6 +142,9 @@ macro_rules! drive {
                 a_stop_refuses_or_finds_every_job,
                 an_owner_that_waits_hears_of_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
+            }
+            publish: {
+                of_many_who_fill_one_gets_in_and_all_see_it_whole,
             }
             tray: {
                 serving_and_giving_up_agree,
