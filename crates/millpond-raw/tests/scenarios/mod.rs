@@ -136,6 +136,7 @@ macro_rules! drive {
                 a_job_made_by_a_job_is_waited_for,
                 a_joiner_gets_the_value_and_sees_the_bodys_writes,
                 a_value_that_nobody_takes_is_dropped_by_the_end,
+                the_owner_waits_for_destructors_too,
                 cancelling_and_running_agree,
                 a_joiner_of_a_cancelled_job_is_released,
                 a_stray_is_left_to_whoever_waits,
