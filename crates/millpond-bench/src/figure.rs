@@ -2,10 +2,13 @@
 //!
 //! Most workloads have one figure: nanoseconds per operation. A round trip has two, because a mean
 //! would hide the trips that had to wake somebody. A pool that does nothing has none that could be
-//! compared: the best peer uses nothing at all, and no ratio can be taken to that.
+//! compared: the best peer uses nothing at all, and no ratio can be taken to that. A pool that gets
+//! more than it can do is asked how much of it came to something, and there more is better.
 
 use crate::harness::Sample;
+use serde::Serialize;
 use std::fmt;
+use std::time::Duration;
 
 /// One number per round.
 #[derive(Clone)]
@@ -16,17 +19,31 @@ pub struct Figure {
     pub unit: String,
     /// Reads it off a round; `None` where it cannot be known.
     pub of: fn(&Sample) -> Option<f64>,
+    /// Which of two is the better one.
+    pub better: Better,
     /// What makes it good.
     pub goal: Goal,
 }
 
-/// What makes a figure good. Less is always better.
+/// Which of two figures is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// The smaller, as with times.
+    Less,
+    /// The greater.
+    More,
+}
+
+/// What makes a figure good.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// To be no more than that of the best peer.
+    /// To be no worse than that of the best peer.
     BestPeer,
     /// To be below this, whatever the peers do.
     Below(f64),
+    /// Nothing: it is shown and not judged.
+    Shown,
 }
 
 impl Figure {
@@ -36,6 +53,7 @@ impl Figure {
             name: "",
             unit: format!("ns/{operation}"),
             of: |sample| Some(sample.nanos()),
+            better: Better::Less,
             goal: Goal::BestPeer,
         }
     }
@@ -55,6 +73,7 @@ impl Figure {
             name,
             unit: "µs".into(),
             of,
+            better: Better::Less,
             goal: Goal::BestPeer,
         };
         vec![
@@ -72,8 +91,47 @@ impl Figure {
                 let share = sample.usage.cpu?.as_secs_f64() / sample.elapsed.as_secs_f64();
                 Some(share * 100.0)
             },
+            better: Better::Less,
             goal: Goal::Below(limit),
         }
+    }
+
+    /// How a rush went: how many answers came in time, and how long the answers took. 99 of 100 must
+    /// take less than `patience`: an answer that comes later is worth nothing.
+    pub fn rush(patience: Duration) -> Vec<Self> {
+        let figure = |name, unit: &str, better, goal, of| Figure {
+            name,
+            unit: unit.into(),
+            of,
+            better,
+            goal,
+        };
+        let most = patience.as_secs_f64() * 1e3;
+        vec![
+            figure(
+                "goodput",
+                "answers in time/s",
+                Better::More,
+                Goal::BestPeer,
+                |sample| Some(sample.rush?.goodput(sample.elapsed)),
+            ),
+            figure(
+                "goodput as a share",
+                "% of the peak",
+                Better::More,
+                Goal::Shown,
+                |sample| {
+                    let rush = sample.rush?;
+                    Some(rush.goodput(sample.elapsed) * 100.0 / rush.peak)
+                },
+            ),
+            figure("p50", "ms", Better::Less, Goal::Shown, |sample| {
+                Some(sample.quantiles?.p50 as f64 / 1e6)
+            }),
+            figure("p99", "ms", Better::Less, Goal::Below(most), |sample| {
+                Some(sample.quantiles?.p99 as f64 / 1e6)
+            }),
+        ]
     }
 
     /// The name of a row: that of the workload, and of the figure if it needs one.
@@ -115,6 +173,7 @@ mod tests {
                 p50: 1_500,
                 p99: 70_000,
             }),
+            rush: None,
         }
     }
 

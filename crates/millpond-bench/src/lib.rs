@@ -31,6 +31,7 @@
 //! | [`crew`], [`tally`] | threads that start together; which tasks have run |
 //! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
+//! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and a page to read |
 //! | [`machine`] | where it was measured, and how quiet it was |
 //! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
@@ -50,6 +51,7 @@ pub mod peers;
 pub mod program;
 pub mod progress;
 pub mod report;
+pub mod rush;
 pub mod staff;
 pub mod stats;
 pub mod table;
