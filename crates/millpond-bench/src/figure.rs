@@ -8,7 +8,6 @@
 use crate::harness::Sample;
 use serde::Serialize;
 use std::fmt;
-use std::time::Duration;
 
 /// One number per round.
 #[derive(Clone)]
@@ -96,9 +95,8 @@ impl Figure {
         }
     }
 
-    /// How a rush went: how many answers came in time, and how long the answers took. 99 of 100 must
-    /// take less than `patience`: an answer that comes later is worth nothing.
-    pub fn rush(patience: Duration) -> Vec<Self> {
+    /// How a rush went: how many answers came in time, and how long the answers took.
+    pub fn rush() -> Vec<Self> {
         let figure = |name, unit: &str, better, goal, of| Figure {
             name,
             unit: unit.into(),
@@ -106,7 +104,6 @@ impl Figure {
             better,
             goal,
         };
-        let most = patience.as_secs_f64() * 1e3;
         vec![
             figure(
                 "goodput",
@@ -125,10 +122,10 @@ impl Figure {
                     Some(rush.goodput(sample.elapsed) * 100.0 / rush.peak)
                 },
             ),
-            figure("p50", "ms", Better::Less, Goal::Shown, |sample| {
+            figure("p50", "ms", Better::Less, Goal::BestPeer, |sample| {
                 Some(sample.quantiles?.p50 as f64 / 1e6)
             }),
-            figure("p99", "ms", Better::Less, Goal::Below(most), |sample| {
+            figure("p99", "ms", Better::Less, Goal::BestPeer, |sample| {
                 Some(sample.quantiles?.p99 as f64 / 1e6)
             }),
         ]
@@ -157,6 +154,7 @@ impl fmt::Debug for Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rush::{Fates, Rush};
     use crate::stats::Quantiles;
     use crate::usage::Usage;
     use std::time::Duration;
@@ -201,6 +199,28 @@ mod tests {
     }
 
     #[test]
+    fn a_rush_is_told_in_answers_in_time_their_share_and_milliseconds() {
+        let sample = Sample {
+            rush: Some(Rush {
+                fates: Fates {
+                    offered: 4,
+                    in_time: 3,
+                    late: 1,
+                    ..Fates::default()
+                },
+                peak: 2_000.0,
+            }),
+            ..sample()
+        };
+        let figures = Figure::rush();
+        let values: Vec<_> = figures.iter().map(|figure| (figure.of)(&sample)).collect();
+        assert_eq!(values, [1_500.0, 75.0, 0.0015, 0.07].map(Some));
+        let better: Vec<_> = figures.iter().map(|figure| figure.better).collect();
+        use Better::{Less, More};
+        assert_eq!(better, [More, More, Less, Less]);
+    }
+
+    #[test]
     fn what_was_not_measured_has_no_figure() {
         let blind = Sample {
             usage: Usage::default(),
@@ -208,11 +228,9 @@ mod tests {
             ..sample()
         };
         assert_eq!((Figure::cpu_percent(0.1).of)(&blind), None);
-        assert!(
-            Figure::quantiles()
-                .iter()
-                .all(|figure| (figure.of)(&blind).is_none())
-        );
+        for figure in Figure::quantiles().iter().chain(&Figure::rush()) {
+            assert_eq!((figure.of)(&blind), None, "{figure:?}");
+        }
     }
 
     #[test]

@@ -308,6 +308,61 @@ queue: 1p1c, capacity 1  (ns/message, 10 rounds)
     }
 
     #[test]
+    fn what_became_of_the_tasks_has_a_table_of_its_own() {
+        let fates = Fates {
+            offered: 30,
+            in_time: 12,
+            late: 9,
+            refused: 5,
+            shed: 4,
+            ..Fates::default()
+        };
+        let rush = |workload: &str, candidate, standing| Row {
+            workload: workload.into(),
+            fates: Some(fates),
+            ..row(candidate, standing, 12.0)
+        };
+        let both = |workload| {
+            [
+                rush(workload, "millpond", Standing::Ours),
+                rush(workload, "flume", Standing::Peer),
+            ]
+        };
+        let rows = [both("rush: goodput"), both("rush: p99")].concat();
+        let text = found(&Found {
+            rows,
+            absent: Vec::new(),
+        });
+        let expected = "
+queue: what became of them  (tasks, all rounds)
+              offered  in time  late  refused  shed  expired  lost
+  * millpond       30       12     9        5     4        0     0
+    flume          30       12     9        5     4        0     0
+";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn where_more_is_better_the_most_comes_first_and_less_is_lost() {
+        let mut rows = [
+            row("millpond", Standing::Ours, 50.0),
+            row("flume", Standing::Peer, 100.0),
+        ];
+        rows.iter_mut().for_each(|row| row.better = Better::More);
+        judge(&mut rows, Goal::BestPeer);
+        let text = figure(&rows);
+        assert!(text.find("flume") < text.find("millpond"), "{text}");
+        let line = "  LOST  queue: 1p1c, capacity 1: millpond has 0.50 x flume\n";
+        assert!(summary(&rows).ends_with(line), "{}", summary(&rows));
+    }
+
+    #[test]
+    fn what_is_only_shown_does_not_count_among_the_goals() {
+        let text = summary(&[row("millpond", Standing::Ours, 50.0)]);
+        assert_eq!(text, "0 of 0 rows of ours reach their goal.\n");
+    }
+
+    #[test]
     fn who_is_not_here_stands_under_the_tables() {
         let mut tail = row("flume", Standing::Peer, 70.0);
         tail.workload = "trip: p99".into();

@@ -1,6 +1,9 @@
 use super::*;
+use crate::harness::Settings;
 use crate::peers::overload::End;
 use crate::peers::pool::Job;
+use crate::progress::Silent;
+use crate::table;
 use std::collections::BTreeSet;
 
 /// So few and so slow that a pool has time for all of them; that a machine may be busy is why nothing
@@ -61,7 +64,7 @@ fn a_round_says_what_it_took_and_how_it_went() {
     assert_eq!(sample.operations, arrivals);
     // It was to take 60 tasks at 750 a second.
     assert!(sample.elapsed > Duration::from_millis(40), "{sample:?}");
-    for figure in Figure::rush(PATIENCE) {
+    for figure in Figure::rush() {
         let value = (figure.of)(&sample);
         assert!(value.is_some_and(|value| value >= 0.0), "{figure:?}");
     }
@@ -164,4 +167,27 @@ fn every_candidate_has_a_name_of_its_own_and_one_is_a_peer() {
     let is = |wanted| move |entry: &&(_, Standing, _)| entry.1 == wanted;
     assert_eq!(ENTRIES.iter().filter(is(Standing::Ours)).count(), 4);
     assert_eq!(ENTRIES.iter().filter(is(Standing::Peer)).count(), 1);
+}
+
+#[test]
+fn the_rows_and_the_tables_say_what_became_of_all_tasks() {
+    // A hundred times longer: a tenth of a second.
+    let settings = Settings {
+        rounds: 1,
+        round_time: Duration::from_millis(1),
+    };
+    let found = workload().measure(settings, None, &Silent).unwrap();
+    assert_eq!(found.rows.len(), 4 * ENTRIES.len());
+    let json = serde_json::to_value(&found.rows).unwrap();
+    for row in json.as_array().unwrap() {
+        assert!(row["fates"]["offered"].as_u64().unwrap() > 0, "{row}");
+        assert_eq!(row["fates"]["lost"], 0, "{row}");
+        assert_eq!(row["operations"], row["fates"]["offered"], "{row}");
+    }
+    let text = table::found(&found);
+    assert!(
+        text.contains("overload: 150 % of the peak: goodput  ("),
+        "{text}"
+    );
+    assert_eq!(text.matches("what became of them").count(), 1, "{text}");
 }
