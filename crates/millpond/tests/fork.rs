@@ -18,13 +18,14 @@ use millpond::executor::{
 use millpond::interrupt;
 use millpond::manage::Patch;
 use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::task::{self, TaskHandle};
 use millpond_raw::fork::{Child, run_in_child};
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 use watch_kit::watch;
@@ -198,6 +199,38 @@ fn other_executors_refuse_in_the_child_as_well() {
         threads.close();
         both && threads.threads() == 0 && threads.is_terminated() && serial.busy_keys() == 0
     });
+}
+
+/// Waits for a future, as an executor of one thread does.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// The thread that rings them is the parent's; the child gets one of its own.
+#[test]
+fn alarms_ring_in_the_child() {
+    let _watch = watch();
+    let later = || {
+        let queue = DelayQueue::new();
+        queue.offer_after(7, Duration::from_millis(3)).unwrap();
+        block_on(queue.recv()) == 7
+    };
+    assert!(later());
+    in_child(later);
+    assert!(later());
 }
 
 /// Whatever the parent's threads hold when it forks.

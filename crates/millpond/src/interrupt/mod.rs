@@ -149,18 +149,7 @@ pub(crate) fn wait(
     site: Site,
     clock: &Clock,
     deadline: Deadline,
-    look: impl FnMut(&Waker) -> Look,
-) -> Result<(), WaitError> {
-    wait_and(site, clock, deadline, look, || ())
-}
-
-/// As [`wait`]; if it is interrupted it calls `interrupted` before it reports that.
-pub(crate) fn wait_and(
-    site: Site,
-    clock: &Clock,
-    deadline: Deadline,
     mut look: impl FnMut(&Waker) -> Look,
-    interrupted: impl Fn(),
 ) -> Result<(), WaitError> {
     let here = park::current();
     let waker = here.waker();
@@ -170,10 +159,7 @@ pub(crate) fn wait_and(
             let Look::AgainAt(again) = look(&waker) else {
                 return Ok(());
             };
-            if current::is_set() {
-                interrupted();
-                // Nobody but the task itself takes it away again.
-                let _ = current::take();
+            if current::take() {
                 return Err(WaitError::Interrupted);
             }
             if timed_out {

@@ -259,7 +259,7 @@ pub(crate) fn wait_listed(
         cycle = listed.news(waker);
         Look::done_if(cycle.is_some())
     };
-    let waited = interrupt::wait_and(site, clock, deadline, look, || listed.leave());
+    let waited = interrupt::wait(site, clock, deadline, look);
     match (waited, cycle) {
         (Ok(()), None) => Ok(()),
         (Ok(()), Some(cycle)) => Err(deadlock(cycle)),

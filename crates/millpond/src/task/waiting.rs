@@ -22,9 +22,8 @@
 //!   end before. So a thread makes an entry for each of them. A task runs once, on one thread, and a
 //!   thread parks in one join at a time: there is no more than one entry for a task.
 //! - **G3** Looking for a ring and making the entries is one step, under the table's lock.
-//! - **G4** An entry is taken out by its own thread: after the wait, whatever ended it; and when it has
-//!   been interrupted, *before* the interrupt is reported. An interrupt that the waiter has not noticed
-//!   has not ended its wait.
+//! - **G4** An entry is taken out by its own thread before its join returns, whatever ended it. A wait
+//!   lasts until then: an interrupt that the join has not returned yet has not ended it.
 //! - **G5** An entry counts only as long as what it waits for is not finished. (A cancelled task is
 //!   finished, although its body may go on, and wait.)
 //!
@@ -34,7 +33,8 @@
 //! *Nothing else is found.* Let the walk find a ring. The table was locked all the while, so all its
 //! entries were there when the walk read the first of them; what they wait for was not finished when it
 //! was read later, so it was not then (what is finished stays so). By G4 and G5 all of them were waiting
-//! at that moment, each for the next: it was a ring.
+//! at that moment, each for the next: it was a ring. (One of them may have been interrupted and on its way
+//! out. Nobody can tell that from an interrupt that came a moment later.)
 //!
 //! # Scopes
 //!
@@ -57,7 +57,6 @@ use crate::interrupt;
 use crate::time::{Clock, Deadline};
 use millpond_raw::sync::{Mutex, global};
 use millpond_raw::task::{self as raw, current};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
@@ -200,16 +199,14 @@ impl Entry {
     }
 }
 
-/// Being in the table; it is left when this drops, at the latest.
+/// Being in the table; it is left when this drops.
 pub(crate) struct Listed {
-    entry: RefCell<Option<Arc<Entry>>>,
+    entry: Option<Arc<Entry>>,
 }
 
 impl Listed {
     fn new(entry: Option<Arc<Entry>>) -> Self {
-        Listed {
-            entry: RefCell::new(entry),
-        }
+        Listed { entry }
     }
 
     /// Nobody.
@@ -277,20 +274,11 @@ impl Listed {
     /// Before each park: the cycle that this wait turned out to be in, if somebody says so; otherwise
     /// `waker` will be woken when somebody does.
     pub(crate) fn news(&self, waker: &Waker) -> Option<Cycle> {
-        let entry = self.entry.borrow();
-        let mut news = entry.as_ref()?.news.as_ref()?.lock();
+        let mut news = self.entry.as_ref()?.news.as_ref()?.lock();
         if news.cycle.is_none() && !news.waker.as_ref().is_some_and(|own| own.will_wake(waker)) {
             news.waker = Some(waker.clone());
         }
         news.cycle.take()
-    }
-
-    /// Takes the entry out (G4).
-    pub(crate) fn leave(&self) {
-        let Some(entry) = self.entry.take() else {
-            return;
-        };
-        TABLE.lock().remove(&entry);
     }
 }
 
@@ -317,8 +305,11 @@ impl Entry {
 }
 
 impl Drop for Listed {
+    /// G4.
     fn drop(&mut self) {
-        self.leave();
+        if let Some(entry) = self.entry.take() {
+            TABLE.lock().remove(&entry);
+        }
     }
 }
 
