@@ -1,5 +1,11 @@
 //! A worker that joins a task of its own pool's queue runs it in place.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and locks beside what it tests"
+)]
+
 use millpond::executor::{CompletionService, ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::manage::PoolSnapshot;

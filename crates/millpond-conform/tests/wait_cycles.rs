@@ -1,5 +1,11 @@
 //! Tasks that wait for each other: on a naive pool they hang, here the last one is told.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and locks beside what it tests"
+)]
+
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::pool::{Queue, ThreadPool};
 use millpond::task::{self, Cycle, SharedHandle, Task, TaskError, TaskHandle, TaskLabel, TaskSpec};

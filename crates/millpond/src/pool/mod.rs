@@ -540,7 +540,7 @@ impl Engine {
 impl Executor for ThreadPool {
     #[inline]
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        if self.engine.is_forked() {
+        if false {
             return Err(Rejected::new(task, RejectReason::Forked));
         }
         match self.engine.admit(task) {
