@@ -48,13 +48,7 @@ enum Task {
         filter: Option<String>,
     },
     /// Weaken each labelled ordering and demand that a loom model fails
-    Weaken {
-        /// Only orderings with these labels, such as L-own
-        labels: Vec<String>,
-        /// Show the orderings and run nothing
-        #[arg(long)]
-        list: bool,
-    },
+    Weaken(weaken::Choice),
     /// Run the tests of millpond-raw and millpond under asan, tsan, or both
     Sanitize {
         /// Which sanitizer
@@ -127,16 +121,13 @@ pub fn main() -> Result<bool> {
                 })
             })
         }
-        Task::Weaken { labels, list: true } => {
-            let mutants = weaken::mutants(&house.root, &labels)?;
+        Task::Weaken(choice) if choice.list => {
+            let mutants = weaken::mutants(&house.root, &choice.labels)?;
             mutants.iter().for_each(|mutant| println!("{mutant}"));
             Ok(true)
         }
-        Task::Weaken {
-            labels,
-            list: false,
-        } => alone(&house, "weaken", |stage| {
-            weaken::run(&house, stage, &labels)
+        Task::Weaken(choice) => alone(&house, "weaken", |stage| {
+            weaken::run(&house, stage, &choice)
         }),
         Task::Sanitize { sanitizer } => {
             let sanitizers =

@@ -2,9 +2,11 @@
 //!
 //! Most workloads have one figure: nanoseconds per operation. A round trip has two, because a mean
 //! would hide the trips that had to wake somebody. A pool that does nothing has none that could be
-//! compared: the best peer uses nothing at all, and no ratio can be taken to that.
+//! compared: the best peer uses nothing at all, and no ratio can be taken to that. A pool that gets
+//! more than it can do is asked how much of it came to something, and there more is better.
 
 use crate::harness::Sample;
+use serde::Serialize;
 use std::fmt;
 
 /// One number per round.
@@ -16,17 +18,31 @@ pub struct Figure {
     pub unit: String,
     /// Reads it off a round; `None` where it cannot be known.
     pub of: fn(&Sample) -> Option<f64>,
+    /// Which of two is the better one.
+    pub better: Better,
     /// What makes it good.
     pub goal: Goal,
 }
 
-/// What makes a figure good. Less is always better.
+/// Which of two figures is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// The smaller, as with times.
+    Less,
+    /// The greater.
+    More,
+}
+
+/// What makes a figure good.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// To be no more than that of the best peer.
+    /// To be no worse than that of the best peer.
     BestPeer,
     /// To be below this, whatever the peers do.
     Below(f64),
+    /// Nothing: it is shown and not judged.
+    Shown,
 }
 
 impl Figure {
@@ -36,6 +52,7 @@ impl Figure {
             name: "",
             unit: format!("ns/{operation}"),
             of: |sample| Some(sample.nanos()),
+            better: Better::Less,
             goal: Goal::BestPeer,
         }
     }
@@ -55,6 +72,7 @@ impl Figure {
             name,
             unit: "µs".into(),
             of,
+            better: Better::Less,
             goal: Goal::BestPeer,
         };
         vec![
@@ -72,8 +90,45 @@ impl Figure {
                 let share = sample.usage.cpu?.as_secs_f64() / sample.elapsed.as_secs_f64();
                 Some(share * 100.0)
             },
+            better: Better::Less,
             goal: Goal::Below(limit),
         }
+    }
+
+    /// How a rush went: how many answers came in time, and how long the answers took.
+    pub fn rush() -> Vec<Self> {
+        let figure = |name, unit: &str, better, goal, of| Figure {
+            name,
+            unit: unit.into(),
+            of,
+            better,
+            goal,
+        };
+        vec![
+            figure(
+                "goodput",
+                "answers in time/s",
+                Better::More,
+                Goal::BestPeer,
+                |sample| Some(sample.rush?.goodput(sample.elapsed)),
+            ),
+            figure(
+                "goodput as a share",
+                "% of the peak",
+                Better::More,
+                Goal::Shown,
+                |sample| {
+                    let rush = sample.rush?;
+                    Some(rush.goodput(sample.elapsed) * 100.0 / rush.peak)
+                },
+            ),
+            figure("p50", "ms", Better::Less, Goal::BestPeer, |sample| {
+                Some(sample.quantiles?.p50 as f64 / 1e6)
+            }),
+            figure("p99", "ms", Better::Less, Goal::BestPeer, |sample| {
+                Some(sample.quantiles?.p99 as f64 / 1e6)
+            }),
+        ]
     }
 
     /// The name of a row: that of the workload, and of the figure if it needs one.
@@ -99,6 +154,7 @@ impl fmt::Debug for Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rush::{Fates, Rush};
     use crate::stats::Quantiles;
     use crate::usage::Usage;
     use std::time::Duration;
@@ -115,6 +171,7 @@ mod tests {
                 p50: 1_500,
                 p99: 70_000,
             }),
+            rush: None,
         }
     }
 
@@ -142,6 +199,28 @@ mod tests {
     }
 
     #[test]
+    fn a_rush_is_told_in_answers_in_time_their_share_and_milliseconds() {
+        let sample = Sample {
+            rush: Some(Rush {
+                fates: Fates {
+                    offered: 4,
+                    in_time: 3,
+                    late: 1,
+                    ..Fates::default()
+                },
+                peak: 2_000.0,
+            }),
+            ..sample()
+        };
+        let figures = Figure::rush();
+        let values: Vec<_> = figures.iter().map(|figure| (figure.of)(&sample)).collect();
+        assert_eq!(values, [1_500.0, 75.0, 0.0015, 0.07].map(Some));
+        let better: Vec<_> = figures.iter().map(|figure| figure.better).collect();
+        use Better::{Less, More};
+        assert_eq!(better, [More, More, Less, Less]);
+    }
+
+    #[test]
     fn what_was_not_measured_has_no_figure() {
         let blind = Sample {
             usage: Usage::default(),
@@ -149,11 +228,9 @@ mod tests {
             ..sample()
         };
         assert_eq!((Figure::cpu_percent(0.1).of)(&blind), None);
-        assert!(
-            Figure::quantiles()
-                .iter()
-                .all(|figure| (figure.of)(&blind).is_none())
-        );
+        for figure in Figure::quantiles().iter().chain(&Figure::rush()) {
+            assert_eq!((figure.of)(&blind), None, "{figure:?}");
+        }
     }
 
     #[test]

@@ -14,13 +14,22 @@
 //! 3. **Counting.** Allocations, if there is an allocator that counts: see [`crate::alloc`].
 //! 4. **Judging.** Medians, and their ratio to the best peer: see [`crate::report`].
 //!
+//! Two kinds of workloads differ in that:
+//! - Where arrivals are planned ahead ([`Workload::planned`]) a round is as long as its plan. Then
+//!   there is nothing to size, and a short round warms a candidate up.
+//! - Where a small difference between two candidates is the question ([`Workload::difference`]) all
+//!   get the same number of operations, and there are [`Difference::MORE_ROUNDS`] times as many rounds.
+//!
 //! A candidate that is not on this machine says so with [`Absent`] when it is sized. It is left out,
 //! with its reason, and the others are measured without it.
+
+pub use difference::Difference;
 
 use crate::alloc::{self, CountingAlloc};
 use crate::figure::Figure;
 use crate::progress::Progress;
 use crate::report::{self, PerOperation, Row};
+use crate::rush::{Fates, Rush};
 use crate::stats::{Quantiles, Spread};
 use crate::usage::Usage;
 use anyhow::{Context, Result};
@@ -53,6 +62,10 @@ pub struct Workload {
     pub most_operations: u64,
     /// How many times longer and fewer its rounds are: 1 for nearly all. Idling needs long ones.
     pub stretch: u32,
+    /// How many operations come in so much time, where that is planned and not found out.
+    pub planned: Option<Planned>,
+    /// The two whose difference is the question, if that is one.
+    pub difference: Option<Difference>,
     /// Who does it.
     pub candidates: Vec<Candidate>,
 }
@@ -68,6 +81,9 @@ pub struct Candidate {
     /// Does the given number of operations, or a few more, and checks what came out.
     pub run: Box<Run>,
 }
+
+/// Says how many operations come in so much time.
+pub type Planned = fn(Duration) -> Result<u64>;
 
 /// Does a number of operations, and says what it took.
 pub type Run = dyn Fn(u64) -> Result<Sample>;
@@ -121,6 +137,8 @@ pub struct Sample {
     pub usage: Usage,
     /// The times of single operations, if each was timed.
     pub quantiles: Option<Quantiles>,
+    /// What became of the tasks, if they came whether there was room or not.
+    pub rush: Option<Rush>,
 }
 
 /// How long and how often.
@@ -154,10 +172,18 @@ impl Settings {
             round_time: self.round_time * factor,
         }
     }
+
+    fn more_often(self, factor: usize) -> Settings {
+        let rounds = self.rounds * factor;
+        Settings { rounds, ..self }
+    }
 }
 
 /// Sizing begins with so many operations.
 const FEWEST_OPERATIONS: u64 = 64;
+
+/// A round that is only there to warm up is so many times shorter.
+const SHORT: u32 = 20;
 
 /// Counting needs no long rounds, and a shared counter makes them longer.
 const MOST_COUNTED: u64 = 10_000;
@@ -165,7 +191,16 @@ const MOST_COUNTED: u64 = 10_000;
 impl Workload {
     /// How many steps `progress` will be told of.
     pub fn steps(&self, settings: Settings) -> u64 {
-        self.candidates.len() as u64 * self.steps_each(settings.stretched(self.stretch))
+        self.candidates.len() as u64 * self.steps_each(self.paced(settings))
+    }
+
+    /// The rounds of this workload.
+    fn paced(&self, settings: Settings) -> Settings {
+        let settings = settings.stretched(self.stretch);
+        match self.difference {
+            Some(_) => settings.more_often(Difference::MORE_ROUNDS),
+            None => settings,
+        }
     }
 
     /// Sizing and counting are a step each.
@@ -184,7 +219,7 @@ impl Workload {
         allocator: Option<&CountingAlloc>,
         progress: &dyn Progress,
     ) -> Result<Found> {
-        let settings = settings.stretched(self.stretch);
+        let settings = self.paced(settings);
         let (mut courses, absent) = self.size_all(settings, progress)?;
         for round in 0..settings.rounds {
             for index in turn(round, courses.len()) {
@@ -208,6 +243,9 @@ impl Workload {
             report::judge(&mut judged, figure.goal);
             rows.extend(judged);
         }
+        if let Some(difference) = &self.difference {
+            rows.extend(difference.row(self, &courses));
+        }
         Ok(Found { rows, absent })
     }
 
@@ -220,7 +258,10 @@ impl Workload {
         let (mut courses, mut absent) = (Vec::new(), Vec::new());
         for candidate in &self.candidates {
             progress.step(&self.label(candidate));
-            let sized = size(candidate, settings, self.most_operations);
+            let sized = match self.planned {
+                Some(planned) => warm_up(candidate, planned, settings),
+                None => size(candidate, settings, self.most_operations),
+            };
             if let Some(reason) = sized
                 .as_ref()
                 .err()
@@ -238,6 +279,12 @@ impl Workload {
                 operations: self.at(candidate, sized)?,
                 samples: Vec::with_capacity(settings.rounds),
             });
+        }
+        if self.difference.is_some() {
+            let least = courses.iter().map(|course| course.operations).min();
+            for course in &mut courses {
+                course.operations = least.unwrap_or(course.operations);
+            }
         }
         Ok((courses, absent))
     }
@@ -275,6 +322,12 @@ impl Course<'_> {
         alloc::per_operation(allocator, operations, run).map(Some)
     }
 
+    /// What became of all tasks of all rounds; `None` if that is not what was counted.
+    fn fates(&self) -> Option<Fates> {
+        let fates = self.samples.iter().map(|sample| Some(sample.rush?.fates));
+        fates.sum()
+    }
+
     /// `None` without a single round that tells.
     fn row(&self, workload: &Workload, figure: &Figure, allocations: Option<f64>) -> Option<Row> {
         let values: Vec<f64> = self.samples.iter().filter_map(figure.of).collect();
@@ -293,6 +346,8 @@ impl Course<'_> {
             ratio_to_best_peer: None,
             limit: None,
             lost: false,
+            better: figure.better,
+            fates: self.fates(),
         })
     }
 }
@@ -300,6 +355,13 @@ impl Course<'_> {
 /// The order of a round: all candidates, beginning with another one each time.
 fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
     (0..candidates).map(move |place| (place + round) % candidates)
+}
+
+/// Runs `candidate` for a short while, and says how many operations a whole round has.
+fn warm_up(candidate: &Candidate, planned: Planned, settings: Settings) -> Result<u64> {
+    let short = planned(settings.round_time / SHORT)?;
+    (candidate.run)(short.max(1))?;
+    Ok(planned(settings.round_time)?.max(1))
 }
 
 /// Finds how many operations of `candidate` fill a round, by running it.
@@ -338,5 +400,6 @@ impl fmt::Debug for Candidate {
     }
 }
 
+mod difference;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench -p millpond-bench -- queue task      two suites, 10 interleaved rounds
 //! cargo bench -p millpond-bench -- pool            all rows of the pool, Java among the peers
+//! cargo bench -p millpond-bench -- overload        a pool that gets more than it can do
 //! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier
 //! cargo bench -p millpond-bench -- --help
 //! ```
@@ -20,6 +21,10 @@
 //! 6. A candidate that does something else than the others (one that spins where they sleep) is
 //!    shown for reference, with the reason, and no ratio is taken to it.
 //! 7. A candidate that is not on the machine is left out, with the reason.
+//! 8. What can be switched off is measured with and without, and the row is the median of what the
+//!    rounds differ by. It has a limit, in the unit of the figures.
+//! 9. Where tasks come whether there is room or not, they come by a plan that was made before, and time
+//!    is counted from when they were to come. The seed of the plan is printed with the figures.
 //!
 //! # Rooms
 //!
@@ -31,6 +36,7 @@
 //! | [`crew`], [`tally`] | threads that start together; which tasks have run |
 //! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
+//! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and a page to read |
 //! | [`machine`] | where it was measured, and how quiet it was |
 //! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
@@ -50,6 +56,7 @@ pub mod peers;
 pub mod program;
 pub mod progress;
 pub mod report;
+pub mod rush;
 pub mod staff;
 pub mod stats;
 pub mod table;

@@ -1,16 +1,19 @@
 //! What was found: one row per workload and candidate, and who is ahead.
 //!
-//! Figures are times, so less is better. The ratio of a row is its median divided by the best
-//! median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row of
-//! ours above 1 is lost, by however little: the spread beside it says how much that means. Where
-//! there is a limit instead, a row of ours that is not below it is lost.
+//! Nearly all figures are times, so less is better. The ratio of a row is its median divided by the
+//! best median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row
+//! of ours above 1 is lost, by however little: the spread beside it says how much that means. Where
+//! more is better it is the other way round, and each row says which. Where there is a limit instead,
+//! a row of ours that is not below it is lost. What is only shown has no goal, and cannot be lost.
 
-use crate::figure::Goal;
+use crate::figure::{Better, Goal};
 use crate::harness::Standing;
 use crate::machine::Surroundings;
+use crate::rush::Fates;
 use crate::stats::Spread;
 use crate::usage::Usage;
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// All that a run found.
 #[derive(Debug, Serialize)]
@@ -51,8 +54,29 @@ pub struct Row {
     /// What it must be below, where that and not a peer is the goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Whether it is one of ours, and a peer is faster or the limit is not kept.
+    /// Whether it is one of ours, and a peer is better or the limit is not kept.
     pub lost: bool,
+    /// Which of two medians is the better one.
+    pub better: Better,
+    /// What became of all tasks of all rounds, where they came whether there was room or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fates: Option<Fates>,
+}
+
+impl Row {
+    /// Whether there is something that it could be lost by.
+    pub fn has_goal(&self) -> bool {
+        self.ratio_to_best_peer.is_some() || self.limit.is_some()
+    }
+
+    /// The worse one comes later.
+    pub fn cmp_by_median(&self, other: &Row) -> Ordering {
+        let order = self.spread.median.total_cmp(&other.spread.median);
+        match self.better {
+            Better::Less => order,
+            Better::More => order.reverse(),
+        }
+    }
 }
 
 /// A [`Standing`], as it is written down.
@@ -129,16 +153,23 @@ pub fn judge(rows: &mut [Row], goal: Goal) {
                 row.lost = row.standing.is_ours() && row.spread.median >= limit;
             }
         }
+        Goal::Shown => {}
     }
 }
 
 fn judge_by_best_peer(rows: &mut [Row]) {
     let peers = rows.iter().filter(|row| row.standing.is_peer());
-    let best = peers.map(|row| row.spread.median).min_by(f64::total_cmp);
+    let best = peers.min_by(|a, b| a.cmp_by_median(b));
+    // A peer of which nothing came to anything is no measure.
+    let best = best.filter(|row| row.better == Better::Less || row.spread.median > 0.0);
+    let best = best.map(|row| row.spread.median);
     for row in rows {
         row.ratio_to_best_peer = best.map(|best| row.spread.median / best);
-        row.lost =
-            row.standing.is_ours() && row.ratio_to_best_peer.is_some_and(|ratio| ratio > 1.0);
+        let is_worse = |ratio: f64| match row.better {
+            Better::Less => ratio > 1.0,
+            Better::More => ratio < 1.0,
+        };
+        row.lost = row.standing.is_ours() && row.ratio_to_best_peer.is_some_and(is_worse);
     }
 }
 
@@ -164,6 +195,8 @@ pub(crate) mod tests {
             ratio_to_best_peer: None,
             limit: None,
             lost: false,
+            better: Better::Less,
+            fates: None,
         }
     }
 
@@ -245,6 +278,44 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn where_more_is_better_the_best_peer_has_most_and_having_less_is_lost() {
+        let mut rows = [
+            row("more", Standing::Ours, 300.0),
+            row("least", Standing::Ours, 50.0),
+            row("less", Standing::Peer, 60.0),
+            row("most", Standing::Peer, 100.0),
+        ];
+        rows.iter_mut().for_each(|row| row.better = Better::More);
+        judge(&mut rows, Goal::BestPeer);
+        let judged = rows
+            .each_ref()
+            .map(|row| (row.ratio_to_best_peer, row.lost));
+        let expected = [(3.0, false), (0.5, true), (0.6, false), (1.0, false)];
+        assert_eq!(judged, expected.map(|(ratio, lost)| (Some(ratio), lost)));
+        // There is nothing to be gained by a ratio to nothing.
+        rows.iter_mut().for_each(|row| {
+            if row.standing.is_peer() {
+                row.spread.median = 0.0;
+            }
+        });
+        judge(&mut rows, Goal::BestPeer);
+        assert!(
+            rows.iter()
+                .all(|row| row.ratio_to_best_peer.is_none() && !row.lost)
+        );
+    }
+
+    #[test]
+    fn what_is_only_shown_has_no_goal() {
+        let mut rows = [
+            row("slow", Standing::Ours, 300.0),
+            row("fast", Standing::Peer, 1.0),
+        ];
+        judge(&mut rows, Goal::Shown);
+        assert!(rows.iter().all(|row| !row.has_goal() && !row.lost));
+    }
+
+    #[test]
     fn a_row_is_one_flat_object() {
         let mut rows = [row("flume", Standing::Peer, 60.0), row("q", SPINS, 30.0)];
         judge(&mut rows, Goal::BestPeer);
@@ -254,6 +325,8 @@ pub(crate) mod tests {
         assert_eq!(json[0]["ratio_to_best_peer"], 1.0);
         assert_eq!(json[0].get("because"), None);
         assert_eq!(json[0].get("limit"), None);
+        assert_eq!(json[0].get("fates"), None);
+        assert_eq!(json[0]["better"], "less");
         assert_eq!(json[1]["because"], "it spins");
         assert_eq!(json[0]["per_operation"]["cpu_ns"], serde_json::Value::Null);
     }

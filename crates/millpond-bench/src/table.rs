@@ -1,12 +1,15 @@
 //! The page to read.
 //!
-//! One table per figure of a workload, the fastest first, then all of them in one table with the best
+//! One table per figure of a workload, the best first, and one of what became of the tasks where they
+//! came whether there was room or not; then all of them in one table with the best
 //! of ours beside the best peer, then a summary. Rows of ours begin with `*`; those we lose end in
 //! `LOST`. References begin with `.`, and the summary says why they are no peers. Who is not on this
 //! machine stands under the table with a `-`.
 
+use crate::figure::Better;
 use crate::harness::Found;
 use crate::report::Row;
+use crate::rush::Fates;
 
 const HEAD: [&str; 10] = [
     "", "median", "min", "max", "ratio", "allocs", "sleeps", "preempts", "cpu ns", "",
@@ -15,7 +18,8 @@ const HEAD: [&str; 10] = [
 /// The tables of one workload, and who is missing in them; ending in a newline.
 pub fn found(found: &Found) -> String {
     let by_figure = found.rows.chunk_by(|a, b| a.workload == b.workload);
-    let tables: Vec<String> = by_figure.map(figure).collect();
+    let mut tables: Vec<String> = by_figure.map(figure).collect();
+    tables.extend(fates(&found.rows));
     let mut text = tables.join("\n");
     for (candidate, reason) in &found.absent {
         text += &format!("  - {candidate}: left out: {reason}\n");
@@ -29,7 +33,7 @@ pub fn figure(rows: &[Row]) -> String {
         return String::new();
     };
     let mut sorted: Vec<&Row> = rows.iter().collect();
-    sorted.sort_by(|a, b| a.spread.median.total_cmp(&b.spread.median));
+    sorted.sort_by(|a, b| a.cmp_by_median(b));
     let mut cells = vec![HEAD.map(String::from)];
     cells.extend(sorted.iter().map(|row| line(row)));
     let (title, unit) = (&first.workload, &first.unit);
@@ -42,6 +46,33 @@ pub fn figure(rows: &[Row]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What became of the tasks of a workload, ending in a newline; `None` where that was not counted.
+fn fates(rows: &[Row]) -> Option<String> {
+    let first = rows.first()?;
+    // Each figure of the workload has the same.
+    let rows = rows.iter().filter(|row| row.workload == first.workload);
+    let mut cells = vec![with_name("", Fates::NAMES.map(String::from))];
+    for row in rows {
+        let numbers = row.fates?.numbers().map(|number| number.to_string());
+        cells.push(with_name(&name(row), numbers));
+    }
+    let mut text = format!(
+        "{}: what became of them  (tasks, all rounds)\n",
+        first.suite
+    );
+    for padded in columns(&cells) {
+        text += &padded;
+        text.push('\n');
+    }
+    Some(text)
+}
+
+/// A name, what stands beside it, and no mark.
+fn with_name(name: &str, numbers: [String; 7]) -> [String; 9] {
+    let [a, b, c, d, e, f, g] = numbers;
+    [name.into(), a, b, c, d, e, f, g, String::new()]
 }
 
 /// What the columns mean, ending in a newline.
@@ -93,12 +124,13 @@ fn overview_line(rows: &[Row]) -> Option<[String; 7]> {
 }
 
 fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
-    rows.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
+    rows.min_by(|a, b| a.cmp_by_median(b))
 }
 
 /// What we lose and which candidates are no peers, in one line each; ending in a newline.
 pub fn summary(rows: &[Row]) -> String {
-    let ours = rows.iter().filter(|row| row.standing.is_ours()).count();
+    let ours = rows.iter().filter(|row| row.standing.is_ours());
+    let ours = ours.filter(|row| row.has_goal()).count();
     let lost: Vec<&Row> = rows.iter().filter(|row| row.lost).collect();
     let kept = ours - lost.len();
     let mut text = format!("{kept} of {ours} rows of ours reach their goal.\n");
@@ -132,18 +164,26 @@ fn lack(rows: &[Row], row: &Row) -> String {
         other.suite == row.suite && other.workload == row.workload && other.standing.is_peer()
     });
     let rival = best(rivals).map_or("the best peer", |row| row.candidate);
-    format!("takes {ratio:.2} x {rival}")
+    match row.better {
+        Better::Less => format!("takes {ratio:.2} x {rival}"),
+        Better::More => format!("has {ratio:.2} x {rival}"),
+    }
 }
 
-fn line(row: &Row) -> [String; 10] {
+/// What a candidate is called, after its mark.
+fn name(row: &Row) -> String {
     let mark = match (row.standing.is_ours(), row.standing.is_peer()) {
         (true, _) => '*',
         (_, true) => ' ',
         _ => '.',
     };
+    format!("{mark} {}", row.candidate)
+}
+
+fn line(row: &Row) -> [String; 10] {
     let used = &row.per_operation;
     [
-        format!("{mark} {}", row.candidate),
+        name(row),
         time(row.spread.median),
         time(row.spread.min),
         time(row.spread.max),
@@ -159,12 +199,13 @@ fn line(row: &Row) -> [String; 10] {
 
 /// Three digits or more; two for what is below one.
 fn time(value: f64) -> String {
-    let digits = match value {
-        _ if value == 0.0 => 0,
-        _ if value < 0.00995 => 4,
-        _ if value < 0.0995 => 3,
-        _ if value < 9.995 => 2,
-        _ => usize::from(value < 99.95),
+    // A difference may be below zero.
+    let digits = match value.abs() {
+        0.0 => 0,
+        size if size < 0.00995 => 4,
+        size if size < 0.0995 => 3,
+        size if size < 9.995 => 2,
+        size => usize::from(size < 99.95),
     };
     format!("{value:.digits$}")
 }
@@ -267,6 +308,61 @@ queue: 1p1c, capacity 1  (ns/message, 10 rounds)
     }
 
     #[test]
+    fn what_became_of_the_tasks_has_a_table_of_its_own() {
+        let fates = Fates {
+            offered: 30,
+            in_time: 12,
+            late: 9,
+            refused: 5,
+            shed: 4,
+            ..Fates::default()
+        };
+        let rush = |workload: &str, candidate, standing| Row {
+            workload: workload.into(),
+            fates: Some(fates),
+            ..row(candidate, standing, 12.0)
+        };
+        let both = |workload| {
+            [
+                rush(workload, "millpond", Standing::Ours),
+                rush(workload, "flume", Standing::Peer),
+            ]
+        };
+        let rows = [both("rush: goodput"), both("rush: p99")].concat();
+        let text = found(&Found {
+            rows,
+            absent: Vec::new(),
+        });
+        let expected = "
+queue: what became of them  (tasks, all rounds)
+              offered  in time  late  refused  shed  expired  lost
+  * millpond       30       12     9        5     4        0     0
+    flume          30       12     9        5     4        0     0
+";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn where_more_is_better_the_most_comes_first_and_less_is_lost() {
+        let mut rows = [
+            row("millpond", Standing::Ours, 50.0),
+            row("flume", Standing::Peer, 100.0),
+        ];
+        rows.iter_mut().for_each(|row| row.better = Better::More);
+        judge(&mut rows, Goal::BestPeer);
+        let text = figure(&rows);
+        assert!(text.find("flume") < text.find("millpond"), "{text}");
+        let line = "  LOST  queue: 1p1c, capacity 1: millpond has 0.50 x flume\n";
+        assert!(summary(&rows).ends_with(line), "{}", summary(&rows));
+    }
+
+    #[test]
+    fn what_is_only_shown_does_not_count_among_the_goals() {
+        let text = summary(&[row("millpond", Standing::Ours, 50.0)]);
+        assert_eq!(text, "0 of 0 rows of ours reach their goal.\n");
+    }
+
+    #[test]
     fn who_is_not_here_stands_under_the_tables() {
         let mut tail = row("flume", Standing::Peer, 70.0);
         tail.workload = "trip: p99".into();
@@ -329,6 +425,10 @@ best of ours and best peer
             [
                 "0", "0.0012", "0.080", "0.50", "9.99", "10.0", "100", "12346"
             ]
+        );
+        assert_eq!(
+            [-0.08, -12.34, -250.0].map(time),
+            ["-0.080", "-12.3", "-250"]
         );
     }
 }

@@ -37,7 +37,7 @@ fn a_suite_that_does_not_exist_is_answered_with_those_that_do() {
     let error = printed(&tiny("quue", "")).unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no suite \"quue\": the suites are queue, task, pool"
+        "there is no suite \"quue\": the suites are queue, task, pool, overload"
     );
 }
 

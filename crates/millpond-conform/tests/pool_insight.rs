@@ -567,9 +567,9 @@ fn a_pool_says_why_tasks_wait_and_who_fills_it() {
         let said = mill.pond.explain().to_string();
         for part in [
             "2 of 2 workers busy, 1 task in the queue, which has room for 5.",
-            "only when the queue is full; a larger core, or threads first, would start them now.",
+            "so more start only when it is full; a larger core, or threads first, would start them now.",
             "import is on 2 workers",
-            "-1 has been running import for 5.0s, and no other of its kind has ended.",
+            "-1 has been running import for 5.0 s, and no other of its kind has ended.",
         ] {
             assert!(said.contains(part), "{part}\n{said}");
         }
@@ -603,7 +603,7 @@ fn tasks_that_wait_for_each_other_are_named_in_a_notice_and_when_asked() {
         until("the first waits", || mill.pond.waits_at("task.join") == 1);
         let said = mill.pond.explain().to_string();
         assert!(
-            said.contains("1 worker is busy waiting for other tasks: "),
+            said.contains("1 worker does nothing but wait for another task: "),
             "{said}"
         );
         assert!(said.contains("-1 for `stone` (made at "), "{said}");

@@ -126,14 +126,14 @@ impl<T: Sync> Shown<T> {
     /// Shows this from now on.
     #[inline]
     pub fn show(&self, what: &'static T) {
-        // [P-shown]
-        self.word
-            .store(ptr::from_ref(what).cast_mut(), Ordering::Release);
+        let word = ptr::from_ref(what).cast_mut();
+        // [P-shown] unmodelled: what lives for ever cannot be made anew in each run of a model
+        self.word.store(word, Ordering::Release);
     }
 
     /// What it shows.
     pub fn get(&self) -> Option<&'static T> {
-        // [P-shown]
+        // [P-shown] unmodelled: as above
         let word = self.word.load(Ordering::Acquire);
         // SAFETY: P2.
         unsafe { word.as_ref() }

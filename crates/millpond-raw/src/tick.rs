@@ -66,7 +66,7 @@ pub fn nanos(ticks: u64) -> u64 {
         0 => prepare(),
         scale => scale,
     };
-    let nanos = u128::from(ticks) * u128::from(scale) >> 32;
+    let nanos = (u128::from(ticks) * u128::from(scale)) >> 32;
     nanos as u64
 }
 

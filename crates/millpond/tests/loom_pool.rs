@@ -10,14 +10,14 @@
 
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{Growth, Patch};
-use millpond::pool::{PoolBuilder, Queue, Rejection, ThreadPool};
+use millpond::pool::{Hooks, PoolBuilder, Queue, Rejection, ThreadPool};
 use millpond::queue::{BlockingQueue, CapacityError, LinkedQueue, Offered, Place, Refused, Taken};
 use millpond::task::Task;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
-use millpond::time::{Clock, ManualClock};
+use millpond::time::{Clock, Deadline, ManualClock};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use millpond_raw::sync::thread::{spawn, yield_now};
+use millpond_raw::sync::thread::spawn;
 use millpond_raw::waits::Waits;
 use std::fmt;
 use std::io;
@@ -235,22 +235,67 @@ fn a_submitter_does_not_count_on_a_worker_that_was_free() {
     });
 }
 
-/// What a task wrote is seen by whoever sees that the pool has ended, without a lock between them.
+/// `[C-all]`: what a task and the last hook wrote is seen by whoever sees that the pool has ended,
+/// without a lock between them. It looks once, from a thread of its own: loom shows nobody an old
+/// value again after a yield.
 #[test]
-fn an_end_that_is_seen_shows_what_the_tasks_wrote() {
+fn an_end_that_is_seen_shows_what_was_written_before() {
     model(2, || {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
-        let pool = builder.build().unwrap();
-        let written = Arc::new(AtomicUsize::new(0));
-        let writes = Arc::clone(&written);
-        pool.run(move || writes.store(7, Ordering::Relaxed))
+        let note = Arc::new(Note::default());
+        let pool = builder.hooks(Last(Arc::clone(&note))).build().unwrap();
+        let writes = Arc::clone(&note);
+        pool.run(move || writes.task.store(7, Ordering::Relaxed))
             .unwrap();
+        let watcher = spawn({
+            let pool = pool.clone();
+            move || {
+                if pool.is_terminated() {
+                    let seen = [&note.task, &note.hook].map(|one| one.load(Ordering::Relaxed));
+                    assert_eq!(seen, [7, 8]);
+                }
+            }
+        });
         pool.shutdown();
-        while !pool.is_terminated() {
-            yield_now();
-        }
-        assert_eq!(written.load(Ordering::Relaxed), 7);
+        watcher.join().unwrap();
+        pool.await_termination().unwrap();
     });
+}
+
+/// `[E-stay]`: a worker that stays for a task that is not yet due hears that it is gone.
+#[test]
+fn a_worker_that_stays_for_a_task_hears_that_it_is_gone() {
+    model(2, || {
+        let (builder, _hand) = pool(0, 1, Queue::own(Loose::never_due()));
+        let end = Arc::new(Gate::default());
+        let threads = Watched {
+            threads: Threads::named("model"),
+            end: Arc::clone(&end),
+        };
+        let pool = builder.keep_alive(Duration::ZERO).threads(threads).build();
+        let pool = pool.unwrap();
+        let handle = pool.submit(|| ()).unwrap();
+        assert!(pool.remove(&handle));
+        // Nothing is left to stay for: its thread ends.
+        end.wait();
+        assert_eq!(pool.snapshot().workers, 0);
+    });
+}
+
+/// What was written by whom.
+#[derive(Default)]
+struct Note {
+    task: AtomicUsize,
+    hook: AtomicUsize,
+}
+
+/// Writes when the pool is about to end.
+struct Last(Arc<Note>);
+
+impl Hooks for Last {
+    fn terminated(&self) {
+        self.0.hook.store(8, Ordering::Relaxed);
+    }
 }
 
 /// Somewhere a body waits until it is opened.
@@ -303,6 +348,8 @@ impl ThreadFactory for Watched {
 struct Loose {
     queue: LinkedQueue<Task>,
     count: AtomicUsize,
+    /// Whether it gives out what is in it.
+    is_due: bool,
 }
 
 impl Loose {
@@ -310,6 +357,14 @@ impl Loose {
         Loose {
             queue: LinkedQueue::unbounded(),
             count: AtomicUsize::new(0),
+            is_due: true,
+        }
+    }
+
+    fn never_due() -> Self {
+        Loose {
+            is_due: false,
+            ..Loose::new()
         }
     }
 
@@ -325,6 +380,9 @@ impl BlockingQueue<Task> for Loose {
     }
 
     fn poll(&self) -> Option<Task> {
+        if !self.is_due {
+            return None;
+        }
         self.queue.poll().inspect(|_| self.gone(1))
     }
 
@@ -336,6 +394,9 @@ impl BlockingQueue<Task> for Loose {
     }
 
     fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        if !self.is_due {
+            return Taken::Wait(Deadline::NEVER);
+        }
         let taken = self.queue.poll_take(place, waker);
         if matches!(taken, Taken::Got(_)) {
             self.gone(1);

@@ -1,11 +1,13 @@
-//! The gate `weaken`: how mutants are made and what their fate means. The real mutants run in the
-//! step itself.
+//! The gate `weaken`: how mutants are made, which models are asked about them, and what their fate
+//! means. The real mutants run in the step itself.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
+use xtask::gates::weaken::hints::{self, Hints};
 use xtask::gates::weaken::mutate::{self, Fate, Mutant};
-use xtask::gates::weaken::{copy, mutants};
+use xtask::gates::weaken::{copy, mutants, switch};
 use xtask::table::Verdict;
 
 use crate::tree::Tree;
@@ -24,15 +26,17 @@ fn f(&self) {
 }
 ";
 
+const PACKAGE: &str = "crates/millpond-raw";
+
 fn planted() -> (Tree, Vec<Mutant>) {
     let tree = Tree::new(&[(FILE, CODE)]);
     let mutants = mutants(tree.root(), &[]).unwrap();
     (tree, mutants)
 }
 
-/// What the mutant's line looks like.
+/// What the lines look like that a switch for this mutant is on.
 fn changed(mutant: &Mutant) -> String {
-    let text = mutate::apply(CODE, &mutant.edit).unwrap();
+    let text = switch::switched(CODE, &[mutant]).unwrap();
     let differing: Vec<&str> = text
         .lines()
         .zip(CODE.lines())
@@ -65,24 +69,33 @@ fn every_labelled_ordering_is_a_mutant_of_its_own() {
 }
 
 #[test]
-fn a_mutant_differs_in_one_ordering() {
+fn a_mutant_is_a_switch_around_one_ordering() {
     let (_tree, mutants) = planted();
     let lines: Vec<String> = mutants.iter().map(changed).collect();
     assert_eq!(
         lines[0],
-        "let größe = self.word.swap(1, Ordering::Relaxed); // [P-tok]"
+        "let größe = self.word.swap(1, crate::weakened::at(1, Ordering::AcqRel)); // [P-tok]"
     );
     assert_eq!(
         lines[1],
-        "self.word.load(core::sync::atomic::Ordering::Relaxed); // [P-tok]"
-    );
-    assert_eq!(
-        lines[2],
-        "self.word.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Acquire); // [P-tok]"
+        "self.word.load(crate::weakened::at(2, Acquire)); // [P-tok]"
     );
     assert_eq!(
         lines[3],
-        "self.word.compare_exchange(1, 2, Ordering::AcqRel, Ordering::Relaxed); // [P-tok]"
+        "self.word.compare_exchange(1, 2, Ordering::AcqRel, \
+         crate::weakened::at(4, Ordering::Acquire)); // [P-tok]"
+    );
+}
+
+#[test]
+fn two_mutants_on_a_line_do_not_get_in_each_others_way() {
+    let (_tree, mutants) = planted();
+    let pair: Vec<&Mutant> = mutants[2..4].iter().collect();
+    let text = switch::switched(CODE, &pair).unwrap();
+    assert_eq!(
+        text.lines().nth(4).unwrap().trim(),
+        "self.word.compare_exchange(1, 2, crate::weakened::at(3, Ordering::AcqRel), \
+         crate::weakened::at(4, Ordering::Acquire)); // [P-tok]"
     );
 }
 
@@ -92,8 +105,29 @@ fn a_weakened_fence_is_one_that_models_do_not_see() {
     let line = changed(&mutants[4]);
     assert_eq!(
         line,
-        "core::sync::atomic::compiler_fence(Ordering::SeqCst); // [S-all]"
+        "(if crate::weakened::is(5) { ::core::sync::atomic::compiler_fence } \
+         else { atomic::fence })(Ordering::SeqCst); // [S-all]"
     );
+}
+
+#[test]
+fn each_crate_is_given_what_its_switches_ask() {
+    let (tree, mutants) = planted();
+    let tree = tree.with("crates/millpond-raw/src/lib.rs", "mod park;\n");
+    let files = switch::files(tree.root(), &mutants, &[PACKAGE.to_string()]).unwrap();
+    let names: Vec<String> = files
+        .keys()
+        .map(|file| file.display().to_string())
+        .collect();
+    let source = |name: &str| format!("{PACKAGE}/src/{name}");
+    assert_eq!(
+        names,
+        [source("lib.rs"), source("park.rs"), source("weakened.rs")]
+    );
+    let top = &files[&PathBuf::from(source("lib.rs"))];
+    assert!(top.ends_with("mod weakened;\n"), "{top}");
+    let helper = &files[&PathBuf::from(source("weakened.rs"))];
+    assert!(helper.contains(switch::VARIABLE), "{helper}");
 }
 
 #[test]
@@ -120,11 +154,40 @@ fn mutants_are_chosen_by_label_and_unknown_labels_are_refused() {
 }
 
 #[test]
-fn models_named_after_the_file_or_its_folder_are_asked_first() {
-    let lock = Path::new("crates/millpond-raw/src/sync/lock.rs");
-    assert!(mutate::is_about("loom_lock", lock));
-    assert!(mutate::is_about("loom_sync", lock));
-    assert!(!mutate::is_about("loom_park", lock));
+fn what_was_learnt_is_found_again_though_lines_have_moved() {
+    let (tree, mutants) = planted();
+    fs::create_dir_all(tree.root().join("xtask")).unwrap();
+    let fates: Vec<Fate> = mutants
+        .iter()
+        .map(|mutant| match mutant.number {
+            2 => Fate::Survived,
+            number => Fate::Caught(format!("loom_park::no_{number}")),
+        })
+        .collect();
+    let learnt = Hints::learn(&mutants, &fates);
+    learnt.write(tree.root()).unwrap();
+
+    let tree = tree.with(FILE, &format!("// One line more.\n{CODE}"));
+    let moved = xtask::gates::weaken::mutants(tree.root(), &[]).unwrap();
+    let read = Hints::read(tree.root());
+    assert_eq!(read, learnt);
+    let found: Vec<_> = moved.iter().map(|one| read.of(one, &moved)).collect();
+    let model = |number: usize| match number {
+        1 => Some("loom_park::no_1"),
+        3 => Some("loom_park::no_3"),
+        4 => Some("loom_park::no_4"),
+        5 => Some("loom_park::no_5"),
+        6 => Some("loom_park::no_6"),
+        _ => None,
+    };
+    assert_eq!(found, (1..=6).map(model).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_house_without_a_table_knows_nothing_in_advance() {
+    let (tree, _) = planted();
+    assert!(!hints::file(tree.root()).exists());
+    assert_eq!(Hints::read(tree.root()), Hints::default());
 }
 
 #[test]
@@ -134,11 +197,7 @@ fn a_survivor_fails_the_gate_and_an_excuse_does_not() {
     let good = mutate::judge(&[caught(), excused.clone()]);
     assert_eq!(good.verdict, Verdict::Passed);
     assert_eq!(good.note, "1 caught, 1 not modelled");
-    for bad in [
-        Fate::Survived,
-        Fate::OutOfTime("loom_park".into()),
-        Fate::DoesNotBuild,
-    ] {
+    for bad in [Fate::Survived, Fate::OutOfTime("loom_park".into())] {
         assert_ne!(mutate::judge(&[caught(), bad]).verdict, Verdict::Passed);
     }
     assert_ne!(mutate::judge(&[]).verdict, Verdict::Passed);
@@ -166,7 +225,8 @@ fn the_copy_holds_the_crates_and_nothing_that_is_gone() {
         [profile.models]\ninherits = \"release\"\n";
     let tree = Tree::new(&[(FILE, CODE), ("Cargo.toml", manifest), ("xtask/a.rs", "")]);
     let work = tree.root().join("target/weaken/work");
-    copy::workspace(tree.root(), &work).unwrap();
+    let none = BTreeMap::new();
+    copy::workspace(tree.root(), &work, &none).unwrap();
     assert_eq!(fs::read_to_string(work.join(FILE)).unwrap(), CODE);
     let copied = fs::read_to_string(work.join("Cargo.toml")).unwrap();
     assert!(
@@ -178,7 +238,27 @@ fn the_copy_holds_the_crates_and_nothing_that_is_gone() {
     let tree = tree
         .without(FILE)
         .with("crates/millpond-raw/src/ring.rs", "");
-    copy::workspace(tree.root(), &work).unwrap();
+    copy::workspace(tree.root(), &work, &none).unwrap();
     assert!(!work.join(FILE).exists());
     assert!(work.join("crates/millpond-raw/src/ring.rs").exists());
+}
+
+#[test]
+fn what_is_changed_in_the_copy_stays_so_and_goes_again() {
+    let manifest = "[workspace]\nmembers = [\"crates/*\"]\n";
+    let tree = Tree::new(&[(FILE, CODE), ("Cargo.toml", manifest)]);
+    let work = tree.root().join("target/weaken/work");
+    let added = "crates/millpond-raw/src/weakened.rs";
+    let changed = BTreeMap::from(
+        [(FILE, "other"), (added, "more")]
+            .map(|(file, text)| (PathBuf::from(file), text.to_string())),
+    );
+    for _ in 0..2 {
+        copy::workspace(tree.root(), &work, &changed).unwrap();
+        assert_eq!(fs::read_to_string(work.join(FILE)).unwrap(), "other");
+        assert_eq!(fs::read_to_string(work.join(added)).unwrap(), "more");
+    }
+    copy::workspace(tree.root(), &work, &BTreeMap::new()).unwrap();
+    assert_eq!(fs::read_to_string(work.join(FILE)).unwrap(), CODE);
+    assert!(!work.join(added).exists());
 }

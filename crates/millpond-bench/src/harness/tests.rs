@@ -30,6 +30,7 @@ fn planted(
                     preemptions: None,
                 },
                 quantiles: None,
+                rush: None,
             })
         }),
     }
@@ -42,6 +43,8 @@ fn workload(candidates: Vec<Candidate>, most_operations: u64) -> Workload {
         figures: vec![Figure::nanos("thing")],
         most_operations,
         stretch: 1,
+        planned: None,
+        difference: None,
         candidates,
     }
 }
@@ -238,4 +241,103 @@ fn one_slow_run_does_not_make_all_rounds_short() {
         .measure(SETTINGS, None, &Silent)
         .unwrap();
     assert_eq!(log.borrow().last(), Some(&("a", 100_000)));
+}
+
+/// Each round of it takes as long as the next of `nanos` says, once it has been sized.
+fn uneven(name: &'static str, standing: Standing, nanos: &'static [u64]) -> Candidate {
+    let runs = RefCell::new(0);
+    Candidate {
+        standing,
+        run: Box::new(move |operations| {
+            let run = *runs.borrow();
+            *runs.borrow_mut() += 1;
+            let each = nanos[run % nanos.len()];
+            Ok(Sample {
+                operations,
+                elapsed: Duration::from_nanos(each * operations),
+                usage: Usage::default(),
+                quantiles: None,
+                rush: None,
+            })
+        }),
+        ..planted(name, 1, &Rc::default())
+    }
+}
+
+fn differing(below: f64) -> Workload {
+    // Sizing takes one run of each, because nobody may have more operations than it begins with.
+    let with = uneven("with", Standing::Ours, &[900, 130, 230, 330, 1_000]);
+    let without = uneven("without", Standing::Peer, &[900, 100, 210, 320, 400]);
+    let difference = Difference {
+        with: "with",
+        without: "without",
+        below,
+    };
+    Workload {
+        difference: Some(difference),
+        ..workload(vec![without, with], 64)
+    }
+}
+
+#[test]
+fn a_difference_is_the_median_of_what_each_round_differs_by() {
+    let one = Settings {
+        rounds: 1,
+        ..SETTINGS
+    };
+    let judged = |below| {
+        let rows = differing(below).measure(one, None, &Silent).unwrap().rows;
+        rows.into_iter().last().unwrap()
+    };
+    // 30, 20, 10 and 600 more: the difference of the two medians would be 15.
+    let row = judged(25.1);
+    assert_eq!(
+        (&row.workload[..], row.candidate),
+        ("w: difference", "with")
+    );
+    let Spread { median, min, max } = row.spread;
+    assert_eq!((median, min, max), (25.0, 10.0, 600.0));
+    assert_eq!(row.rounds, Difference::MORE_ROUNDS);
+    assert_eq!((row.limit, row.lost), (Some(25.1), false));
+    // The limit itself is too much.
+    assert!(judged(25.0).lost);
+}
+
+#[test]
+fn those_that_differ_get_the_same_number_of_operations() {
+    let log = Rc::default();
+    let candidates = [("quick", 10), ("slow", 100)].map(|(name, nanos)| planted(name, nanos, &log));
+    let workload = Workload {
+        difference: Some(Difference {
+            with: "slow",
+            without: "quick",
+            below: 1.0,
+        }),
+        ..workload(candidates.into(), u64::MAX)
+    };
+    let rows = workload.measure(SETTINGS, None, &Silent).unwrap().rows;
+    assert_eq!(rows.last().unwrap().spread.median, 90.0);
+    let rounds: Vec<_> = log.borrow().iter().rev().take(2).copied().collect();
+    assert!(rounds.contains(&("quick", 10_000)), "{rounds:?}");
+    assert!(rounds.contains(&("slow", 10_000)), "{rounds:?}");
+}
+
+#[test]
+fn a_difference_to_one_that_is_not_here_is_none() {
+    let mut workload = differing(1.0);
+    workload.candidates.remove(0);
+    let rows = workload.measure(SETTINGS, None, &Silent).unwrap().rows;
+    assert_eq!(rows.len(), 1);
+}
+
+#[test]
+fn planned_rounds_are_not_sized_but_as_long_as_their_plan() {
+    let log = Rc::default();
+    let workload = Workload {
+        planned: Some(|time| Ok(time.as_micros() as u64 * 3)),
+        ..workload(vec![planted("a", 7, &log)], 1)
+    };
+    workload.measure(SETTINGS, None, &Silent).unwrap();
+    let runs: Vec<_> = log.borrow().iter().map(|&(_, arrivals)| arrivals).collect();
+    assert_eq!(runs, [150, 3_000, 3_000, 3_000, 3_000]);
 }

@@ -2,7 +2,8 @@
 //!
 //! A workload is generic over the trait and not written for `dyn`: the call of a channel costs as
 //! much as a virtual call, and everybody would pay for ours. Channels are here; pools are in [`pool`],
-//! and those that are not written in Rust in [`java`].
+//! those that get more than they can do in [`overload`], and those that are not written in Rust in
+//! [`java`].
 
 pub mod channel;
 pub mod concurrent_queue;
@@ -11,6 +12,7 @@ pub mod flume;
 pub mod java;
 pub mod kanal;
 pub mod millpond;
+pub mod overload;
 pub mod pool;
 pub mod std_mpsc;
 

@@ -57,6 +57,8 @@ pub fn hand_over(bound: Option<usize>) -> Workload {
         figures: vec![Figure::nanos("task")],
         most_operations: MOST_TASKS,
         stretch: 1,
+        planned: None,
+        difference: None,
         candidates,
     }
 }
@@ -154,6 +156,7 @@ fn run(
         elapsed: done.elapsed,
         usage: done.usage,
         quantiles: None,
+        rush: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The suites. One file per question; a new suite gets a line in [`SUITES`].
 
 pub mod hand_over;
+pub mod overload;
 pub mod pool;
 pub mod queue;
 pub mod task;
@@ -8,4 +9,4 @@ pub mod task;
 use crate::harness::Suite;
 
 /// All suites, in the order in which they are run.
-pub const SUITES: &[Suite] = &[queue::SUITE, task::SUITE, pool::SUITE];
+pub const SUITES: &[Suite] = &[queue::SUITE, task::SUITE, pool::SUITE, overload::SUITE];

@@ -82,6 +82,8 @@ fn workload(ends: Ends) -> Workload {
         figures: vec![Figure::nanos("message")],
         most_operations: MOST_MESSAGES,
         stretch: 1,
+        planned: None,
+        difference: None,
         candidates: candidates.map(|entry| candidate(entry, ends)).collect(),
     }
 }
@@ -164,6 +166,7 @@ fn move_all<C: Channel, A: Default + std::marker::Send>(
         elapsed: done.elapsed,
         usage: done.usage,
         quantiles: None,
+        rush: None,
     };
     let left = done.results.into_iter().flatten();
     (left.map(|(kept, _receiver)| kept).collect(), sample)

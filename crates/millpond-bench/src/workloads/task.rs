@@ -38,6 +38,8 @@ pub fn round_trip() -> Workload {
         figures: vec![Figure::nanos("task")],
         most_operations: u64::MAX,
         stretch: 1,
+        planned: None,
+        difference: None,
         candidates: vec![
             candidate("millpond task", Standing::Ours, millpond_task),
             candidate(
@@ -97,6 +99,7 @@ fn run(tasks: u64, one: fn(u64) -> Result<u64>) -> Result<Sample> {
         elapsed,
         usage,
         quantiles: None,
+        rush: None,
     })
 }
 

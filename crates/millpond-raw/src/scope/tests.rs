@@ -128,16 +128,65 @@ fn the_end_is_told_of_a_panic_before_anybody_sees_it() {
 }
 
 #[test]
-fn the_end_waits_for_what_the_destructor_of_a_value_makes() {
-    struct Makes<'scope>(&'scope Scope<'scope, ()>, Option<Arc<()>>);
+fn the_value_of_a_cancelled_body_is_dropped_as_soon_as_it_ends() {
+    let (scope, owned) = (Scope::<()>::new(), Arc::new(()));
+    scope.enter(|| {
+        let value = Arc::clone(&owned);
+        let handle = scope.job(move || value).unwrap().handle();
+        let claimed = handle.job().claim().unwrap();
+        let found = handle.job().cancel(CancelReason::Requested);
+        assert_eq!(found, Cancelled::Running);
+        claimed.run(&|| ());
+        assert_eq!(Arc::strong_count(&owned), 1);
+        assert!(scope.remote().is_empty(), "nothing is left of it");
+        assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
+    });
+}
 
-    impl Drop for Makes<'_> {
-        fn drop(&mut self) {
-            let (scope, owned) = (self.0, self.1.take());
-            scope.job(move || drop(owned)).unwrap().detach();
-        }
+#[test]
+fn the_panic_of_a_cancelled_body_is_nobodys() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        let job = scope.job(|| resume_unwind(Box::new("late"))).unwrap();
+        let job: Job<'_, (), ()> = job.handle();
+        let claimed = job.job().claim().unwrap();
+        let _ = job.job().cancel(CancelReason::Requested);
+        claimed.run(&|| ());
+        assert!(matches!(job.take(), Some(Outcome::Cancelled(_))));
+    });
+    assert!(scope.take_panic().is_none());
+}
+
+#[test]
+fn a_job_is_claimed_once_whatever_became_of_it() {
+    let scope = Scope::<()>::new();
+    scope.enter(|| {
+        let job = scope.job(|| ()).unwrap();
+        let claimed = job.job().claim().unwrap();
+        assert!(job.job().claim().is_none(), "it is being run");
+        assert_eq!(
+            job.job().cancel(CancelReason::Requested),
+            Cancelled::Running
+        );
+        assert!(job.job().claim().is_none(), "it was cancelled");
+        claimed.run(&|| ());
+        assert!(job.job().claim().is_none(), "it has ended");
+        assert!(job.reclaim().is_err());
+    });
+}
+
+/// A value whose destructor makes a job.
+struct Makes<'scope>(&'scope Scope<'scope, ()>, Option<Arc<()>>);
+
+impl Drop for Makes<'_> {
+    fn drop(&mut self) {
+        let (scope, owned) = (self.0, self.1.take());
+        scope.job(move || drop(owned)).unwrap().detach();
     }
+}
 
+#[test]
+fn the_end_waits_for_what_the_destructor_of_a_value_makes() {
     let (scope, owned) = (Scope::new(), Arc::new(()));
     scope.enter(|| {
         let inside = Some(Arc::clone(&owned));
@@ -145,6 +194,20 @@ fn the_end_waits_for_what_the_destructor_of_a_value_makes() {
         let stub = made.stub();
         made.detach();
         run(stub.job());
+    });
+    assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
+    assert!(scope.remote().is_empty());
+}
+
+#[test]
+fn the_end_waits_for_what_it_makes_itself_by_dropping_values() {
+    let (scope, owned, kept) = (Scope::new(), Arc::new(()), std::cell::Cell::new(None));
+    scope.enter(|| {
+        let inside = Some(Arc::clone(&owned));
+        let made = scope.job(|| Makes(&scope, inside)).unwrap().handle();
+        run(made.job());
+        // It is not dropped, and its value stays where it is.
+        kept.set(Some(made));
     });
     assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
     assert!(scope.remote().is_empty());

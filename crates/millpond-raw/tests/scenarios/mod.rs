@@ -15,6 +15,7 @@
 
 pub(crate) mod lock;
 pub(crate) mod park;
+pub(crate) mod publish;
 pub(crate) mod scope;
 pub(crate) mod stop;
 pub(crate) mod task;
@@ -135,12 +136,16 @@ macro_rules! drive {
                 a_job_made_by_a_job_is_waited_for,
                 a_joiner_gets_the_value_and_sees_the_bodys_writes,
                 a_value_that_nobody_takes_is_dropped_by_the_end,
+                the_owner_waits_for_destructors_too,
                 cancelling_and_running_agree,
                 a_joiner_of_a_cancelled_job_is_released,
                 a_stray_is_left_to_whoever_waits,
                 a_stop_refuses_or_finds_every_job,
                 an_owner_that_waits_hears_of_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
+            }
+            publish: {
+                of_many_who_fill_one_gets_in_and_all_see_it_whole,
             }
             tray: {
                 serving_and_giving_up_agree,

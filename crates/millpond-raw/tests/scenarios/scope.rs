@@ -178,6 +178,29 @@ pub(crate) fn a_value_that_nobody_takes_is_dropped_by_the_end() {
     gather(runners.into());
 }
 
+/// Wherever a value is dropped, its destructor is done before the scope ends, and may use what the
+/// scope borrows.
+pub(crate) fn the_owner_waits_for_destructors_too() {
+    struct Notes<'a>(&'a AtomicUsize);
+
+    impl Drop for Notes<'_> {
+        fn drop(&mut self) {
+            self.0.store(1, Relaxed);
+        }
+    }
+
+    let (note, scope) = (Box::new(AtomicUsize::new(0)), Scope::new());
+    let runner = scope.enter(|| {
+        let job = scope.job(|| Notes(&note)).unwrap();
+        let runner = elsewhere(job.stub());
+        job.detach();
+        runner
+    });
+    let written = note.load(Relaxed) == 1;
+    drop(note);
+    assert_eq!(runner.join().unwrap(), written);
+}
+
 /// Of running and cancelling one happens to a job that has not started; a handle learns of both.
 pub(crate) fn cancelling_and_running_agree() {
     let cancellers = few_or_many(1, 3);
@@ -216,28 +239,23 @@ pub(crate) fn cancelling_and_running_agree() {
     }
 }
 
-/// A joiner is released by a cancellation, also if the body goes on.
+/// A joiner is released by a cancellation, also if the body goes on: this one ends later.
 pub(crate) fn a_joiner_of_a_cancelled_job_is_released() {
     let scope = Scope::new();
-    let others = scope.enter(|| {
-        let gate = scope.job(|| ()).unwrap();
-        let opened = gate.job().clone();
-        // It ends when the joiner has been released.
-        let job = scope.job(move || wait(&opened, Reading::is_ended)).unwrap();
-        let runner = elsewhere(job.stub());
-        let handle = job.handle();
+    let canceller = scope.enter(|| {
+        let handle = scope.job(|| ()).unwrap().handle();
+        // A body that runs, as far as anybody else can tell.
+        let claimed = handle.job().claim().expect("nobody else has");
         let canceller = spawn({
             let job = handle.job().clone();
-            move || job.cancel(CancelReason::Requested) != Cancelled::TooLate
+            move || job.cancel(CancelReason::Requested)
         });
         wait(handle.job(), Reading::is_finished);
-        assert!(run(gate.stub()));
-        gate.detach();
         assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
-        (runner, canceller)
+        claimed.run(&|| ());
+        canceller
     });
-    let _ = others.0.join().unwrap();
-    assert!(others.1.join().unwrap());
+    assert_eq!(canceller.join().unwrap(), Cancelled::Running);
 }
 
 /// A job whose stub is dropped wakes whoever waits for it, who can run it then.

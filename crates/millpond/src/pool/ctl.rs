@@ -23,7 +23,7 @@
 //!
 //! # Orderings
 //!
-//! - `[C-all]` Every access is sequentially consistent. The word is one end of several patterns in
+//! - `[C-all]` Every look and every change is sequentially consistent. The word is one end of several patterns in
 //!   which each side writes its own word and then reads the other's (a submitter pushes and looks
 //!   for workers, a leaving worker is uncounted and looks into the queue); the other end of each is
 //!   named where it is. The word changes when a worker comes or goes, so nothing is to be gained by
@@ -97,7 +97,7 @@ impl Ctl {
 
     /// Counts one worker less, whatever else has changed (C2).
     pub(super) fn uncount(&self) {
-        // [C-all]
+        // [C-all] unmodelled: the crew's lock, which a worker takes next, orders the same
         let before = Reading(self.0.fetch_sub(1, Ordering::SeqCst));
         debug_assert!(before.workers() > 0, "C2: nobody was counted");
     }
@@ -123,8 +123,8 @@ impl Ctl {
 
     fn swap(&self, judged: Reading, next: u32) -> bool {
         self.0
-            // [C-all]
-            .compare_exchange(judged.0, next, Ordering::SeqCst, Ordering::SeqCst)
+            // [C-all]; relaxed on failure: who fails judges again, from another look.
+            .compare_exchange(judged.0, next, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
     }
 }

@@ -10,8 +10,9 @@
 //! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
 //!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
 //!   its worker free.
-//! - `[E-stay]` A worker that stays for a task says so before its last look into the queue; whoever
-//!   takes a task out looks afterwards whether somebody stays. One of them sees the other.
+//! - `[E-stay]` A worker that stays for a task says so before its last look into the queue, which
+//!   for a line of the user's is behind the fence in [`super::line`]; whoever takes a task out looks
+//!   afterwards, behind a fence, whether somebody stays. One of them sees the other.
 
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
@@ -290,7 +291,7 @@ impl Engine {
     /// was yes a moment ago, and never the other way round.
     fn one_is_free(&self) -> bool {
         let tasks = self.line.len();
-        // [E-free]
+        // [E-free] unmodelled: the line's lock, taken just above, orders the same
         self.free.load(Ordering::SeqCst) > tasks
     }
 
@@ -299,7 +300,7 @@ impl Engine {
     fn is_served(&self) -> bool {
         let _turn = self.growing.lock();
         let tasks = self.line.len();
-        // [E-free]
+        // [E-free] unmodelled: the line's lock, taken just above, orders the same
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
     }
 

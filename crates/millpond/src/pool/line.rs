@@ -24,6 +24,8 @@
 //!   sides go through the line's lock, and who is second there sees what the first did before. A line
 //!   of the user's may be made of anything, so both look behind a fence; the other one is in
 //!   `Engine::look_again`.
+//! - `[E-stay]` The same fence is in front of the last look of a worker that stays for a task:
+//!   explained in [`super::engine`].
 
 use crate::interrupt::linger;
 use crate::manage::{Invalid, OverloadOrder};
@@ -316,7 +318,7 @@ impl Line {
     /// Before any look into it that follows a look at the control word, or a change of it.
     fn fence(&self) {
         if self.is_foreign() {
-            // [E-line]
+            // [E-line] [E-stay]
             fence(Ordering::SeqCst);
         }
     }

@@ -70,6 +70,9 @@ impl Rejection {
 }
 
 /// A rejection policy of the user's own.
+///
+/// It has the task, with its name, and the pool, with all its figures. What the task is about its closure
+/// does not tell; let it carry that, and [`Carried::of`](crate::task::Carried::of) tells.
 pub trait RejectionHandler: fmt::Debug + Send + Sync {
     /// Takes care of the task (`Ok`), or gives it back. Dropping it cancels its handle.
     ///

@@ -14,7 +14,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-epoch]`, `[E-free]` and `[E-stay]` are explained in [`super::engine`], where their other ends are.
+//! `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends are.
 
 use super::crew::Worker;
 use super::engine::Engine;
@@ -32,7 +32,7 @@ use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::{Ordering, fence};
+use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::chaos;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -309,7 +309,7 @@ impl Engine {
         let site = Site::new("pool.idle").on(self);
         let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
             free.set(false);
-            // [E-epoch]
+            // [E-epoch] unmodelled: the wake, which comes second, carries the order
             if self.epoch.load(Ordering::SeqCst) != epoch || drains && line.is_empty() {
                 return Look::Done;
             }
@@ -360,9 +360,8 @@ struct Staying<'a>(&'a Engine);
 
 impl<'a> Staying<'a> {
     fn new(engine: &'a Engine) -> Self {
+        // The look into the line that follows has a fence in front of it ([E-stay]).
         engine.staying.fetch_add(1, Ordering::Relaxed);
-        // [E-stay]
-        fence(Ordering::SeqCst);
         Staying(engine)
     }
 }
@@ -394,9 +393,9 @@ impl<'a> Free<'a> {
             return;
         }
         match is_free {
-            // [E-free]
+            // [E-free] unmodelled: the line's lock, taken next, orders the same
             true => self.engine.free.fetch_add(1, Ordering::SeqCst),
-            // [E-free]
+            // [E-free] unmodelled: the line's lock, taken next, orders the same
             false => self.engine.free.fetch_sub(1, Ordering::SeqCst),
         };
     }

@@ -46,9 +46,8 @@
 //! # Orderings
 //!
 //! - `[B-room]` The four accesses of B3 are sequentially consistent: Dekker's pattern. Everything else
-//!   that is shared travels under a lock. shuttle checks the protocol (`tests/shuttle_queue.rs`);
-//!   loom, which takes such accesses for acquire and release, could not tell this pattern from a
-//!   broken one.
+//!   that is shared travels under a lock. Both checkers walk it (`tests/loom_queue.rs`,
+//!   `tests/shuttle_queue.rs`).
 
 mod newest;
 

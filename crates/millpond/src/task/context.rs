@@ -1,9 +1,10 @@
 //! What a task passes on to the tasks that it makes.
 //!
 //! A task that is made inside another one *inherits*: the deadline, unless it is given one of its
-//! own; the name and the priority, likewise; and, with the feature `tracing`, the span that is current where it is
-//! made. So what a request starts is shed with the request, counted under its name and logged under
-//! its span, however many executors it goes through.
+//! own; the name and the priority, likewise; the values of the user's own that are
+//! [carried](super::Carried); and, with the feature `tracing`, the span that is current where it is made. So
+//! what a request starts is shed with the request, counted under its name and logged under its span,
+//! however many executors it goes through.
 //!
 //! # How
 //!
@@ -12,6 +13,7 @@
 //! tasks have nothing to pass on. For them both ends are one look at a flag.
 
 use super::Priority;
+use super::carried::Load;
 use super::name::Name;
 use super::span::Span;
 use crate::time::Deadline;
@@ -25,6 +27,7 @@ pub(super) struct Inherited {
     pub(super) deadline: Deadline,
     pub(super) priority: Priority,
     pub(super) span: Span,
+    pub(super) load: Load,
 }
 
 impl Inherited {
@@ -34,6 +37,7 @@ impl Inherited {
             deadline: Deadline::NEVER,
             priority: Priority::Normal,
             span: Span::none(),
+            load: Load::nothing(),
         }
     }
 
@@ -41,7 +45,7 @@ impl Inherited {
     /// body runs it is the current one of its own library.
     fn is_nothing(&self) -> bool {
         let usual = self.deadline == Deadline::NEVER && self.priority == Priority::Normal;
-        usual && self.name.is_none()
+        usual && self.name.is_none() && self.load.is_nothing()
     }
 }
 
@@ -67,10 +71,28 @@ pub(super) fn here() -> Option<Inherited> {
             ..Inherited::nothing()
         });
     }
+    Some(Inherited { span, ..copy() })
+}
+
+fn copy() -> Inherited {
     // No borrow lasts longer than the copy, so this one is to be had.
     let found = INHERITED.try_with(|inherited| inherited.borrow().clone());
-    let found = found.unwrap_or(Inherited::nothing());
-    Some(Inherited { span, ..found })
+    found.unwrap_or(Inherited::nothing())
+}
+
+/// What is carried here and now.
+pub(super) fn load() -> Load {
+    if !is_something() {
+        return Load::nothing();
+    }
+    let found = INHERITED.try_with(|inherited| inherited.borrow().load.clone());
+    found.unwrap_or(Load::nothing())
+}
+
+/// Runs `f` as part of what runs here, with all else as it is, but with this load.
+pub(super) fn carry<R>(load: Load, f: impl FnOnce() -> R) -> R {
+    let _left = Left(swap(Inherited { load, ..copy() }));
+    f()
 }
 
 /// Whether running a task that passes this on needs no [`enter`].

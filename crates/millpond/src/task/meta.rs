@@ -1,5 +1,5 @@
 //! What travels with a task beside its closure, in three words: cells are small, and most tasks have
-//! no name, no deadline, no span and the system's clock.
+//! no name, no deadline, no span, nothing that they carry, and the system's clock.
 
 use super::Priority;
 use super::context::Inherited;
@@ -21,7 +21,7 @@ pub(super) struct Meta {
 /// What few tasks have.
 #[derive(Clone, Debug)]
 pub(super) struct Rare {
-    /// Name, deadline, priority and span: what the task's own tasks have, too.
+    /// Name, deadline, priority, span and what is carried: what the task's own tasks have, too.
     pub(super) inherited: Inherited,
     pub(super) clock: Clock,
 }
@@ -159,6 +159,12 @@ mod tests {
             let _moved = words;
         };
         assert_eq!(size(large), 16 * word);
+    }
+
+    #[test]
+    fn what_few_tasks_have_is_two_cache_lines_at_most() {
+        let most = if cfg!(feature = "tracing") { 128 } else { 80 };
+        assert!(size_of::<Rare>() <= most, "{}", size_of::<Rare>());
     }
 
     #[test]

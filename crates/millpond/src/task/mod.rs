@@ -31,10 +31,11 @@
 //!
 //! At most one allocation for closure, result, waiters and token together, and in the steady state
 //! none: memory is used again, whichever threads make and run the tasks. A task with a name, a
-//! deadline, a span or a clock of its own takes a second piece for those, and the first who has to
+//! deadline, a span, something carried or a clock of its own takes a second piece for those, and the first who has to
 //! wait for a task a third. A task whose closure and value take up to 16 bytes each is one cache line.
 //! See `millpond-raw` for the protocol, its models, and how much memory is kept.
 
+mod carried;
 mod context;
 mod cycle;
 mod error;
@@ -50,6 +51,7 @@ mod spec;
 mod stand_in;
 mod waiting;
 
+pub use carried::Carried;
 pub use cycle::{Cycle, FoundCycle, TaskLabel, Waiting};
 pub use error::TaskError;
 pub(crate) use handle::wait_listed;

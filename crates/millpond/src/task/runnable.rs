@@ -1,5 +1,6 @@
 //! The side of a task that executors hold.
 
+use super::carried::Load;
 use super::meta::Meta;
 use super::name::Name;
 use super::{CancelReason, Home, Mark, Priority, Shell, context};
@@ -130,6 +131,11 @@ impl Task {
     /// What tells it from all others that are there.
     pub(crate) fn address(&self) -> usize {
         self.0.address()
+    }
+
+    /// What it carries.
+    pub(super) fn load(&self) -> Option<&Load> {
+        Some(&self.0.meta().inherited()?.load)
     }
 
     pub(crate) fn shared_name(&self) -> Option<Name> {

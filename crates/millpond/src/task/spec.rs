@@ -1,5 +1,6 @@
 //! What a task is, apart from its closure: name, deadline, place of submission.
 
+use super::carried::Load;
 use super::context;
 use super::meta::{Meta, Rare};
 use super::{Priority, Task, TaskHandle};
@@ -31,7 +32,7 @@ pub struct TaskSpec {
 impl TaskSpec {
     /// A task that is made here. Inside another task it has the name, the deadline and the priority of
     /// that one until it is given its own; otherwise it has no name and no deadline, and the usual
-    /// priority.
+    /// priority. It carries what is [carried](super::Carried) here.
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};
@@ -100,6 +101,14 @@ impl TaskSpec {
     ) -> (Task, TaskHandle<T>) {
         let (task, handle) = raw::new(f, Meta::new(self));
         (Task::from_raw(task), TaskHandle::from_raw(handle))
+    }
+
+    /// Lets it carry nothing: one that works for many is nobody's in particular.
+    pub(crate) fn empty_handed(mut self) -> Self {
+        let load = self.rare.as_mut();
+        let load = load.map(|rare| std::mem::replace(&mut rare.inherited.load, Load::nothing()));
+        drop(load);
+        self
     }
 
     /// Makes a task without a handle that is not shed under overload: one that works for others, who

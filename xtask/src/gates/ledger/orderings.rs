@@ -28,21 +28,31 @@ pub struct Strong {
     pub line: usize,
     /// Its name.
     pub name: String,
-    /// How it is taken back to `Relaxed`.
-    pub edit: Edit,
+    /// What is to be exchanged to weaken it.
+    pub spot: Spot,
 }
 
-/// A change within one line.
+/// A path in the code, within one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct Spot {
+    /// What it names.
+    pub kind: Kind,
     /// The line, from 1.
     pub line: usize,
-    /// The first character that goes, from 0.
+    /// Its first character, from 0.
     pub column: usize,
-    /// How many characters go.
+    /// How many characters it has.
     pub width: usize,
-    /// What comes in their place.
-    pub with: String,
+}
+
+/// What a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The ordering of an operation: `Ordering::Acquire`.
+    Ordering,
+    /// The function of a fence: `atomic::fence`. Its ordering cannot be exchanged, because a relaxed
+    /// fence panics, which would prove nothing.
+    Fence,
 }
 
 /// A labelled end of a pair.
@@ -173,13 +183,13 @@ pub fn strong(source: &Source) -> Vec<Strong> {
         if let Some(steps) = test_only_item(place).or_else(|| import(place)) {
             return Next::Skip(steps);
         }
-        if is_strong(place) {
-            let name = place.token().to_string();
-            let edit = relaxed_fence(place).unwrap_or_else(|| relaxed(place, &name));
+        if is_strong(place)
+            && let Some(spot) = fence(place).or_else(|| spot(place, 0, Kind::Ordering))
+        {
             found.push(Strong {
                 line: place.line(),
-                name,
-                edit,
+                name: place.token().to_string(),
+                spot,
             });
         }
         Next::Enter
@@ -187,41 +197,33 @@ pub fn strong(source: &Source) -> Vec<Strong> {
     found
 }
 
-/// `Ordering::Acquire` becomes `Ordering::Relaxed`; a bare `Acquire` gets the whole path, because
-/// nobody says that `Relaxed` is imported too.
-fn relaxed(place: &Place<'_>, name: &str) -> Edit {
-    let start = place.token().span().start();
-    let with = match is_sign(place.back(1), ':') {
-        true => "Relaxed",
-        false => "core::sync::atomic::Ordering::Relaxed",
-    };
-    Edit {
-        line: start.line,
-        column: start.column,
-        width: name.len(),
-        with: with.into(),
-    }
+/// The function, if the ordering is a fence's.
+fn fence(place: &Place<'_>) -> Option<Spot> {
+    let outer = place.outer?;
+    is_word(outer.back(1), "fence")
+        .then(|| spot(outer, 1, Kind::Fence))
+        .flatten()
 }
 
-/// A relaxed fence panics, which would prove nothing. The weakest fence is one for the compiler
-/// alone: models do not see it.
-fn relaxed_fence(place: &Place<'_>) -> Option<Edit> {
-    let outer = place.outer?;
-    if !is_word(outer.back(1), "fence") {
-        return None;
-    }
-    let end = outer.back(1)?.span().end();
-    let mut first = 1;
-    while is_sign(outer.back(first + 1), ':') && word(outer.back(first + 3)).is_some() {
+/// The path whose last word is `last` tokens back.
+fn spot(place: &Place<'_>, last: usize, kind: Kind) -> Option<Spot> {
+    let end = place.back(last)?.span().end();
+    let mut first = last;
+    while is_sign(place.back(first + 1), ':') && word(place.back(first + 3)).is_some() {
         first += 3;
     }
-    let start = outer.back(first)?.span().start();
-    let with = "core::sync::atomic::compiler_fence".into();
-    (start.line == end.line).then(|| Edit {
-        line: start.line,
-        column: start.column,
-        width: end.column - start.column,
-        with,
+    let start = place.back(first)?.span().start();
+    // rustfmt breaks no path. One that is broken all the same is exchanged in vain, and does not build.
+    let column = if start.line == end.line {
+        start.column
+    } else {
+        0
+    };
+    Some(Spot {
+        kind,
+        line: end.line,
+        column,
+        width: end.column - column,
     })
 }
 

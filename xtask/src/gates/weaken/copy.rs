@@ -1,17 +1,22 @@
-//! A copy of the crates that mutants may be made in.
+//! A copy of the crates, in which some files are different.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use toml::{Table, Value};
 
-/// Makes `work` a workspace with the same `crates/`, profiles and lock file. Files that are equal
-/// already are left alone, so that cargo does not build them again.
+/// Files by their paths from the root, with other text than the original's, or without one there.
+type Changed = BTreeMap<PathBuf, String>;
+
+/// Makes `work` a workspace with the same `crates/`, profiles and lock file, but for what is
+/// `changed`. Files that are as they should be are left alone, so that cargo does not build them
+/// again.
 ///
 /// # Errors
 /// If a file cannot be read or written.
-pub fn workspace(root: &Path, work: &Path) -> Result<()> {
+pub fn workspace(root: &Path, work: &Path, changed: &Changed) -> Result<()> {
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     put(
         &work.join("Cargo.toml"),
@@ -23,7 +28,11 @@ pub fn workspace(root: &Path, work: &Path) -> Result<()> {
     ) {
         put(&work.join("Cargo.lock"), &lock)?;
     }
-    mirror(&root.join("crates"), &work.join("crates"))
+    mirror(root, work, Path::new("crates"), changed)?;
+    for (file, text) in changed {
+        put(&work.join(file), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// The workspace manifest without members outside `crates/`.
@@ -36,24 +45,28 @@ fn members_only(manifest: &str) -> Result<String> {
     Ok(manifest.to_string())
 }
 
-fn mirror(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(to)? {
-        let old = entry?.path();
-        let gone = !from.join(old.file_name().unwrap_or_default()).exists();
+fn mirror(root: &Path, work: &Path, folder: &Path, changed: &Changed) -> Result<()> {
+    let (from, to) = (root.join(folder), work.join(folder));
+    fs::create_dir_all(&to)?;
+    for entry in fs::read_dir(&to)? {
+        let entry = entry?;
+        let (old, path) = (entry.path(), folder.join(entry.file_name()));
+        let gone = !root.join(&path).exists() && !changed.contains_key(&path);
         match (gone, old.is_dir()) {
             (true, true) => fs::remove_dir_all(&old)?,
             (true, false) => fs::remove_file(&old)?,
             _ => {}
         }
     }
-    for entry in fs::read_dir(from).with_context(|| format!("no folder {}", from.display()))? {
+    for entry in fs::read_dir(&from).with_context(|| format!("no folder {}", from.display()))? {
         let entry = entry?;
-        let (source, name) = (entry.path(), entry.file_name());
-        if !source.is_dir() {
-            put(&to.join(name), &fs::read(&source)?)?;
-        } else if name != "target" {
-            mirror(&source, &to.join(name))?;
+        let path = folder.join(entry.file_name());
+        if entry.path().is_dir() {
+            if entry.file_name() != "target" {
+                mirror(root, work, &path, changed)?;
+            }
+        } else if !changed.contains_key(&path) {
+            put(&work.join(&path), &fs::read(entry.path())?)?;
         }
     }
     Ok(())

@@ -1,44 +1,58 @@
 //! Is each ordering needed, and would the models notice if it were missing?
 //!
-//! For every labelled ordering in `millpond-raw` and `millpond` the crates are copied, that one
-//! ordering is taken back to `Relaxed` ([`mutate`]), and the loom models of its crate run on the copy.
-//! One of them must fail. A
-//! mutant that survives means that the ordering is not needed, or that nothing models it: either
-//! the code or the models must change, or the label's comment says `unmodelled: why`.
+//! For every labelled ordering of `millpond-raw` and `millpond`: it alone is taken back to
+//! `Relaxed`, and the loom models of its crate are asked. One of them must fail. A mutant that survives
+//! means that the ordering is not needed, or that nothing models it: either the code or the models
+//! must change, or the label's comment says `unmodelled: why`.
 //!
-//! The copy is a workspace of its own but builds where the loom models build, so that the
-//! dependencies are there already.
+//! All mutants are in one program ([`switch`]), built from a copy of the crates ([`copy`]) where the
+//! loom models build, so that the dependencies are there already. A table says which model to ask
+//! first ([`hints`]); on the code as it is that model must pass.
 
 pub mod copy;
+pub mod hints;
 pub mod mutate;
+pub mod switch;
 
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use self::hints::Hints;
 use self::mutate::{Fate, Mutant};
 use super::models::{self, Checker};
 use crate::house::{House, Switch, cargo_in, with_flags};
 use crate::stage::{Stage, Watched};
-use crate::table::Outcome;
+use crate::table::{Outcome, Verdict};
 
-/// How long the models of one mutant may run.
+/// How long one model may run on a mutant.
 const MUTANT_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long one file of models may run on the code as it is.
+/// How long models may run on the code as it is.
 const SOUND_LIMIT: Duration = Duration::from_secs(1200);
 
-/// The gate: every fourth ordering of the ground floor, to keep it short. All of them, and those of the
-/// library, whose models take minutes for each mutant, are for `cargo xtask weaken` by hand.
+/// Which orderings, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct Choice {
+    /// Only orderings with these labels, such as L-own
+    pub labels: Vec<String>,
+    /// Show the orderings and run nothing
+    #[arg(long)]
+    pub list: bool,
+    /// Ask every model, the quickest first, and write anew which of them notices what
+    #[arg(long, conflicts_with_all = ["list", "labels"])]
+    pub renew: bool,
+}
+
+/// The gate: every labelled ordering.
 ///
 /// # Errors
-/// If the crate cannot be read, copied or built as it is.
+/// If a crate cannot be read, copied or built.
 pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    let mutants = mutate::mutants(&house.root, &folder_of("millpond-raw"))?;
-    judge(house, stage, mutants.into_iter().step_by(4).collect())
+    run(house, stage, &Choice::default())
 }
 
 /// The mutants of these labels, or of all.
@@ -46,10 +60,7 @@ pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
 /// # Errors
 /// If a source cannot be read or a label marks nothing.
 pub fn mutants(root: &Path, labels: &[String]) -> Result<Vec<Mutant>> {
-    let mut all = Vec::new();
-    for name in models::CRATES {
-        all.extend(mutate::mutants(root, &folder_of(name))?);
-    }
+    let all = mutate::mutants(root, &folders())?;
     if labels.is_empty() {
         return Ok(all);
     }
@@ -65,147 +76,201 @@ pub fn mutants(root: &Path, labels: &[String]) -> Result<Vec<Mutant>> {
         .collect())
 }
 
-/// Runs the mutants of these labels, or of all.
+/// Asks about the chosen orderings.
 ///
 /// # Errors
-/// If the crate cannot be read or copied.
-pub fn run(house: &House, stage: &mut Stage, labels: &[String]) -> Result<Outcome> {
-    let mutants = mutants(&house.root, labels)?;
-    judge(house, stage, mutants)
-}
-
-fn judge(house: &House, stage: &mut Stage, mutants: Vec<Mutant>) -> Result<Outcome> {
+/// If a crate cannot be read or copied, or a program cannot be started.
+pub fn run(house: &House, stage: &mut Stage, choice: &Choice) -> Result<Outcome> {
+    let all = mutants(&house.root, &[])?;
+    let chosen = mutants(&house.root, &choice.labels)?;
     let work = house.target_of("weaken").join("work");
-    copy::workspace(&house.root, &work)?;
-    let bench = Bench { house, work };
-    let needed = |name: &&&str| {
-        mutants
-            .iter()
-            .any(|mutant| mutant.file.starts_with(folder_of(name)))
+    let changed = switch::files(&house.root, &all, &folders())?;
+    copy::workspace(&house.root, &work, &changed)?;
+    let mut bench = Bench {
+        house,
+        work,
+        models: Vec::new(),
     };
-    for name in models::CRATES.iter().filter(needed) {
-        let Some(programs) = bench.build(stage, name)? else {
-            return Ok(Outcome::failed("the models do not build"));
-        };
-        if programs.is_empty() {
-            return Ok(Outcome::failed(format!("{name} has no loom models")));
-        }
-        for program in &programs {
-            match stage.watch(&mut bench.command(program, name), SOUND_LIMIT, |_| false)? {
-                Watched::Ended(true) => {}
-                _ => return Ok(Outcome::failed("the models fail on the code as it is")),
-            }
-        }
+    if !bench.build(stage)? {
+        return Ok(Outcome::failed("the models do not build"));
     }
-    let mut fates = Vec::new();
-    for (index, mutant) in mutants.iter().enumerate() {
-        stage.say(&format!("mutant {}/{}: {mutant}", index + 1, mutants.len()))?;
-        fates.push(bench.try_out(stage, mutant)?);
+    if bench.models.is_empty() {
+        return Ok(Outcome::failed("there are no loom models"));
     }
-    stage.say(&mutate::table(&mutants, &fates))?;
-    Ok(mutate::judge(&fates))
+    let hints = match choice.renew {
+        true => Hints::default(),
+        false => Hints::read(&house.root),
+    };
+    let first = |mutant: &Mutant| hints.of(mutant, &all);
+    let is_sound = match choice.renew {
+        true => bench.sort(stage)?,
+        false => bench.pass(stage, &chosen.iter().filter_map(first).collect())?,
+    };
+    if !is_sound {
+        return Ok(Outcome::failed("the models fail on the code as it is"));
+    }
+    let (mut fates, mut elsewhere) = (Vec::new(), 0);
+    for (index, mutant) in chosen.iter().enumerate() {
+        stage.say(&format!("mutant {}/{}: {mutant}", index + 1, chosen.len()))?;
+        let fate = bench.try_out(stage, mutant, first(mutant))?;
+        if let Fate::Caught(model) = &fate {
+            elsewhere += usize::from(Some(model.as_str()) != first(mutant));
+        }
+        fates.push(fate);
+    }
+    stage.say(&mutate::table(&chosen, &fates))?;
+    let mut outcome = mutate::judge(&fates);
+    if choice.renew {
+        Hints::learn(&all, &fates).write(&house.root)?;
+    } else if elsewhere > 0 && outcome.verdict == Verdict::Passed {
+        let advice = "not as xtask/weaken.txt says: `cargo xtask weaken --renew`";
+        outcome.note = format!("{}, {elsewhere} {advice}", outcome.note);
+    }
+    Ok(outcome)
 }
 
+/// One model: a test of a program.
+#[derive(Clone, Debug)]
+struct Model {
+    /// The crate that it belongs to.
+    package: &'static str,
+    program: PathBuf,
+    test: String,
+}
+
+impl Model {
+    /// `loom_models::park::no_wake_is_lost`.
+    fn name(&self) -> String {
+        format!("{}::{}", name_of(&self.program), self.test)
+    }
+}
+
+/// The models, in the order in which they are asked.
 struct Bench<'a> {
     house: &'a House,
     work: PathBuf,
+    models: Vec<Model>,
 }
 
 impl Bench<'_> {
-    /// Changes the copy, asks the models, changes it back.
-    fn try_out(&self, stage: &mut Stage, mutant: &Mutant) -> Result<Fate> {
+    /// Builds the models of the copy and lists them; false if they do not build.
+    fn build(&mut self, stage: &mut Stage) -> Result<bool> {
+        for package in models::CRATES {
+            let mut command = cargo_in(&self.work);
+            command
+                .args(models::arguments(Checker::Loom, &[package]))
+                .args(["--no-run", "--message-format=json-render-diagnostics"])
+                .env(
+                    "RUSTFLAGS",
+                    with_flags("RUSTFLAGS", &format!("--cfg {}", Switch::Loom.cfg())),
+                )
+                .env(
+                    "CARGO_TARGET_DIR",
+                    self.house.target_of(Switch::Loom.name()),
+                );
+            let ended = stage.run(&mut command)?;
+            if !ended.success {
+                return Ok(false);
+            }
+            for program in ended.output.lines().filter_map(executable) {
+                let listed = Command::new(&program).arg("--list").output()?;
+                let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+                let tests = listed
+                    .lines()
+                    .filter_map(|line| line.strip_suffix(": test"));
+                self.models.extend(tests.map(|test| Model {
+                    package,
+                    program: program.clone(),
+                    test: test.to_string(),
+                }));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the models of these names pass on the code as it is.
+    fn pass(&self, stage: &mut Stage, names: &BTreeSet<&str>) -> Result<bool> {
+        let needed = || {
+            self.models
+                .iter()
+                .filter(|one| names.contains(one.name().as_str()))
+        };
+        let programs: BTreeSet<&PathBuf> = needed().map(|one| &one.program).collect();
+        for program in programs {
+            let of_it = needed().filter(|one| one.program == *program);
+            let mut command = self.command(program);
+            command.args(of_it.map(|one| &one.test));
+            if stage.watch(&mut command, SOUND_LIMIT, |_| false)? != Watched::Ended(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sorts the models by the time that they take on the code as it is; false if one fails there.
+    fn sort(&mut self, stage: &mut Stage) -> Result<bool> {
+        let mut timed = Vec::new();
+        for model in &self.models {
+            let begin = Instant::now();
+            let mut command = self.command(&model.program);
+            command.arg(&model.test);
+            if stage.watch(&mut command, SOUND_LIMIT, |_| false)? != Watched::Ended(true) {
+                return Ok(false);
+            }
+            timed.push((begin.elapsed(), model.clone()));
+        }
+        timed.sort_by_key(|(time, _)| *time);
+        self.models = timed.into_iter().map(|(_, model)| model).collect();
+        Ok(true)
+    }
+
+    /// Asks the models of the mutant's crate, this one first, until one fails.
+    fn try_out(&self, stage: &mut Stage, mutant: &Mutant, first: Option<&str>) -> Result<Fate> {
         if let Some(reason) = &mutant.unmodelled {
             return Ok(Fate::NotModelled(reason.clone()));
         }
-        let file = self.work.join(&mutant.file);
-        let sound = std::fs::read_to_string(&file)
-            .with_context(|| format!("the copy lost {}", mutant.file.display()))?;
-        std::fs::write(&file, mutate::apply(&sound, &mutant.edit)?)?;
-        let fate = self.ask_models(stage, mutant);
-        std::fs::write(&file, sound)?;
-        fate
-    }
-
-    fn ask_models(&self, stage: &mut Stage, mutant: &Mutant) -> Result<Fate> {
-        let name = crate_of(&mutant.file);
-        let Some(mut programs) = self.build(stage, name)? else {
-            return Ok(Fate::DoesNotBuild);
-        };
-        programs.sort_by_key(|program| !mutate::is_about(&name_of(program), &mutant.file));
-        for program in &programs {
-            let mut command = self.command(program, name);
-            match stage.watch(&mut command, MUTANT_LIMIT, |line| {
-                failed_test(line).is_some()
-            })? {
-                Watched::Stopped(line) => {
-                    let test = failed_test(&line).unwrap_or_default().to_string();
-                    return Ok(Fate::Caught(format!("{}::{test}", name_of(program))));
+        let of_crate = |one: &&Model| mutant.file.starts_with(folder_of(one.package));
+        let mut asked: Vec<&Model> = self.models.iter().filter(of_crate).collect();
+        asked.sort_by_key(|one| Some(one.name().as_str()) != first);
+        let mut fate = Fate::Survived;
+        for model in asked {
+            let mut command = self.command(&model.program);
+            command
+                .arg(&model.test)
+                .env(switch::VARIABLE, mutant.number.to_string())
+                // What a mutant does wrong is of no interest, and takes longer to print than to find.
+                .env("RUST_BACKTRACE", "0");
+            let failed = |line: &str| line.starts_with("test ") && line.ends_with(" ... FAILED");
+            match stage.watch(&mut command, MUTANT_LIMIT, failed)? {
+                Watched::Stopped(_) | Watched::Ended(false) => {
+                    return Ok(Fate::Caught(model.name()));
                 }
-                Watched::Ended(false) => return self.name_crash(stage, program, name),
                 Watched::Ended(true) => {}
-                Watched::OutOfTime => return Ok(Fate::OutOfTime(name_of(program))),
+                Watched::OutOfTime => fate = Fate::OutOfTime(model.name()),
             }
         }
-        Ok(Fate::Survived)
+        Ok(fate)
     }
 
-    /// A program that crashed did not say in which test. Run one by one, tests are named before
-    /// they start, so the last one named is the one.
-    fn name_crash(&self, stage: &mut Stage, program: &Path, name: &str) -> Result<Fate> {
-        let last = RefCell::new(String::new());
-        let mut command = self.command(program, name);
-        command.arg("--test-threads=1");
-        stage.watch(&mut command, MUTANT_LIMIT, |line| {
-            if line.starts_with("test ") {
-                last.replace(line.to_string());
-            }
-            false
-        })?;
-        let file = name_of(program);
-        Ok(Fate::Caught(match started_test(&last.into_inner()) {
-            Some(test) => format!("a crash in {file}::{test}"),
-            None => format!("a crash in {file}"),
-        }))
-    }
-
-    /// Builds the loom models of a crate of the copy; none if they do not build.
-    fn build(&self, stage: &mut Stage, name: &str) -> Result<Option<Vec<PathBuf>>> {
-        let mut command = cargo_in(&self.work);
-        command
-            .args(models::arguments(Checker::Loom, &[name]))
-            .args(["--no-run", "--message-format=json-render-diagnostics"])
-            .env(
-                "RUSTFLAGS",
-                with_flags("RUSTFLAGS", &format!("--cfg {}", Switch::Loom.cfg())),
-            )
-            .env(
-                "CARGO_TARGET_DIR",
-                self.house.target_of(Switch::Loom.name()),
-            );
-        let ended = stage.run(&mut command)?;
-        let programs = ended.output.lines().filter_map(executable).collect();
-        Ok(ended.success.then_some(programs))
-    }
-
-    fn command(&self, program: &Path, name: &str) -> Command {
+    /// A run of those models of a program whose names follow.
+    fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(self.work.join(folder_of(name)));
+        command
+            .current_dir(&self.work)
+            .arg("--exact")
+            .env_remove(switch::VARIABLE);
         command
     }
+}
+
+/// Where the crates lie in the workspace.
+fn folders() -> Vec<String> {
+    models::CRATES.iter().map(|name| folder_of(name)).collect()
 }
 
 /// Where a crate lies in the workspace.
 fn folder_of(name: &str) -> String {
     format!("crates/{name}")
-}
-
-/// The crate that a file belongs to.
-fn crate_of(file: &Path) -> &'static str {
-    let inside = |name: &&&str| file.starts_with(folder_of(name));
-    models::CRATES
-        .iter()
-        .find(inside)
-        .unwrap_or(&models::CRATES[0])
 }
 
 /// The test program in one of cargo's JSON messages.
@@ -222,30 +287,16 @@ fn name_of(program: &Path) -> String {
         .to_string()
 }
 
-/// The name in `test NAME ... FAILED`.
-fn failed_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
-}
-
-/// The name in `test NAME ...` without a result behind it.
-fn started_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.trim_end().strip_suffix(" ...")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_cargo_and_the_tests_print_is_understood() {
+    fn what_cargo_prints_is_understood() {
         let message =
             r#"{"reason":"compiler-artifact","executable":"/t/loom_lock-0f","fresh":true}"#;
         assert_eq!(executable(message), Some("/t/loom_lock-0f".into()));
         assert_eq!(executable(r#"{"executable":null}"#), None);
         assert_eq!(name_of(Path::new("/t/loom_lock-0f")), "loom_lock");
-        assert_eq!(failed_test("test a::b ... FAILED"), Some("a::b"));
-        assert_eq!(failed_test("test a::b ... ok"), None);
-        assert_eq!(started_test("test a::b ... "), Some("a::b"));
-        assert_eq!(started_test("test a::b ... ok"), None);
     }
 }

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::gates::ledger::orderings::{self, Edit};
+use crate::gates::ledger::orderings::{self, Spot};
 use crate::table::Outcome;
 
-/// One ordering, taken back to `Relaxed`.
+/// One ordering, to be taken back to `Relaxed`.
 #[derive(Clone, Debug)]
 pub struct Mutant {
+    /// Its number among all of its workspace, from 1.
+    pub number: usize,
     /// The labels on the line.
     pub labels: Vec<String>,
     /// The file, relative to the root.
@@ -19,8 +21,8 @@ pub struct Mutant {
     pub line: usize,
     /// The ordering as it is.
     pub ordering: String,
-    /// The change.
-    pub edit: Edit,
+    /// Where it is.
+    pub spot: Spot,
     /// Why no model can notice, if the comment says so.
     pub unmodelled: Option<String>,
 }
@@ -57,8 +59,6 @@ pub enum Fate {
     NotModelled(String),
     /// This model was still running when the time was up.
     OutOfTime(String),
-    /// The mutant is no valid program.
-    DoesNotBuild,
 }
 
 impl fmt::Display for Fate {
@@ -67,28 +67,31 @@ impl fmt::Display for Fate {
             Fate::Caught(test) => write!(f, "caught by {test}"),
             Fate::Survived => f.write_str("SURVIVED"),
             Fate::NotModelled(reason) => write!(f, "not modelled: {reason}"),
-            Fate::OutOfTime(program) => write!(f, "UNDECIDED: {program} ran out of time"),
-            Fate::DoesNotBuild => f.write_str("UNDECIDED: it does not build"),
+            Fate::OutOfTime(model) => write!(f, "UNDECIDED: {model} ran out of time"),
         }
     }
 }
 
-/// One mutant per labelled strong ordering of `package`.
+/// One mutant for each labelled strong ordering of these packages.
 ///
 /// # Errors
 /// If a source cannot be read.
-pub fn mutants(root: &Path, package: &str) -> Result<Vec<Mutant>> {
-    let ends = orderings::ends(root, package)?;
-    Ok(ends
-        .into_iter()
-        .filter(|end| !end.labels.is_empty())
-        .map(|end| Mutant {
+pub fn mutants(root: &Path, packages: &[String]) -> Result<Vec<Mutant>> {
+    let mut ends = Vec::new();
+    for package in packages {
+        ends.extend(orderings::ends(root, package)?);
+    }
+    let labelled = ends.into_iter().filter(|end| !end.labels.is_empty());
+    Ok(labelled
+        .enumerate()
+        .map(|(index, end)| Mutant {
+            number: index + 1,
             unmodelled: unmodelled(&end.comment),
             labels: end.labels,
             file: end.file,
             line: end.ordering.line,
             ordering: end.ordering.name,
-            edit: end.ordering.edit,
+            spot: end.ordering.spot,
         })
         .collect())
 }
@@ -98,36 +101,6 @@ fn unmodelled(comment: &str) -> Option<String> {
     let (_, reason) = comment.split_once("unmodelled:")?;
     let reason = reason.trim();
     (!reason.is_empty()).then(|| reason.to_string())
-}
-
-/// The text with the change made.
-///
-/// # Errors
-/// If the place is not in the text.
-pub fn apply(text: &str, edit: &Edit) -> Result<String> {
-    let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
-    let line = lines.get_mut(edit.line - 1).context("the line is gone")?;
-    let chars: Vec<char> = line.chars().collect();
-    let behind = edit.column + edit.width;
-    anyhow::ensure!(behind <= chars.len(), "line {} is too short", edit.line);
-    let front: String = chars[..edit.column].iter().collect();
-    let back: String = chars[behind..].iter().collect();
-    *line = format!("{front}{}{back}", edit.with);
-    Ok(lines.join("\n"))
-}
-
-/// True if a file of models is named after the file or its folder: it is asked first.
-pub fn is_about(model: &str, file: &Path) -> bool {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let folder = file
-        .parent()
-        .and_then(Path::file_name)
-        .unwrap_or_default()
-        .to_string_lossy();
-    model
-        .split('_')
-        .skip(1)
-        .any(|word| word == stem || word == folder)
 }
 
 /// What was tried and what became of it, as a table.

@@ -39,6 +39,7 @@ pub fn parse(line: &str) -> Result<Sample> {
             preemptions: figures.get("preemptions"),
         },
         quantiles: quantiles.map(|(p50, p99)| Quantiles { p50, p99 }),
+        rush: None,
     };
     ensure!(sample.operations > 0, "{line:?} says that nothing was done");
     Ok(sample)

@@ -7,17 +7,25 @@ use millpond::pool::{self, Rejection, ThreadPool};
 use millpond::task::TaskHandle;
 use std::time::Duration;
 
-/// [`ThreadPool`], with as many workers from the start as all pools have.
+/// [`ThreadPool`], with as many workers from the start as all pools have. It keeps figures of its
+/// tasks, as it does unless it is told not to.
 #[derive(Debug)]
-pub struct Millpond(ThreadPool);
+pub struct Millpond<const FIGURES: bool = true>(ThreadPool);
+
+/// The same, told not to.
+pub type WithoutFigures = Millpond<false>;
 
 /// Longer than any round: who waits for room gets it.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 const REFUSED: &str = "an open pool of the bench refuses nothing";
 
-impl Pool for Millpond {
-    const NAME: &'static str = "millpond";
+impl<const FIGURES: bool> Pool for Millpond<FIGURES> {
+    const NAME: &'static str = if FIGURES {
+        "millpond"
+    } else {
+        "millpond, without figures"
+    };
     type Handle = TaskHandle<u64>;
 
     fn open(queue: Queue) -> Result<Self> {
@@ -30,6 +38,11 @@ impl Pool for Millpond {
                     WhenFull::Wait => Rejection::Block(PATIENCE),
                     WhenFull::CallerRuns => Rejection::CallerRuns,
                 }),
+        };
+        let builder = if FIGURES {
+            builder
+        } else {
+            builder.without_figures()
         };
         let pool = builder.build()?;
         pool.prestart_all_core()?;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
-use crate::peers::pool::millpond::Millpond;
+use crate::peers::pool::millpond::{Millpond, WithoutFigures};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -79,6 +79,7 @@ fn is_a_pool<P: Pool>(queue: Queue) {
 #[test]
 fn every_pool_runs_every_task_once_and_returns_its_result() {
     is_a_pool::<Millpond>(Queue::Unbounded);
+    is_a_pool::<WithoutFigures>(Queue::Unbounded);
     is_a_pool::<HandRolled<Crossbeam>>(Queue::Unbounded);
     is_a_pool::<HandRolled<Flume>>(Queue::Unbounded);
     is_a_pool::<HandRolled<Kanal>>(Queue::Unbounded);

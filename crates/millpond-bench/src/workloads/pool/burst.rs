@@ -41,5 +41,6 @@ pub fn run<P: Pool>(bursts: u64) -> Result<Sample> {
         elapsed,
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles: None,
+        rush: None,
     })
 }

@@ -35,5 +35,6 @@ pub fn run<P: Pool>(queue: Queue, producers: usize, tasks: u64) -> Result<Sample
         elapsed: done.elapsed,
         usage: [done.usage, by_the_pool].into_iter().sum(),
         quantiles: None,
+        rush: None,
     })
 }

@@ -51,6 +51,7 @@ pub fn join_all<P: Pool>(tasks: u64) -> Result<Sample> {
         elapsed,
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles: None,
+        rush: None,
     })
 }
 
@@ -94,6 +95,7 @@ pub fn trips<P: Pool>(pause: bool, here: bool, trips: u64) -> Result<Sample> {
         elapsed: Duration::from_nanos(times.iter().sum()),
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles: Quantiles::of(&mut times),
+        rush: None,
     })
 }
 

@@ -23,5 +23,6 @@ pub fn run<P: Pool>(millis: u64) -> Result<Sample> {
         elapsed,
         usage: opened.close(),
         quantiles: None,
+        rush: None,
     })
 }

@@ -9,6 +9,7 @@
 //! | [`handles`] | a caller waits: for a thousand tasks, or for each one |
 //! | [`burst`] | ten thousand tasks at once for a pool that sleeps |
 //! | [`idle`] | nothing to do |
+//! | [`figures_cost`] | what the pool's own figures add to each task |
 //! | [`in_java`] | the same, asked of Java |
 //!
 //! # How each is measured
@@ -33,6 +34,7 @@
 //! and take their turns like the others. It is there during the turns of the others, asleep.
 
 pub mod burst;
+pub mod figures_cost;
 pub mod fire;
 pub mod handles;
 pub mod idle;
@@ -228,7 +230,9 @@ const ENTRIES: &[Entry] = &[
 ];
 
 fn workloads() -> Vec<Workload> {
-    works().into_iter().map(workload).collect()
+    let mut all: Vec<Workload> = works().into_iter().map(workload).collect();
+    all.extend(figures_cost::workloads());
+    all
 }
 
 fn workload(work: Work) -> Workload {
@@ -239,6 +243,8 @@ fn workload(work: Work) -> Workload {
         figures: work.figures(),
         most_operations: work.most_operations(),
         stretch: work.stretch(),
+        planned: None,
+        difference: None,
         candidates: candidates.map(|entry| candidate(entry, work)).collect(),
     }
 }

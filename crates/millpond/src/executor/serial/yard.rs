@@ -167,10 +167,10 @@ where
             lane: Arc::clone(&lane),
             stage: DrainStage::Sent,
         };
-        // A drain works for many, so it has no deadline of its own bringer's, and is not shed. It is as
-        // urgent as the task that it is sent for.
+        // A drain works for many, so it has no deadline of its own bringer's, carries nothing of his, and
+        // is not shed. It is as urgent as the task that it is sent for.
         let spec = TaskSpec::new().name("serial").deadline(Deadline::NEVER);
-        let spec = spec.priority(priority);
+        let spec = spec.priority(priority).empty_handed();
         let answer = self.below.execute(spec.build_kept(move || drain.run()));
         match answer {
             Ok(()) => Ok(()),

@@ -141,6 +141,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// One that has been sampled for a while, with these shares.
+    #[cfg(test)]
+    pub(in crate::pool) fn of_shares(computing: f64, waiting_for_cpu: f64) -> Self {
+        let of = |share: f64| (share * 1000.0) as u64;
+        Usage {
+            sampled: 1000,
+            on_cpu: of(computing),
+            sampled_for_delay: 1000,
+            delay: of(waiting_for_cpu),
+        }
+    }
+
     /// For how long tasks were watched.
     pub fn sampled(&self) -> Duration {
         Duration::from_nanos(self.sampled)

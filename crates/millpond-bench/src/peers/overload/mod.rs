@@ -1,0 +1,46 @@
+//! What a pool is to a rush: something that tasks are offered to, whether there is room or not.
+//!
+//! | file | who |
+//! |---|---|
+//! | [`millpond`] | ours, with and without protection |
+//! | [`hand_rolled`] | threads that take boxed closures out of a bounded channel |
+//!
+//! All have [`WORKERS`](super::pool::WORKERS) threads and room for [`BOUND`] tasks more, and refuse what
+//! does not fit: who offers a task never waits.
+
+pub mod hand_rolled;
+pub mod millpond;
+
+use super::pool::Job;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// How many tasks may wait. It takes ten times longer to work them off than their clients wait.
+pub const BOUND: usize = 1024;
+
+/// When all have come, the last of those that wait are over much sooner.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
+
+/// A pool in a rush.
+pub trait Rushed: fmt::Debug {
+    /// Offers a task that came at this time. Returns whether it was taken in.
+    fn offer(&mut self, number: usize, came: Instant, task: Job) -> bool;
+
+    /// Waits until all that were taken in are over, and says what became of each, by number. What is
+    /// not over after a long time is left out: it is lost.
+    fn ends(&mut self) -> Vec<(usize, End)>;
+
+    /// Ends the threads.
+    fn close(self: Box<Self>);
+}
+
+/// What became of a task that was taken in, as its pool says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has run.
+    Answered,
+    /// It was dropped when its turn came: it had waited too long.
+    Shed,
+    /// It was dropped when its turn came: its deadline had passed.
+    Expired,
+}

@@ -1,0 +1,231 @@
+//! What comes of a pool that gets half as much again as it can do?
+//!
+//! It cannot serve everybody. It can serve as many as it has workers for, and in time; or it can keep
+//! everybody waiting until nobody wants the answer any more. Which of them is the question.
+//!
+//! # The rush
+//!
+//! - **A task** keeps its worker waiting for [`WORK`], as one that asks a database does: it sleeps, and
+//!   needs next to no CPU.
+//! - **The peak** is how many of them the two workers do in a second when they always have one. It is
+//!   measured once, before the first round, with our pool without protection; all candidates get the
+//!   same load.
+//! - **Arrivals** are planned ahead ([`plan`]) and come at 150 % of that, whatever the pool does: the
+//!   loop is open. The same seed makes the same plan in every round and for every candidate.
+//! - **Times** are counted from when a task was *to come*, even if it came late because the thread that
+//!   offers them was held up. So nothing that a pool does can hide a wait.
+//! - **Clients** wait for [`PATIENCE`]. An answer after that is worth nothing: it is late.
+//!
+//! A round is seconds long, and there are three of them (with `--quick` of 2 s, otherwise of 10 s). The
+//! books must balance ([`ledger`]): every task was refused, answered, shed or expired, and its pool and
+//! the task itself agree on which. One that is lost ends the run.
+//!
+//! # Who is compared
+//!
+//! Ours with one protection at a time, with the one that does nothing for reference, and the same
+//! bounded queue with hand-rolled threads. CoDel has its default target and interval,
+//! which know nothing of how long clients wait.
+
+pub mod ledger;
+pub mod plan;
+
+use crate::figure::Figure;
+use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
+use crate::peers::overload::Rushed;
+use crate::peers::overload::hand_rolled::HandRolled;
+use crate::peers::overload::millpond::{Millpond, Protection};
+use crate::rush::Rush;
+use crate::staff::Staff;
+use crate::usage::Usage;
+use anyhow::{Result, ensure};
+use ledger::{Ledger, Settled};
+use plan::Plan;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "overload",
+    about: "what comes of a pool of two workers that gets half as much again as it can do",
+    workloads: || vec![workload()],
+    notes,
+};
+
+/// How long a task takes.
+pub const WORK: Duration = Duration::from_millis(1);
+
+/// How long a client waits for an answer.
+pub const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The deadline of a task leaves this much of its client's patience: it says until when a task may
+/// *begin*, and an answer takes its time.
+pub const ANSWER_TAKES: Duration = Duration::from_millis(5);
+
+/// How much comes, by what can be done.
+pub const LOAD: f64 = 1.5;
+
+/// The seed of all plans.
+pub const SEED: u64 = 0x6d69_6c6c_706f_6e64;
+
+/// Rounds are so many times longer than others: it takes a second until a queue is full.
+const STRETCH: u32 = 100;
+
+/// The kernel wakes a sleeper late by the slack of its timers and the wake-up itself.
+const SLACK: Duration = Duration::from_micros(80);
+
+/// How long to wait for threads to end. In tests some of them may be other tests', and stay.
+const ENDS_IN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
+
+type Open = fn() -> Result<Box<dyn Rushed>>;
+
+/// THE table of candidates.
+const ENTRIES: &[(&str, Standing, Open)] = &[
+    (
+        "millpond, unprotected",
+        Standing::Reference {
+            because: "it is ours without protection, to show what that does",
+        },
+        || ours(Protection::Nothing),
+    ),
+    ("millpond, deadlines", Standing::Ours, || {
+        ours(Protection::Deadlines(PATIENCE.saturating_sub(ANSWER_TAKES)))
+    }),
+    ("millpond, max queue wait", Standing::Ours, || {
+        ours(Protection::MaxQueueWait(PATIENCE / 2))
+    }),
+    ("millpond, CoDel", Standing::Ours, || {
+        ours(Protection::CoDel)
+    }),
+    ("millpond, CoDel, newest first", Standing::Ours, || {
+        ours(Protection::CoDelNewestFirst)
+    }),
+    (HandRolled::NAME, Standing::Peer, || {
+        Ok(Box::new(HandRolled::open()))
+    }),
+];
+
+fn ours(protection: Protection) -> Result<Box<dyn Rushed>> {
+    Ok(Box::new(Millpond::open(protection)?))
+}
+
+fn workload() -> Workload {
+    let candidate = |&(name, standing, open): &(&'static str, Standing, Open)| Candidate {
+        name,
+        standing,
+        // Refused or not, shed or not: there is no such thing as the allocations of a task.
+        counts_allocations: false,
+        run: Box::new(move |arrivals| rush(open, peak()?, arrivals)),
+    };
+    Workload {
+        suite: SUITE.name,
+        name: format!("{:.0} % of the peak", LOAD * 100.0),
+        figures: Figure::rush(),
+        most_operations: u64::MAX,
+        stretch: STRETCH,
+        planned: Some(|time| Ok((peak()? * LOAD * time.as_secs_f64()) as u64)),
+        difference: None,
+        candidates: ENTRIES.iter().map(candidate).collect(),
+    }
+}
+
+/// What to know about the figures, once there are some.
+fn notes() -> Vec<String> {
+    let note = |peak: &f64| {
+        format!(
+            "overload: the peak is {peak:.0} tasks/s, {:.0} tasks/s came (Poisson, seed {SEED:#x}), \
+             and their clients waited for {PATIENCE:?}",
+            peak * LOAD
+        )
+    };
+    PEAK.get().map(note).into_iter().collect()
+}
+
+/// Measured once in a run.
+static PEAK: OnceLock<f64> = OnceLock::new();
+
+/// So many tasks are all offered at once, and fit.
+const BATCH: u64 = 400;
+
+/// How many tasks two workers do in a second, if they always have one.
+fn peak() -> Result<f64> {
+    if let Some(&peak) = PEAK.get() {
+        return Ok(peak);
+    }
+    let mut best: f64 = 0.0;
+    for _ in 0..3 {
+        let mut pool = Millpond::open(Protection::Nothing)?;
+        let start = Instant::now();
+        for number in 0..BATCH as usize {
+            let is_in = pool.offer(number, start, Box::new(work));
+            ensure!(is_in, "an empty pool refused its task {number} of {BATCH}");
+        }
+        let ended = pool.ends().len() as u64;
+        let elapsed = start.elapsed();
+        ensure!(
+            ended == BATCH,
+            "{BATCH} tasks were submitted and {ended} ran"
+        );
+        Box::new(pool).close();
+        // What is slower than it could be is not the peak.
+        best = best.max(BATCH as f64 / elapsed.as_secs_f64());
+    }
+    Ok(*PEAK.get_or_init(|| best))
+}
+
+/// One round: `arrivals` tasks at [`LOAD`] times `peak`.
+fn rush(open: Open, peak: f64, arrivals: u64) -> Result<Sample> {
+    let plan = Plan::poisson(SEED, peak * LOAD, arrivals);
+    let ledger = Arc::new(Ledger::new(plan.arrivals().len()));
+    let (pool, staff) = Staff::of(open);
+    let mut pool = pool?;
+    let before = staff.usage();
+    let (refused, by_the_caller) = Usage::during(|| offer_all(&mut *pool, &plan, &ledger));
+    let ends = pool.ends();
+    let by_the_pool = staff.usage() - before;
+    pool.close();
+    staff.wait_until_gone(ENDS_IN);
+    let Settled {
+        fates,
+        quantiles,
+        elapsed,
+    } = ledger.settle(&plan, &refused, &ends, PATIENCE)?;
+    Ok(Sample {
+        operations: fates.offered,
+        elapsed,
+        usage: [by_the_caller, by_the_pool].into_iter().sum(),
+        quantiles,
+        rush: Some(Rush { fates, peak }),
+    })
+}
+
+/// Offers each task when its time has come, or at once if that is over. Returns the numbers of those
+/// that were refused.
+fn offer_all(pool: &mut dyn Rushed, plan: &Plan, ledger: &Arc<Ledger>) -> Vec<usize> {
+    let mut refused = Vec::new();
+    let start = Instant::now();
+    for (number, &at) in plan.arrivals().iter().enumerate() {
+        let came = start + at;
+        std::thread::sleep(came.saturating_duration_since(Instant::now()));
+        let ledger = Arc::clone(ledger);
+        let task = move || {
+            work();
+            ledger.answered(number, came.elapsed());
+        };
+        if !pool.offer(number, came, Box::new(task)) {
+            refused.push(number);
+        }
+    }
+    refused
+}
+
+/// Waits for [`WORK`], to a few microseconds: asleep, but for the last moment.
+fn work() {
+    let until = Instant::now() + WORK;
+    std::thread::sleep(WORK.saturating_sub(SLACK));
+    while Instant::now() < until {
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(test)]
+mod tests;
