@@ -97,7 +97,7 @@ impl<'scope, T> ScopedHandle<'scope, T> {
             Some(awaited) => Listed::enter(deadline, || awaited),
             None => Ok(Listed::none()),
         };
-        let listed = listed.map_err(TaskError::Deadlock)?;
+        let listed = listed.map_err(task::deadlock)?;
         let site = Site::new("scope.join").on(self.executor);
         task::wait_listed(&listed, site, &self.clock(), deadline, |waker| {
             place.take(waker)

@@ -1,0 +1,196 @@
+//! A handle for many: it shows the value and takes nothing.
+
+use super::handle::{deadlock, finishes_soon, wait_listed};
+use super::in_place;
+use super::meta::Meta;
+use super::waiting::{Awaited, Listed};
+use super::{CancelReason, TaskError};
+use crate::time::Deadline;
+use millpond_raw::park::Site;
+use millpond_raw::task::{self as raw, Outcome};
+use millpond_raw::waits::Ticket;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// One of any number of handles to a task; each sees the value, none takes it.
+///
+/// ```
+/// use millpond::task;
+///
+/// let (task, handle) = task::new(|| String::from("flour"));
+/// let one = handle.shared();
+/// let two = one.clone();
+/// std::thread::spawn(move || task.run());
+/// assert_eq!(one.join()?, "flour");
+/// assert_eq!(two.join()?, "flour");
+/// # Ok::<(), task::TaskError>(())
+/// ```
+pub struct SharedHandle<T> {
+    pub(super) raw: raw::Shared<T, Meta>,
+    /// The place of this handle's future among the waiters.
+    ticket: Option<Ticket>,
+}
+
+impl<T> SharedHandle<T> {
+    pub(super) fn from_raw(raw: raw::Shared<T, Meta>) -> Self {
+        SharedHandle { raw, ticket: None }
+    }
+
+    /// Waits for the task and shows its value.
+    ///
+    /// # Errors
+    ///
+    /// As [`TaskHandle::join`]; of a panic, whose payload only one could have, its text.
+    pub fn join(&self) -> Result<&T, TaskError> {
+        self.join_until(Deadline::NEVER)
+    }
+
+    /// Waits for the task, but not longer than `patience`.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](SharedHandle::join), or the time was up.
+    pub fn join_timeout(&self, patience: Duration) -> Result<&T, TaskError> {
+        self.join_until(self.raw.meta().clock().deadline(patience))
+    }
+
+    fn join_until(&self, deadline: Deadline) -> Result<&T, TaskError> {
+        let mut place = Place {
+            raw: &self.raw,
+            ticket: None,
+        };
+        let seen = self.raw.state();
+        if !seen.is_finished() && seen.is_of_another_process() {
+            return Err(TaskError::Forked);
+        }
+        let is_over = seen.is_finished()
+            || in_place::self_join(&self.raw, deadline)
+            || finishes_soon(deadline, || self.raw.state());
+        if !is_over {
+            let site = Site::new("task.join").on(self.raw.token());
+            let clock = self.raw.meta().clock();
+            let listed = Listed::enter(deadline, || Awaited::task(self.raw.witness()));
+            let listed = listed.map_err(deadlock)?;
+            wait_listed(&listed, site, &clock, deadline, |waker| place.take(waker))?;
+        }
+        self.try_join()
+            .expect("the wait has ended well, so the task is finished")
+    }
+
+    /// The value, if the task is finished.
+    pub fn try_join(&self) -> Option<Result<&T, TaskError>> {
+        self.raw.outcome().map(|outcome| match outcome {
+            Outcome::Completed(value) => Ok(value),
+            Outcome::Panicked(panic) => Err(TaskError::Panicked(copy_of(panic))),
+            Outcome::Cancelled(reason) => Err(TaskError::Cancelled(reason)),
+        })
+    }
+
+    /// As [`TaskHandle::cancel`].
+    pub fn cancel(&self) -> bool {
+        let found = self.raw.cancel(CancelReason::Requested);
+        self.raw.meta().note_cancelled(found)
+    }
+
+    /// As [`TaskHandle::interrupt`].
+    pub fn interrupt(&self) -> bool {
+        let found = self.raw.interrupt(CancelReason::Requested);
+        self.raw.meta().note_cancelled(found)
+    }
+
+    /// As [`TaskHandle::is_finished`].
+    pub fn is_finished(&self) -> bool {
+        self.raw.state().is_finished()
+    }
+
+    /// As [`TaskHandle::is_cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.raw.state().cancelled().is_some()
+    }
+}
+
+/// A panic with the same text: the payload itself stays in the cell.
+fn copy_of(panic: &raw::Panic) -> raw::Panic {
+    match panic.message() {
+        Some(text) => raw::Panic::new(Box::new(text.to_owned())),
+        None => raw::Panic::new(Box::new(())),
+    }
+}
+
+/// A place among the waiters of a shared task, given up when it is dropped.
+struct Place<'a, T> {
+    raw: &'a raw::Shared<T, Meta>,
+    ticket: Option<Ticket>,
+}
+
+impl<T> Place<'_, T> {
+    /// Takes the place, or renews it. Returns false if there is nothing to wait for.
+    fn take(&mut self, waker: &Waker) -> bool {
+        if let Some(ticket) = self.ticket {
+            if self.raw.renew(ticket, waker) {
+                return true;
+            }
+        }
+        self.ticket = self.raw.enlist(waker);
+        self.ticket.is_some()
+    }
+}
+
+impl<T> Drop for Place<'_, T> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.raw.leave(ticket);
+        }
+    }
+}
+
+impl<T: Clone> Future for SharedHandle<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let seen = this.raw.state();
+        if !seen.is_finished() && seen.is_of_another_process() {
+            return Poll::Ready(Err(TaskError::Forked));
+        }
+        let mut place = Place {
+            raw: &this.raw,
+            ticket: this.ticket.take(),
+        };
+        let waits = !this.raw.state().is_finished() && place.take(context.waker());
+        if waits {
+            this.ticket = place.ticket.take();
+            return Poll::Pending;
+        }
+        drop(place);
+        Poll::Ready(this.try_join().expect("finished").cloned())
+    }
+}
+
+impl<T> Clone for SharedHandle<T> {
+    fn clone(&self) -> Self {
+        SharedHandle {
+            raw: self.raw.clone(),
+            ticket: None,
+        }
+    }
+}
+
+impl<T> Drop for SharedHandle<T> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.raw.leave(ticket);
+        }
+    }
+}
+
+impl<T> fmt::Debug for SharedHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedHandle")
+            .field("state", &self.raw.state())
+            .finish_non_exhaustive()
+    }
+}
