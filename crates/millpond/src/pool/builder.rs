@@ -297,12 +297,10 @@ impl PoolBuilder {
         PatchError::unless_none(problems)?;
         let line = line.expect("a line that was not built is a problem");
         let name = self.name;
-        let rare = Rare {
-            rejection: self.rejection,
-            factory: self
-                .factory
-                .unwrap_or_else(|| Arc::new(Threads::named(name.clone()))),
-        };
+        let factory = self
+            .factory
+            .unwrap_or_else(|| Arc::new(Threads::named(name.clone())));
+        let rare = Rare::new(self.rejection, factory);
         let engine = Arc::new(Engine::new(Parts {
             name,
             knobs: Knobs::new(sizes, self.growth, &self.overload, rare),

@@ -44,6 +44,7 @@ impl Engine {
     /// Its figures, without a lock that is not free.
     pub(super) fn snapshot_of_a_fork(&self) -> PoolSnapshot {
         let (limits, knobs, rare) = (self.knobs().limits(), self.knobs(), &self.rare);
+        let (rejected, caller_ran) = rare.rejected();
         let counted = self.try_with_crew(|crew| (crew.largest(), crew.counts()));
         let (largest, counts) = counted.unwrap_or((0, Counts::default()));
         PoolSnapshot {
@@ -73,10 +74,10 @@ impl Engine {
             expired: counts.expired + rare.expired.get(),
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
-            rejected: rare.rejected.get(),
+            rejected,
             blocked: rare.blocked.get(),
             discarded: rare.discarded.get(),
-            caller_ran: rare.caller_ran.get(),
+            caller_ran,
             handed_back: rare.handed_back.get(),
             threads_started: rare.threads_started.get(),
             thread_failures: rare.thread_failures.get(),
@@ -92,7 +93,7 @@ impl Engine {
 
     pub(super) fn rejection(&self) -> Rejection {
         match self.is_forked() {
-            false => self.knobs().lock().rejection.clone(),
+            false => self.knobs().rejection(),
             true => Rejection::Abort,
         }
     }

@@ -8,11 +8,14 @@
 //!   beside the maximum of another. Two bits of it say whether anything is shed and in which order,
 //!   so that a worker, which reads that word anyway, need not look for more ([`super::shed`]).
 //! - **N2** Parameters are written under the lock and nowhere else.
+//! - **N3** A rejection policy that is no more than its name is in a word of its own, so that a refusal
+//!   takes no lock: refusals come in crowds. For the others the word says to look under the lock, and
+//!   what is found there counts, even if it has changed meanwhile.
 
 use super::Rejection;
 use crate::manage::{Growth, Overload, OverloadOrder, Sizes};
 use crate::thread::ThreadFactory;
-use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,13 +92,42 @@ pub(super) struct Knobs {
     /// In nanoseconds; the greatest number is for ever.
     keep_alive: AtomicU64,
     core_may_time_out: AtomicBool,
+    /// N3
+    plain_rejection: AtomicU8,
     rare: Mutex<Rare>,
 }
 
 /// What is needed when a thread is started or a task refused.
 pub(super) struct Rare {
-    pub(super) rejection: Rejection,
+    /// Written by [`Knobs::set_rejection`] alone (N3).
+    rejection: Rejection,
     pub(super) factory: Arc<dyn ThreadFactory>,
+}
+
+impl Rare {
+    pub(super) fn new(rejection: Rejection, factory: Arc<dyn ThreadFactory>) -> Self {
+        Rare { rejection, factory }
+    }
+}
+
+/// Look under the lock (N3).
+const NOT_PLAIN: u8 = 0;
+const ABORT: u8 = 1;
+const CALLER_RUNS: u8 = 2;
+const DISCARD: u8 = 3;
+const DISCARD_OLDEST: u8 = 4;
+
+fn plain_word(rejection: &Rejection) -> u8 {
+    match rejection {
+        Rejection::Abort => ABORT,
+        Rejection::CallerRuns => CALLER_RUNS,
+        Rejection::Discard => DISCARD,
+        Rejection::DiscardOldest => DISCARD_OLDEST,
+        Rejection::Block(_)
+        | Rejection::NewThread { .. }
+        | Rejection::Report { .. }
+        | Rejection::Custom(_) => NOT_PLAIN,
+    }
 }
 
 impl Knobs {
@@ -104,6 +136,7 @@ impl Knobs {
             limits: AtomicU64::new(0),
             keep_alive: AtomicU64::new(0),
             core_may_time_out: AtomicBool::new(false),
+            plain_rejection: AtomicU8::new(plain_word(&rare.rejection)),
             rare: Mutex::new(rare),
         };
         knobs.write(&knobs.lock(), sizes, growth, overload);
@@ -136,6 +169,27 @@ impl Knobs {
         }
     }
 
+    /// What becomes of refused tasks, without a lock if it can be (N3).
+    pub(super) fn rejection(&self) -> Rejection {
+        match self.plain_rejection.load(Ordering::Relaxed) {
+            ABORT => Rejection::Abort,
+            CALLER_RUNS => Rejection::CallerRuns,
+            DISCARD => Rejection::Discard,
+            DISCARD_OLDEST => Rejection::DiscardOldest,
+            _ => self.lock().rejection.clone(),
+        }
+    }
+
+    /// Changes that, and returns what it was: a handler of the user's is to be dropped by the caller,
+    /// outside the lock.
+    #[must_use]
+    pub(super) fn set_rejection(&self, rejection: Rejection) -> Rejection {
+        let mut turn = self.lock();
+        let word = plain_word(&rejection);
+        self.plain_rejection.store(word, Ordering::Relaxed);
+        std::mem::replace(&mut turn.rejection, rejection)
+    }
+
     /// Takes the turn of a writer (N2).
     pub(super) fn lock(&self) -> MutexGuard<'_, Rare> {
         self.rare.lock()
@@ -164,6 +218,58 @@ impl Knobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn knobs(rejection: Rejection) -> Knobs {
+        let factory = Arc::new(crate::thread::Threads::named("mill"));
+        let sizes = Sizes {
+            core: 1,
+            max: 1,
+            keep_alive: Duration::MAX,
+            core_may_time_out: false,
+        };
+        let rare = Rare::new(rejection, factory);
+        Knobs::new(sizes, Growth::QueueFirst, &Overload::default(), rare)
+    }
+
+    fn policies() -> [Rejection; 8] {
+        [
+            Rejection::Abort,
+            Rejection::CallerRuns,
+            Rejection::Discard,
+            Rejection::DiscardOldest,
+            Rejection::Block(Duration::from_secs(7)),
+            Rejection::NewThread { at_most: 3 },
+            Rejection::Report {
+                at_most_every: Duration::from_secs(5),
+            },
+            Rejection::custom(|task, refusal| refusal.give_back(task)),
+        ]
+    }
+
+    #[test]
+    fn every_policy_that_is_set_is_the_one_that_is_read_whatever_was_there_before() {
+        let text = |policy: &Rejection| format!("{policy:?}");
+        for before in policies() {
+            for after in policies() {
+                let knobs = knobs(before.clone());
+                assert_eq!(text(&knobs.rejection()), text(&before));
+                let replaced = knobs.set_rejection(after.clone());
+                assert_eq!(text(&replaced), text(&before));
+                assert_eq!(text(&knobs.rejection()), text(&after));
+            }
+        }
+    }
+
+    #[test]
+    fn policies_that_are_no_more_than_a_name_are_read_while_a_writer_has_its_turn() {
+        for policy in policies().into_iter().take(4) {
+            let knobs = knobs(Rejection::Block(Duration::ZERO));
+            drop(knobs.set_rejection(policy.clone()));
+            let turn = knobs.lock();
+            assert_eq!(format!("{:?}", knobs.rejection()), format!("{policy:?}"));
+            drop(turn);
+        }
+    }
 
     #[test]
     fn the_limits_keep_what_is_put_into_them() {

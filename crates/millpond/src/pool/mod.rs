@@ -317,9 +317,8 @@ impl ThreadPool {
         if self.engine.is_forked() {
             return;
         }
-        let before = std::mem::replace(&mut self.engine.knobs().lock().rejection, rejection);
         // A handler of the user's is dropped outside the lock.
-        drop(before);
+        drop(self.engine.knobs().set_rejection(rejection));
     }
 
     /// Who starts the threads.
@@ -497,6 +496,7 @@ impl Engine {
         let (active, largest, extra_threads, counts) =
             self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
         let rare = &self.rare;
+        let (rejected, caller_ran) = rare.rejected();
         // The shell of a task that a worker runs in place, or has run, waits for nothing.
         let shells = counts.joins - (counts.shells + rare.shells.get()).min(counts.joins);
         PoolSnapshot {
@@ -526,10 +526,10 @@ impl Engine {
             expired: counts.expired + rare.expired.get(),
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
-            rejected: rare.rejected.get(),
+            rejected,
             blocked: rare.blocked.get(),
             discarded: rare.discarded.get(),
-            caller_ran: rare.caller_ran.get(),
+            caller_ran,
             handed_back: rare.handed_back.get(),
             threads_started: rare.threads_started.get(),
             thread_failures: rare.thread_failures.get(),

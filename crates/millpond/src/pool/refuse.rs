@@ -22,21 +22,22 @@ impl ThreadPool {
         let engine = &self.engine;
         let Rejected { task, reason, .. } = refused;
         task.leave_home();
-        let policy = engine.knobs().lock().rejection.clone();
+        let policy = engine.knobs().rejection();
         match policy {
             Rejection::Block(_) => engine.rare.blocked.happened(1),
+            // One count for both: that it was refused, and that its caller ran it.
+            Rejection::CallerRuns if !engine.is_shut_down() => {
+                engine.rare.caller_ran.happened(1);
+                engine.count_refused_name(&task);
+                engine.runner.run(task);
+                return Ok(());
+            }
             _ => engine.count_refused(&task),
         }
         match policy {
             Rejection::Abort => Err(Rejected::new(task, reason)),
-            Rejection::CallerRuns if engine.is_shut_down() => {
-                Err(Rejected::new(task, RejectReason::ShutDown))
-            }
-            Rejection::CallerRuns => {
-                engine.rare.caller_ran.happened(1);
-                engine.runner.run(task);
-                Ok(())
-            }
+            // It is shut down, or its caller would have run it.
+            Rejection::CallerRuns => Err(Rejected::new(task, RejectReason::ShutDown)),
             Rejection::Discard => {
                 engine.discard(task);
                 Ok(())
@@ -69,7 +70,11 @@ impl ThreadPool {
 
 impl Engine {
     fn count_refused(&self, task: &Task) {
-        self.rare.rejected.happened(1);
+        self.rare.turned_away.happened(1);
+        self.count_refused_name(task);
+    }
+
+    fn count_refused_name(&self, task: &Task) {
         if let Some(names) = &self.names {
             names.count_refused(task);
         }

@@ -142,7 +142,8 @@ impl Counts {
 /// What is counted as it happens, by whoever sees it.
 #[derive(Debug, Default)]
 pub(super) struct RareStats {
-    pub(super) rejected: Event,
+    /// Refused, but for those that their callers ran: these are counted once, below.
+    pub(super) turned_away: Event,
     pub(super) blocked: Event,
     pub(super) discarded: Event,
     pub(super) caller_ran: Event,
@@ -153,6 +154,15 @@ pub(super) struct RareStats {
     pub(super) handed_back: Event,
     pub(super) threads_started: Event,
     pub(super) thread_failures: Event,
+}
+
+impl RareStats {
+    /// All that were refused, and those of them that their callers ran. One look at the latter: they
+    /// are never more than all.
+    pub(super) fn rejected(&self) -> (u64, u64) {
+        let caller_ran = self.caller_ran.get();
+        (self.turned_away.get() + caller_ran, caller_ran)
+    }
 }
 
 /// A count that many write.
