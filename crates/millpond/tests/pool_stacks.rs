@@ -1,0 +1,174 @@
+//! Stacks as a pool shows them: when asked, in a run warning and in a report of refusals. With the feature
+//! they name what its workers do; without, each says which feature to switch on.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
+
+mod watch_kit;
+
+use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::pool::{Notice, Queue, Rejection, RunWarning, ThreadPool};
+use millpond::preset;
+use millpond::task::TaskSpec;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use watch_kit::watch;
+
+const LONG: Duration = Duration::from_secs(20);
+
+const IS_BUILT: bool = cfg!(all(
+    feature = "stack-dump",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(millpond_portable)
+));
+
+/// What a stack must say where there can be one, and what it says elsewhere.
+#[track_caller]
+fn names(stack: &str, function: &str) {
+    match IS_BUILT {
+        true => assert!(stack.contains(function), "{stack}"),
+        false => assert_eq!(
+            stack,
+            "no stack: switch on the feature `stack-dump` of millpond (Linux on x86-64 or AArch64)"
+        ),
+    }
+}
+
+#[inline(never)]
+fn sleeps_until_told(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+    say.send(()).unwrap();
+    let _ = std::hint::black_box(stay.recv());
+}
+
+#[inline(never)]
+fn computes_until_told(over: &AtomicBool) -> u64 {
+    let mut sum = 1_u64;
+    while !over.load(Ordering::Relaxed) {
+        for step in 0..1_000 {
+            sum = std::hint::black_box(sum.wrapping_mul(6_364_136_223_846_793_005) ^ step);
+        }
+    }
+    sum
+}
+
+/// Asks the pool until all of its workers are where they are going, and returns their stacks.
+fn stacks_when(pool: &ThreadPool, are_there: impl Fn(&[String]) -> bool) -> Vec<String> {
+    let start = Instant::now();
+    loop {
+        let stacks = pool.stacks();
+        if !IS_BUILT || are_there(&stacks) {
+            return stacks;
+        }
+        assert!(start.elapsed() < LONG, "{}", stacks.join("\n\n"));
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn each_worker_is_named_by_what_it_does_asleep_or_at_work() {
+    let _watch = watch();
+    let pool = preset::fixed("mill", 2).build().unwrap();
+    let ((leave, stay), (say, _hear)) = (mpsc::channel(), mpsc::channel());
+    let over = Arc::new(AtomicBool::new(false));
+    let inside = Arc::clone(&over);
+    let sleeper = TaskSpec::new().name("sleeper");
+    let sleeper = pool
+        .submit_spec(sleeper, move || sleeps_until_told(&say, &stay))
+        .unwrap();
+    let computer = TaskSpec::new().name("computer");
+    let computer = pool
+        .submit_spec(computer, move || computes_until_told(&inside))
+        .unwrap();
+    let stacks = stacks_when(&pool, |stacks| {
+        let has = |name| stacks.iter().any(|stack| stack.contains(name));
+        stacks.len() == 2 && has("sleeps_until_told") && has("computes_until_told")
+    });
+    // In the order of the workers.
+    let workers = pool.workers();
+    assert_eq!((workers.len(), stacks.len()), (2, 2));
+    for (worker, stack) in workers.iter().zip(&stacks) {
+        let Some(task) = &worker.task else { continue };
+        match task.label.to_string().as_str() {
+            "sleeper" => names(stack, "sleeps_until_told"),
+            "computer" => names(stack, "computes_until_told"),
+            other => panic!("{other}"),
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    drop(leave);
+    sleeper.join().unwrap();
+    computer.join().unwrap();
+    // A worker that rests has a stack, too.
+    let resting = stacks_when(&pool, |stacks| {
+        stacks.iter().all(|stack| !stack.contains("_until_told"))
+    });
+    assert_eq!(resting.len(), 2);
+    assert!(resting.iter().all(|stack| !stack.is_empty()));
+    pool.close();
+    assert_eq!(pool.stacks(), [""; 0], "nobody is there any more");
+}
+
+/// A pool with one worker that is busy, and its notices.
+fn busy(
+    shape: impl FnOnce(millpond::pool::PoolBuilder) -> millpond::pool::PoolBuilder,
+) -> (ThreadPool, mpsc::Receiver<Notice>, mpsc::Sender<()>) {
+    let (tell, told) = mpsc::channel();
+    let pool = preset::fixed("mill", 1).on_notice(move |notice| tell.send(notice.clone()).unwrap());
+    let pool = shape(pool).build().unwrap();
+    let ((leave, stay), (say, hear)) = (mpsc::channel(), mpsc::channel());
+    let body = move || sleeps_until_told(&say, &stay);
+    pool.submit_spec(TaskSpec::new().name("sleeper"), body)
+        .unwrap();
+    hear.recv_timeout(LONG).unwrap();
+    (pool, told, leave)
+}
+
+#[test]
+fn a_run_warning_has_the_stack_of_its_task() {
+    let _watch = watch();
+    let limit = RunWarning::after(Duration::from_millis(50));
+    let (pool, told, leave) = busy(|pool| pool.run_warning(limit));
+    let notice = told.recv_timeout(LONG).unwrap();
+    let Notice::RunsLong(run) = &notice else {
+        panic!("{notice}");
+    };
+    assert_eq!(run.label.to_string(), "sleeper");
+    names(&run.stack, "sleeps_until_told");
+    let text = notice.to_string();
+    let first = run.stack.lines().next().unwrap();
+    assert!(text.contains(&format!("\n      {first}")), "{text}");
+    drop(leave);
+    pool.close();
+}
+
+#[test]
+fn a_report_of_refusals_has_the_stacks_of_all_workers() {
+    let _watch = watch();
+    let report = Rejection::Report {
+        at_most_every: LONG,
+    };
+    let (pool, told, leave) = busy(|pool| pool.queue(Queue::hand_off()).rejection(report));
+    let refused = pool
+        .submit_spec(TaskSpec::new().name("one more"), || ())
+        .unwrap_err();
+    assert!(refused.reason.is_saturated());
+    let notice = told.recv_timeout(LONG).unwrap();
+    let Notice::Refused(report) = &notice else {
+        panic!("{notice}");
+    };
+    assert_eq!(report.label, "one more");
+    assert_eq!((report.workers.len(), report.stacks.len()), (1, 1));
+    names(&report.stacks[0], "sleeps_until_told");
+    let text = notice.to_string();
+    let first = report.stacks[0].lines().next().unwrap();
+    assert!(text.contains(&format!("\n      {first}")), "{text}");
+    drop(leave);
+    pool.close();
+}
