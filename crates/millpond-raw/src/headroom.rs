@@ -103,7 +103,8 @@ mod tests {
         let size = 1 << 20;
         let thread = thread::start(None, Some(size), move || {
             let stack = here().expect("linux says");
-            assert!(stack.size >= size && stack.size < 2 * size);
+            // The system may have a larger one at hand, from a thread that has ended.
+            assert!(stack.size >= size);
             assert!(stack.left > size / 2 && stack.left < stack.size);
             let used = stack.left - deeper(100);
             assert!((100_000..size / 2).contains(&used), "{used}");
