@@ -4,6 +4,10 @@
 //! that are there after a pool was opened and were not there before are the pool's. (Two pools that
 //! are opened at the same time would each count the other's; the bench opens one at a time.)
 //!
+//! One thread is nobody's: the one that rings the alarms of our clock ([`RINGER`]). All pools of the
+//! process share it, and it stays for a second after the last alarm; whoever opens a pool when it is not
+//! there would get it all. It wakes up once a second while a pool of ours works.
+//!
 //! A pool should be idle when its staff is read: see [`crate::usage`].
 
 use crate::usage::Usage;
@@ -11,6 +15,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// How the name begins of the thread that rings the alarms of our clock. (The kernel keeps 15 letters.)
+pub const RINGER: &str = "millpond-alarm";
 
 /// Some threads of this process; `None` where the kernel does not list them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +38,7 @@ impl Staff {
     /// What all of them together have used since they were started.
     pub fn usage(&self) -> Usage {
         match &self.0 {
-            Some(ids) => ids.iter().map(|&id| Usage::of_thread(id)).sum(),
+            Some(_) => self.ids().map(Usage::of_thread).sum(),
             None => Usage::default(),
         }
     }
@@ -49,14 +56,24 @@ impl Staff {
     }
 
     fn is_gone(&self) -> bool {
-        let ids = self.0.iter().flatten();
-        !ids.into_iter()
+        !self
+            .ids()
             .any(|id| Path::new(&format!("/proc/self/task/{id}")).exists())
     }
 
     /// How many there are, if that is known.
     pub fn count(&self) -> Option<usize> {
-        self.0.as_ref().map(Vec::len)
+        self.0.as_ref().map(|_| self.ids().count())
+    }
+
+    /// All but the ringer. A thread that has just been started has no name yet, so this is looked up
+    /// each time.
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        let all = self.0.iter().flatten().copied();
+        all.filter(|id| {
+            let name = fs::read_to_string(format!("/proc/self/task/{id}/comm"));
+            !name.is_ok_and(|name| name.starts_with(RINGER))
+        })
     }
 }
 
@@ -94,6 +111,27 @@ mod tests {
         drop(end);
         let _ = worker.join();
         assert!(staff.wait_until_gone(Duration::from_secs(60)));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_one_that_rings_alarms_is_no_staff() {
+        let (end, ended) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let thread = std::thread::Builder::new().name(format!("{RINGER}-1"));
+        let thread = thread.spawn(move || {
+            let own = fs::read_link("/proc/thread-self").unwrap();
+            tell.send(own.file_name().unwrap().to_str().unwrap().parse().unwrap())
+                .unwrap();
+            ended.recv()
+        });
+        let staff = Staff(Some(vec![told.recv().unwrap()]));
+        assert_eq!(staff.count(), Some(0));
+        assert_eq!(staff.usage(), Usage::NONE);
+        // It is there, and nobody waits for it.
+        assert!(staff.wait_until_gone(Duration::ZERO));
+        drop(end);
+        let _ = thread.unwrap().join();
     }
 
     #[test]
