@@ -99,6 +99,11 @@ impl Switch {
         }
     }
 
+    /// Whether its code uses crates that no other build does; then cargo must know of it.
+    pub const fn has_dependencies(self) -> bool {
+        matches!(self, Switch::Loom | Switch::Shuttle)
+    }
+
     /// The name the source knows.
     pub const fn cfg(self) -> &'static str {
         match self {

@@ -46,8 +46,8 @@
 //! # Orderings
 //!
 //! - `[B-room]` The four accesses of B3 are sequentially consistent: Dekker's pattern. Everything else
-//!   that is shared travels under a lock. Both checkers walk it (`tests/loom_queue.rs`,
-//!   `tests/shuttle_queue.rs`).
+//!   that is shared travels under a lock. Both checkers walk it (`queue.rs` in
+//!   `tests/loom_library` and `tests/shuttle_library`).
 
 mod newest;
 

@@ -2,7 +2,7 @@
 
 #![allow(
     dead_code,
-    reason = "each test file is a crate of its own and uses what it needs"
+    reason = "each test program is a crate of its own and uses what it needs"
 )]
 
 use millpond::queue::{BlockingQueue, HandOffQueue, TransferQueue};

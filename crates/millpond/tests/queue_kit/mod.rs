@@ -3,7 +3,7 @@
 
 #![allow(
     dead_code,
-    reason = "each test file is a crate of its own and uses a part of this"
+    reason = "each test program is a crate of its own and uses a part of this"
 )]
 
 /// Which queue.

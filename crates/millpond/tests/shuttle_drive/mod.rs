@@ -2,7 +2,7 @@
 
 #![allow(
     dead_code,
-    reason = "each test file is a crate of its own and takes what it needs"
+    reason = "each test program is a crate of its own and takes what it needs"
 )]
 
 use std::io::Write as _;

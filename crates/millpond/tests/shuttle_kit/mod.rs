@@ -7,7 +7,7 @@
 #![allow(
     dead_code,
     clippy::disallowed_types,
-    reason = "each test file is a crate of its own and takes what it needs; the books are std's"
+    reason = "each test program is a crate of its own and takes what it needs; the books are std's"
 )]
 
 use super::shuttle_drive;

@@ -1,0 +1,600 @@
+//! What blocks, and what ends it: time-outs, interrupts, dropped futures, panics, changed bounds.
+
+use crate::watch_kit::watch;
+use millpond::interrupt::Interrupted;
+use millpond::queue::{
+    ArrayQueue, AsyncQueue, BlockingQueue, CapacityError, DelayQueue, DequeQueue, LinkedQueue,
+    Offered, Place, PriorityQueue, QueueExt, Reason, Taken, WeighedQueue,
+};
+use millpond::task;
+use millpond::time::{Clock, Deadline, ManualClock};
+use millpond_raw::park::probe;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a test waits for what must come. Nothing waits as long as that unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A thread that is parked in a queue when this returns.
+fn parked<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    let thread = std::thread::spawn(body);
+    probe::await_wait(PATIENCE, |wait| {
+        wait.thread == thread.thread().id() && wait.site.name().starts_with("queue.")
+    })
+    .expect("the thread comes to wait in a queue");
+    thread
+}
+
+/// Runs `body` as a task that is interrupted when it is parked in a queue.
+fn interrupted<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
+    let (send, result) = mpsc::channel();
+    let (task, handle) = task::new(move || send.send(body()).expect("the test listens"));
+    let thread = parked(move || drop(task.run()));
+    handle.interrupt();
+    thread.join().expect("the thread ends well");
+    result.recv().expect("the body has returned")
+}
+
+/// One of each flavor, for at most two elements, that gives back what is put in.
+fn all(clock: &Clock) -> Vec<Arc<dyn BlockingQueue<u32>>> {
+    let clock = || clock.clone();
+    vec![
+        Arc::new(ArrayQueue::bounded(2).unwrap().with_clock(clock())),
+        Arc::new(LinkedQueue::bounded(2).unwrap().with_clock(clock())),
+        Arc::new(DequeQueue::bounded(2).unwrap().with_clock(clock())),
+        Arc::new(PriorityQueue::bounded(2).unwrap().with_clock(clock())),
+        Arc::new(DelayQueue::new().with_bound(2).unwrap().with_clock(clock())),
+        Arc::new(WeighedQueue::bounded(2, |_| 1).unwrap().with_clock(clock())),
+    ]
+}
+
+fn fill(queue: &dyn BlockingQueue<u32>) {
+    queue.offer(1).unwrap();
+    queue.offer(2).unwrap();
+}
+
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Bell {
+    fn new() -> (Arc<Self>, Waker) {
+        let bell = Arc::new(Bell::default());
+        (Arc::clone(&bell), Waker::from(bell))
+    }
+
+    fn rung(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_put_waits_for_a_take_and_a_take_for_a_put() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        fill(&*queue);
+        let full = Arc::clone(&queue);
+        let putter = parked(move || full.put(3));
+        assert_eq!(queue.take(), Ok(1));
+        putter.join().unwrap().unwrap();
+        assert_eq!([queue.take(), queue.take()], [Ok(2), Ok(3)]);
+        let empty = Arc::clone(&queue);
+        let taker = parked(move || empty.take());
+        queue.put(4).unwrap();
+        assert_eq!(taker.join().unwrap(), Ok(4));
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_wait_and_gives_the_element_back() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        let empty = Arc::clone(&queue);
+        assert_eq!(interrupted(move || empty.take()), Err(Interrupted));
+        let timed = Arc::clone(&queue);
+        assert_eq!(
+            interrupted(move || timed.poll_timeout(PATIENCE)),
+            Err(Interrupted)
+        );
+        fill(&*queue);
+        let full = Arc::clone(&queue);
+        let refused = interrupted(move || full.put(3)).unwrap_err();
+        assert_eq!((refused.element, refused.reason), (3, Reason::Interrupted));
+        let full = Arc::clone(&queue);
+        let refused = interrupted(move || full.offer_timeout(3, Duration::MAX)).unwrap_err();
+        assert_eq!((refused.element, refused.reason), (3, Reason::Interrupted));
+        assert_eq!(queue.snapshot(), [1, 2]);
+    }
+}
+
+#[test]
+fn a_pending_interrupt_is_reported_although_nothing_need_wait() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        queue.offer(1).unwrap();
+        let (send, seen) = mpsc::channel();
+        let (task, handle) = task::new(move || {
+            while !millpond::interrupt::is_interrupted() {
+                std::thread::yield_now();
+            }
+            let take = queue.take();
+            // Reporting has cleared it.
+            send.send((take, queue.take(), queue.put(5).is_ok()))
+                .unwrap();
+        });
+        let thread = std::thread::spawn(move || drop(task.run()));
+        while !handle.is_started() {
+            std::thread::yield_now();
+        }
+        handle.interrupt();
+        assert_eq!(seen.recv(), Ok((Err(Interrupted), Ok(1), true)));
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_timed_wait_ends_when_the_time_is_up_and_not_before() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    for queue in all(&hand.clock()) {
+        let empty = Arc::clone(&queue);
+        let taker = parked(move || empty.poll_timeout(Duration::from_secs(3)));
+        hand.advance(Duration::from_secs(2));
+        assert!(!taker.is_finished());
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(taker.join().unwrap(), Ok(None));
+        fill(&*queue);
+        let full = Arc::clone(&queue);
+        let putter = parked(move || full.offer_timeout(3, Duration::from_secs(3)));
+        hand.advance(Duration::from_secs(3));
+        let refused = putter.join().unwrap().unwrap_err();
+        assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
+    }
+}
+
+#[test]
+fn zero_patience_tries_once() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
+        queue.offer_timeout(1, Duration::ZERO).unwrap();
+        queue.offer_timeout(2, Duration::ZERO).unwrap();
+        let refused = queue.offer_timeout(3, Duration::ZERO).unwrap_err();
+        assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
+        assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(Some(1)));
+        assert_eq!(queue.poll_timeout(Duration::MAX), Ok(Some(2)));
+    }
+}
+
+#[test]
+fn capacity_zero_is_refused_and_the_old_one_stays() {
+    let _watch = watch();
+    assert_eq!(
+        ArrayQueue::<u8>::bounded(0).unwrap_err(),
+        CapacityError::Zero
+    );
+    assert_eq!(
+        LinkedQueue::<u8>::bounded(0).unwrap_err(),
+        CapacityError::Zero
+    );
+    assert_eq!(
+        DequeQueue::<u8>::bounded(0).unwrap_err(),
+        CapacityError::Zero
+    );
+    assert_eq!(
+        PriorityQueue::<u8>::bounded(0).unwrap_err(),
+        CapacityError::Zero
+    );
+    assert_eq!(
+        DelayQueue::<u8>::new().with_bound(0).unwrap_err(),
+        CapacityError::Zero
+    );
+    assert_eq!(
+        WeighedQueue::<u8>::bounded(0, |_| 1).unwrap_err(),
+        CapacityError::Zero
+    );
+    for queue in all(&Clock::system()) {
+        assert_eq!(queue.set_capacity(0), Err(CapacityError::Zero));
+        assert_eq!(queue.capacity(), Some(2));
+    }
+}
+
+#[test]
+fn an_absurd_capacity_costs_nothing() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        queue.set_capacity(usize::MAX).unwrap();
+        fill(&*queue);
+        assert_eq!(queue.capacity(), Some(usize::MAX));
+        assert_eq!(queue.remaining_capacity(), usize::MAX - 2);
+    }
+    let queue = ArrayQueue::bounded(usize::MAX).unwrap();
+    queue.offer([0_u8; 4096]).unwrap();
+    assert_eq!(queue.len(), 1);
+}
+
+#[test]
+fn a_higher_bound_lets_in_all_who_wait() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        fill(&*queue);
+        let putters: Vec<_> = (3..=5)
+            .map(|number| {
+                let full = Arc::clone(&queue);
+                parked(move || full.put(number))
+            })
+            .collect();
+        queue.set_capacity(5).unwrap();
+        for putter in putters {
+            putter.join().unwrap().unwrap();
+        }
+        assert_eq!(queue.len(), 5);
+    }
+}
+
+#[test]
+fn a_lower_bound_keeps_what_is_there_and_takes_nothing_until_there_is_room() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        fill(&*queue);
+        queue.set_capacity(1).unwrap();
+        assert_eq!((queue.len(), queue.remaining_capacity()), (2, 0));
+        let full = Arc::clone(&queue);
+        let putter = parked(move || full.put(3));
+        assert_eq!(queue.poll(), Some(1));
+        assert!(queue.offer(9).is_err(), "still as many as may be");
+        assert_eq!(queue.poll(), Some(2));
+        putter.join().unwrap().unwrap();
+        assert_eq!(queue.snapshot(), [3]);
+    }
+}
+
+#[test]
+fn a_sink_that_panics_loses_the_element_it_was_given_and_no_other() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        fill(&*queue);
+        let full = Arc::clone(&queue);
+        let putter = parked(move || full.put(3));
+        let drained = catch_unwind(AssertUnwindSafe(|| {
+            queue.drain_to(9, &mut |_| resume_unwind(Box::new("full")))
+        }));
+        assert!(drained.is_err());
+        putter.join().unwrap().unwrap();
+        assert_eq!(queue.snapshot(), [2, 3]);
+    }
+}
+
+#[test]
+fn a_predicate_that_panics_takes_nothing_out() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        fill(&*queue);
+        let removed = catch_unwind(AssertUnwindSafe(|| {
+            queue.remove_where(9, &mut |number| match number {
+                1 => true,
+                _ => resume_unwind(Box::new("no idea")),
+            })
+        }));
+        assert!(removed.is_err());
+        assert_eq!(queue.snapshot(), [1, 2]);
+    }
+}
+
+/// A queue of numbers whose comparator panics while `grumpy` is set.
+fn grumpy_queue() -> (Arc<PriorityQueue<u32>>, Arc<AtomicBool>) {
+    let grumpy = Arc::new(AtomicBool::new(false));
+    let mood = Arc::clone(&grumpy);
+    let queue = PriorityQueue::by(move |one: &u32, other: &u32| {
+        if mood.load(Ordering::SeqCst) {
+            resume_unwind(Box::new("no idea"));
+        }
+        one.cmp(other)
+    });
+    (Arc::new(queue), grumpy)
+}
+
+#[test]
+fn a_comparator_that_panics_leaves_the_queue_as_it_was() {
+    let _watch = watch();
+    let (queue, grumpy) = grumpy_queue();
+    queue.offer_all([5, 3, 4, 1, 2]).unwrap();
+    grumpy.store(true, Ordering::SeqCst);
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.offer(0))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.poll())).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.put(0))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.take())).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.snapshot())).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.remove(&3))).is_err());
+    grumpy.store(false, Ordering::SeqCst);
+    assert_eq!(queue.snapshot(), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_taker_whose_comparator_panics_passes_its_call_on() {
+    let _watch = watch();
+    let (queue, grumpy) = grumpy_queue();
+    let bells: [_; 4] = std::array::from_fn(|_| Bell::new());
+    let mut takers: Vec<_> = bells.iter().map(|_| queue.recv()).collect();
+    for (taker, (_, waker)) in takers.iter_mut().zip(&bells) {
+        assert!(
+            Pin::new(taker)
+                .poll(&mut Context::from_waker(waker))
+                .is_pending()
+        );
+    }
+    // A heap of three is the smallest that compares when one is taken out.
+    queue.offer_all([1, 2, 3]).unwrap();
+    assert_eq!(bells.each_ref().map(|(bell, _)| bell.rung()), [1, 1, 1, 0]);
+    grumpy.store(true, Ordering::SeqCst);
+    let mut first = takers.remove(0);
+    let poll =
+        AssertUnwindSafe(|| Pin::new(&mut first).poll(&mut Context::from_waker(&bells[0].1)));
+    assert!(catch_unwind(poll).is_err());
+    drop(first);
+    assert_eq!(bells.each_ref().map(|(bell, _)| bell.rung()), [1, 1, 1, 1]);
+    grumpy.store(false, Ordering::SeqCst);
+    assert_eq!(queue.snapshot(), [1, 2, 3]);
+}
+
+#[test]
+fn among_equals_the_first_come_is_the_first_out() {
+    let _watch = watch();
+    let queue = PriorityQueue::by(|one: &(u8, u32), other: &(u8, u32)| one.0.cmp(&other.0));
+    for number in 0..1000 {
+        queue.offer(((number % 3) as u8, number)).unwrap();
+    }
+    let mut out = Vec::new();
+    queue.drain_into(&mut out);
+    assert!(out.is_sorted());
+    assert_eq!(out.len(), 1000);
+}
+
+#[test]
+fn an_aged_element_waits_only_for_what_comes_within_its_handicap() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let second = Duration::from_secs(1);
+    let queue = PriorityQueue::new()
+        .aging(second, |element: &(u32, u32)| element.0)
+        .with_clock(hand.clock());
+    queue.offer((10, 0)).unwrap();
+    // A stream of urgent ones, one per second, each served at once.
+    let mut served = 0;
+    for number in 1.. {
+        hand.advance(second);
+        queue.offer((0, number)).unwrap();
+        if queue.poll() == Some((10, 0)) {
+            break;
+        }
+        served = number;
+    }
+    assert_eq!(
+        served, 10,
+        "the eleventh came more than its handicap after it"
+    );
+}
+
+#[test]
+fn a_lighter_putter_is_called_when_the_heavy_one_that_was_called_does_not_fit() {
+    let _watch = watch();
+    let queue = WeighedQueue::bounded(10, |weight: &u64| *weight).unwrap();
+    queue.offer(10).unwrap();
+    let ((heavy_bell, heavy_waker), (light_bell, light_waker)) = (Bell::new(), Bell::new());
+    let (mut heavy, mut light) = (Some(8), Some(3));
+    let (mut heavy_place, mut light_place) = (Place::default(), Place::default());
+    let mut try_heavy = || queue.poll_offer(&mut heavy, &mut heavy_place, &heavy_waker);
+    assert_eq!(try_heavy(), Offered::Wait);
+    let waits = queue.poll_offer(&mut light, &mut light_place, &light_waker);
+    assert_eq!(waits, Offered::Wait);
+    assert_eq!(queue.poll(), Some(10));
+    assert_eq!((heavy_bell.rung(), light_bell.rung()), (1, 0));
+    queue.offer(5).unwrap();
+    assert_eq!(try_heavy(), Offered::Wait);
+    assert_eq!((heavy_bell.rung(), light_bell.rung()), (1, 1));
+    queue.leave_offer(&mut None, &mut heavy_place);
+    queue.leave_offer(&mut None, &mut light_place);
+}
+
+#[test]
+fn what_weighs_nothing_is_let_in_as_soon_as_the_bound_is_kept() {
+    let _watch = watch();
+    let queue = WeighedQueue::bounded(2, |weight: &u64| *weight).unwrap();
+    queue.offer_all([1, 1]).unwrap();
+    queue.offer(0).unwrap();
+    queue.set_bound(1).unwrap();
+    let (bell, waker) = Bell::new();
+    let mut place = Place::default();
+    let mut nothing = Some(0);
+    assert_eq!(
+        queue.poll_offer(&mut nothing, &mut place, &waker),
+        Offered::Wait
+    );
+    assert_eq!(queue.poll(), Some(1));
+    assert_eq!(bell.rung(), 1);
+    assert_eq!(
+        queue.poll_offer(&mut nothing, &mut place, &waker),
+        Offered::In
+    );
+}
+
+#[test]
+fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let queue = DelayQueue::new().with_clock(hand.clock());
+    let ((_, old_waker), (_, young_waker)) = (Bell::new(), Bell::new());
+    let (mut old, mut young) = (Place::default(), Place::default());
+    let _ = queue.poll_take(&mut old, &old_waker);
+    let _ = queue.poll_take(&mut young, &young_waker);
+    queue.offer_after("late", Duration::from_secs(9)).unwrap();
+    let late = Taken::Wait(queue.next_due());
+    // The young one looks by chance, before the old one that was called.
+    assert_eq!(queue.poll_take(&mut young, &young_waker), late);
+    assert_eq!(
+        queue.poll_take(&mut old, &old_waker),
+        Taken::Wait(Deadline::NEVER)
+    );
+    queue.offer_after("soon", Duration::from_secs(5)).unwrap();
+    let soon = Taken::Wait(queue.next_due());
+    assert_eq!(
+        queue.poll_take(&mut old, &old_waker),
+        soon,
+        "it was called, and leads now"
+    );
+    queue.leave_take(&mut old);
+    queue.leave_take(&mut young);
+}
+
+#[test]
+fn what_is_due_never_is_kept_and_can_be_removed() {
+    let _watch = watch();
+    let queue = DelayQueue::new();
+    queue.offer_after("never", Duration::MAX).unwrap();
+    assert_eq!(queue.poll(), None);
+    assert_eq!(queue.next_due(), Deadline::NEVER);
+    assert_eq!(queue.peek(), Some("never"));
+    assert!(queue.remove(&"never"));
+}
+
+#[test]
+fn a_delayed_element_comes_to_one_who_waits_for_it() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));
+    queue.offer_after("bread", Duration::from_secs(9)).unwrap();
+    let hungry = Arc::clone(&queue);
+    let taker = parked(move || hungry.take());
+    hand.advance(Duration::from_secs(8));
+    assert!(!taker.is_finished());
+    hand.advance(Duration::from_secs(1));
+    assert_eq!(taker.join().unwrap(), Ok("bread"));
+}
+
+#[test]
+fn a_dropped_receiver_passes_its_call_on() {
+    let _watch = watch();
+    let queue = ArrayQueue::bounded(1).unwrap();
+    let ((first_bell, first), (second_bell, second)) = (Bell::new(), Bell::new());
+    let mut one = queue.recv();
+    let mut other = queue.recv();
+    assert!(
+        Pin::new(&mut one)
+            .poll(&mut Context::from_waker(&first))
+            .is_pending()
+    );
+    assert!(
+        Pin::new(&mut other)
+            .poll(&mut Context::from_waker(&second))
+            .is_pending()
+    );
+    queue.offer("flour").unwrap();
+    assert_eq!(
+        (first_bell.rung(), second_bell.rung()),
+        (1, 0),
+        "one element, one call"
+    );
+    drop(one);
+    assert_eq!((first_bell.rung(), second_bell.rung()), (1, 1));
+    let got = Pin::new(&mut other).poll(&mut Context::from_waker(&second));
+    assert_eq!(got, Poll::Ready("flour"));
+}
+
+#[test]
+fn a_sender_that_gives_up_gets_its_element_back() {
+    let _watch = watch();
+    let queue = ArrayQueue::bounded(1).unwrap();
+    queue.offer("first").unwrap();
+    let mut sending = queue.send("second");
+    let poll = Pin::new(&mut sending).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll.is_pending());
+    assert_eq!(queue.waiting_putters(), 1);
+    assert_eq!(sending.into_element(), Some("second"));
+    assert_eq!(queue.waiting_putters(), 0, "nothing is left behind");
+}
+
+#[test]
+fn nobody_who_gave_up_is_left_in_the_line() {
+    let _watch = watch();
+    let queue = LinkedQueue::<u8>::unbounded();
+    for _ in 0..1000 {
+        assert_eq!(queue.poll_timeout(Duration::from_nanos(1)), Ok(None));
+    }
+    assert_eq!(queue.waiting_takers(), 0);
+}
+
+#[test]
+fn an_element_that_panics_when_dropped_leaves_the_queue_usable() {
+    let _watch = watch();
+    struct Grenade(bool);
+    impl Drop for Grenade {
+        fn drop(&mut self) {
+            if self.0 {
+                resume_unwind(Box::new("boom"));
+            }
+        }
+    }
+    let queue = LinkedQueue::unbounded();
+    for armed in [false, true, false] {
+        queue.offer(Grenade(armed)).unwrap();
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| queue.clear())).is_err());
+    assert_eq!(queue.len(), 0);
+    queue.offer(Grenade(false)).unwrap();
+    assert!(queue.poll().is_some());
+}
+
+#[test]
+fn many_producers_and_consumers_agree_on_the_sum() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        let (producers, consumers, each) = (3, 3, 2_000_u32);
+        std::thread::scope(|scope| {
+            for _ in 0..producers {
+                scope.spawn(|| (1..=each).for_each(|number| queue.put(number).unwrap()));
+            }
+            let sums: Vec<_> = (0..consumers)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..each)
+                            .map(|_| u64::from(queue.take().unwrap()))
+                            .sum::<u64>()
+                    })
+                })
+                .collect();
+            let sum: u64 = sums.into_iter().map(|sum| sum.join().unwrap()).sum();
+            assert_eq!(sum, producers * u64::from(each) * u64::from(each + 1) / 2);
+        });
+        assert!(queue.is_empty());
+    }
+}
+
+#[test]
+fn offer_then_poll_never_comes_back_empty() {
+    let _watch = watch();
+    for queue in all(&Clock::system()) {
+        queue.set_capacity(16).unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let queue = &queue;
+                scope.spawn(move || {
+                    for _ in 0..2_000 {
+                        queue.offer(number).unwrap();
+                        assert!(queue.poll().is_some());
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,277 @@
+//! PCT schedules of alarms on a clock with a ringer: futures that set them, look again and drop them,
+//! while the hand of the clock moves, the ringer comes and goes, and threads are refused.
+//!
+//! The futures are those of delay queues, each with one element. The hand is moved by a thread of the
+//! model, so that time comes before, after or in the middle of every step. A future that is forgotten
+//! shows as a deadlock, which shuttle reports: the thread that polls it sleeps until it is woken.
+//!
+//! Each scenario runs under 500 schedules for each depth.
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the test counts is std's, so that the checker does not branch on it"
+)]
+
+use millpond::queue::{AsyncQueue, DelayQueue};
+use millpond::thread::{Body, JoinHandle, ThreadFactory};
+use millpond::time::{Clock, ManualClock};
+use millpond_raw::park::{self, Site};
+use millpond_raw::sync::thread::{self, spawn};
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(10);
+const LATER: Duration = Duration::from_secs(20);
+
+/// Longer than a ringer stays without an alarm, and shorter than `SOON`.
+const IDLE: Duration = Duration::from_secs(5);
+
+fn pct(scenario: impl Fn() + Send + Sync + 'static) {
+    crate::shuttle_drive::pct(500, scenario);
+}
+
+/// Counts the ringers that it starts, and refuses as many as it is told to. What it does with the body
+/// of one that it refuses differs: a thread may also be had and die before it runs.
+#[derive(Clone, Debug, Default)]
+struct Ringers(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    to_refuse: AtomicUsize,
+    to_lose: AtomicUsize,
+    asked: AtomicUsize,
+    running: AtomicUsize,
+    most_at_once: AtomicUsize,
+}
+
+impl Ringers {
+    fn refusing(count: usize) -> Self {
+        let ringers = Ringers::default();
+        ringers.0.to_refuse.store(count, Ordering::SeqCst);
+        ringers
+    }
+
+    fn losing(count: usize) -> Self {
+        let ringers = Ringers::default();
+        ringers.0.to_lose.store(count, Ordering::SeqCst);
+        ringers
+    }
+
+    fn one_less(count: &AtomicUsize) -> bool {
+        count
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok()
+    }
+
+    fn asked(&self) -> usize {
+        self.0.asked.load(Ordering::SeqCst)
+    }
+
+    /// Lets time pass until the last ringer has ended, and checks that there were never two.
+    fn end(&self, hand: &ManualClock) {
+        while self.0.running.load(Ordering::SeqCst) > 0 {
+            hand.advance(IDLE);
+            thread::yield_now();
+        }
+        assert!(self.0.most_at_once.load(Ordering::SeqCst) <= 1, "two rang");
+        assert_eq!(hand.sleepers(), 0, "somebody still waits for a time");
+    }
+}
+
+impl ThreadFactory for Ringers {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        self.0.asked.fetch_add(1, Ordering::SeqCst);
+        // Others get in between the wish and the answer.
+        thread::yield_now();
+        if Self::one_less(&self.0.to_refuse) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if Self::one_less(&self.0.to_lose) {
+            return Ok(spawn(move || drop(body)));
+        }
+        let counts = Arc::clone(&self.0);
+        let before = counts.running.fetch_add(1, Ordering::SeqCst);
+        counts.most_at_once.fetch_max(before + 1, Ordering::SeqCst);
+        Ok(spawn(move || {
+            body();
+            counts.running.fetch_sub(1, Ordering::SeqCst);
+        }))
+    }
+}
+
+/// A queue with one element, which is due after `delay`.
+fn due_after(delay: Duration, clock: &Clock) -> DelayQueue<u8> {
+    let queue = DelayQueue::new().with_clock(clock.clone());
+    queue.offer_after(1, delay).expect("there is room");
+    queue
+}
+
+/// Polls whenever it is woken, until the future is ready. Returns how often it polled.
+fn block_on<R>(future: impl Future<Output = R>) -> (R, usize) {
+    let here = park::current();
+    let waker = here.waker();
+    let mut future = pin!(future);
+    let mut polls = 0;
+    loop {
+        polls += 1;
+        if let Poll::Ready(ready) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return (ready, polls);
+        }
+        here.park(Site::new("test.block_on"));
+        // As an executor does with a future that wakes itself.
+        thread::yield_now();
+    }
+}
+
+fn in_thread(delay: Duration, clock: &Clock) -> JoinHandle<()> {
+    let queue = due_after(delay, clock);
+    spawn(move || {
+        block_on(queue.recv());
+    })
+}
+
+/// Moves the hand, step by step.
+fn mover(hand: &ManualClock, by: Duration) -> JoinHandle<()> {
+    let hand = hand.clone();
+    spawn(move || {
+        for _ in 0..by.as_secs() / IDLE.as_secs() {
+            hand.advance(IDLE);
+        }
+    })
+}
+
+fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_time_is_woken_when_it_comes() {
+    pct(|| {
+        let (hand, ringers) = (ManualClock::new(), Ringers::default());
+        let clock = hand.clock().with_ringer(ringers.clone());
+        join_all([
+            in_thread(LATER, &clock),
+            in_thread(SOON, &clock),
+            mover(&hand, LATER),
+        ]);
+        ringers.end(&hand);
+    });
+}
+
+#[test]
+fn an_alarm_that_becomes_the_next_one_does_not_wait_for_the_other() {
+    pct(|| {
+        let (hand, ringers) = (ManualClock::new(), Ringers::default());
+        let clock = hand.clock().with_ringer(ringers.clone());
+        let later = in_thread(LATER, &clock);
+        // The last step may come between the look that finds it early and the alarm. Then no step is
+        // left that would wake the ringer.
+        join_all([in_thread(SOON, &clock), mover(&hand, SOON)]);
+        join_all([later, mover(&hand, SOON)]);
+        ringers.end(&hand);
+    });
+}
+
+#[test]
+fn a_ringer_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
+    pct(|| {
+        let (hand, ringers) = (ManualClock::new(), Ringers::default());
+        let clock = hand.clock().with_ringer(ringers.clone());
+        // Each alarm comes when the ringer of the one before is about to end, or has.
+        let done = Arc::new(AtomicBool::new(false));
+        let says_so = Arc::clone(&done);
+        let waits = spawn(move || {
+            for _ in 0..3 {
+                block_on(due_after(Duration::from_secs(1), &clock).recv());
+            }
+            says_so.store(true, Ordering::SeqCst);
+        });
+        while !done.load(Ordering::SeqCst) {
+            hand.advance(IDLE);
+            thread::yield_now();
+        }
+        join_all([waits]);
+        ringers.end(&hand);
+    });
+}
+
+#[test]
+fn an_alarm_that_is_taken_back_takes_no_other_along() {
+    pct(|| {
+        let (hand, ringers) = (ManualClock::new(), Ringers::default());
+        let clock = hand.clock().with_ringer(ringers.clone());
+        let fickle = due_after(SOON, &clock);
+        let drops = spawn(move || {
+            let here = park::current();
+            let waker = here.waker();
+            let mut receiving = Box::pin(fickle.recv());
+            // A second look renews the alarm.
+            for _ in 0..2 {
+                let _ = receiving.as_mut().poll(&mut Context::from_waker(&waker));
+            }
+            drop(receiving);
+        });
+        join_all([drops, in_thread(LATER, &clock), mover(&hand, LATER)]);
+        ringers.end(&hand);
+    });
+}
+
+#[test]
+fn a_look_with_another_waker_is_the_one_that_is_answered() {
+    pct(|| {
+        let (hand, ringers) = (ManualClock::new(), Ringers::default());
+        let clock = hand.clock().with_ringer(ringers.clone());
+        let queue = due_after(SOON, &clock);
+        let waits = spawn(move || {
+            let mut receiving = queue.recv();
+            // A first look, by one who does not wait for the answer.
+            let mut context = Context::from_waker(Waker::noop());
+            if Pin::new(&mut receiving).poll(&mut context).is_pending() {
+                block_on(receiving);
+            }
+        });
+        join_all([waits, mover(&hand, LATER)]);
+        ringers.end(&hand);
+    });
+}
+
+#[test]
+fn threads_that_are_refused_or_lost_make_it_busy_but_nobody_is_forgotten() {
+    for make in [Ringers::refusing as fn(usize) -> Ringers, Ringers::losing] {
+        pct(move || {
+            let (hand, ringers) = (ManualClock::new(), make(2));
+            let clock = hand.clock().with_ringer(ringers.clone());
+            join_all([
+                in_thread(LATER, &clock),
+                in_thread(SOON, &clock),
+                mover(&hand, LATER),
+            ]);
+            ringers.end(&hand);
+        });
+    }
+}
+
+#[test]
+fn without_any_thread_futures_look_for_themselves_until_the_time_comes() {
+    pct(|| {
+        let (hand, ringers) = (ManualClock::new(), Ringers::refusing(usize::MAX));
+        let clock = hand.clock().with_ringer(ringers.clone());
+        let queue = due_after(SOON, &clock);
+        let asked = ringers.clone();
+        let waits = spawn(move || {
+            let (_, polls) = block_on(queue.recv());
+            // Every look that found it early asked for a thread once.
+            assert_eq!(asked.asked(), polls - 1);
+        });
+        join_all([waits, mover(&hand, LATER)]);
+        ringers.end(&hand);
+    });
+}

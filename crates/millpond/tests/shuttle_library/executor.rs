@@ -1,0 +1,243 @@
+//! PCT schedules of executors: stopping against submitting, lanes that end against tasks that come,
+//! wakes against polls, arrivals against takers.
+//!
+//! Each scenario runs under 1,000 schedules for each depth.
+
+use millpond::executor::{
+    AtBound, CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
+    SerialExecutor, SpawnFuture, ThreadPerTask,
+};
+use millpond::task::{self, Task};
+use millpond_raw::park::{self, Site};
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::sync::thread::spawn;
+use millpond_raw::task::current;
+use std::sync::Arc;
+
+fn pct(scenario: fn()) {
+    crate::shuttle_drive::pct(1_000, scenario);
+}
+
+fn threads(count: usize) -> ThreadPerTask {
+    ThreadPerTask::builder("model", count)
+        .at_bound(AtBound::Block)
+        .build()
+        .unwrap()
+}
+
+/// Blocks until the running task is interrupted.
+fn until_interrupted() {
+    let here = park::current();
+    current::listed(&here.waker(), || {
+        while !current::is_set() {
+            here.park(Site::new("model.body"));
+        }
+    });
+}
+
+/// Refuses every second task, and drops every fifth of the rest.
+#[derive(Debug)]
+struct Moody {
+    below: ThreadPerTask,
+    asked: AtomicUsize,
+}
+
+impl Executor for Moody {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        match self.asked.fetch_add(1, Ordering::SeqCst) % 4 {
+            0 => Err(Rejected::new(task, RejectReason::ShutDown)),
+            1 => self.below.execute(task),
+            2 => {
+                drop(task);
+                Ok(())
+            }
+            _ => self.below.execute(task),
+        }
+    }
+}
+
+#[test]
+fn a_stop_reaches_every_task_that_was_taken() {
+    pct(|| {
+        let executor = Arc::new(threads(4));
+        let bringer = spawn({
+            let executor = Arc::clone(&executor);
+            move || {
+                let handles = [
+                    executor.submit(until_interrupted),
+                    executor.submit(until_interrupted),
+                ];
+                handles.map(|handle| handle.ok().map(|handle| handle.join().is_ok()))
+            }
+        });
+        drop(executor.shutdown_now());
+        bringer.join().unwrap();
+        executor.await_termination().unwrap();
+        assert_eq!(executor.threads(), 0);
+    });
+}
+
+#[test]
+fn a_bringer_at_the_bound_gets_a_place_or_learns_of_the_shutdown() {
+    pct(|| {
+        let executor = Arc::new(threads(1));
+        let bringers: Vec<_> = (0..2)
+            .map(|n| {
+                let executor = Arc::clone(&executor);
+                spawn(move || match executor.submit(move || n) {
+                    Ok(handle) => assert_eq!(handle.join().unwrap(), n),
+                    Err(refused) => assert!(refused.reason.is_shut_down()),
+                })
+            })
+            .collect();
+        executor.shutdown();
+        for bringer in bringers {
+            bringer.join().unwrap();
+        }
+        executor.await_termination().unwrap();
+    });
+}
+
+#[test]
+fn a_lane_runs_all_in_order_and_is_forgotten() {
+    pct(|| {
+        let serial = SerialExecutor::new(threads(2));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let bringers: Vec<_> = (0..2)
+            .map(|bringer| {
+                let (serial, seen) = (serial.clone(), Arc::clone(&seen));
+                spawn(move || {
+                    let handles = [0, 1].map(|n| {
+                        let seen = Arc::clone(&seen);
+                        let body = move || seen.lock().push((bringer, n));
+                        serial.key("one").submit(body).unwrap()
+                    });
+                    for handle in handles {
+                        handle.join().unwrap();
+                    }
+                })
+            })
+            .collect();
+        for bringer in bringers {
+            bringer.join().unwrap();
+        }
+        serial.below().close();
+        assert_eq!(serial.busy_keys(), 0);
+        let seen = seen.lock();
+        assert_eq!(seen.len(), 4);
+        for bringer in 0..2 {
+            let mine = seen.iter().filter(|(b, _)| *b == bringer);
+            assert!(mine.map(|(_, n)| n).is_sorted());
+        }
+    });
+}
+
+#[test]
+fn a_lane_over_a_moody_executor_strands_nobody() {
+    pct(|| {
+        let serial = SerialExecutor::new(Moody {
+            below: threads(2),
+            asked: AtomicUsize::new(0),
+        });
+        let bringers: Vec<_> = (0..3)
+            .map(|_| {
+                let serial = serial.clone();
+                spawn(move || {
+                    for _ in 0..2 {
+                        if let Ok(handle) = serial.key("one").submit(|| ()) {
+                            let joined = handle.join();
+                            assert!(joined.is_ok() || joined.unwrap_err().is_cancelled());
+                        }
+                    }
+                })
+            })
+            .collect();
+        for bringer in bringers {
+            bringer.join().unwrap();
+        }
+        serial.below().below.close();
+        assert_eq!(serial.busy_keys(), 0);
+    });
+}
+
+#[test]
+fn stopping_below_a_lane_releases_all_of_it() {
+    pct(|| {
+        let serial = SerialExecutor::new(Arc::new(threads(1)));
+        let bringer = spawn({
+            let serial = serial.clone();
+            move || {
+                let handles = [0, 1].map(|_| serial.key("one").submit(until_interrupted).ok());
+                for handle in handles.into_iter().flatten() {
+                    drop(handle.join());
+                }
+            }
+        });
+        drop(serial.below().shutdown_now());
+        bringer.join().unwrap();
+        serial.below().await_termination().unwrap();
+        assert_eq!(serial.busy_keys(), 0);
+    });
+}
+
+#[test]
+fn no_wake_of_a_future_is_lost() {
+    pct(|| {
+        let executor = Arc::new(threads(2));
+        let (task, inner) = task::new(|| 7);
+        let (second, other) = task::new(|| 8);
+        let handle = executor
+            .spawn_future(async move { inner.await.unwrap() + other.await.unwrap() })
+            .unwrap();
+        let wakers = [task, second].map(|task| spawn(move || drop(task.run())));
+        assert_eq!(handle.join().unwrap(), 15);
+        for waker in wakers {
+            waker.join().unwrap();
+        }
+        executor.close();
+    });
+}
+
+#[test]
+fn cancelling_a_future_against_its_poll_drops_it_once() {
+    pct(|| {
+        let executor = Arc::new(threads(2));
+        let alive = Arc::new(());
+        let (task, inner) = task::new(|| 7);
+        let handle = executor
+            .spawn_future({
+                let alive = Arc::clone(&alive);
+                async move {
+                    let _alive = alive;
+                    inner.await.unwrap()
+                }
+            })
+            .unwrap();
+        let waker = spawn(move || drop(task.run()));
+        handle.cancel();
+        assert!(handle.is_finished());
+        drop(handle);
+        waker.join().unwrap();
+        executor.close();
+        assert_eq!(Arc::strong_count(&alive), 1);
+    });
+}
+
+#[test]
+fn every_arrival_is_taken_once() {
+    pct(|| {
+        let results = Arc::new(CompletionService::new(threads(2)));
+        let takers: Vec<_> = (0..2)
+            .map(|_| {
+                let results = Arc::clone(&results);
+                spawn(move || results.take().unwrap().id)
+            })
+            .collect();
+        let ids = [0, 1].map(|n| results.submit(move || n).unwrap());
+        let mut taken: Vec<_> = takers.into_iter().map(|t| t.join().unwrap()).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, ids);
+        results.executor().close();
+    });
+}

@@ -1,0 +1,23 @@
+//! PCT schedules of the library: queues, executors, scopes, alarms and whole pools.
+//!
+//! Run with `cargo xtask models shuttle [NAME]`. Each scenario runs under a few hundred schedules for
+//! each depth from 1 to 4; its file says how many, `MILLPOND_SCHEDULES` changes the number.
+
+#![cfg(millpond_shuttle)]
+
+#[path = "../queue_kit/mod.rs"]
+mod queue_kit;
+#[path = "../shuttle_drive/mod.rs"]
+mod shuttle_drive;
+#[path = "../shuttle_kit/mod.rs"]
+mod shuttle_kit;
+
+mod alarm;
+mod executor;
+mod handoff;
+mod pool;
+mod pool_end;
+mod pool_line;
+mod pool_refuse;
+mod queue;
+mod scope;
