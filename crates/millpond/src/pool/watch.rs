@@ -423,3 +423,20 @@ impl ThreadPool {
         }
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aim_is_at_one_task_and_at_nothing_when_that_is_over() {
+        let aim = Mutex::new(Aim::new());
+        let first = Aim::at(&aim, 1);
+        assert!(!Aim::fire(&aim, 2) && !first.is_set(), "another task");
+        assert!(Aim::fire(&aim, 1) && first.is_set());
+        Aim::off(&aim);
+        assert!(!Aim::fire(&aim, 1), "it has ended");
+        let second = Aim::at(&aim, 2);
+        assert!(!Aim::fire(&aim, 1) && !second.is_set(), "the one before");
+    }
+}

@@ -141,17 +141,34 @@ impl Sampler {
             .and_then(|before| Some(self.delay()?.saturating_sub(before)));
         let all = &sample.ran[..sample.labels];
         let whole: u64 = all.iter().map(|(_, ran)| ran).sum();
-        let part = |of: Duration, ran: u64| {
-            let nanos = of.as_nanos() * u128::from(ran) / u128::from(whole.max(1));
-            // What the worker itself used is no task's.
-            (nanos as u64).min(ran)
-        };
         for (id, ran) in all {
             let sheet = ledger.sheet(*id);
-            sheet.note_cpu(*ran, part(cpu, *ran));
+            sheet.note_cpu(*ran, part(cpu, *ran, whole));
             if let Some(delay) = delay {
-                sheet.note_delay(*ran, part(delay, *ran));
+                sheet.note_delay(*ran, part(delay, *ran, whole));
             }
         }
+    }
+}
+
+/// What of a measured time falls to tasks that ran for `ran` nanoseconds of `whole`.
+fn part(of: Duration, ran: u64, whole: u64) -> u64 {
+    let nanos = of.as_nanos() * u128::from(ran) / u128::from(whole.max(1));
+    // What the worker itself used is no task's.
+    u64::try_from(nanos).unwrap_or(u64::MAX).min(ran)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_shared_out_by_how_long_tasks_ran() {
+        let half = Duration::from_nanos(500);
+        assert_eq!((part(half, 750, 1000), part(half, 250, 1000)), (375, 125));
+        // Never more than they ran, and nothing of nothing.
+        assert_eq!(part(Duration::from_nanos(1200), 1000, 1000), 1000);
+        assert_eq!(part(half, 0, 0), 0);
+        assert_eq!(part(Duration::MAX, 7, 7), 7);
     }
 }

@@ -1,0 +1,157 @@
+//! When the watch of a pool looks and when it does not, and what its figures make of a pause.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's locks, and burns the time that it measures"
+)]
+
+use millpond::executor::ExecutorExt;
+use millpond::interrupt;
+use millpond::pool::{PoolBuilder, Queue, RunWarning, ThreadPool};
+use millpond::task::{TaskHandle, TaskSpec};
+use millpond::time::ManualClock;
+use millpond_conform::kit::{Gate, Latch, OwnQueue, Stopwatch, case, until};
+use millpond_conform::suites::pond::{Pond, fresh_name};
+use std::time::{Duration, Instant};
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A pool by a manual clock, with one worker and without a word.
+fn still(shape: impl FnOnce(PoolBuilder) -> PoolBuilder) -> (ManualClock, Pond) {
+    let hand = ManualClock::new();
+    let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
+    let pool = pool.clock(hand.clock()).on_notice(|_| ());
+    (hand, Pond::of(shape(pool)))
+}
+
+/// Has a task run until the gate opens or it is interrupted, and returns which.
+fn hold(pond: &Pond) -> (Gate, TaskHandle<bool>) {
+    let (gate, started) = (Gate::new(), Latch::new(1));
+    let (inside, begun) = (gate.clone(), started.clone());
+    let body = move || {
+        begun.arrive();
+        while !inside.is_open() {
+            if interrupt::check().is_err() {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    };
+    let handle = pond.submit(body).unwrap();
+    started.wait();
+    (gate, handle)
+}
+
+#[test]
+fn a_limit_that_is_set_while_a_task_runs_counts_for_that_task() {
+    case("set later", || {
+        let (hand, pond) = still(|pool| pool.run_warning(RunWarning::after(ms(10_000))));
+        let (gate, held) = hold(&pond);
+        hand.advance(ms(500));
+        assert_eq!(pond.health().long_runs, 0);
+        pond.set_run_warning(Some(RunWarning::after(ms(100))));
+        // Whoever waits by a manual clock looks whenever it moves, so that it is at once and not within a
+        // second cannot be seen here.
+        hand.advance(Duration::from_nanos(1));
+        assert_eq!(pond.health().long_runs, 1);
+        gate.open();
+        assert!(!held.join().unwrap());
+    });
+}
+
+#[test]
+fn a_limit_that_interrupts_may_be_set_at_any_time() {
+    case("interrupts later", || {
+        let (hand, pond) = still(|pool| pool);
+        pond.set_run_warning(Some(RunWarning::after(ms(100)).interrupts()));
+        let (_gate, held) = hold(&pond);
+        hand.advance(ms(100));
+        assert!(held.join().unwrap(), "it was interrupted");
+        // And taken back.
+        pond.set_run_warning(Some(RunWarning::after(ms(100))));
+        let (gate, held) = hold(&pond);
+        hand.advance(ms(100));
+        assert_eq!(pond.health().long_runs, 2);
+        gate.open();
+        assert!(!held.join().unwrap(), "it was not interrupted");
+    });
+}
+
+#[test]
+fn a_pool_that_rests_is_not_watched_and_the_next_task_changes_that() {
+    case("rests", || {
+        let (hand, pond) = still(|pool| pool.run_warning(RunWarning::after(ms(100))));
+        let (gate, held) = hold(&pond);
+        assert_eq!(hand.sleepers(), 1, "the alarm of the watch");
+        hand.advance(ms(100));
+        assert_eq!(hand.sleepers(), 1, "set anew");
+        gate.open();
+        held.join().unwrap();
+        pond.await_idle(1);
+        for _ in 0..3 {
+            hand.advance(ms(1000));
+        }
+        assert_eq!(hand.sleepers(), 0, "it has been idle at two rings in a row");
+        let (gate, held) = hold(&pond);
+        assert_eq!(hand.sleepers(), 1);
+        hand.advance(ms(100));
+        assert_eq!(pond.health().long_runs, 2);
+        gate.open();
+        held.join().unwrap();
+    });
+}
+
+#[test]
+fn only_what_is_seen_twice_is_a_lost_wake_up() {
+    case("twice", || {
+        let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
+        let pool = ThreadPool::builder(fresh_name()).core(1).on_notice(|_| ());
+        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        assert!(pond.prestart_core().unwrap());
+        pond.await_idle(1);
+        let watch = Stopwatch::start();
+        pond.submit(|| ()).unwrap().join().unwrap();
+        // It looks once in a second: a wake-up that is on its way at one look is none at the next.
+        assert!(watch.read() >= ms(1900), "{:?}", watch.read());
+        assert_eq!(pond.health().lost_wake_ups, 1);
+    });
+}
+
+#[test]
+fn a_pause_between_two_tasks_belongs_to_neither() {
+    case("pause", || {
+        let (hand, pond) = still(|pool| pool);
+        for takes in [3, 5] {
+            let inside = hand.clone();
+            let spec = TaskSpec::new().name("grind");
+            let body = move || inside.advance(ms(takes));
+            pond.submit_spec(spec, body).unwrap().join().unwrap();
+            pond.await_idle(1);
+            hand.advance(ms(1000));
+        }
+        let figures = pond.figures();
+        assert_eq!(figures.completed, 2);
+        assert_eq!((figures.wait.total(), figures.run.total()), (ms(0), ms(8)));
+    });
+}
+
+#[test]
+fn a_short_task_is_sampled_when_its_worker_rests() {
+    case("short", || {
+        let pond = Pond::of(ThreadPool::builder(fresh_name()).core(1));
+        let body = || {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_micros(50) {
+                std::hint::spin_loop();
+            }
+        };
+        pond.submit(body).unwrap().join().unwrap();
+        until("it is sampled", || {
+            !pond.figures().usage.sampled().is_zero()
+        });
+    });
+}
