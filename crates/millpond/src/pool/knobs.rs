@@ -265,6 +265,8 @@ mod tests {
         for policy in policies().into_iter().take(4) {
             let knobs = knobs(Rejection::Block(Duration::ZERO));
             drop(knobs.set_rejection(policy.clone()));
+            // Or it would wait for itself here.
+            assert_ne!(knobs.plain_rejection.load(Ordering::Relaxed), NOT_PLAIN);
             let turn = knobs.lock();
             assert_eq!(format!("{:?}", knobs.rejection()), format!("{policy:?}"));
             drop(turn);
