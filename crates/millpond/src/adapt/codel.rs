@@ -28,7 +28,10 @@
 //! - **A1** An interval begins with a sample and is over with the first sample that comes an interval
 //!   later. It belongs to the samples between; there is at least one.
 //! - **A2** Overload begins with the end of an interval whose every sample was above the target.
-//! - **A3** It ends with the first sample that is not, and when the queue runs empty.
+//! - **A3** It ends with the first sample that is not, and when the queue runs empty. Where the newest
+//!   come first it ends with the latter only ([`Standing::see_until_empty`]): serving the newest thins the
+//!   queue out, so that its oldest has now and then hardly waited although as much comes as before; and
+//!   with the overload ended another whole interval would go by in the order in which all wait.
 //! - **A4** Only while it lasts is anything shed, and only what has waited for more than twice the
 //!   target.
 
@@ -144,6 +147,14 @@ impl Standing {
     /// A task is taken out at `now`, after it has `waited`, both in nanoseconds. `now` counts from
     /// any beginning; a time that lies before that of the last sample is taken for the same.
     pub fn see(&mut self, codel: &CoDel, waited: u64, now: u64) -> Verdict {
+        self.see_until_empty(codel, waited, now);
+        // A3
+        self.is_overloaded &= waited > codel.target_nanos();
+        self.verdict(codel, waited)
+    }
+
+    /// The same, but an overload that has begun lasts until the queue runs empty.
+    pub fn see_until_empty(&mut self, codel: &CoDel, waited: u64, now: u64) -> Verdict {
         let target = codel.target_nanos();
         match self.ends_at {
             Some(end) if now < end => self.least = self.least.min(waited),
@@ -154,8 +165,10 @@ impl Standing {
                 self.least = waited;
             }
         }
-        // A3
-        self.is_overloaded &= waited > target;
+        self.verdict(codel, waited)
+    }
+
+    fn verdict(&self, codel: &CoDel, waited: u64) -> Verdict {
         Verdict {
             is_overloaded: self.is_overloaded,
             sheds: self.is_overloaded && waited > codel.patience_nanos(),
@@ -197,6 +210,24 @@ mod tests {
     const CALM: (bool, bool) = (false, false);
     const RUNS: (bool, bool) = (true, false);
     const SHED: (bool, bool) = (true, true);
+
+    #[test]
+    fn where_the_newest_come_first_overload_lasts_until_the_queue_is_empty() {
+        let (codel, mut standing) = (CoDel::default(), Standing::new());
+        let ms = 1_000_000;
+        for now in 0..=100 {
+            standing.see_until_empty(&codel, 30 * ms, now * ms);
+        }
+        let young = standing.see_until_empty(&codel, ms, 101 * ms);
+        assert!(young.is_overloaded && !young.sheds);
+        assert!(standing.see_until_empty(&codel, 11 * ms, 102 * ms).sheds);
+        standing.ran_empty();
+        assert!(
+            !standing
+                .see_until_empty(&codel, 11 * ms, 103 * ms)
+                .is_overloaded
+        );
+    }
 
     #[test]
     fn one_interval_of_long_waits_is_an_overload_and_not_a_moment_less() {

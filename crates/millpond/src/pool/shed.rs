@@ -35,7 +35,7 @@ use super::engine::Engine;
 use super::figures::Start;
 use super::knobs::Rare;
 use crate::adapt::Standing;
-use crate::manage::Overload;
+use crate::manage::{Overload, OverloadOrder};
 use crate::task::{CancelReason, Task};
 use crate::time::Ticker;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -150,7 +150,11 @@ impl Shedder {
             self.note(waited > self.calm.load(Ordering::Relaxed));
             return false;
         };
-        let verdict = state.standing.see(&codel, waited, now);
+        let verdict = match state.settings.order {
+            OverloadOrder::Unchanged => state.standing.see(&codel, waited, now),
+            // The oldest tells little where the newest come first: A3.
+            OverloadOrder::NewestFirst => state.standing.see_until_empty(&codel, waited, now),
+        };
         self.note(verdict.is_overloaded);
         verdict.sheds
     }

@@ -65,7 +65,7 @@ impl<T> TaskHandle<T> {
     /// an interrupt the handle can be used again.
     ///
     /// Patience is for waiting. A task of the caller's own pool that has not started runs
-    /// [here](TaskHandle::join#inside-a-pool), as long as that takes.
+    /// [here](TaskHandle::join), as long as that takes.
     ///
     /// # Errors
     ///

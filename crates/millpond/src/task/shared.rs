@@ -43,7 +43,7 @@ impl<T> SharedHandle<T> {
     ///
     /// # Errors
     ///
-    /// As [`TaskHandle::join`]; of a panic, whose payload only one could have, its text.
+    /// As [`TaskHandle::join`](super::TaskHandle::join); of a panic, whose payload only one could have, its text.
     pub fn join(&self) -> Result<&T, TaskError> {
         self.join_until(Deadline::NEVER)
     }
@@ -89,24 +89,24 @@ impl<T> SharedHandle<T> {
         })
     }
 
-    /// As [`TaskHandle::cancel`].
+    /// As [`TaskHandle::cancel`](super::TaskHandle::cancel).
     pub fn cancel(&self) -> bool {
         let found = self.raw.cancel(CancelReason::Requested);
         self.raw.meta().note_cancelled(found)
     }
 
-    /// As [`TaskHandle::interrupt`].
+    /// As [`TaskHandle::interrupt`](super::TaskHandle::interrupt).
     pub fn interrupt(&self) -> bool {
         let found = self.raw.interrupt(CancelReason::Requested);
         self.raw.meta().note_cancelled(found)
     }
 
-    /// As [`TaskHandle::is_finished`].
+    /// As [`TaskHandle::is_finished`](super::TaskHandle::is_finished).
     pub fn is_finished(&self) -> bool {
         self.raw.state().is_finished()
     }
 
-    /// As [`TaskHandle::is_cancelled`].
+    /// As [`TaskHandle::is_cancelled`](super::TaskHandle::is_cancelled).
     pub fn is_cancelled(&self) -> bool {
         self.raw.state().cancelled().is_some()
     }

@@ -142,7 +142,7 @@ pub struct Usage {
 
 impl Usage {
     /// One that has been sampled for a while, with these shares.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
     pub(in crate::pool) fn of_shares(computing: f64, waiting_for_cpu: f64) -> Self {
         let of = |share: f64| (share * 1000.0) as u64;
         Usage {
