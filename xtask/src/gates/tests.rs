@@ -31,7 +31,7 @@ pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
     ))
 }
 
-/// The same code where there is no futex.
+/// The same code where there is no futex, without the examples of the documentation.
 ///
 /// # Errors
 /// If cargo cannot be started.
@@ -42,6 +42,9 @@ pub fn run_portable(house: &House, stage: &mut Stage) -> Result<Outcome> {
         "millpond-raw",
         "-p",
         "millpond",
+        // The examples of the documentation have nothing to wait for.
+        "--lib",
+        "--tests",
         "--no-fail-fast",
     ];
     let ended = stage.run(&mut house.cargo_under(Switch::Portable, &arguments))?;
@@ -59,7 +62,14 @@ pub fn run_chaos(house: &House, stage: &mut Stage) -> Result<Outcome> {
     let mut tests = Tally::default();
     let mut bad_seeds = Vec::new();
     for seed in SEEDS {
-        let arguments = ["test", "-p", "millpond-raw", "--no-fail-fast"];
+        let arguments = [
+            "test",
+            "-p",
+            "millpond-raw",
+            "--lib",
+            "--tests",
+            "--no-fail-fast",
+        ];
         let mut command = house.cargo_under(Switch::Chaos, &arguments);
         let ended = stage.run(command.env(SEED, seed.to_string()))?;
         let ran = Tally::of_output(&ended.output);

@@ -23,6 +23,7 @@ use anyhow::{Result, bail};
 
 use self::hints::Hints;
 use self::mutate::{Fate, Mutant};
+use super::built;
 use super::models::{self, Checker};
 use crate::house::{House, Switch, cargo_in, with_flags};
 use crate::stage::{Stage, Watched};
@@ -159,7 +160,7 @@ impl Bench<'_> {
             let mut command = cargo_in(&self.work);
             command
                 .args(models::arguments(Checker::Loom, &[package]))
-                .args(["--no-run", "--message-format=json-render-diagnostics"])
+                .arg("--no-run")
                 .env(
                     "RUSTFLAGS",
                     with_flags("RUSTFLAGS", &format!("--cfg {}", Switch::Loom.cfg())),
@@ -168,11 +169,10 @@ impl Bench<'_> {
                     "CARGO_TARGET_DIR",
                     self.house.target_of(Switch::Loom.name()),
                 );
-            let ended = stage.run(&mut command)?;
-            if !ended.success {
+            let Some(programs) = built::programs(stage, &mut command)? else {
                 return Ok(false);
-            }
-            for program in ended.output.lines().filter_map(executable) {
+            };
+            for program in programs {
                 let listed = Command::new(&program).arg("--list").output()?;
                 let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
                 let tests = listed
@@ -273,12 +273,6 @@ fn folder_of(name: &str) -> String {
     format!("crates/{name}")
 }
 
-/// The test program in one of cargo's JSON messages.
-fn executable(message: &str) -> Option<PathBuf> {
-    let (_, behind) = message.split_once("\"executable\":\"")?;
-    behind.split_once('"').map(|(path, _)| PathBuf::from(path))
-}
-
 /// `loom_lock-0123456789abcdef` is `loom_lock`.
 fn name_of(program: &Path) -> String {
     let stem = program.file_stem().unwrap_or_default().to_string_lossy();
@@ -292,11 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cargo_prints_is_understood() {
-        let message =
-            r#"{"reason":"compiler-artifact","executable":"/t/loom_lock-0f","fresh":true}"#;
-        assert_eq!(executable(message), Some("/t/loom_lock-0f".into()));
-        assert_eq!(executable(r#"{"executable":null}"#), None);
+    fn a_program_is_named_after_its_file() {
         assert_eq!(name_of(Path::new("/t/loom_lock-0f")), "loom_lock");
     }
 }
