@@ -225,7 +225,7 @@ impl Books {
         assert_ended(&last);
         let sums = self.add_up(reasons);
         let gone = last.completed + last.cancelled + last.expired + last.shed + last.discarded;
-        let run_elsewhere = last.caller_ran;
+        let run_elsewhere = last.caller_ran + last.ran_elsewhere;
         let known = (gone + last.handed_back + run_elsewhere) as usize;
         assert_eq!(known, sums.taken, "{last:?} {sums:?}");
         sums
