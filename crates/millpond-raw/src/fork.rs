@@ -76,7 +76,7 @@ mod which {
         let raw = core::ptr::from_ref(lock.raw()).cast_mut();
         for place in &LOCKS {
             let nobody = core::ptr::null_mut();
-            // [F-list]
+            // [F-list] unmodelled: no model forks
             match place.compare_exchange(nobody, raw, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) if other == raw => return,
@@ -87,7 +87,7 @@ mod which {
     }
 
     fn locks() -> impl Iterator<Item = &'static RawLock> {
-        // [F-list]
+        // [F-list] unmodelled: no model forks
         let listed = LOCKS.iter().map(|place| place.load(Ordering::Acquire));
         // SAFETY: F3 - null, or made of a `&'static`.
         listed.map_while(|raw| unsafe { raw.as_ref() })

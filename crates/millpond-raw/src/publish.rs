@@ -81,8 +81,8 @@ impl<T> Once<T> {
 
 impl<T> Drop for Once<T> {
     fn drop(&mut self) {
-        // [P-once]
-        let word = self.word.load(Ordering::Acquire);
+        // Relaxed: whoever drops it is the last, and whatever told it so has ordered the rest.
+        let word = self.word.load(Ordering::Relaxed);
         if !word.is_null() {
             // SAFETY: P1 - nobody else is left.
             drop(unsafe { Box::from_raw(word) });

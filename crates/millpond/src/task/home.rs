@@ -188,7 +188,7 @@ impl Address {
     /// Its engine gives it away (H3). Returns the number of the home that it has left by this; 0 if it
     /// had left before, or had none.
     pub(super) fn is_given_away(&self) -> u32 {
-        // [H-leave]
+        // [H-leave] unmodelled: homes are statics, which models do not see
         let before = self.word.fetch_and(NO_HOME, cell::Ordering::Acquire);
         (before >> HOME_SHIFT) as u32
     }
@@ -196,7 +196,7 @@ impl Address {
     /// A worker of its engine has claimed it (H3). Returns what [`is_given_away`](Address::is_given_away)
     /// does.
     pub(super) fn is_claimed_at_home(&self) -> u32 {
-        // [H-leave]
+        // [H-leave] unmodelled: homes are statics, which models do not see
         let before = self.word.fetch_and(NO_HOME, cell::Ordering::Release);
         (before >> HOME_SHIFT) as u32
     }

@@ -106,7 +106,7 @@ impl Ledger {
         // Relaxed, but the last: whoever sees the start sees which task it is of, or one that is later.
         self.label.store(id.bits(), Ordering::Relaxed);
         self.made_at.show(task.made_at());
-        // [F-since]
+        // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
         self.since.store(since.count(), Ordering::Release);
     }
 
@@ -118,7 +118,7 @@ impl Ledger {
     /// What it runs; `None` if it rests, or is between two tasks.
     pub(super) fn now_running(&self) -> Option<Running> {
         loop {
-            // [F-since]
+            // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
             let since = self.since.load(Ordering::Acquire);
             if since == 0 {
                 return None;
@@ -129,7 +129,7 @@ impl Ledger {
                 made_at: self.made_at.get(),
             };
             // Another one since then? Then the parts may not belong together.
-            // [F-since]
+            // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
             if self.since.load(Ordering::Acquire) == since {
                 return Some(running);
             }
