@@ -81,8 +81,8 @@ impl<T> Once<T> {
 
 impl<T> Drop for Once<T> {
     fn drop(&mut self) {
-        // Relaxed: whoever drops it is the last, and whatever told it so has ordered the rest.
-        let word = self.word.load(Ordering::Relaxed);
+        // [P-once] unmodelled: in life std's Arc orders this, too, which models do not see
+        let word = self.word.load(Ordering::Acquire);
         if !word.is_null() {
             // SAFETY: P1 - nobody else is left.
             drop(unsafe { Box::from_raw(word) });

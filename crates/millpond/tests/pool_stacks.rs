@@ -1,6 +1,8 @@
 //! Stacks as a pool shows them: when asked, in a run warning and in a report of refusals. With the feature
 //! they name what its workers do; without, each says which feature to switch on.
 
+// Address sanitizer is built with pictures and without the walk.
+#![cfg(not(millpond_plain_memory))]
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
     clippy::disallowed_types,
