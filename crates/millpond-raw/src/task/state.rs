@@ -328,7 +328,7 @@ impl AtomicState {
     fn finds_waiter(&self, seen: Reading) -> bool {
         // The word is changed in no way but by read-modify-writes, so whatever is read here comes
         // after the announcement in one release sequence.
-        // [T-wait]
+        // [T-wait] unmodelled: no model has noticed its absence since claims say who runs in place
         seen.has_waiter() && Reading(self.0.load(Ordering::Acquire)).has_waiter()
     }
 
