@@ -82,7 +82,12 @@ mod which {
     }
 }
 
-#[cfg(all(test, target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
+// Address sanitizer has locals elsewhere, and then nobody knows.
+#[cfg(all(
+    test,
+    target_os = "linux",
+    not(any(millpond_loom, millpond_shuttle, millpond_plain_memory))
+))]
 mod tests {
     use super::*;
     use crate::sync::thread;
@@ -98,8 +103,6 @@ mod tests {
         left
     }
 
-    // Address sanitizer has locals elsewhere, and then nobody knows.
-    #[cfg(not(millpond_plain_memory))]
     #[test]
     fn what_is_used_is_not_left() {
         let size = 1 << 20;
