@@ -32,6 +32,15 @@ use watch_kit::watch;
 
 const PATIENCE: u32 = 30;
 
+/// One test at a time. While other threads are being started or end, a fork may catch the C library in
+/// the middle of it, and then no thread can be started in the child: nothing that a pool could help.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Runs `f` in a child. It must return true, and in time.
 #[track_caller]
 fn in_child(f: impl FnOnce() -> bool) {
@@ -63,6 +72,7 @@ fn busy() -> (ThreadPool, TaskHandle<()>) {
 
 #[test]
 fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
+    let _alone = alone();
     let _watch = watch();
     for policy in [
         Rejection::Abort,
@@ -87,6 +97,7 @@ fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
 
 #[test]
 fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_is_not() {
+    let _alone = alone();
     let _watch = watch();
     let (pool, running) = busy();
     let queued = pool.submit(|| 7).unwrap();
@@ -125,6 +136,7 @@ fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_
 
 #[test]
 fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
+    let _alone = alone();
     let _watch = watch();
     let (pool, running) = busy();
     let queued = pool.submit(|| 7).unwrap();
@@ -163,6 +175,7 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
 
 #[test]
 fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
+    let _alone = alone();
     let _watch = watch();
     let parents = pool(2);
     parents.submit(|| ()).unwrap().join().unwrap();
@@ -184,6 +197,7 @@ fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
 
 #[test]
 fn other_executors_refuse_in_the_child_as_well() {
+    let _alone = alone();
     let _watch = watch();
     let threads = ThreadPerTask::builder("parent", 4).build().unwrap();
     let serial = SerialExecutor::new(pool(1));
@@ -222,6 +236,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 /// The thread that rings them is the parent's; the child gets one of its own.
 #[test]
 fn alarms_ring_in_the_child() {
+    let _alone = alone();
     let _watch = watch();
     let later = || {
         let queue = DelayQueue::new();
@@ -236,6 +251,7 @@ fn alarms_ring_in_the_child() {
 /// Whatever the parent's threads hold when it forks.
 #[test]
 fn a_hundred_children_of_a_parent_under_load_all_end() {
+    let _alone = alone();
     let _watch = watch();
     let pool = pool(2);
     let over = Arc::new(AtomicBool::new(false));

@@ -74,9 +74,9 @@ impl RejectReason {
     ///     .build()?;
     /// // A task that takes 40 ms, and one that holds the only worker.
     /// pool.submit(move || hand.advance(Duration::from_millis(40)))?.join()?;
-    /// let (go, wait) = channel::<()>();
-    /// let running = pool.submit(move || wait.recv())?;
-    /// # while pool.snapshot().active == 0 || pool.snapshot().queued > 0 {}
+    /// let ((go, wait), (started, begun)) = (channel::<()>(), channel());
+    /// let running = pool.submit(move || started.send(()).is_ok() && wait.recv().is_ok())?;
+    /// begun.recv()?;
     /// for _ in 0..3 {
     ///     pool.run(|| ())?;
     /// }
