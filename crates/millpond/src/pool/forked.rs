@@ -19,8 +19,7 @@
 
 use super::engine::Engine;
 use super::reject::Rejection;
-use super::stats::Counts;
-use crate::manage::{Overload, OverloadOrder, PoolSnapshot, RunState};
+use crate::manage::Overload;
 use crate::thread::{ThreadFactory, Threads};
 use millpond_raw::fork;
 use std::io;
@@ -41,49 +40,6 @@ pub(super) fn error() -> io::Error {
 }
 
 impl Engine {
-    /// Its figures, without a lock that is not free.
-    pub(super) fn snapshot_of_a_fork(&self) -> PoolSnapshot {
-        let (limits, knobs, rare) = (self.knobs().limits(), self.knobs(), &self.rare);
-        let (rejected, caller_ran) = rare.rejected();
-        let counted = self.try_with_crew(|crew| (crew.largest(), crew.counts()));
-        let (largest, counts) = counted.unwrap_or((0, Counts::default()));
-        PoolSnapshot {
-            name: self.name.clone().into_owned(),
-            state: RunState::Terminated,
-            core: limits.core(),
-            max: limits.max(),
-            keep_alive: knobs.keep_alive(),
-            core_may_time_out: knobs.core_may_time_out(),
-            growth: limits.growth(),
-            capacity: Some(0),
-            max_queue_wait: None,
-            shedding: None,
-            overload_order: OverloadOrder::default(),
-            is_overloaded: false,
-            drains_in: None,
-            workers: 0,
-            active: 0,
-            largest,
-            extra_threads: 0,
-            queued: 0,
-            in_place: 0,
-            completed: counts.completed,
-            panicked: counts.panicked,
-            self_joined: counts.joined,
-            cancelled: counts.cancelled + rare.cancelled.get(),
-            expired: counts.expired + rare.expired.get(),
-            shed: counts.shed,
-            ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
-            rejected,
-            blocked: rare.blocked.get(),
-            discarded: rare.discarded.get(),
-            caller_ran,
-            handed_back: rare.handed_back.get(),
-            threads_started: rare.threads_started.get(),
-            thread_failures: rare.thread_failures.get(),
-        }
-    }
-
     pub(super) fn overload(&self) -> Overload {
         match self.is_forked() {
             false => self.shedder.settings(),

@@ -34,7 +34,7 @@
 //! | `reject`, `refuse` | the rejection policies, and what they do |
 //! | `pacer` | how long the queue needs to drain |
 //! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
-//! | `hooks`, `stats` | what users hear of it, and what it counts |
+//! | `hooks`, `stats`, `snapshot` | what users hear of it, what it counts, and what it shows |
 //!
 //! # The protocol
 //!
@@ -80,6 +80,7 @@ mod pacer;
 mod refuse;
 mod reject;
 mod shed;
+mod snapshot;
 mod stats;
 mod view;
 mod watch;
@@ -484,55 +485,6 @@ impl Engine {
             self.may_be_over();
         } else if self.line.is_foreign() {
             self.one_is_less();
-        }
-    }
-
-    pub(in crate::pool) fn snapshot(&self) -> PoolSnapshot {
-        let word = self.ctl().read();
-        // N1: one look, so that core, maximum and growth are of one setting.
-        let (limits, knobs) = (self.knobs().limits(), self.knobs());
-        let (queued, capacity) = (self.line.len(), self.line.capacity());
-        let overload = self.shedder.settings();
-        let (active, largest, extra_threads, counts) =
-            self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
-        let rare = &self.rare;
-        let (rejected, caller_ran) = rare.rejected();
-        // The shell of a task that a worker runs in place, or has run, waits for nothing.
-        let shells = counts.joins - (counts.shells + rare.shells.get()).min(counts.joins);
-        PoolSnapshot {
-            name: self.name.clone().into_owned(),
-            state: word.state(),
-            core: limits.core(),
-            max: limits.max(),
-            keep_alive: knobs.keep_alive(),
-            core_may_time_out: knobs.core_may_time_out(),
-            growth: limits.growth(),
-            capacity,
-            max_queue_wait: overload.max_queue_wait,
-            shedding: overload.shedding,
-            overload_order: overload.order,
-            workers: word.workers(),
-            active,
-            largest,
-            extra_threads,
-            queued: queued.saturating_sub(shells as usize),
-            is_overloaded: self.shedder.is_overloaded(),
-            drains_in: self.drains_in(queued, word.workers()),
-            in_place: counts.joins.saturating_sub(counts.joined) as usize,
-            completed: counts.completed,
-            panicked: counts.panicked,
-            self_joined: counts.joined,
-            cancelled: counts.cancelled + rare.cancelled.get(),
-            expired: counts.expired + rare.expired.get(),
-            shed: counts.shed,
-            ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
-            rejected,
-            blocked: rare.blocked.get(),
-            discarded: rare.discarded.get(),
-            caller_ran,
-            handed_back: rare.handed_back.get(),
-            threads_started: rare.threads_started.get(),
-            thread_failures: rare.thread_failures.get(),
         }
     }
 }

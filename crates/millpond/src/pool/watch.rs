@@ -331,7 +331,9 @@ impl Engine {
     /// then a wake-up was lost.
     fn heals(self: &Arc<Self>, workers: &[Arc<Worker>]) {
         let is_ready = self.line.glance().is_some_and(|glance| glance.is_ready);
-        let one_rests = workers.iter().any(|worker| !worker.stats.is_busy());
+        // One whose thread has not begun does not rest: the system takes its time.
+        let rests = |worker: &Arc<Worker>| worker.face.get().is_some() && !worker.stats.is_busy();
+        let one_rests = workers.iter().any(rests);
         let done = self.with_crew(|crew| crew.counts().done());
         let stuck_at = (is_ready && one_rests).then_some(done);
         let before = std::mem::replace(&mut self.watch.state.lock().stuck_at, stuck_at);
