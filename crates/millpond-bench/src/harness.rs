@@ -45,8 +45,9 @@ pub struct Suite {
     pub about: &'static str,
     /// Makes its workloads.
     pub workloads: fn() -> Vec<Workload>,
-    /// What else a reader of its figures should know, once they are there: a line each.
-    pub notes: fn() -> Vec<String>,
+    /// What else a reader of its figures should know, once they are there: a line each. It is asked
+    /// with the rows of the suite.
+    pub notes: fn(&[Row]) -> Vec<String>,
 }
 
 /// The same work, done by every candidate.

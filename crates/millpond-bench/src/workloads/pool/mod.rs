@@ -60,7 +60,7 @@ pub const SUITE: Suite = Suite {
     name: "pool",
     about: "what a task costs that is brought to a pool of two workers",
     workloads,
-    notes: java::notes,
+    notes: |_| java::notes(),
 };
 
 /// What is done with a pool.
