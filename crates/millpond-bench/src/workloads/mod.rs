@@ -3,9 +3,11 @@
 pub mod field;
 pub mod granularity;
 pub mod hand_over;
+pub mod idle;
 pub mod overload;
 pub mod pool;
 pub mod queue;
+pub mod scale;
 pub mod task;
 
 use crate::harness::Suite;
@@ -16,5 +18,7 @@ pub const SUITES: &[Suite] = &[
     task::SUITE,
     pool::SUITE,
     granularity::SUITE,
+    scale::SUITE,
+    idle::SUITE,
     overload::SUITE,
 ];
