@@ -4,6 +4,7 @@ pub mod field;
 pub mod granularity;
 pub mod hand_over;
 pub mod idle;
+pub mod latency;
 pub mod overload;
 pub mod pool;
 pub mod queue;
@@ -17,6 +18,7 @@ pub const SUITES: &[Suite] = &[
     queue::SUITE,
     task::SUITE,
     pool::SUITE,
+    latency::SUITE,
     granularity::SUITE,
     scale::SUITE,
     idle::SUITE,

@@ -125,10 +125,11 @@ fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> Option<[f64; 3]> {
         if diagonal.abs() < 1e-300 {
             return None;
         }
+        let top = matrix[column];
         for row in column + 1..3 {
             let factor = matrix[row][column] / diagonal;
-            for later in column..3 {
-                matrix[row][later] -= factor * matrix[column][later];
+            for (cell, above) in matrix[row].iter_mut().zip(top) {
+                *cell -= factor * above;
             }
             right[row] -= factor * right[column];
         }
