@@ -7,7 +7,7 @@
 //! machine stands under the table with a `-`.
 
 use crate::figure::Better;
-use crate::harness::Found;
+use crate::harness::{Found, LeftOut};
 use crate::report::Row;
 use crate::rush::Fates;
 
@@ -21,8 +21,20 @@ pub fn found(found: &Found) -> String {
     let mut tables: Vec<String> = by_figure.map(figure).collect();
     tables.extend(fates(&found.rows));
     let mut text = tables.join("\n");
-    for (candidate, reason) in &found.absent {
-        text += &format!("  - {candidate}: left out: {reason}\n");
+    text += &left_out(&found.absent);
+    text
+}
+
+/// A line for each reason, with all whom it is the reason of.
+fn left_out(absent: &[LeftOut]) -> String {
+    let mut text = String::new();
+    for (index, (_, reason)) in absent.iter().enumerate() {
+        let is_same = |one: &&LeftOut| one.1 == *reason;
+        if absent[..index].iter().any(|one| is_same(&one)) {
+            continue;
+        }
+        let names: Vec<_> = absent.iter().filter(is_same).map(|one| one.0).collect();
+        text += &format!("  - {}: left out: {reason}\n", names.join(", "));
     }
     text
 }
@@ -368,13 +380,21 @@ queue: what became of them  (tasks, all rounds)
         tail.workload = "trip: p99".into();
         let both = Found {
             rows: vec![row("flume", Standing::Peer, 60.0), tail],
-            absent: vec![("Java", Absent("no java on the PATH".into()))],
+            absent: [
+                ("Java TPE", "no java"),
+                ("Go", "no go"),
+                ("Java FJP", "no java"),
+            ]
+            .map(|(name, reason)| (name, Absent(reason.into())))
+            .into(),
         };
         let text = found(&both);
         assert_eq!(text.matches("median").count(), 2, "{text}");
         assert!(text.contains("\n\nqueue: trip: p99  ("), "{text}");
         assert!(
-            text.ends_with("\n  - Java: left out: no java on the PATH\n"),
+            text.ends_with(
+                "\n  - Java TPE, Java FJP: left out: no java\n  - Go: left out: no go\n"
+            ),
             "{text}"
         );
     }

@@ -1,7 +1,7 @@
 //! What the program answers to an order: one line, `done` with its figures or `failed` with a reason.
 //!
 //! ```
-//! use millpond_bench::peers::java::answer::parse;
+//! use millpond_bench::peers::guest::answer::parse;
 //!
 //! let sample = parse("done operations=1000 nanos=52000 p50=40 p99=300")?;
 //! assert_eq!((sample.operations, sample.nanos()), (1_000, 52.0));
