@@ -36,6 +36,7 @@
 //! | [`crew`], [`tally`] | threads that start together; which tasks have run |
 //! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
+//! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and a page to read |
 //! | [`machine`] | where it was measured, and how quiet it was |
@@ -53,10 +54,12 @@ pub mod figure;
 pub mod harness;
 pub mod machine;
 pub mod peers;
+pub mod plan;
 pub mod program;
 pub mod progress;
 pub mod report;
 pub mod rush;
+pub mod spin;
 pub mod staff;
 pub mod stats;
 pub mod table;

@@ -79,8 +79,12 @@ impl Options {
     }
 
     /// What the suites say about their figures, once they have been measured.
-    fn notes(&self) -> Result<Vec<String>> {
-        let notes = |suite: &Suite| (suite.notes)();
+    fn notes(&self, rows: &[Row]) -> Result<Vec<String>> {
+        let notes = |suite: &Suite| {
+            let own = rows.iter().filter(|row| row.suite == suite.name);
+            let own: Vec<Row> = own.cloned().collect();
+            (suite.notes)(&own)
+        };
         Ok(self.chosen_suites()?.into_iter().flat_map(notes).collect())
     }
 
@@ -154,7 +158,7 @@ pub fn run(
         table::overview(&rows),
         table::summary(&rows)
     )?;
-    let notes = options.notes()?;
+    let notes = options.notes(&rows)?;
     for note in &notes {
         writeln!(out, "  .     {note}")?;
     }

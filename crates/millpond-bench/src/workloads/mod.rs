@@ -1,5 +1,7 @@
 //! The suites. One file per question; a new suite gets a line in [`SUITES`].
 
+pub mod field;
+pub mod granularity;
 pub mod hand_over;
 pub mod overload;
 pub mod pool;
@@ -9,4 +11,10 @@ pub mod task;
 use crate::harness::Suite;
 
 /// All suites, in the order in which they are run.
-pub const SUITES: &[Suite] = &[queue::SUITE, task::SUITE, pool::SUITE, overload::SUITE];
+pub const SUITES: &[Suite] = &[
+    queue::SUITE,
+    task::SUITE,
+    pool::SUITE,
+    granularity::SUITE,
+    overload::SUITE,
+];

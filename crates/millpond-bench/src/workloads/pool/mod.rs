@@ -57,7 +57,7 @@ pub const SUITE: Suite = Suite {
     name: "pool",
     about: "what a task costs that is brought to a pool of two workers",
     workloads,
-    notes: abroad::notes,
+    notes: |_| abroad::notes(),
 };
 
 /// What is done with a pool.
@@ -183,6 +183,7 @@ fn workload(work: Work) -> Workload {
         most_operations: work.most_operations(),
         stretch: work.stretch(),
         planned: None,
+        point: None,
         difference: None,
         candidates: candidates
             .map(|entry| entries::candidate(entry, work))
