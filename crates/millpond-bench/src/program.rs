@@ -3,6 +3,7 @@
 use crate::alloc::CountingAlloc;
 use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
+use crate::peers::guest::install::install;
 use crate::progress::{Bar, Watched};
 use crate::report::{Report, Row};
 use crate::table;
@@ -36,6 +37,10 @@ pub struct Options {
     /// Also write the figures to FILE, one object per row
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// First get the languages of the peers that are missing: Java, Go, Python (as root on Debian)
+    #[arg(long)]
+    pub install: bool,
 
     /// Name the suites and their workloads, and measure nothing
     #[arg(long)]
@@ -121,6 +126,9 @@ pub fn run(
         // Minutes of measuring should not end in "no such folder".
         write_figures(file, "")?;
     }
+    if options.install {
+        install(out)?;
+    }
     let settings = options.settings();
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
@@ -133,8 +141,12 @@ pub fn run(
     );
     let watched = Watched::new(&bar, PATIENCE, give_up);
     let mut rows: Vec<Row> = Vec::new();
+    let mut said = Vec::new();
     for workload in &workloads {
-        let found = workload.measure(settings, allocator, &watched)?;
+        let mut found = workload.measure(settings, allocator, &watched)?;
+        // Who is not here is not here for the next workload either: to say so once is enough.
+        found.absent.retain(|(_, reason)| !said.contains(reason));
+        said.extend(found.absent.iter().map(|(_, reason)| reason.clone()));
         bar.aside(|| write!(out, "\n{}", table::found(&found)))?;
         rows.extend(found.rows);
     }

@@ -7,7 +7,7 @@
 //! machine stands under the table with a `-`.
 
 use crate::figure::Better;
-use crate::harness::Found;
+use crate::harness::{Found, LeftOut};
 use crate::report::Row;
 use crate::rush::Fates;
 
@@ -34,8 +34,20 @@ pub fn found(found: &Found) -> String {
     let mut tables: Vec<String> = by_figure.into_iter().map(figure).collect();
     tables.extend(fates(&found.rows));
     let mut text = tables.join("\n");
-    for (candidate, reason) in &found.absent {
-        text += &format!("  - {candidate}: left out: {reason}\n");
+    text += &left_out(&found.absent);
+    text
+}
+
+/// A line for each reason, with all whom it is the reason of.
+fn left_out(absent: &[LeftOut]) -> String {
+    let mut text = String::new();
+    for (index, (_, reason)) in absent.iter().enumerate() {
+        let is_same = |one: &&LeftOut| one.1 == *reason;
+        if absent[..index].iter().any(|one| is_same(&one)) {
+            continue;
+        }
+        let names: Vec<_> = absent.iter().filter(is_same).map(|one| one.0).collect();
+        text += &format!("  - {}: left out: {reason}\n", names.join(", "));
     }
     text
 }

@@ -116,13 +116,19 @@ fn who_is_not_here_stands_under_the_tables() {
     tail.workload = "trip: p99".into();
     let both = Found {
         rows: vec![row("flume", Standing::Peer, 60.0), tail],
-        absent: vec![("Java", Absent("no java on the PATH".into()))],
+        absent: [
+            ("Java TPE", "no java"),
+            ("Go", "no go"),
+            ("Java FJP", "no java"),
+        ]
+        .map(|(name, reason)| (name, Absent(reason.into())))
+        .into(),
     };
     let text = found(&both);
     assert_eq!(text.matches("median").count(), 2, "{text}");
     assert!(text.contains("\n\nqueue: trip: p99  ("), "{text}");
     assert!(
-        text.ends_with("\n  - Java: left out: no java on the PATH\n"),
+        text.ends_with("\n  - Java TPE, Java FJP: left out: no java\n  - Go: left out: no go\n"),
         "{text}"
     );
 }
