@@ -37,6 +37,7 @@
 //! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
 //! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
+//! | [`apart`] | CPUs for those who work, and one for the thread that watches the clock |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and a page to read |
 //! | [`machine`] | where it was measured, and how quiet it was |
@@ -49,6 +50,7 @@
 )]
 
 pub mod alloc;
+pub mod apart;
 pub mod crew;
 pub mod figure;
 pub mod harness;

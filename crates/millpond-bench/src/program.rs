@@ -85,7 +85,14 @@ impl Options {
             let own: Vec<Row> = own.cloned().collect();
             (suite.notes)(&own)
         };
-        Ok(self.chosen_suites()?.into_iter().flat_map(notes).collect())
+        let mut all: Vec<String> = Vec::new();
+        for note in self.chosen_suites()?.into_iter().flat_map(notes) {
+            // Two suites with the same guests say the same about them.
+            if !all.contains(&note) {
+                all.push(note);
+            }
+        }
+        Ok(all)
     }
 
     fn chosen_suites(&self) -> Result<Vec<&'static Suite>> {

@@ -9,6 +9,7 @@ pub mod overload;
 pub mod pool;
 pub mod queue;
 pub mod scale;
+pub mod scheduled;
 pub mod task;
 
 use crate::harness::Suite;
@@ -22,5 +23,6 @@ pub const SUITES: &[Suite] = &[
     granularity::SUITE,
     scale::SUITE,
     idle::SUITE,
+    scheduled::SUITE,
     overload::SUITE,
 ];

@@ -18,7 +18,7 @@ pub const SUITE: Suite = Suite {
     name: "idle",
     about: "what a pool uses that has nothing to do",
     workloads,
-    notes: |_| Vec::new(),
+    notes: |_| pool::abroad::notes(),
 };
 
 /// Everything that a pool without a task may use of a CPU, in percent.
