@@ -6,7 +6,7 @@
 //! more than it can do is asked how much of it came to something, and there more is better.
 
 use crate::harness::Sample;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One number per round.
@@ -25,7 +25,7 @@ pub struct Figure {
 }
 
 /// Which of two figures is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller, as with times.

@@ -198,7 +198,7 @@ fn line(row: &Row) -> [String; 10] {
 }
 
 /// Three digits or more; two for what is below one.
-fn time(value: f64) -> String {
+pub(crate) fn time(value: f64) -> String {
     // A difference may be below zero.
     let digits = match value.abs() {
         0.0 => 0,
@@ -224,7 +224,7 @@ fn ends_in_a_letter(cell: &str) -> bool {
 }
 
 /// Pads the cells of all rows to their columns: words to the left, numbers to the right.
-fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let widths: [usize; N] = std::array::from_fn(|column| {
         let width = |row: &[String; N]| row[column].chars().count();
         rows.iter().map(width).max().unwrap_or_default()
