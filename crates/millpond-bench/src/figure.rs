@@ -8,6 +8,7 @@
 use crate::harness::Sample;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// One number per round.
 #[derive(Clone)]
@@ -17,12 +18,15 @@ pub struct Figure {
     /// Its unit.
     pub unit: String,
     /// Reads it off a round; `None` where it cannot be known.
-    pub of: fn(&Sample) -> Option<f64>,
+    pub of: Reading,
     /// Which of two is the better one.
     pub better: Better,
     /// What makes it good.
     pub goal: Goal,
 }
+
+/// Reads a number off a round.
+pub type Reading = Arc<dyn Fn(&Sample) -> Option<f64>>;
 
 /// Which of two figures is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +55,7 @@ impl Figure {
         Figure {
             name: "",
             unit: format!("ns/{operation}"),
-            of: |sample| Some(sample.nanos()),
+            of: Arc::new(|sample| Some(sample.nanos())),
             better: Better::Less,
             goal: Goal::BestPeer,
         }
@@ -61,23 +65,27 @@ impl Figure {
     pub fn micros(operation: &str) -> Self {
         Figure {
             unit: format!("µs/{operation}"),
-            of: |sample| Some(sample.nanos() / 1e3),
+            of: Arc::new(|sample| Some(sample.nanos() / 1e3)),
             ..Self::nanos(operation)
         }
     }
 
     /// The operation in the middle, and the one that 99 of 100 are faster than, in microseconds.
     pub fn quantiles() -> Vec<Self> {
-        let quantile = |name, of| Figure {
+        let quantile = |name, of: fn(&Sample) -> Option<f64>| Figure {
             name,
             unit: "µs".into(),
-            of,
+            of: Arc::new(of),
             better: Better::Less,
             goal: Goal::BestPeer,
         };
         vec![
-            quantile("p50", |sample| Some(sample.quantiles?.p50 as f64 / 1e3)),
-            quantile("p99", |sample| Some(sample.quantiles?.p99 as f64 / 1e3)),
+            quantile("p50", |sample| {
+                Some(sample.quantiles.as_ref()?.p50() as f64 / 1e3)
+            }),
+            quantile("p99", |sample| {
+                Some(sample.quantiles.as_ref()?.p99() as f64 / 1e3)
+            }),
         ]
     }
 
@@ -86,10 +94,10 @@ impl Figure {
         Figure {
             name: "",
             unit: "% of a CPU".into(),
-            of: |sample| {
+            of: Arc::new(|sample| {
                 let share = sample.usage.cpu?.as_secs_f64() / sample.elapsed.as_secs_f64();
                 Some(share * 100.0)
-            },
+            }),
             better: Better::Less,
             goal: Goal::Below(limit),
         }
@@ -97,10 +105,11 @@ impl Figure {
 
     /// How a rush went: how many answers came in time, and how long the answers took.
     pub fn rush() -> Vec<Self> {
-        let figure = |name, unit: &str, better, goal, of| Figure {
+        type Of = fn(&Sample) -> Option<f64>;
+        let figure = |name, unit: &str, better, goal, of: Of| Figure {
             name,
             unit: unit.into(),
-            of,
+            of: Arc::new(of),
             better,
             goal,
         };
@@ -123,10 +132,10 @@ impl Figure {
                 },
             ),
             figure("p50", "ms", Better::Less, Goal::BestPeer, |sample| {
-                Some(sample.quantiles?.p50 as f64 / 1e6)
+                Some(sample.quantiles.as_ref()?.p50() as f64 / 1e6)
             }),
             figure("p99", "ms", Better::Less, Goal::BestPeer, |sample| {
-                Some(sample.quantiles?.p99 as f64 / 1e6)
+                Some(sample.quantiles.as_ref()?.p99() as f64 / 1e6)
             }),
         ]
     }
@@ -167,10 +176,7 @@ mod tests {
                 cpu: Some(Duration::from_micros(5)),
                 ..Usage::default()
             },
-            quantiles: Some(Quantiles {
-                p50: 1_500,
-                p99: 70_000,
-            }),
+            quantiles: Some(Quantiles::told(1_500, 70_000)),
             rush: None,
         }
     }

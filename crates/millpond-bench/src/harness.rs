@@ -28,9 +28,9 @@ pub use difference::Difference;
 use crate::alloc::{self, CountingAlloc};
 use crate::figure::Figure;
 use crate::progress::Progress;
-use crate::report::{self, PerOperation, Row};
+use crate::report::{self, PerOperation, Point, Row};
 use crate::rush::{Fates, Rush};
-use crate::stats::{Quantiles, Spread};
+use crate::stats::{Percentiles, Quantiles, Spread};
 use crate::usage::Usage;
 use anyhow::{Context, Result};
 use std::fmt;
@@ -64,6 +64,8 @@ pub struct Workload {
     pub stretch: u32,
     /// How many operations come in so much time, where that is planned and not found out.
     pub planned: Option<Planned>,
+    /// Where it stands on a curve, if it is a point of one.
+    pub point: Option<Point>,
     /// The two whose difference is the question, if that is one.
     pub difference: Option<Difference>,
     /// Who does it.
@@ -83,7 +85,7 @@ pub struct Candidate {
 }
 
 /// Says how many operations come in so much time.
-pub type Planned = fn(Duration) -> Result<u64>;
+pub struct Planned(Box<dyn Fn(Duration) -> Result<u64>>);
 
 /// Does a number of operations, and says what it took.
 pub type Run = dyn Fn(u64) -> Result<Sample>;
@@ -127,7 +129,7 @@ pub struct Found {
 pub type LeftOut = (&'static str, Absent);
 
 /// What a round took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     /// How many operations there really were.
     pub operations: u64,
@@ -258,7 +260,7 @@ impl Workload {
         let (mut courses, mut absent) = (Vec::new(), Vec::new());
         for candidate in &self.candidates {
             progress.step(&self.label(candidate));
-            let sized = match self.planned {
+            let sized = match &self.planned {
                 Some(planned) => warm_up(candidate, planned, settings),
                 None => size(candidate, settings, self.most_operations),
             };
@@ -330,9 +332,17 @@ impl Course<'_> {
 
     /// `None` without a single round that tells.
     fn row(&self, workload: &Workload, figure: &Figure, allocations: Option<f64>) -> Option<Row> {
-        let values: Vec<f64> = self.samples.iter().filter_map(figure.of).collect();
+        let values: Vec<f64> = self
+            .samples
+            .iter()
+            .filter_map(|sample| (figure.of)(sample))
+            .collect();
         let operations: u64 = self.samples.iter().map(|sample| sample.operations).sum();
         let usage: Usage = self.samples.iter().map(|sample| sample.usage).sum();
+        let quantiles = self
+            .samples
+            .iter()
+            .filter_map(|sample| sample.quantiles.as_ref());
         Some(Row {
             suite: workload.suite,
             workload: figure.title(&workload.name),
@@ -340,6 +350,7 @@ impl Course<'_> {
             standing: self.candidate.standing.into(),
             unit: figure.unit.clone(),
             spread: Spread::of(&values)?,
+            percentiles: Percentiles::of(quantiles),
             rounds: self.samples.len(),
             operations,
             per_operation: PerOperation::new(usage, operations, allocations),
@@ -348,6 +359,7 @@ impl Course<'_> {
             lost: false,
             better: figure.better,
             fates: self.fates(),
+            point: workload.point.as_ref().map(|point| point.of(figure)),
         })
     }
 }
@@ -358,10 +370,10 @@ fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Runs `candidate` for a short while, and says how many operations a whole round has.
-fn warm_up(candidate: &Candidate, planned: Planned, settings: Settings) -> Result<u64> {
-    let short = planned(settings.round_time / SHORT)?;
+fn warm_up(candidate: &Candidate, planned: &Planned, settings: Settings) -> Result<u64> {
+    let short = planned.arrivals(settings.round_time / SHORT)?;
     (candidate.run)(short.max(1))?;
-    Ok(planned(settings.round_time)?.max(1))
+    Ok(planned.arrivals(settings.round_time)?.max(1))
 }
 
 /// Finds how many operations of `candidate` fill a round, by running it.
@@ -389,6 +401,28 @@ fn fitting(operations: u64, elapsed: Duration, wanted: Duration, most: u64) -> u
     let factor = wanted.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     // A float too large for an integer becomes the largest integer.
     ((operations as f64 * factor) as u64).clamp(1, most.max(1))
+}
+
+impl Planned {
+    /// Asks `plan`.
+    pub fn by(plan: impl Fn(Duration) -> Result<u64> + 'static) -> Self {
+        Planned(Box::new(plan))
+    }
+
+    /// How many come in `time`.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be known.
+    pub fn arrivals(&self, time: Duration) -> Result<u64> {
+        (self.0)(time)
+    }
+}
+
+impl fmt::Debug for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Planned")
+    }
 }
 
 impl fmt::Debug for Candidate {

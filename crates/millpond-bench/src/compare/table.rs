@@ -1,7 +1,8 @@
 //! A comparison to read.
 
 use super::{Comparison, Pair, SMALLEST, Verdict};
-use crate::table::{columns, time};
+use crate::table::columns::{Cells, columns};
+use crate::table::time;
 use std::fmt;
 
 impl fmt::Display for Comparison {
@@ -37,17 +38,14 @@ fn group(f: &mut fmt::Formatter<'_>, title: &str, pairs: &[&Pair]) -> fmt::Resul
     }
     writeln!(f, "{title}")?;
     let head = ["", "unit", "old", "new", "drift", "change", ""];
-    let mut cells = vec![head.map(String::from)];
+    let mut cells = vec![head.map(String::from).to_vec()];
     cells.extend(pairs.iter().map(|pair| line(pair)));
-    for padded in columns(&cells) {
-        writeln!(f, "{padded}")?;
-    }
-    Ok(())
+    f.write_str(&columns(&cells))
 }
 
-fn line(pair: &Pair) -> [String; 7] {
+fn line(pair: &Pair) -> Cells {
     let mark = if pair.is_ours { '*' } else { ' ' };
-    [
+    vec![
         format!("{mark} {}", pair.name),
         pair.unit.clone(),
         time(pair.old),

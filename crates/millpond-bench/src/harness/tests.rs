@@ -44,6 +44,7 @@ fn workload(candidates: Vec<Candidate>, most_operations: u64) -> Workload {
         most_operations,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates,
     }
@@ -175,11 +176,11 @@ fn every_figure_of_a_workload_has_its_own_rows_and_its_own_best_peer() {
     let log = Rc::default();
     let timed = |name, nanos, p50, p99| {
         let plain = planted(name, nanos, &log).run;
-        let quantiles = Some(Quantiles { p50, p99 });
+        let quantiles = Quantiles::told(p50, p99);
         Candidate {
             run: Box::new(move |operations| {
                 plain(operations).map(|sample| Sample {
-                    quantiles,
+                    quantiles: Some(quantiles.clone()),
                     ..sample
                 })
             }),
@@ -334,7 +335,7 @@ fn a_difference_to_one_that_is_not_here_is_none() {
 fn planned_rounds_are_not_sized_but_as_long_as_their_plan() {
     let log = Rc::default();
     let workload = Workload {
-        planned: Some(|time| Ok(time.as_micros() as u64 * 3)),
+        planned: Some(Planned::by(|time| Ok(time.as_micros() as u64 * 3))),
         ..workload(vec![planted("a", 7, &log)], 1)
     };
     workload.measure(SETTINGS, None, &Silent).unwrap();

@@ -83,6 +83,7 @@ fn workload(ends: Ends) -> Workload {
         most_operations: MOST_MESSAGES,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates: candidates.map(|entry| candidate(entry, ends)).collect(),
     }

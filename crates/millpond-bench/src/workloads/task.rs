@@ -39,6 +39,7 @@ pub fn round_trip() -> Workload {
         most_operations: u64::MAX,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates: vec![
             candidate("millpond task", Standing::Ours, millpond_task),

@@ -38,7 +38,7 @@ pub fn parse(line: &str) -> Result<Sample> {
             sleeps: figures.get("sleeps"),
             preemptions: figures.get("preemptions"),
         },
-        quantiles: quantiles.map(|(p50, p99)| Quantiles { p50, p99 }),
+        quantiles: quantiles.map(|(p50, p99)| Quantiles::told(p50, p99)),
         rush: None,
     };
     ensure!(sample.operations > 0, "{line:?} says that nothing was done");
@@ -92,7 +92,7 @@ mod tests {
             preemptions: Some(0),
         };
         assert_eq!(sample.usage, usage);
-        assert_eq!(sample.quantiles, Some(Quantiles { p50: 40, p99: 300 }));
+        assert_eq!(sample.quantiles, Some(Quantiles::told(40, 300)));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub mod ledger;
 pub mod plan;
 
 use crate::figure::Figure;
-use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
+use crate::harness::{Candidate, Planned, Sample, Standing, Suite, Workload};
 use crate::peers::overload::Rushed;
 use crate::peers::overload::hand_rolled::HandRolled;
 use crate::peers::overload::millpond::{Millpond, Protection};
@@ -122,7 +122,10 @@ fn workload() -> Workload {
         figures: Figure::rush(),
         most_operations: u64::MAX,
         stretch: STRETCH,
-        planned: Some(|time| Ok((peak()? * LOAD * time.as_secs_f64()) as u64)),
+        planned: Some(Planned::by(|time| {
+            Ok((peak()? * LOAD * time.as_secs_f64()) as u64)
+        })),
+        point: None,
         difference: None,
         candidates: ENTRIES.iter().map(candidate).collect(),
     }

@@ -244,6 +244,7 @@ fn workload(work: Work) -> Workload {
         most_operations: work.most_operations(),
         stretch: work.stretch(),
         planned: None,
+        point: None,
         difference: None,
         candidates: candidates.map(|entry| candidate(entry, work)).collect(),
     }
