@@ -15,13 +15,14 @@ use crate::report::{Report, Row};
 use crate::table;
 use crate::workloads::SUITES;
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// What to measure, how thoroughly, and where to leave the figures.
 #[derive(Args, Clone, Debug, Default)]
+#[command(group = ArgGroup::new("outputs").args(["report", "compare"]).multiple(true))]
 pub struct Options {
     /// The suites to run; all of them if none is named
     #[arg(value_name = "SUITE")]
@@ -44,15 +45,15 @@ pub struct Options {
     pub json: Option<PathBuf>,
 
     /// Also make a page with plots: DIR/index.html, for any browser
-    #[arg(long, value_name = "DIR", group = "made_of_figures")]
+    #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
 
     /// Also say what got better or worse beyond noise since OLD, a file of --json
-    #[arg(long, value_name = "OLD", group = "made_of_figures")]
+    #[arg(long, value_name = "OLD")]
     pub compare: Option<PathBuf>,
 
     /// Measure nothing, and take the figures from FILE, for --report and --compare
-    #[arg(long, value_name = "FILE", requires = "made_of_figures")]
+    #[arg(long, value_name = "FILE", requires = "outputs")]
     #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "json", "list"])]
     pub from: Option<PathBuf>,
 
@@ -132,9 +133,10 @@ pub fn run(
     if options.list {
         return list(&workloads, out);
     }
+    let earlier = options.from.as_deref().map(Record::read).transpose()?;
     let after = After::prepare(options)?;
-    let record = match &options.from {
-        Some(file) => Record::read(file)?,
+    let record = match earlier {
+        Some(record) => record,
         None => {
             let report = measure(options, &workloads, allocator, out)?;
             if let Some(outlet) = &after.json {
@@ -189,6 +191,10 @@ fn measure(
     let settings = options.settings();
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
+    let unoptimised = cfg!(debug_assertions).then_some(UNOPTIMISED);
+    if let Some(warning) = unoptimised {
+        writeln!(out, "{warning}")?;
+    }
     write!(out, "{}{}", machine.lines(), table::LEGEND)?;
     let steps = workloads.iter().map(|workload| workload.steps(settings));
     let bar = Bar::new(steps.sum());
@@ -203,7 +209,8 @@ fn measure(
     bar.finish();
     let (overview, summary) = (table::overview(&rows), table::summary(&rows));
     write!(out, "\n{overview}\n{summary}")?;
-    let notes = options.notes()?;
+    let mut notes = options.notes()?;
+    notes.extend(unoptimised.map(String::from));
     for note in &notes {
         writeln!(out, "  .     {note}")?;
     }
@@ -234,6 +241,10 @@ pub fn leave_in_order_on_ctrl_c() -> Result<()> {
     };
     ctrlc::set_handler(leave).context("cannot listen for Ctrl-C")
 }
+
+/// What a build for debugging says of its figures.
+const UNOPTIMISED: &str = "This program was built for debugging, and so was everything that it \
+    measures in its own process: build it with --release before you believe a figure.";
 
 /// A step takes a fraction of a second. One that takes this long never ends.
 const PATIENCE: Duration = Duration::from_secs(60);
