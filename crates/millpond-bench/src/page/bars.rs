@@ -18,7 +18,9 @@ const BAR: f64 = 11.0;
 const PITCH: f64 = 19.0;
 /// With its name above, a bar needs more.
 const TALL_PITCH: f64 = 33.0;
-const TOP: f64 = 16.0;
+/// Over the bars is room for what stands over the columns.
+const TOP: f64 = 18.0;
+const HEADS: f64 = 11.0;
 /// Names get no more than this to the left of their bars; longer ones stand above them.
 const NAMES: f64 = 150.0;
 const BARS_END: f64 = 290.0;
@@ -90,8 +92,8 @@ impl Frame {
     }
 
     fn heads(&self, svg: &mut Svg) {
-        svg.text("head", (VALUE, 9.0), Anchor::End, "median");
-        svg.text("head", (RATIO, 9.0), Anchor::End, "ratio");
+        svg.text("head", (VALUE, HEADS), Anchor::End, "median");
+        svg.text("head", (RATIO, HEADS), Anchor::End, "ratio");
     }
 
     /// What there is to beat: the best peer, or the limit.
@@ -113,7 +115,7 @@ impl Frame {
             }
             let half = width(name) / 2.0;
             let middle = x.clamp(half, VALUE - width("median") - half);
-            svg.text("head", (middle, 9.0), Anchor::Middle, name);
+            svg.text("head", (middle, HEADS), Anchor::Middle, name);
         }
     }
 
