@@ -20,8 +20,9 @@
 //! - Where a small difference between two candidates is the question ([`Workload::difference`]) all
 //!   get the same number of operations, and there are [`Difference::MORE_ROUNDS`] times as many rounds.
 //!
-//! A candidate that is not on this machine says so with [`Absent`] when it is sized. It is left out,
-//! with its reason, and the others are measured without it.
+//! A candidate that is not on this machine says so with [`Absent`] when it is sized, and one that hangs
+//! and can be ended does so later. It is left out, with its reason, and the others are measured without
+//! it.
 
 pub use difference::Difference;
 
@@ -45,8 +46,9 @@ pub struct Suite {
     pub about: &'static str,
     /// Makes its workloads.
     pub workloads: fn() -> Vec<Workload>,
-    /// What else a reader of its figures should know, once they are there: a line each.
-    pub notes: fn() -> Vec<String>,
+    /// What else a reader of its figures should know, once they are there: a line each. It is asked
+    /// with the rows of the suite.
+    pub notes: fn(&[Row]) -> Vec<String>,
 }
 
 /// The same work, done by every candidate.
@@ -222,15 +224,30 @@ impl Workload {
         progress: &dyn Progress,
     ) -> Result<Found> {
         let settings = self.paced(settings);
-        let (mut courses, absent) = self.size_all(settings, progress)?;
+        let (mut courses, mut absent) = self.size_all(settings, progress)?;
         for round in 0..settings.rounds {
             for index in turn(round, courses.len()) {
                 let course = &mut courses[index];
                 progress.step(&self.label(course.candidate));
+                if course.gone.is_some() {
+                    continue;
+                }
                 let sample = (course.candidate.run)(course.operations);
-                course.samples.push(self.at(course.candidate, sample)?);
+                course.gone = reason(&sample);
+                if course.gone.is_none() {
+                    course.samples.push(self.at(course.candidate, sample)?);
+                }
             }
         }
+        courses.retain_mut(|course| {
+            let Some(reason) = course.gone.take() else {
+                return true;
+            };
+            // Its allocations are not counted, and that step is over.
+            progress.step(&self.label(course.candidate));
+            absent.push((course.candidate.name, reason));
+            false
+        });
         let mut counts = Vec::new();
         for course in &courses {
             progress.step(&self.label(course.candidate));
@@ -264,12 +281,8 @@ impl Workload {
                 Some(planned) => warm_up(candidate, planned, settings),
                 None => size(candidate, settings, self.most_operations),
             };
-            if let Some(reason) = sized
-                .as_ref()
-                .err()
-                .and_then(|e| e.downcast_ref::<Absent>())
-            {
-                absent.push((candidate.name, reason.clone()));
+            if let Some(reason) = reason(&sized) {
+                absent.push((candidate.name, reason));
                 // The steps that it does not take are over.
                 for _ in 1..self.steps_each(settings) {
                     progress.step(&self.label(candidate));
@@ -280,6 +293,7 @@ impl Workload {
                 candidate,
                 operations: self.at(candidate, sized)?,
                 samples: Vec::with_capacity(settings.rounds),
+                gone: None,
             });
         }
         if self.difference.is_some() {
@@ -312,6 +326,8 @@ struct Course<'a> {
     candidate: &'a Candidate,
     operations: u64,
     samples: Vec<Sample>,
+    /// Why it takes no more turns, if it takes none.
+    gone: Option<Absent>,
 }
 
 impl Course<'_> {
@@ -362,6 +378,12 @@ impl Course<'_> {
             point: workload.point.as_ref().map(|point| point.of(figure)),
         })
     }
+}
+
+/// Why there is no outcome, if that is because the candidate is not here.
+fn reason<T>(outcome: &Result<T>) -> Option<Absent> {
+    let error = outcome.as_ref().err()?;
+    error.downcast_ref::<Absent>().cloned()
 }
 
 /// The order of a round: all candidates, beginning with another one each time.

@@ -36,6 +36,8 @@
 //! | [`crew`], [`tally`] | threads that start together; which tasks have run |
 //! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
+//! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
+//! | [`apart`] | CPUs for those who work, and one for the thread that watches the clock |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and tables to read |
 //! | [`record`], [`outlet`] | a run that was written down, read back; files that are sure to be writable |
@@ -50,6 +52,7 @@
 )]
 
 pub mod alloc;
+pub mod apart;
 pub mod compare;
 pub mod crew;
 pub mod figure;
@@ -58,11 +61,13 @@ pub mod machine;
 pub mod outlet;
 pub mod page;
 pub mod peers;
+pub mod plan;
 pub mod program;
 pub mod progress;
 pub mod record;
 pub mod report;
 pub mod rush;
+pub mod spin;
 pub mod staff;
 pub mod stats;
 pub mod table;

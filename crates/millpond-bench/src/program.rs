@@ -9,6 +9,7 @@ use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
 use crate::outlet::Outlet;
 use crate::page;
+use crate::peers::guest::install::install;
 use crate::progress::{Bar, Watched};
 use crate::record::Record;
 use crate::report::{Report, Row};
@@ -54,8 +55,12 @@ pub struct Options {
 
     /// Measure nothing, and take the figures from FILE, for --report and --compare
     #[arg(long, value_name = "FILE", requires = "outputs")]
-    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "json", "list"])]
+    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "json", "install", "list"])]
     pub from: Option<PathBuf>,
+
+    /// First get the languages of the peers that are missing: Java, Go, Python (as root on Debian)
+    #[arg(long)]
+    pub install: bool,
 
     /// Name the suites and their workloads, and measure nothing
     #[arg(long)]
@@ -94,9 +99,20 @@ impl Options {
     }
 
     /// What the suites say about their figures, once they have been measured.
-    fn notes(&self) -> Result<Vec<String>> {
-        let notes = |suite: &Suite| (suite.notes)();
-        Ok(self.chosen_suites()?.into_iter().flat_map(notes).collect())
+    fn notes(&self, rows: &[Row]) -> Result<Vec<String>> {
+        let notes = |suite: &Suite| {
+            let own = rows.iter().filter(|row| row.suite == suite.name);
+            let own: Vec<Row> = own.cloned().collect();
+            (suite.notes)(&own)
+        };
+        let mut all: Vec<String> = Vec::new();
+        for note in self.chosen_suites()?.into_iter().flat_map(notes) {
+            // Two suites with the same guests say the same about them.
+            if !all.contains(&note) {
+                all.push(note);
+            }
+        }
+        Ok(all)
     }
 
     fn chosen_suites(&self) -> Result<Vec<&'static Suite>> {
@@ -188,6 +204,9 @@ fn measure(
     allocator: Option<&CountingAlloc>,
     out: &mut dyn Write,
 ) -> Result<Report> {
+    if options.install {
+        install(out)?;
+    }
     let settings = options.settings();
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
@@ -200,8 +219,12 @@ fn measure(
     let bar = Bar::new(steps.sum());
     let watched = Watched::new(&bar, PATIENCE, give_up);
     let mut rows: Vec<Row> = Vec::new();
+    let mut said = Vec::new();
     for workload in workloads {
-        let found = workload.measure(settings, allocator, &watched)?;
+        let mut found = workload.measure(settings, allocator, &watched)?;
+        // Who is not here is not here for the next workload either: to say so once is enough.
+        found.absent.retain(|(_, reason)| !said.contains(reason));
+        said.extend(found.absent.iter().map(|(_, reason)| reason.clone()));
         bar.aside(|| write!(out, "\n{}", table::found(&found)))?;
         rows.extend(found.rows);
     }
@@ -209,7 +232,7 @@ fn measure(
     bar.finish();
     let (overview, summary) = (table::overview(&rows), table::summary(&rows));
     write!(out, "\n{overview}\n{summary}")?;
-    let mut notes = options.notes()?;
+    let mut notes = options.notes(&rows)?;
     notes.extend(unoptimised.map(String::from));
     for note in &notes {
         writeln!(out, "  .     {note}")?;

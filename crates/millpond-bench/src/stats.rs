@@ -49,7 +49,16 @@ pub struct Quantiles(Known);
 #[derive(Clone, Debug, PartialEq)]
 enum Known {
     All(Histogram<u64>),
-    Told { p50: u64, p99: u64 },
+    Told(Told),
+}
+
+/// What somebody tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Told {
+    p50: u64,
+    p99: u64,
+    p999: Option<u64>,
+    max: Option<u64>,
 }
 
 /// Significant digits of what is in a histogram.
@@ -77,14 +86,24 @@ impl Quantiles {
 
     /// Of operations that were timed elsewhere, in nanoseconds.
     pub fn told(p50: u64, p99: u64) -> Self {
-        Quantiles(Known::Told { p50, p99 })
+        Self::told_with_tail(p50, p99, None, None)
+    }
+
+    /// The same, with those that are slower still as far as they are told.
+    pub fn told_with_tail(p50: u64, p99: u64, p999: Option<u64>, max: Option<u64>) -> Self {
+        Quantiles(Known::Told(Told {
+            p50,
+            p99,
+            p999,
+            max,
+        }))
     }
 
     /// Half of them are no slower than this.
     pub fn p50(&self) -> u64 {
         match &self.0 {
             Known::All(all) => at(all, 0.5),
-            &Known::Told { p50, .. } => p50,
+            Known::Told(told) => told.p50,
         }
     }
 
@@ -92,24 +111,30 @@ impl Quantiles {
     pub fn p99(&self) -> u64 {
         match &self.0 {
             Known::All(all) => at(all, 0.99),
-            &Known::Told { p99, .. } => p99,
+            Known::Told(told) => told.p99,
         }
     }
 
     /// 999 of 1,000 are no slower than this.
     pub fn p999(&self) -> Option<u64> {
-        Some(at(self.all()?, 0.999))
+        match &self.0 {
+            Known::All(all) => Some(at(all, 0.999)),
+            Known::Told(told) => told.p999,
+        }
     }
 
     /// The slowest.
     pub fn max(&self) -> Option<u64> {
-        Some(at(self.all()?, 1.0))
+        match &self.0 {
+            Known::All(all) => Some(at(all, 1.0)),
+            Known::Told(told) => told.max,
+        }
     }
 
     fn all(&self) -> Option<&Histogram<u64>> {
         match &self.0 {
             Known::All(all) => Some(all),
-            Known::Told { .. } => None,
+            Known::Told(_) => None,
         }
     }
 }
@@ -134,20 +159,23 @@ pub struct Percentiles {
 
 impl Percentiles {
     /// Of all operations of all rounds together; where only the percentiles of each round were told,
-    /// their medians.
+    /// their medians, and the slowest of all.
     pub fn of<'a>(rounds: impl Iterator<Item = &'a Quantiles>) -> Self {
         let rounds: Vec<&Quantiles> = rounds.collect();
         let micros = |nanos: u64| nanos as f64 / 1e3;
         let all: Option<Vec<_>> = rounds.iter().map(|round| round.all()).collect();
         let Some(all) = all else {
-            let median = |of: fn(&Quantiles) -> u64| {
-                let values: Vec<f64> = rounds.iter().map(|round| micros(of(round))).collect();
-                Spread::of(&values).map(|spread| spread.median)
+            let spread = |of: fn(&Quantiles) -> Option<u64>| {
+                let values: Option<Vec<f64>> =
+                    rounds.iter().map(|round| of(round).map(micros)).collect();
+                Spread::of(&values?)
             };
+            let median = |of| spread(of).map(|spread| spread.median);
             return Percentiles {
-                p50: median(Quantiles::p50),
-                p99: median(Quantiles::p99),
-                ..Self::default()
+                p50: median(|round| Some(round.p50())),
+                p99: median(|round| Some(round.p99())),
+                p999: median(Quantiles::p999),
+                max_single: spread(Quantiles::max).map(|spread| spread.max),
             };
         };
         let mut parts = all.into_iter();
@@ -267,5 +295,15 @@ mod tests {
             ..Percentiles::default()
         };
         assert_eq!(Percentiles::of(rounds.iter()), told);
+    }
+
+    #[test]
+    fn of_tails_that_were_told_the_median_counts_and_of_the_slowest_the_slowest() {
+        let rounds = [(500, 900), (700, 800), (600, 4_000)];
+        let rounds = rounds.map(|(p999, max)| {
+            Quantiles::told_with_tail(1_000, 2_000, Some(p999 * 1_000), Some(max * 1_000))
+        });
+        let told = Percentiles::of(rounds.iter());
+        assert_eq!((told.p999, told.max_single), (Some(600.0), Some(4_000.0)));
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! One table per figure of a workload, the best first, and one of what became of the tasks where they
 //! came whether there was room or not; then all of them in one table with the best
-//! of ours beside the best peer, then a summary. Rows of ours begin with `*`; those we lose end in
+//! of ours beside the best peer, and a table for every curve; then a summary. Rows of ours begin with `*`; those we lose end in
 //! `LOST`. References begin with `.`, and the summary says why they are no peers. Who is not on this
 //! machine stands under the table with a `-`.
 
 use crate::figure::Better;
-use crate::harness::Found;
+use crate::harness::{Found, LeftOut};
 use crate::report::Row;
 use crate::rush::Fates;
 
 pub(crate) mod columns;
+mod curves;
 
 use columns::{Cells, columns};
 
@@ -22,14 +23,39 @@ const TAIL: [&str; 5] = ["allocs", "sleeps", "preempts", "cpu ns", ""];
 
 /// The tables of one workload, and who is missing in them; ending in a newline.
 pub fn found(found: &Found) -> String {
-    let by_figure = found.rows.chunk_by(|a, b| a.workload == b.workload);
-    let mut tables: Vec<String> = by_figure.map(figure).collect();
+    let mut by_figure: Vec<&[Row]> = found
+        .rows
+        .chunk_by(|a, b| a.workload == b.workload)
+        .collect();
+    if by_figure.first().is_some_and(|rows| is_timed_point(rows)) {
+        // Its other figures are percentiles, and columns of the first.
+        by_figure.truncate(1);
+    }
+    let mut tables: Vec<String> = by_figure.into_iter().map(figure).collect();
     tables.extend(fates(&found.rows));
     let mut text = tables.join("\n");
-    for (candidate, reason) in &found.absent {
-        text += &format!("  - {candidate}: left out: {reason}\n");
+    text += &left_out(&found.absent);
+    text
+}
+
+/// A line for each reason, with all whom it is the reason of.
+fn left_out(absent: &[LeftOut]) -> String {
+    let mut text = String::new();
+    for (index, (_, reason)) in absent.iter().enumerate() {
+        let is_same = |one: &&LeftOut| one.1 == *reason;
+        if absent[..index].iter().any(|one| is_same(&one)) {
+            continue;
+        }
+        let names: Vec<_> = absent.iter().filter(is_same).map(|one| one.0).collect();
+        text += &format!("  - {}: left out: {reason}\n", names.join(", "));
     }
     text
+}
+
+/// Whether these are points of a curve, of operations that were timed one by one.
+fn is_timed_point(rows: &[Row]) -> bool {
+    let is_timed = |row: &Row| row.point.is_some() && row.percentiles.p50.is_some();
+    rows.iter().any(is_timed)
 }
 
 /// The table of one figure, ending in a newline.
@@ -84,15 +110,25 @@ p50, p99, p99.9, slowest: single operations of all rounds, in µs, where they we
 allocs, sleeps, preempts (or yields) and CPU time of all threads: per operation
 ";
 
-/// Every figure in one line: the best of ours, the best peer, and the ratio; ending in a newline.
+/// Every figure in one line: the best of ours, the best peer, and the ratio; curves after that, a table
+/// each; ending in a newline.
 pub fn overview(rows: &[Row]) -> String {
     let head = ["", "unit", "ours", "best peer", "", "ratio", ""];
     let mut cells = vec![head.map(String::from).to_vec()];
     for rows in rows.chunk_by(|a, b| (a.suite, &a.workload) == (b.suite, &b.workload)) {
-        cells.extend(overview_line(rows));
+        if rows[0].point.is_none() {
+            cells.extend(overview_line(rows));
+        }
     }
-    let text = String::from("best of ours and best peer\n");
-    text + &columns(&cells)
+    let mut text = String::new();
+    if cells.len() > 1 {
+        text = format!("best of ours and best peer\n{}", columns(&cells));
+    }
+    let curves = curves::all(rows);
+    if !text.is_empty() && !curves.is_empty() {
+        text.push('\n');
+    }
+    text + &curves
 }
 
 fn overview_line(rows: &[Row]) -> Option<Cells> {
@@ -142,12 +178,13 @@ pub fn summary(rows: &[Row]) -> String {
     }
     let mut references: Vec<_> = rows
         .iter()
-        .filter_map(|row| Some((row.candidate, row.standing.because?)))
+        .filter_map(|row| Some((row.standing.because?, row.candidate)))
         .collect();
     references.sort_unstable();
     references.dedup();
-    for (candidate, because) in references {
-        text += &format!("  .     {candidate}: {because}\n");
+    for same in references.chunk_by(|a, b| a.0 == b.0) {
+        let candidates: Vec<_> = same.iter().map(|(_, candidate)| *candidate).collect();
+        text += &format!("  .     {}: {}\n", candidates.join(", "), same[0].0);
     }
     text
 }

@@ -3,6 +3,7 @@
 
 use millpond_bench::harness::Settings;
 use millpond_bench::program::{Options, run};
+use millpond_bench::workloads::SUITES;
 use serde_json::Value;
 
 fn printed(options: &Options) -> anyhow::Result<String> {
@@ -35,9 +36,12 @@ fn figures_that_are_quoted_come_from_ten_rounds_at_least() {
 #[test]
 fn a_suite_that_does_not_exist_is_answered_with_those_that_do() {
     let error = printed(&tiny("quue", "")).unwrap_err().to_string();
+    let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
+    let names = names.join(", ");
+    assert!(names.starts_with("queue, task, pool, "), "{names}");
     assert_eq!(
         error,
-        "there is no suite \"quue\": the suites are queue, task, pool, overload"
+        format!("there is no suite \"quue\": the suites are {names}")
     );
 }
 
@@ -63,7 +67,8 @@ fn the_list_names_suites_workloads_and_candidates_and_measures_nothing() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("\ntask: "), "{text}");
     let row = "  bound 1024, caller runs, 4 producers: millpond, crossbeam-channel, kanal, flume, \
-               std::sync::mpsc, Java ThreadPoolExecutor\n";
+               std::sync::mpsc, Java TPE linked, Java TPE array, Java TPE hand-off, \
+               Java 25 TPE linked, Java 25 TPE array, Go channel pool\n";
     assert!(text.contains("\npool: "), "{text}");
     assert!(text.contains(row), "{text}");
     assert!(!text.contains("median"), "{text}");

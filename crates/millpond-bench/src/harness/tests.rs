@@ -138,7 +138,12 @@ fn progress_is_told_of_exactly_the_promised_steps() {
         run: Box::new(|_| Err(Absent("not here".into()).into())),
         ..planted("c", 7, &log)
     };
-    let candidates = vec![planted("a", 9, &log), absent, planted("b", 8, &log)];
+    let candidates = vec![
+        planted("a", 9, &log),
+        absent,
+        hanging("d", &log),
+        planted("b", 8, &log),
+    ];
     let workload = workload(candidates, 1_000);
     let steps = Steps::default();
     workload.measure(SETTINGS, None, &steps).unwrap();
@@ -169,6 +174,39 @@ fn a_candidate_that_is_not_here_is_left_out_with_its_reason() {
     assert_eq!(found.rows[0].ratio_to_best_peer, Some(1.0));
     let reason = Absent("no java on the PATH".into());
     assert_eq!(found.absent, [("java", reason)]);
+}
+
+/// Goes away in its second round.
+fn hanging(name: &'static str, log: &Rc<RefCell<Vec<(&'static str, u64)>>>) -> Candidate {
+    let works = planted(name, 1, log).run;
+    let long_runs = RefCell::new(0);
+    Candidate {
+        run: Box::new(move |operations| {
+            // The first of these is the last of its sizing.
+            *long_runs.borrow_mut() += u32::from(operations == 1_000);
+            if *long_runs.borrow() > 2 {
+                return Err(Absent("it hung".into()).into());
+            }
+            works(operations)
+        }),
+        ..planted(name, 1, log)
+    }
+}
+
+#[test]
+fn a_candidate_that_goes_away_between_rounds_is_left_out_and_the_others_are_measured() {
+    let log = Rc::default();
+    let candidates = vec![planted("a", 9, &log), hanging("b", &log)];
+    let found = workload(candidates, 1_000)
+        .measure(SETTINGS, None, &Silent)
+        .unwrap();
+    assert_eq!(found.absent, [("b", Absent("it hung".into()))]);
+    let [row] = &found.rows[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!((row.candidate, row.rounds), ("a", SETTINGS.rounds));
+    // It would have been the best peer.
+    assert_eq!(row.ratio_to_best_peer, Some(1.0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::figure::Goal;
 use crate::harness::{Absent, Standing};
-use crate::report::{PerOperation, judge, tests::row};
+use crate::report::{PerOperation, Point, judge, tests::row};
 use crate::stats::Percentiles;
 
 fn rows() -> Vec<Row> {
@@ -116,13 +116,19 @@ fn who_is_not_here_stands_under_the_tables() {
     tail.workload = "trip: p99".into();
     let both = Found {
         rows: vec![row("flume", Standing::Peer, 60.0), tail],
-        absent: vec![("Java", Absent("no java on the PATH".into()))],
+        absent: [
+            ("Java TPE", "no java"),
+            ("Go", "no go"),
+            ("Java FJP", "no java"),
+        ]
+        .map(|(name, reason)| (name, Absent(reason.into())))
+        .into(),
     };
     let text = found(&both);
     assert_eq!(text.matches("median").count(), 2, "{text}");
     assert!(text.contains("\n\nqueue: trip: p99  ("), "{text}");
     assert!(
-        text.ends_with("\n  - Java: left out: no java on the PATH\n"),
+        text.ends_with("\n  - Java TPE, Java FJP: left out: no java\n  - Go: left out: no go\n"),
         "{text}"
     );
 }
@@ -197,4 +203,75 @@ queue: 1p1c, capacity 1  (ns/message, 10 rounds)
     flume             2500  1250  5000  25.00       -     -      -        -       -       -         -       -
 ";
     assert_eq!(figure(&rows), expected);
+}
+
+fn point(candidate: &'static str, standing: Standing, x: f64, median: f64) -> Row {
+    Row {
+        workload: format!("size {x}"),
+        point: Some(Point {
+            curve: "time against size".into(),
+            axis: "size",
+            x,
+        }),
+        ..row(candidate, standing, median)
+    }
+}
+
+#[test]
+fn a_curve_has_a_table_with_a_line_for_every_point_and_no_lines_elsewhere() {
+    let mut rows = Vec::new();
+    for (x, ours, theirs) in [(10.0, 5.0, 4.0), (0.5, 1.0, 2.0)] {
+        let mut here = [
+            point("millpond", Standing::Ours, x, ours),
+            point("flume", Standing::Peer, x, theirs),
+        ];
+        judge(&mut here, Goal::BestPeer);
+        rows.extend(here);
+    }
+    rows.push(point("late", Standing::Peer, 10.0, 70.0));
+    let expected = "\
+queue: time against size  (ns/message)
+  size  * millpond  flume  late
+  0.50        1.00   2.00     -
+  10.0        5.00   4.00  70.0  LOST
+";
+    assert_eq!(overview(&rows), expected);
+    rows.insert(0, row("flume", Standing::Peer, 60.0));
+    let both = overview(&rows);
+    assert!(both.starts_with("best of ours and best peer\n"), "{both}");
+    assert!(both.ends_with(&format!("\n\n{expected}")), "{both}");
+}
+
+#[test]
+fn further_percentiles_of_a_point_are_columns_and_no_tables() {
+    let timed = |figure: &str| Row {
+        workload: format!("size 1: {figure}"),
+        percentiles: Percentiles {
+            p50: Some(1.0),
+            ..Percentiles::default()
+        },
+        ..point("flume", Standing::Peer, 1.0, 5.0)
+    };
+    let both = Found {
+        rows: vec![timed("p50"), timed("p99")],
+        absent: Vec::new(),
+    };
+    let text = found(&both);
+    assert!(text.starts_with("queue: size 1: p50"), "{text}");
+    assert_eq!(text.matches("median").count(), 1, "{text}");
+}
+
+#[test]
+fn candidates_that_are_no_peers_for_the_same_reason_share_a_line() {
+    let alone = |because| Standing::Reference { because };
+    let rows = [
+        row("b", alone("it is the machine"), 1.0),
+        row("a", alone("it is the machine"), 1.0),
+        row("c", alone("it spins"), 1.0),
+    ];
+    let text = summary(&rows);
+    assert!(
+        text.ends_with("  .     a, b: it is the machine\n  .     c: it spins\n"),
+        "{text}"
+    );
 }

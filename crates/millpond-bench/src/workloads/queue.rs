@@ -21,7 +21,7 @@ pub const SUITE: Suite = Suite {
     name: "queue",
     about: "what a message costs, sent and received with waiting",
     workloads,
-    notes: Vec::new,
+    notes: |_| Vec::new(),
 };
 
 /// Producers and consumers. There must be as many of the one as of the other.

@@ -18,7 +18,7 @@ pub const SUITE: Suite = Suite {
     name: "task",
     about: "what a task costs, on one thread and from one thread to another",
     workloads: || vec![round_trip(), hand_over(Some(1024)), hand_over(None)],
-    notes: Vec::new,
+    notes: |_| Vec::new(),
 };
 
 /// What a pool of boxed closures keeps in its queue.

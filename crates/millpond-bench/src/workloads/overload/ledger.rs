@@ -9,8 +9,8 @@
 //!
 //! Anything else is a lie, and the round fails: so it does if a task runs twice, and if one is lost.
 
-use super::plan::Plan;
 use crate::peers::overload::End;
+use crate::plan::Plan;
 use crate::rush::Fates;
 use crate::stats::Quantiles;
 use anyhow::{Result, ensure};

@@ -1,7 +1,7 @@
 //! What the program answers to an order: one line, `done` with its figures or `failed` with a reason.
 //!
 //! ```
-//! use millpond_bench::peers::java::answer::parse;
+//! use millpond_bench::peers::guest::answer::parse;
 //!
 //! let sample = parse("done operations=1000 nanos=52000 p50=40 p99=300")?;
 //! assert_eq!((sample.operations, sample.nanos()), (1_000, 52.0));
@@ -29,7 +29,10 @@ pub fn parse(line: &str) -> Result<Sample> {
     let figures = line.strip_prefix("done ");
     let figures = figures.with_context(|| format!("{line:?} is not an answer"))?;
     let figures = Figures::parse(figures).with_context(|| format!("in {line:?}"))?;
-    let quantiles = figures.get("p50").zip(figures.get("p99"));
+    let told = figures.get("p50").zip(figures.get("p99"));
+    let quantiles = told.map(|(p50, p99)| {
+        Quantiles::told_with_tail(p50, p99, figures.get("p999"), figures.get("max"))
+    });
     let sample = Sample {
         operations: figures.need("operations")?,
         elapsed: Duration::from_nanos(figures.need("nanos")?),
@@ -38,7 +41,7 @@ pub fn parse(line: &str) -> Result<Sample> {
             sleeps: figures.get("sleeps"),
             preemptions: figures.get("preemptions"),
         },
-        quantiles: quantiles.map(|(p50, p99)| Quantiles::told(p50, p99)),
+        quantiles,
         rush: None,
     };
     ensure!(sample.operations > 0, "{line:?} says that nothing was done");
@@ -81,8 +84,8 @@ mod tests {
 
     #[test]
     fn an_answer_has_its_figures_in_any_order() {
-        let line =
-            "done nanos=52000 operations=1000 preemptions=0 sleeps=3 cpu=81000 p99=300 p50=40\n";
+        let line = "done nanos=52000 operations=1000 preemptions=0 sleeps=3 cpu=81000 p99=300 p50=40 \
+             max=900 p999=800\n";
         let sample = parse(line).unwrap();
         assert_eq!(sample.operations, 1_000);
         assert_eq!(sample.elapsed, Duration::from_micros(52));
@@ -92,7 +95,8 @@ mod tests {
             preemptions: Some(0),
         };
         assert_eq!(sample.usage, usage);
-        assert_eq!(sample.quantiles, Some(Quantiles::told(40, 300)));
+        let quantiles = Quantiles::told_with_tail(40, 300, Some(800), Some(900));
+        assert_eq!(sample.quantiles, Some(quantiles));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! When tasks come, decided before the first of them does.
 //!
 //! Arrivals are independent of each other (Poisson): some come at once, and then for a while none
-//! does. The same seed, rate and number give the same plan, so all candidates of a run get the same.
+//! does. Or bursts are: so many arrivals come at once each time, and the bursts are independent of each
+//! other. The same seed, rate and number give the same plan, so all candidates of a run get the same.
 
 use std::time::Duration;
 
@@ -21,6 +22,15 @@ impl Plan {
         Plan((0..arrivals).map(next).collect())
     }
 
+    /// `arrivals` at `rate` per second, so many of them at once each time.
+    pub fn bursts(seed: u64, rate: f64, arrivals: u64, at_once: u64) -> Self {
+        let at_once = at_once.max(1);
+        let bursts = Self::poisson(seed, rate / at_once as f64, arrivals.div_ceil(at_once));
+        let each = |&at| std::iter::repeat_n(at, at_once as usize);
+        let all = bursts.0.iter().flat_map(each);
+        Plan(all.take(arrivals as usize).collect())
+    }
+
     /// All arrivals, in order.
     pub fn arrivals(&self) -> &[Duration] {
         &self.0
@@ -32,10 +42,16 @@ impl Plan {
     }
 }
 
-/// A Weyl sequence, well mixed (SplitMix64).
-struct Random(u64);
+/// Numbers that follow no order, the same for the same seed: a Weyl sequence, well mixed (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
+    /// Begins.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
     fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -44,7 +60,7 @@ impl Random {
     }
 
     /// From 0 to just below 1.
-    fn share(&mut self) -> f64 {
+    pub fn share(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -86,5 +102,19 @@ mod tests {
             (0.97..1.03).contains(&deviation),
             "seed {SEED}: {deviation}"
         );
+    }
+
+    #[test]
+    fn bursts_come_at_once_and_at_the_same_rate() {
+        let plan = Plan::bursts(SEED, 1_000.0, 99_995, 10);
+        assert_eq!(plan.arrivals().len(), 99_995);
+        for burst in plan.arrivals().chunks(10) {
+            assert!(burst.iter().all(|at| *at == burst[0]), "{burst:?}");
+        }
+        let starts: Vec<_> = plan.arrivals().iter().step_by(10).collect();
+        assert!(starts.windows(2).all(|pair| pair[0] < pair[1]));
+        let end = plan.end().as_secs_f64();
+        // Ten thousand gaps: their sum spreads by one percent.
+        assert!((97.0..103.0).contains(&end), "seed {SEED}: {end} s");
     }
 }
