@@ -56,6 +56,12 @@ pub const NEEDS: &[Need] = &[
         optional: false,
     },
     Need {
+        command: "chromium",
+        origin: Origin::Debian("chromium"),
+        why: "shows the page of the bench, so that a test can look at its plots",
+        optional: false,
+    },
+    Need {
         command: "javac",
         // Version 17 or newer, with the compiler; the plain runtime does not have it.
         origin: Origin::Debian("default-jdk-headless"),

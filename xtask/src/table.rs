@@ -266,6 +266,13 @@ pub const GATES: &[Gate] = &[
         door: Door::Own,
         run: gates::program::run,
     },
+    Gate {
+        name: "browser",
+        help: "the page of the bench in a real browser: every plot is there and legible",
+        needs: &["chromium"],
+        door: Door::Own,
+        run: gates::browser::run,
+    },
 ];
 
 #[cfg(test)]

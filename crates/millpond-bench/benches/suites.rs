@@ -23,7 +23,11 @@ struct Command {
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    match program::run(&command.options, Some(&ALLOC), &mut std::io::stdout()) {
+    let run = || {
+        program::leave_in_order_on_ctrl_c()?;
+        program::run(&command.options, Some(&ALLOC), &mut std::io::stdout())
+    };
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error:#}");

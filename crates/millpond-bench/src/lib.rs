@@ -39,7 +39,9 @@
 //! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
 //! | [`apart`] | CPUs for those who work, and one for the thread that watches the clock |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
-//! | [`report`], [`table`] | ratios, and a page to read |
+//! | [`report`], [`table`] | ratios, and tables to read |
+//! | [`record`], [`outlet`] | a run that was written down, read back; files that are sure to be writable |
+//! | [`page`], [`compare`] | a page with plots, and what changed between two runs: both of a record |
 //! | [`machine`] | where it was measured, and how quiet it was |
 //! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
 #![forbid(unsafe_code)]
@@ -51,14 +53,18 @@
 
 pub mod alloc;
 pub mod apart;
+pub mod compare;
 pub mod crew;
 pub mod figure;
 pub mod harness;
 pub mod machine;
+pub mod outlet;
+pub mod page;
 pub mod peers;
 pub mod plan;
 pub mod program;
 pub mod progress;
+pub mod record;
 pub mod report;
 pub mod rush;
 pub mod spin;

@@ -29,6 +29,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// What is in the box, machine facts and costs (same as no command)
     About(AboutOptions),
+    /// Millpond and its peers, measured side by side
+    #[command(after_help = crate::bench::EXAMPLES)]
+    Bench(millpond_bench::program::Options),
 }
 
 #[derive(Debug, clap::Args)]

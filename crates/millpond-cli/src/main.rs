@@ -11,6 +11,7 @@
 
 mod about;
 mod args;
+mod bench;
 mod terminal;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command.unwrap_or(Command::About(args.about)) {
         Command::About(options) => about::run(&options),
+        Command::Bench(options) => bench::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
