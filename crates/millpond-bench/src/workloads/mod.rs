@@ -3,9 +3,12 @@
 pub mod field;
 pub mod granularity;
 pub mod hand_over;
+pub mod idle;
+pub mod latency;
 pub mod overload;
 pub mod pool;
 pub mod queue;
+pub mod scale;
 pub mod task;
 
 use crate::harness::Suite;
@@ -15,6 +18,9 @@ pub const SUITES: &[Suite] = &[
     queue::SUITE,
     task::SUITE,
     pool::SUITE,
+    latency::SUITE,
     granularity::SUITE,
+    scale::SUITE,
+    idle::SUITE,
     overload::SUITE,
 ];

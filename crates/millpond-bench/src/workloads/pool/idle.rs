@@ -14,7 +14,15 @@ use std::time::{Duration, Instant};
 ///
 /// If the pool cannot be opened.
 pub fn run<P: Pool>(millis: u64) -> Result<Sample> {
-    let opened = Opened::<P>::new(Queue::Unbounded)?;
+    leave_alone(Opened::<P>::new(Queue::Unbounded)?, millis)
+}
+
+/// The same, with a pool that is open.
+///
+/// # Errors
+///
+/// None, as other work has them.
+pub fn leave_alone<P: Pool>(opened: Opened<P>, millis: u64) -> Result<Sample> {
     let start = Instant::now();
     std::thread::sleep(Duration::from_millis(millis));
     let elapsed = start.elapsed();

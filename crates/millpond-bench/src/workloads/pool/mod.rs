@@ -8,7 +8,7 @@
 //! | [`fire`] | one to four producers bring tasks and wait for none of them |
 //! | [`handles`] | a caller waits: for a thousand tasks, or for each one |
 //! | [`burst`] | ten thousand tasks at once for a pool that sleeps |
-//! | [`idle`] | nothing to do |
+//! | [`idle`] | nothing to do, for the suite of that name |
 //! | [`figures_cost`] | what the pool's own figures add to each task |
 //! | [`abroad`] | the same, asked of Java, Go and Python |
 //! | `entries` | who is asked which of these |
@@ -49,6 +49,7 @@ pub use opened::Opened;
 use crate::figure::Figure;
 use crate::harness::{Sample, Suite, Workload};
 use crate::peers::pool::{Pool, Queue, WhenFull};
+use crate::workloads::idle::LIMIT;
 use anyhow::Result;
 use entries::ENTRIES;
 
@@ -81,14 +82,11 @@ pub enum Work {
     },
     /// Ten thousand tasks at once.
     Burst,
-    /// None.
+    /// None. It is asked by the suite [`idle`](crate::workloads::idle).
     Idle,
 }
 
 const BOUND: usize = 1024;
-
-/// Everything a pool without a job may use of a CPU, in percent.
-const IDLE_LIMIT: f64 = 0.1;
 
 /// Without a bound the queue may grow by a whole round: this many boxes are some tens of megabytes.
 const MOST_TASKS: u64 = 1_000_000;
@@ -103,7 +101,7 @@ fn works() -> Vec<Work> {
         works.extend([1, 4].map(|producers| Work::Fire { queue, producers }));
     }
     works.extend([Work::JoinAll, trip(false, false), trip(false, true)]);
-    works.extend([trip(true, false), Work::Burst, Work::Idle]);
+    works.extend([trip(true, false), Work::Burst]);
     works
 }
 
@@ -139,7 +137,7 @@ impl Work {
             Work::Fire { .. } | Work::JoinAll => vec![Figure::nanos("task")],
             Work::Trip { .. } => Figure::quantiles(),
             Work::Burst => vec![Figure::micros("burst")],
-            Work::Idle => vec![Figure::cpu_percent(IDLE_LIMIT)],
+            Work::Idle => vec![Figure::cpu_percent(LIMIT)],
         }
     }
 
@@ -174,7 +172,8 @@ fn workloads() -> Vec<Workload> {
     all
 }
 
-fn workload(work: Work) -> Workload {
+/// One question, asked of everybody whom it fits.
+pub(super) fn workload(work: Work) -> Workload {
     let candidates = ENTRIES.iter().filter(|entry| (entry.fits)(work));
     Workload {
         suite: SUITE.name,

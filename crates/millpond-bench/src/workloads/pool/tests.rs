@@ -51,7 +51,6 @@ fn the_rows_are_those_that_were_asked_for() {
         "round trip, warm, waiter may run it",
         "round trip, 50µs pauses",
         "burst of 10000",
-        "idle",
         "what figures cost, 1 producer",
         "what figures cost, 4 producers",
         "what figures cost, submit 1000, join all",
