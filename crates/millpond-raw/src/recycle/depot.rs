@@ -72,6 +72,7 @@ impl Depot {
     /// Takes slabs in.
     pub(super) fn hand_in(&mut self, class: Class, slabs: impl Iterator<Item = Slab>) -> Surplus {
         let mut surplus = Surplus(None);
+        let all = sheet::slabs(class);
         for slab in slabs {
             self.free += 1;
             let mut sheet = Sheet::of(&slab);
@@ -80,7 +81,7 @@ impl Depot {
                 sheet.stands_at(self.sheets.len());
                 self.sheets.push(sheet.again());
             }
-            if free == sheet::slabs(class) {
+            if free == all {
                 self.is_whole(class, sheet, &mut surplus);
             }
         }
