@@ -28,8 +28,6 @@ pub(super) struct Working {
     pub(super) thread: String,
     /// The name of its task, and for how long it has been running.
     pub(super) task: Option<(String, Duration)>,
-    /// The share of its life that it has been on a CPU, in percent.
-    pub(super) cpu: Option<u32>,
 }
 
 impl Reading {
@@ -72,10 +70,6 @@ fn workers(department: &Department) -> Vec<Working> {
             task: view
                 .task
                 .map(|task| (task.label.to_string(), task.running_for)),
-            cpu: view
-                .cpu
-                .filter(|_| !view.age.is_zero())
-                .map(|cpu| (100.0 * cpu.as_secs_f64() / view.age.as_secs_f64()).round() as u32),
         })
         .collect()
 }

@@ -14,7 +14,7 @@ pub(super) fn time(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// At most five characters, for any number that a demo will see: `12`, `4.5k`, `12M`.
+/// At most five characters, for any number that a demo will see: `9999`, `12k`, `3M`.
 pub(super) fn count(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),

@@ -279,7 +279,6 @@ pub(super) mod tests {
                         thread: format!("{name}-{worker}"),
                         task: (worker < 4)
                             .then(|| ("charge card".into(), Duration::from_millis(7 * worker))),
-                        cpu: Some(3),
                     })
                     .collect();
                 pool.add(reading);

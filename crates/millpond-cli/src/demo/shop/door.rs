@@ -36,10 +36,8 @@ impl Door {
                 let Some(late) = self.wait_for(visit.at) else {
                     return;
                 };
-                let ledger = self.department.ledger();
-                ledger.note_lateness(late);
                 if late > PATIENCE {
-                    ledger.note_giving_up();
+                    self.department.ledger().note_giving_up();
                 } else {
                     self.department.bring(visit.errand);
                 }
@@ -58,6 +56,7 @@ impl Door {
                 return None;
             }
             if now >= at {
+                self.department.ledger().note_lateness(now - at);
                 return Some(now - at);
             }
             // Not a task, so nobody can interrupt it.

@@ -51,6 +51,8 @@ pub(crate) struct Shop {
     clock: Clock,
     opened: Instant,
     doors: Vec<JoinHandle<()>>,
+    /// Which doors have broken down, by the number of their department.
+    broken: Vec<usize>,
     /// Whether the policy `new thread` was ever chosen, for the books (B3).
     had_extra_threads: AtomicBool,
 }
@@ -69,6 +71,7 @@ impl Shop {
             clock,
             opened,
             doors: Vec::new(),
+            broken: Vec::new(),
             had_extra_threads: AtomicBool::new(false),
         };
         let threads = Threads::named("door");
@@ -101,9 +104,10 @@ impl Shop {
     /// Lets nobody in any more; what is inside is served to its end.
     pub(crate) fn shut_doors(&mut self) {
         self.sluice.close();
-        for door in self.doors.drain(..) {
-            // A door that panicked has told so by itself, and the books will tell what is missing.
-            let _ = door.join();
+        for (number, door) in self.doors.drain(..).enumerate() {
+            if door.join().is_err() {
+                self.broken.push(number);
+            }
         }
         for department in &self.departments {
             department.pool.shutdown();
@@ -141,7 +145,11 @@ impl Shop {
     pub(crate) fn books(&self) -> Books {
         let extra = self.had_extra_threads.load(Relaxed);
         let page = |each: &Department| Page::new(each.counts(), &each.pool.snapshot(), extra);
-        let pages = self.departments.iter().map(page).collect();
+        let mut pages: Vec<Page> = self.departments.iter().map(page).collect();
+        for number in &self.broken {
+            let why = "its door has panicked, and some who would have come did not".to_owned();
+            pages[*number].wrong.push(why);
+        }
         Books::new(self.open_for(), self.seed, pages)
     }
 }

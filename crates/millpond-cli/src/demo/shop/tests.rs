@@ -104,3 +104,28 @@ fn a_shop_that_is_stopped_drops_what_waits_and_knows_it() {
     assert!(books.balanced, "{books:?}");
     assert!(books.pools[0].counts.dropped > 10, "{books:?}");
 }
+
+#[test]
+fn a_door_that_breaks_down_is_in_the_books() {
+    struct Broken;
+    impl visits::Source for Broken {
+        fn plan(&mut self, _until: Duration, _load: f64) -> Vec<visits::Visit> {
+            // Without the message on the screen that a panic would have.
+            std::panic::resume_unwind(Box::new("the hinge"))
+        }
+    }
+    let mut shop = Shop::open(SEED, 100).unwrap();
+    let door = Door {
+        department: shop.departments[0].clone(),
+        sluice: Arc::clone(&shop.sluice),
+        source: Box::new(Broken),
+    };
+    let threads = Threads::named("broken");
+    let broken = threads.start(Box::new(move || door.attend())).unwrap();
+    shop.doors.insert(0, broken);
+    shop.sluice.close();
+    shop.doors.remove(1).join().unwrap();
+    let books = close(shop);
+    assert!(!books.balanced);
+    assert!(books.pools[0].wrong[0].starts_with("its door has panicked"));
+}

@@ -1,8 +1,8 @@
 //! The tide: how many customers come, compared with a usual moment.
 //!
-//! Waves follow each other, each with a length and a height that the seed decides. Between two waves
-//! it is ebb, and all pools are bored; at the top of a wave more comes than they can do. The height at
-//! a time depends on nothing but the seed and the time.
+//! Waves follow each other, each as high as the seed decides. Between two waves it is ebb, and all pools
+//! are bored; at the top of a wave more comes than they can do. The height at a time depends on nothing
+//! but the seed and the time, and is as quickly told after a day as at the start.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -14,8 +14,8 @@ use super::random::Random;
 const EBB: f64 = 0.3;
 /// How much comes at the top of a wave, at least and at most.
 const TOPS: (f64, f64) = (5.0, 7.0);
-/// How many seconds a wave takes, at least and at most.
-const LENGTHS: (f64, f64) = (9.0, 14.0);
+/// How many seconds a wave takes.
+const LENGTH: f64 = 11.0;
 
 /// Above this it is flood, below the other one it is ebb.
 const FLOOD_FROM: f64 = 2.5;
@@ -46,46 +46,34 @@ impl fmt::Display for Level {
     }
 }
 
-struct Wave {
-    begins: f64,
-    length: f64,
-    top: f64,
-}
-
 impl Tide {
     pub(super) fn new(seed: u64) -> Self {
         Tide { seed }
     }
 
-    fn wave_at(self, seconds: f64) -> Wave {
+    /// Which wave it is, and which part of it is over.
+    fn wave(at: Duration) -> (u64, f64) {
+        let waves = at.as_secs_f64() / LENGTH;
+        (waves as u64, waves.fract())
+    }
+
+    fn top(self, wave: u64) -> f64 {
         let mut random = Random::new(self.seed);
-        let mut begins = 0.0;
-        loop {
-            let length = random.between(LENGTHS.0, LENGTHS.1);
-            let top = random.between(TOPS.0, TOPS.1);
-            if seconds < begins + length {
-                return Wave {
-                    begins,
-                    length,
-                    top,
-                };
-            }
-            begins += length;
-        }
+        let mut of_wave = Random::new(random.word().wrapping_add(wave));
+        of_wave.between(TOPS.0, TOPS.1)
     }
 
     /// How much comes at this time of the shop, 1 being usual.
     pub(crate) fn height(self, at: Duration) -> f64 {
-        let wave = self.wave_at(at.as_secs_f64());
-        let part = (at.as_secs_f64() - wave.begins) / wave.length;
-        // Cubed, so that the flood is shorter than the ebb.
-        EBB + (wave.top - EBB) * (PI * part).sin().powi(2).powi(3).max(0.0)
+        let (wave, part) = Self::wave(at);
+        // A bell, narrow enough for the flood to be shorter than the ebb.
+        EBB + (self.top(wave) - EBB) * (PI * part).sin().powi(6)
     }
 
     pub(crate) fn level(self, at: Duration) -> Level {
         let height = self.height(at);
-        let wave = self.wave_at(at.as_secs_f64());
-        let is_rising = at.as_secs_f64() < wave.begins + wave.length / 2.0;
+        let (_, part) = Self::wave(at);
+        let is_rising = part < 0.5;
         match height {
             _ if height < EBB_UNTIL => Level::Ebb,
             _ if height > FLOOD_FROM => Level::Flood,
@@ -137,6 +125,15 @@ mod tests {
         for (number, level) in levels.iter().enumerate() {
             assert_eq!(*level, four[number % 4], "{levels:?}");
         }
+    }
+
+    #[test]
+    fn no_two_waves_are_equally_high() {
+        let tide = Tide::new(7);
+        let top = |wave: u32| {
+            tide.height(Duration::from_secs_f64(LENGTH) * wave + Duration::from_millis(5_500))
+        };
+        assert!((1..20).all(|wave| top(wave) != top(wave - 1)));
     }
 
     #[test]
