@@ -35,6 +35,10 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        ratatui::restore();
+        // Once: leaving the screen a second time would put the cursor where it was at the start, and
+        // what comes next over the message of the panic.
+        if !self.is_broken() {
+            ratatui::restore();
+        }
     }
 }
