@@ -11,6 +11,7 @@ use ratatui::style::Color;
 
 use super::super::knob::{Knob, Turn};
 use super::state::tests::flood;
+use super::state::{Message, Overlay, State};
 use super::*;
 
 fn drawn(state: &State, width: u16, height: u16, has_colours: bool) -> Buffer {
@@ -175,10 +176,10 @@ fn text_that_is_longer_than_the_screen_can_be_scrolled_to_its_end_and_no_further
 #[test]
 fn keys_change_the_chosen_pool_and_the_screen_shows_it_at_once() {
     let mut shop = Shop::open(7, 0).unwrap();
-    let mut state = State::new(&shop, None);
+    let mut show = Show::new(&mut shop, None);
     let mut press = |action| {
-        act(action, &mut shop, &mut state);
-        shown(&state, 80, 24)
+        show.act(action);
+        shown(&show.state, 80, 24)
     };
     assert!(press(Action::Nothing).contains("1 orders  core 2  max 6  queue 40"));
     assert!(press(Action::Turn(Knob::Core, Turn::Up)).contains("1 orders  core 3  max 6"));
@@ -194,11 +195,28 @@ fn keys_change_the_chosen_pool_and_the_screen_shows_it_at_once() {
     assert!(press(Action::Pause).contains("PAUSED"));
     assert!(!press(Action::Pause).contains("PAUSED"));
     assert!(press(Action::Explain).contains("images is running"));
-    assert!(press(Action::Stacks).contains("where its workers are"));
-    assert!(!press(Action::Back).contains("where its workers are"));
+    assert!(press(Action::Stacks).contains("asking the workers"));
+    assert!(!press(Action::Back).contains("asking the workers"));
     assert!(press(Action::Help).contains("choose a pool"));
     assert!(!press(Action::Help).contains("choose a pool"));
     assert!(press(Action::Quit).contains("closing: 0 tasks inside"));
+    drop(show);
     assert!(shop.wait_until_empty(Duration::from_secs(60)));
     assert!(shop.books().balanced);
+}
+
+#[test]
+fn stacks_are_shown_when_they_have_come() {
+    let mut shop = Shop::open(7, 0).unwrap();
+    shop.departments[0].pool.prestart_core().unwrap();
+    let mut show = Show::new(&mut shop, None);
+    show.act(Action::Stacks);
+    let clock = millpond::time::Clock::system();
+    let deadline = clock.deadline(Duration::from_secs(60));
+    // With the feature it is a stack, without it a line that says how to get one.
+    while !shown(&show.state, 80, 24).contains("orders-1") {
+        assert!(!deadline.has_passed(clock.now()), "no stacks have come");
+        millpond::interrupt::sleep(Duration::from_millis(5)).unwrap();
+        show.look();
+    }
 }

@@ -6,11 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use anyhow::{Context, Result};
 use ratatui::DefaultTerminal;
 
+use super::state::State;
+use super::theme::Theme;
+use super::{frame, overlay};
+
 /// Set by the first panic: from then on the terminal is not ours.
 static IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Window {
-    pub(super) terminal: DefaultTerminal,
+    terminal: DefaultTerminal,
 }
 
 impl Window {
@@ -25,6 +29,15 @@ impl Window {
             told(info);
         }));
         Ok(Window { terminal })
+    }
+
+    pub(super) fn draw(&mut self, state: &mut State, theme: Theme) -> Result<()> {
+        let size = self.terminal.size();
+        let size = size.context("cannot measure the terminal")?;
+        state.scroll_no_further_than(overlay::last_row(state, size));
+        let drawn = self.terminal.draw(|area| frame::draw(area, state, theme));
+        drawn.context("cannot draw on the terminal")?;
+        Ok(())
     }
 
     /// Whether a thread has panicked: its message is on the terminal, and is not to be drawn over.
