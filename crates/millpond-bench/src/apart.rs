@@ -102,7 +102,9 @@ mod tests {
             let before = mine();
             let (told, guard) = apart(|| {
                 let (tell, told) = mpsc::channel();
-                std::thread::spawn(move || tell.send(mine()));
+                std::thread::spawn(move || {
+                    let _ = tell.send(mine());
+                });
                 told.recv().unwrap()
             });
             if guard.is_apart() {

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench -p millpond-bench -- queue task      two suites, 10 interleaved rounds
 //! cargo bench -p millpond-bench -- pool            all rows of the pool, Java among the peers
+//! cargo bench -p millpond-bench -- latency scale   curves: against load, against workers
 //! cargo bench -p millpond-bench -- overload        a pool that gets more than it can do
 //! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier
 //! cargo bench -p millpond-bench -- --help
@@ -25,6 +26,9 @@
 //!    rounds differ by. It has a limit, in the unit of the figures.
 //! 9. Where tasks come whether there is room or not, they come by a plan that was made before, and time
 //!    is counted from when they were to come. The seed of the plan is printed with the figures.
+//! 10. Where single operations are timed, all of all rounds go into one HDR histogram before its tail is
+//!     read: p99.9 takes more operations than a round may have.
+//! 11. A suite that a machine of few CPUs distorts says so in its header, and beside its figures.
 //!
 //! # Rooms
 //!

@@ -1,6 +1,7 @@
 //! The suites. One file per question; a new suite gets a line in [`SUITES`].
 
 pub mod field;
+pub mod floor;
 pub mod granularity;
 pub mod hand_over;
 pub mod idle;
@@ -25,4 +26,5 @@ pub const SUITES: &[Suite] = &[
     idle::SUITE,
     scheduled::SUITE,
     overload::SUITE,
+    floor::SUITE,
 ];

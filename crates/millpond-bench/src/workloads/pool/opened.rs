@@ -65,6 +65,12 @@ impl<P: Pool> Opened<P> {
         })
     }
 
+    /// Leaves it alone for a while, and forgets what its threads have used until then.
+    pub fn rest(&mut self, time: Duration) {
+        std::thread::sleep(time);
+        self.before = self.staff.usage();
+    }
+
     /// How many threads it has, if that is known.
     pub fn threads(&self) -> Option<usize> {
         self.staff.count()
