@@ -69,6 +69,12 @@ pub const NEEDS: &[Need] = &[
         optional: false,
     },
     Need {
+        command: "tmux",
+        origin: Origin::Debian("tmux"),
+        why: "has a terminal that the test of the demo can look at and type into",
+        optional: false,
+    },
+    Need {
         command: "llvm-symbolizer",
         origin: Origin::Debian("llvm"),
         why: "puts names and lines into the sanitizers' stacks",

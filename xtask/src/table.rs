@@ -273,6 +273,13 @@ pub const GATES: &[Gate] = &[
         door: Door::Own,
         run: gates::browser::run,
     },
+    Gate {
+        name: "terminal",
+        help: "the demo in a real terminal: keys, sizes, and a terminal left as it was",
+        needs: &["tmux"],
+        door: Door::Own,
+        run: gates::program::run_in_a_terminal,
+    },
 ];
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use millpond_bench::alloc::CountingAlloc;
+use millpond_bench::ctrl_c;
 use millpond_bench::program::{self, Options};
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ struct Command {
 fn main() -> ExitCode {
     let command = Command::parse();
     let run = || {
-        program::leave_in_order_on_ctrl_c()?;
+        ctrl_c::leave_in_order()?;
         program::run(&command.options, Some(&ALLOC), &mut std::io::stdout())
     };
     match run() {

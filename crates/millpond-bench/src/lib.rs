@@ -47,7 +47,7 @@
 //! | [`record`], [`outlet`] | a run that was written down, read back; files that are sure to be writable |
 //! | [`page`], [`compare`] | a page with plots, and what changed between two runs: both of a record |
 //! | [`machine`] | where it was measured, and how quiet it was |
-//! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
+//! | [`program`], [`ctrl_c`] | the command line, for `cargo bench` and for the `millpond` program; its end before the end |
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_types,
@@ -59,6 +59,7 @@ pub mod alloc;
 pub mod apart;
 pub mod compare;
 pub mod crew;
+pub mod ctrl_c;
 pub mod figure;
 pub mod harness;
 pub mod machine;

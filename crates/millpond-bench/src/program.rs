@@ -17,7 +17,7 @@ use crate::table;
 use crate::workloads::SUITES;
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -243,26 +243,6 @@ fn measure(
         notes,
         rows,
     })
-}
-
-/// From now on Ctrl-C takes the bar off the terminal and says what is left of the run: nothing. For
-/// a program's `main`, because a process has one Ctrl-C.
-///
-/// # Errors
-///
-/// If somebody else has it already.
-pub fn leave_in_order_on_ctrl_c() -> Result<()> {
-    let leave = || {
-        let clear_line = if std::io::stderr().is_terminal() {
-            "\r\x1b[K"
-        } else {
-            ""
-        };
-        eprintln!("{clear_line}bench: interrupted before the end, so no file was written");
-        // What a shell expects of a program that was interrupted: 128 and the signal's number.
-        std::process::exit(130);
-    };
-    ctrlc::set_handler(leave).context("cannot listen for Ctrl-C")
 }
 
 /// What a build for debugging says of its figures.

@@ -234,6 +234,17 @@ pub(crate) mod tests {
             report::tests::row("spinner", spins, 6.0),
         ];
         report::judge(&mut rows, crate::figure::Goal::BestPeer);
+        rows[0].percentiles = crate::stats::Percentiles {
+            p50: Some(1.0),
+            p99: Some(2.0),
+            p999: Some(3.0),
+            max_single: Some(4.0),
+        };
+        rows[0].point = Some(report::Point {
+            curve: "p99 against load".into(),
+            axis: "load, %",
+            x: 80.0,
+        });
         Report {
             machine: Surroundings::read(),
             notes: vec!["Java: 17".into()],
@@ -253,6 +264,11 @@ pub(crate) mod tests {
         assert_eq!(record.notes, report.notes);
         assert_eq!(record.goals(), (1, 1));
         let standings: Vec<_> = record.rows.iter().map(|row| row.standing).collect();
+        let first = &record.rows[0];
+        let percentiles = [first.p50, first.p99, first.p999, first.max_single];
+        assert_eq!(percentiles, [1.0, 2.0, 3.0, 4.0].map(Some));
+        assert_eq!(first.point(), Some(("p99 against load", 80.0)));
+        assert_eq!(first.axis.as_deref(), Some("load, %"));
         use Standing::{Ours, Peer, Reference};
         assert_eq!(standings, [Ours, Peer, Reference]);
         for (read, written) in record.rows.iter().zip(&report.rows) {

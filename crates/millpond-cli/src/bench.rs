@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind};
 
 use anyhow::{Error, Result};
 use millpond_bench::alloc::CountingAlloc;
+use millpond_bench::ctrl_c;
 use millpond_bench::program::{self, Options};
 
 #[global_allocator]
@@ -26,7 +27,7 @@ Examples:
 Rows of ours that a peer beats stay in, marked LOST.";
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    program::leave_in_order_on_ctrl_c()?;
+    ctrl_c::leave_in_order()?;
     match program::run(options, Some(&ALLOC), &mut io::stdout()) {
         // A reader that has seen enough (`millpond bench | head`) is no error, unless there was
         // more to leave than what it read.

@@ -15,14 +15,14 @@ mod rooms;
 mod stats;
 mod table;
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use millpond::machine::Machine;
 
 use crate::args::AboutOptions;
-use crate::terminal::Paint;
+use crate::terminal::{Paint, print};
 use measure::Progress;
 use page::Page;
 
@@ -43,18 +43,6 @@ pub(crate) fn run(options: &AboutOptions) -> Result<()> {
         render::page(&page, Paint::for_stdout())
     };
     print(&text)
-}
-
-/// A reader that has seen enough (`millpond | head`) is no error.
-fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.context("cannot write to standard output"),
-    }
 }
 
 /// Shows how much of the budget is used. It draws between samples only, and from this thread:
