@@ -5,9 +5,11 @@
 //! | [`millpond`] | ours: a delay queue, and threads that take tasks out of it |
 //! | [`scheduled_thread_pool`] | the crate of that name |
 //! | [`tokio`] | a task that sleeps; and the `DelayQueue` of `tokio-util` |
+//! | [`async_io`] | a task that awaits a timer |
 //!
 //! Each is called as its users call it, and has [`WORKERS`](super::pool::WORKERS) threads.
 
+pub mod async_io;
 pub mod millpond;
 pub mod scheduled_thread_pool;
 pub mod tokio;

@@ -38,4 +38,5 @@ fn everybody_keeps_time_and_forgets_what_was_cancelled() {
     keeps_time::<scheduled_thread_pool::Scheduled>();
     keeps_time::<tokio::Sleep>();
     keeps_time::<tokio::Queue>();
+    keeps_time::<async_io::AsyncIo>();
 }

@@ -24,6 +24,7 @@ pub mod pending;
 use crate::figure::Figure;
 use crate::harness::{Candidate, Planned, Sample, Settings, Standing, Suite, Workload};
 use crate::peers::timers::Timers;
+use crate::peers::timers::async_io::AsyncIo;
 use crate::peers::timers::millpond::Millpond;
 use crate::peers::timers::scheduled_thread_pool::Scheduled;
 use crate::peers::timers::tokio::{Queue, Sleep};
@@ -119,6 +120,7 @@ const ENTRIES: &[Entry] = &[
     entry::<Millpond>(Standing::Ours),
     entry::<Scheduled>(Standing::Peer),
     entry::<Sleep>(Standing::Peer),
+    entry::<AsyncIo>(Standing::Peer),
     entry::<Queue>(FOR_ONE_THREAD),
     java(Executor::MARKS),
     java(Executor::REMOVES),
