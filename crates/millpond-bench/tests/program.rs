@@ -194,7 +194,10 @@ fn a_run_can_be_kept_shown_and_compared_at_once_and_shown_again_later() {
     };
     let text = printed(&later).unwrap();
     assert!(text.contains("0 better, 0 worse, "), "{text}");
-    assert!(!text.contains("best of ours"), "nothing is measured: {text}");
+    assert!(
+        !text.contains("best of ours"),
+        "nothing is measured: {text}"
+    );
     let again = std::fs::read_to_string(folder.path().join("again/index.html")).unwrap();
     assert!(html == again, "the same figures make the same page");
 }
