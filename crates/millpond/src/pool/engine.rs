@@ -191,14 +191,19 @@ impl Engine {
         let usual = word.is_running()
             && word.workers() >= limits.core()
             && limits.growth() == Growth::QueueFirst;
-        if usual {
-            // What `decide` says of this situation, on the short way.
-            return match self.enqueue(task, word, None) {
-                Ok(taken) => taken,
-                Err(task) => self.admit_slowly(task, self.makes_room()),
-            };
+        if !usual || self.line.is_foreign() {
+            return self.admit_slowly(task, true);
         }
-        self.admit_slowly(task, true)
+        // What `decide` says of this situation, and `enqueue` does then, on the short way.
+        let identity = Identity::give(&task, Some(self.home), &self.ticker);
+        if let Err(task) = self.line.offer(task) {
+            return self.admit_slowly(task, self.makes_room());
+        }
+        chaos::point("pool.enqueued");
+        if self.has_lost_workers(word) {
+            return self.look_again(identity);
+        }
+        Ok(())
     }
 
     /// Judges, tries, and judges again.
@@ -321,7 +326,6 @@ impl Engine {
     /// Puts the task into the queue, and sees to it that the workers are there that were counted on
     /// when it was judged (E1): as many, or, under the lock `growing`, one that is free. The outer
     /// error is the task, if there is no room.
-    #[inline]
     fn enqueue(
         self: &Arc<Self>,
         task: Task,
@@ -337,13 +341,17 @@ impl Engine {
         // E5: a thread may be started now.
         drop(growing);
         chaos::point("pool.enqueued");
-        let is_foreign = self.line.is_foreign();
-        let workers = self.ctl().read().workers();
-        let has_lost = workers == 0 || workers < judged.workers();
-        if has_lost || counts_on_one || is_foreign {
+        if self.has_lost_workers(judged) || counts_on_one || self.line.is_foreign() {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
+    }
+
+    /// Whether there are fewer workers than a task was judged by, or none.
+    #[inline]
+    fn has_lost_workers(&self, judged: Reading) -> bool {
+        let workers = self.ctl().read().workers();
+        workers == 0 || workers < judged.workers()
     }
 
     /// A queue of the user's may panic when the task is in already. The panic is the submitter's, and
