@@ -108,6 +108,9 @@ pub(super) struct Parts {
     pub(super) listener: Option<Listener>,
 }
 
+/// There was no room, and nobody has asked how little.
+const NO_ROOM: RejectReason = RejectReason::saturated(0, 0, 0);
+
 impl Engine {
     /// How many sheets a new worker needs.
     pub(super) fn sheets(&self) -> usize {
@@ -181,7 +184,8 @@ impl Engine {
         f(&mut self.crew.lock())
     }
 
-    /// Takes the task in, without asking the rejection policy.
+    /// Takes the task in, without asking the rejection policy. If there is no room it says just that, and
+    /// no figures: [`with_figures`](Engine::with_figures) finds them, for those who want them.
     #[inline]
     pub(super) fn admit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
         if !self.is_watched().load(Ordering::Relaxed) {
@@ -228,7 +232,7 @@ impl Engine {
             };
             match decide(&now) {
                 Step::ShutDown => return Err(Rejected::new(task, RejectReason::ShutDown)),
-                Step::Refuse => return Err(Rejected::new(task, self.why_refused())),
+                Step::Refuse => return Err(Rejected::new(task, NO_ROOM)),
                 Step::Enqueue => match self.enqueue(task, word, growing) {
                     Ok(taken) => return taken,
                     Err(back) => (task, has_room) = (back, self.makes_room()),
@@ -307,6 +311,14 @@ impl Engine {
         let tasks = self.line.len();
         // [E-free] unmodelled: the line's lock, taken just above, orders the same
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
+    }
+
+    /// A refusal, with the figures that its reader wants to see.
+    pub(super) fn with_figures(&self, refused: Rejected<Task>) -> Rejected<Task> {
+        match refused.reason.is_saturated() {
+            true => Rejected::new(refused.task, self.why_refused()),
+            false => refused,
+        }
     }
 
     pub(super) fn why_refused(&self) -> RejectReason {
