@@ -266,6 +266,20 @@ pub const GATES: &[Gate] = &[
         door: Door::Own,
         run: gates::program::run,
     },
+    Gate {
+        name: "browser",
+        help: "the page of the bench in a real browser: every plot is there and legible",
+        needs: &["chromium"],
+        door: Door::Own,
+        run: gates::browser::run,
+    },
+    Gate {
+        name: "terminal",
+        help: "the demo in a real terminal: keys, sizes, and a terminal left as it was",
+        needs: &["tmux"],
+        door: Door::Own,
+        run: gates::program::run_in_a_terminal,
+    },
 ];
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.LinkedTransferQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.RejectedExecutionHandler;
 import java.util.concurrent.SynchronousQueue;
@@ -46,7 +47,7 @@ import java.util.function.LongConsumer;
  * and on standard output goes one line for each, nanoseconds and counts:
  *
  * <pre>
- * done operations=1000 nanos=52000 cpu=81000 sleeps=3 preemptions=0 p50=40 p99=300
+ * done operations=1000 nanos=52000 cpu=81000 sleeps=3 preemptions=0 p50=40 p99=300 p999=900 max=4000
  * failed 1000 tasks were submitted and 999 ran
  * </pre>
  *
@@ -54,7 +55,8 @@ import java.util.function.LongConsumer;
  * process ends with its standard input.
  *
  * <p>The compiler of the JVM needs time: the first order for a WORK and an EXECUTOR does the work
- * for WARM_UP_MILLIS before it is measured, and the sizing of the harness warms it up further.
+ * before it is measured, until it gets no faster but for no longer than WARM_UP_MILLIS, and the sizing
+ * of the harness warms it up further.
  */
 public final class PoolBench {
     static final int WORKERS = 2;
@@ -65,6 +67,8 @@ public final class PoolBench {
     static final int BURST = 10_000;
     static final long PAUSE_NANOS = 50_000;
     static final long SETTLE_MILLIS = 2;
+    /** So many portions of the warm-up in a row that are no faster than the fastest: it is over. */
+    static final int STEADY = 5;
     static final long NEAR_NANOS = 200_000;
     static final long LONGEST_SLEEP_NANOS = 20_000_000;
     static final long PATIENCE_NANOS = 5_000_000_000L;
@@ -81,13 +85,15 @@ public final class PoolBench {
             }
             if (times != null && times.length > 0) {
                 Arrays.sort(times);
-                text.append(" p50=").append(percent(50)).append(" p99=").append(percent(99));
+                text.append(" p50=").append(share(500)).append(" p99=").append(share(990));
+                text.append(" p999=").append(share(999)).append(" max=").append(share(1_000));
             }
             return text.toString();
         }
 
-        private long percent(long percent) {
-            long rank = (times.length * percent + 99) / 100;
+        /** The smallest that is no less than so many thousandths of all. */
+        private long share(long thousandths) {
+            long rank = (times.length * thousandths + 999) / 1_000;
             return times[(int) Math.max(rank, 1) - 1];
         }
     }
@@ -259,7 +265,7 @@ public final class PoolBench {
         private final long sumBefore;
 
         Opened(String executor, WhenFull whenFull) throws Exception {
-            pool = executor.equals("fjp") ? forkJoin() : threadPool(whenFull);
+            pool = executor.equals("fjp") ? forkJoin() : threadPool(queue(executor, whenFull), whenFull);
             wakeAll();
             long before = tasks();
             for (long number = 1; number <= POOL_WARM_UP; number++) {
@@ -271,15 +277,24 @@ public final class PoolBench {
             sumBefore = sum();
         }
 
-        private ExecutorService threadPool(WhenFull whenFull) {
+        private static BlockingQueue<Runnable> queue(String executor, WhenFull whenFull) {
+            boolean bounded = whenFull != WhenFull.NEVER;
+            return switch (executor) {
+                case "tpe-linked" -> bounded ? new LinkedBlockingQueue<>(BOUND) : new LinkedBlockingQueue<>();
+                case "tpe-array" -> new ArrayBlockingQueue<>(BOUND);
+                case "tpe-transfer" -> new LinkedTransferQueue<>();
+                // It holds nothing, whatever is asked for: a task is taken by a worker, or is not in it.
+                case "tpe-handoff" -> new SynchronousQueue<>();
+                default -> throw new IllegalArgumentException("there is no executor " + executor);
+            };
+        }
+
+        private ExecutorService threadPool(BlockingQueue<Runnable> queue, WhenFull whenFull) {
             ThreadFactory factory = body -> {
                 Worker worker = new Worker(body);
                 threads.add(worker);
                 return worker;
             };
-            BlockingQueue<Runnable> queue = whenFull == WhenFull.NEVER
-                    ? new LinkedBlockingQueue<>()
-                    : new ArrayBlockingQueue<>(BOUND);
             RejectedExecutionHandler handler = whenFull == WhenFull.CALLER_RUNS
                     ? new ThreadPoolExecutor.CallerRunsPolicy()
                     : PoolBench::putInstead;
@@ -304,13 +319,19 @@ public final class PoolBench {
         private void wakeAll() throws Exception {
             CyclicBarrier all = new CyclicBarrier(WORKERS + 1);
             for (int worker = 0; worker < WORKERS; worker++) {
-                pool.execute(() -> {
+                Runnable meet = () -> {
                     try {
                         all.await();
                     } catch (Exception error) {
                         throw new IllegalStateException(error);
                     }
-                });
+                };
+                if (pool instanceof ThreadPoolExecutor threadPool) {
+                    // Past the policy: the caller must not run it, for it is who the workers meet.
+                    threadPool.getQueue().put(meet);
+                } else {
+                    pool.execute(meet);
+                }
             }
             all.await();
         }
@@ -635,9 +656,19 @@ public final class PoolBench {
             case "burst" -> 2;
             default -> 20_000;
         };
+        long most = millis * 1_000_000;
         long start = System.nanoTime();
-        while (System.nanoTime() - start < millis * 1_000_000) {
-            run(work, executor, producers, portion);
+        double best = Double.MAX_VALUE;
+        int noBetter = 0;
+        while (true) {
+            Answer answer = run(work, executor, producers, portion);
+            double each = (double) answer.nanos / answer.operations;
+            noBetter = each < best * 0.97 ? 0 : noBetter + 1;
+            best = Math.min(best, each);
+            long elapsed = System.nanoTime() - start;
+            if (elapsed >= most || elapsed >= most / 5 && noBetter >= STEADY) {
+                return;
+            }
         }
     }
 
@@ -646,9 +677,6 @@ public final class PoolBench {
             String[] words = order.trim().split("\\s+");
             if (words.length != 6 || !words[0].equals("run")) {
                 throw new IllegalArgumentException("not an order: " + order);
-            }
-            if (!words[2].equals("tpe") && !words[2].equals("fjp")) {
-                throw new IllegalArgumentException("there is no executor " + words[2]);
             }
             int producers = Integer.parseInt(words[3]);
             if (producers < 1 || producers > MOST_PRODUCERS) {

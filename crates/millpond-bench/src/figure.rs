@@ -6,8 +6,11 @@
 //! more than it can do is asked how much of it came to something, and there more is better.
 
 use crate::harness::Sample;
-use serde::Serialize;
+use crate::stats::Quantiles;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// One number per round.
 #[derive(Clone)]
@@ -17,15 +20,18 @@ pub struct Figure {
     /// Its unit.
     pub unit: String,
     /// Reads it off a round; `None` where it cannot be known.
-    pub of: fn(&Sample) -> Option<f64>,
+    pub of: Reading,
     /// Which of two is the better one.
     pub better: Better,
     /// What makes it good.
     pub goal: Goal,
 }
 
+/// Reads a number off a round.
+pub type Reading = Arc<dyn Fn(&Sample) -> Option<f64>>;
+
 /// Which of two figures is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller, as with times.
@@ -51,7 +57,7 @@ impl Figure {
         Figure {
             name: "",
             unit: format!("ns/{operation}"),
-            of: |sample| Some(sample.nanos()),
+            of: Arc::new(|sample| Some(sample.nanos())),
             better: Better::Less,
             goal: Goal::BestPeer,
         }
@@ -61,24 +67,88 @@ impl Figure {
     pub fn micros(operation: &str) -> Self {
         Figure {
             unit: format!("µs/{operation}"),
-            of: |sample| Some(sample.nanos() / 1e3),
+            of: Arc::new(|sample| Some(sample.nanos() / 1e3)),
             ..Self::nanos(operation)
         }
     }
 
     /// The operation in the middle, and the one that 99 of 100 are faster than, in microseconds.
     pub fn quantiles() -> Vec<Self> {
-        let quantile = |name, of| Figure {
+        let quantile = |name, of: fn(&Sample) -> Option<f64>| Figure {
             name,
             unit: "µs".into(),
-            of,
+            of: Arc::new(of),
             better: Better::Less,
             goal: Goal::BestPeer,
         };
         vec![
-            quantile("p50", |sample| Some(sample.quantiles?.p50 as f64 / 1e3)),
-            quantile("p99", |sample| Some(sample.quantiles?.p99 as f64 / 1e3)),
+            quantile("p50", |sample| {
+                Some(sample.quantiles.as_ref()?.p50() as f64 / 1e3)
+            }),
+            quantile("p99", |sample| {
+                Some(sample.quantiles.as_ref()?.p99() as f64 / 1e3)
+            }),
         ]
+    }
+
+    /// The operation in the middle, and how slow the slowest are: of a hundred, of a thousand, of all.
+    /// The first two have the goal; the last two are up to single mishaps, and are shown.
+    pub fn tail(goal: Goal) -> Vec<Self> {
+        type Of = fn(&Quantiles) -> Option<u64>;
+        let quantile = |name, goal, of: Of| Figure {
+            name,
+            unit: "µs".into(),
+            of: Arc::new(move |sample| Some(of(sample.quantiles.as_ref()?)? as f64 / 1e3)),
+            better: Better::Less,
+            goal,
+        };
+        vec![
+            quantile("p50", goal, |all| Some(all.p50())),
+            quantile("p99", goal, |all| Some(all.p99())),
+            quantile("p99.9", Goal::Shown, Quantiles::p999),
+            quantile("slowest", Goal::Shown, Quantiles::max),
+        ]
+    }
+
+    /// How much of `workers` CPUs was useful, in percent, if each operation is work of `length`.
+    pub fn efficiency(workers: usize, length: Duration, goal: Goal) -> Self {
+        Figure {
+            name: "",
+            unit: format!("% of {workers} CPUs"),
+            of: Arc::new(move |sample| {
+                let useful = length.as_secs_f64() * sample.operations as f64;
+                let spent = sample.elapsed.as_secs_f64() * workers as f64;
+                Some(100.0 * useful / spent.max(1e-9))
+            }),
+            better: Better::More,
+            goal,
+        }
+    }
+
+    /// Operations per second, in thousands.
+    pub fn thousands(operations: &str) -> Self {
+        Figure {
+            name: "",
+            unit: format!("1000 {operations}/s"),
+            of: Arc::new(|sample| {
+                Some(sample.operations as f64 / sample.elapsed.as_secs_f64().max(1e-9) / 1e3)
+            }),
+            better: Better::More,
+            goal: Goal::BestPeer,
+        }
+    }
+
+    /// How often threads that slept were woken, per second.
+    pub fn wake_ups() -> Self {
+        Figure {
+            name: "wake-ups",
+            unit: "wake-ups/s".into(),
+            of: Arc::new(|sample| {
+                Some(sample.usage.sleeps? as f64 / sample.elapsed.as_secs_f64().max(1e-9))
+            }),
+            better: Better::Less,
+            goal: Goal::Shown,
+        }
     }
 
     /// How much of a CPU was in use, in percent. It must be below `limit`.
@@ -86,10 +156,10 @@ impl Figure {
         Figure {
             name: "",
             unit: "% of a CPU".into(),
-            of: |sample| {
+            of: Arc::new(|sample| {
                 let share = sample.usage.cpu?.as_secs_f64() / sample.elapsed.as_secs_f64();
                 Some(share * 100.0)
-            },
+            }),
             better: Better::Less,
             goal: Goal::Below(limit),
         }
@@ -97,10 +167,11 @@ impl Figure {
 
     /// How a rush went: how many answers came in time, and how long the answers took.
     pub fn rush() -> Vec<Self> {
-        let figure = |name, unit: &str, better, goal, of| Figure {
+        type Of = fn(&Sample) -> Option<f64>;
+        let figure = |name, unit: &str, better, goal, of: Of| Figure {
             name,
             unit: unit.into(),
-            of,
+            of: Arc::new(of),
             better,
             goal,
         };
@@ -123,10 +194,10 @@ impl Figure {
                 },
             ),
             figure("p50", "ms", Better::Less, Goal::BestPeer, |sample| {
-                Some(sample.quantiles?.p50 as f64 / 1e6)
+                Some(sample.quantiles.as_ref()?.p50() as f64 / 1e6)
             }),
             figure("p99", "ms", Better::Less, Goal::BestPeer, |sample| {
-                Some(sample.quantiles?.p99 as f64 / 1e6)
+                Some(sample.quantiles.as_ref()?.p99() as f64 / 1e6)
             }),
         ]
     }
@@ -155,9 +226,7 @@ impl fmt::Debug for Figure {
 mod tests {
     use super::*;
     use crate::rush::{Fates, Rush};
-    use crate::stats::Quantiles;
     use crate::usage::Usage;
-    use std::time::Duration;
 
     fn sample() -> Sample {
         Sample {
@@ -167,10 +236,7 @@ mod tests {
                 cpu: Some(Duration::from_micros(5)),
                 ..Usage::default()
             },
-            quantiles: Some(Quantiles {
-                p50: 1_500,
-                p99: 70_000,
-            }),
+            quantiles: Some(Quantiles::told(1_500, 70_000)),
             rush: None,
         }
     }
@@ -196,6 +262,44 @@ mod tests {
             quantiles,
             [(Some(1.5), "µs".into()), (Some(70.0), "µs".into())]
         );
+    }
+
+    #[test]
+    fn the_tail_is_known_where_every_operation_was_timed() {
+        let times: Vec<u64> = (1..=2_000).collect();
+        let timed = Sample {
+            quantiles: Quantiles::of(&times),
+            ..sample()
+        };
+        let tail = |sample: &Sample| {
+            let figures = Figure::tail(Goal::BestPeer);
+            let values = figures.iter().map(|figure| (figure.of)(sample));
+            values.collect::<Vec<_>>()
+        };
+        assert_eq!(tail(&timed), [1.0, 1.98, 1.998, 2.0].map(Some));
+        assert_eq!(tail(&sample()), [Some(1.5), Some(70.0), None, None]);
+    }
+
+    #[test]
+    fn efficiency_is_useful_work_by_what_the_workers_could_have_done() {
+        // Four operations of 250 µs are a millisecond of the four that two workers had.
+        let figure = Figure::efficiency(2, Duration::from_micros(250), Goal::BestPeer);
+        assert_eq!((figure.of)(&sample()), Some(25.0));
+        assert_eq!(figure.unit, "% of 2 CPUs");
+    }
+
+    #[test]
+    fn throughput_and_wake_ups_are_told_per_second() {
+        assert_eq!((Figure::thousands("tasks").of)(&sample()), Some(2.0));
+        assert_eq!((Figure::wake_ups().of)(&sample()), None);
+        let woken = Sample {
+            usage: Usage {
+                sleeps: Some(3),
+                ..Usage::default()
+            },
+            ..sample()
+        };
+        assert_eq!((Figure::wake_ups().of)(&woken), Some(1_500.0));
     }
 
     #[test]

@@ -20,17 +20,19 @@
 //! - Where a small difference between two candidates is the question ([`Workload::difference`]) all
 //!   get the same number of operations, and there are [`Difference::MORE_ROUNDS`] times as many rounds.
 //!
-//! A candidate that is not on this machine says so with [`Absent`] when it is sized. It is left out,
-//! with its reason, and the others are measured without it.
+//! A candidate that is not on this machine says so with [`Absent`] when it is sized, and one that hangs
+//! and can be ended does so later. It is left out, with its reason, and the others are measured without
+//! it.
 
 pub use difference::Difference;
+pub use sizing::Planned;
 
 use crate::alloc::{self, CountingAlloc};
 use crate::figure::Figure;
 use crate::progress::Progress;
-use crate::report::{self, PerOperation, Row};
+use crate::report::{self, PerOperation, Point, Row};
 use crate::rush::{Fates, Rush};
-use crate::stats::{Quantiles, Spread};
+use crate::stats::{Percentiles, Quantiles, Spread};
 use crate::usage::Usage;
 use anyhow::{Context, Result};
 use std::fmt;
@@ -45,8 +47,9 @@ pub struct Suite {
     pub about: &'static str,
     /// Makes its workloads.
     pub workloads: fn() -> Vec<Workload>,
-    /// What else a reader of its figures should know, once they are there: a line each.
-    pub notes: fn() -> Vec<String>,
+    /// What else a reader of its figures should know, once they are there: a line each. It is asked
+    /// with the rows of the suite.
+    pub notes: fn(&[Row]) -> Vec<String>,
 }
 
 /// The same work, done by every candidate.
@@ -64,6 +67,8 @@ pub struct Workload {
     pub stretch: u32,
     /// How many operations come in so much time, where that is planned and not found out.
     pub planned: Option<Planned>,
+    /// Where it stands on a curve, if it is a point of one.
+    pub point: Option<Point>,
     /// The two whose difference is the question, if that is one.
     pub difference: Option<Difference>,
     /// Who does it.
@@ -81,9 +86,6 @@ pub struct Candidate {
     /// Does the given number of operations, or a few more, and checks what came out.
     pub run: Box<Run>,
 }
-
-/// Says how many operations come in so much time.
-pub type Planned = fn(Duration) -> Result<u64>;
 
 /// Does a number of operations, and says what it took.
 pub type Run = dyn Fn(u64) -> Result<Sample>;
@@ -127,7 +129,7 @@ pub struct Found {
 pub type LeftOut = (&'static str, Absent);
 
 /// What a round took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     /// How many operations there really were.
     pub operations: u64,
@@ -179,12 +181,6 @@ impl Settings {
     }
 }
 
-/// Sizing begins with so many operations.
-const FEWEST_OPERATIONS: u64 = 64;
-
-/// A round that is only there to warm up is so many times shorter.
-const SHORT: u32 = 20;
-
 /// Counting needs no long rounds, and a shared counter makes them longer.
 const MOST_COUNTED: u64 = 10_000;
 
@@ -220,15 +216,30 @@ impl Workload {
         progress: &dyn Progress,
     ) -> Result<Found> {
         let settings = self.paced(settings);
-        let (mut courses, absent) = self.size_all(settings, progress)?;
+        let (mut courses, mut absent) = self.size_all(settings, progress)?;
         for round in 0..settings.rounds {
             for index in turn(round, courses.len()) {
                 let course = &mut courses[index];
                 progress.step(&self.label(course.candidate));
+                if course.gone.is_some() {
+                    continue;
+                }
                 let sample = (course.candidate.run)(course.operations);
-                course.samples.push(self.at(course.candidate, sample)?);
+                course.gone = reason(&sample);
+                if course.gone.is_none() {
+                    course.samples.push(self.at(course.candidate, sample)?);
+                }
             }
         }
+        courses.retain_mut(|course| {
+            let Some(reason) = course.gone.take() else {
+                return true;
+            };
+            // Its allocations are not counted, and that step is over.
+            progress.step(&self.label(course.candidate));
+            absent.push((course.candidate.name, reason));
+            false
+        });
         let mut counts = Vec::new();
         for course in &courses {
             progress.step(&self.label(course.candidate));
@@ -258,16 +269,12 @@ impl Workload {
         let (mut courses, mut absent) = (Vec::new(), Vec::new());
         for candidate in &self.candidates {
             progress.step(&self.label(candidate));
-            let sized = match self.planned {
-                Some(planned) => warm_up(candidate, planned, settings),
-                None => size(candidate, settings, self.most_operations),
+            let sized = match &self.planned {
+                Some(planned) => sizing::warm_up(candidate, planned, settings),
+                None => sizing::size(candidate, settings, self.most_operations),
             };
-            if let Some(reason) = sized
-                .as_ref()
-                .err()
-                .and_then(|e| e.downcast_ref::<Absent>())
-            {
-                absent.push((candidate.name, reason.clone()));
+            if let Some(reason) = reason(&sized) {
+                absent.push((candidate.name, reason));
                 // The steps that it does not take are over.
                 for _ in 1..self.steps_each(settings) {
                     progress.step(&self.label(candidate));
@@ -278,6 +285,7 @@ impl Workload {
                 candidate,
                 operations: self.at(candidate, sized)?,
                 samples: Vec::with_capacity(settings.rounds),
+                gone: None,
             });
         }
         if self.difference.is_some() {
@@ -310,6 +318,8 @@ struct Course<'a> {
     candidate: &'a Candidate,
     operations: u64,
     samples: Vec<Sample>,
+    /// Why it takes no more turns, if it takes none.
+    gone: Option<Absent>,
 }
 
 impl Course<'_> {
@@ -330,9 +340,17 @@ impl Course<'_> {
 
     /// `None` without a single round that tells.
     fn row(&self, workload: &Workload, figure: &Figure, allocations: Option<f64>) -> Option<Row> {
-        let values: Vec<f64> = self.samples.iter().filter_map(figure.of).collect();
+        let values: Vec<f64> = self
+            .samples
+            .iter()
+            .filter_map(|sample| (figure.of)(sample))
+            .collect();
         let operations: u64 = self.samples.iter().map(|sample| sample.operations).sum();
         let usage: Usage = self.samples.iter().map(|sample| sample.usage).sum();
+        let quantiles = self
+            .samples
+            .iter()
+            .filter_map(|sample| sample.quantiles.as_ref());
         Some(Row {
             suite: workload.suite,
             workload: figure.title(&workload.name),
@@ -340,6 +358,7 @@ impl Course<'_> {
             standing: self.candidate.standing.into(),
             unit: figure.unit.clone(),
             spread: Spread::of(&values)?,
+            percentiles: Percentiles::of(quantiles),
             rounds: self.samples.len(),
             operations,
             per_operation: PerOperation::new(usage, operations, allocations),
@@ -348,47 +367,20 @@ impl Course<'_> {
             lost: false,
             better: figure.better,
             fates: self.fates(),
+            point: workload.point.as_ref().map(|point| point.of(figure)),
         })
     }
+}
+
+/// Why there is no outcome, if that is because the candidate is not here.
+fn reason<T>(outcome: &Result<T>) -> Option<Absent> {
+    let error = outcome.as_ref().err()?;
+    error.downcast_ref::<Absent>().cloned()
 }
 
 /// The order of a round: all candidates, beginning with another one each time.
 fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
     (0..candidates).map(move |place| (place + round) % candidates)
-}
-
-/// Runs `candidate` for a short while, and says how many operations a whole round has.
-fn warm_up(candidate: &Candidate, planned: Planned, settings: Settings) -> Result<u64> {
-    let short = planned(settings.round_time / SHORT)?;
-    (candidate.run)(short.max(1))?;
-    Ok(planned(settings.round_time)?.max(1))
-}
-
-/// Finds how many operations of `candidate` fill a round, by running it.
-fn size(candidate: &Candidate, settings: Settings, most: u64) -> Result<u64> {
-    let mut operations = FEWEST_OPERATIONS.min(most);
-    loop {
-        let mut elapsed = (candidate.run)(operations)?.elapsed;
-        // Short runs are mostly thread starts and cold caches. They say how to go on, not where
-        // to stop.
-        let is_long = |elapsed| elapsed >= settings.round_time / 4;
-        if is_long(elapsed) && operations < most {
-            // One that lost its CPU for a moment looks long too, and would make all rounds short.
-            elapsed = elapsed.min((candidate.run)(operations)?.elapsed);
-        }
-        let fitting = fitting(operations, elapsed, settings.round_time, most);
-        if is_long(elapsed) || fitting <= operations {
-            return Ok(fitting);
-        }
-        operations = fitting.min(operations * 16);
-    }
-}
-
-/// So many operations take `wanted` if `operations` took `elapsed`.
-fn fitting(operations: u64, elapsed: Duration, wanted: Duration, most: u64) -> u64 {
-    let factor = wanted.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-    // A float too large for an integer becomes the largest integer.
-    ((operations as f64 * factor) as u64).clamp(1, most.max(1))
 }
 
 impl fmt::Debug for Candidate {
@@ -401,5 +393,6 @@ impl fmt::Debug for Candidate {
 }
 
 mod difference;
+mod sizing;
 #[cfg(test)]
 mod tests;

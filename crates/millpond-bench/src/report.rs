@@ -6,13 +6,13 @@
 //! more is better it is the other way round, and each row says which. Where there is a limit instead,
 //! a row of ours that is not below it is lost. What is only shown has no goal, and cannot be lost.
 
-use crate::figure::{Better, Goal};
+use crate::figure::{Better, Figure, Goal};
 use crate::harness::Standing;
 use crate::machine::Surroundings;
 use crate::rush::Fates;
-use crate::stats::Spread;
+use crate::stats::{Percentiles, Spread};
 use crate::usage::Usage;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// All that a run found.
@@ -43,6 +43,9 @@ pub struct Row {
     /// The figures.
     #[serde(flatten)]
     pub spread: Spread,
+    /// The times of single operations, where they were timed.
+    #[serde(flatten)]
+    pub percentiles: Percentiles,
     /// How many rounds there were.
     pub rounds: usize,
     /// How many operations, in all rounds together.
@@ -61,6 +64,30 @@ pub struct Row {
     /// What became of all tasks of all rounds, where they came whether there was room or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fates: Option<Fates>,
+    /// Where it stands on a curve, if it is a point of one.
+    #[serde(flatten)]
+    pub point: Option<Point>,
+}
+
+/// Where a row stands on a curve. A line per candidate goes through all points of the same curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// What the curve is called.
+    pub curve: String,
+    /// What goes to the right, with its unit.
+    pub axis: &'static str,
+    /// How far to the right.
+    pub x: f64,
+}
+
+impl Point {
+    /// The same point, on the curve of one figure of a workload that may have several.
+    pub(crate) fn of(&self, figure: &Figure) -> Point {
+        Point {
+            curve: figure.title(&self.curve),
+            ..self.clone()
+        }
+    }
 }
 
 impl Row {
@@ -116,7 +143,7 @@ impl From<Standing> for StandingFact {
 }
 
 /// What one operation used, on average. What is not known is `null`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerOperation {
     /// How often memory was asked for.
     pub allocations: Option<f64>,
@@ -189,6 +216,7 @@ pub(crate) mod tests {
                 min: median / 2.0,
                 max: median * 2.0,
             },
+            percentiles: Percentiles::default(),
             rounds: 10,
             operations: 1_000,
             per_operation: PerOperation::default(),
@@ -197,6 +225,7 @@ pub(crate) mod tests {
             lost: false,
             better: Better::Less,
             fates: None,
+            point: None,
         }
     }
 
@@ -329,5 +358,21 @@ pub(crate) mod tests {
         assert_eq!(json[0]["better"], "less");
         assert_eq!(json[1]["because"], "it spins");
         assert_eq!(json[0]["per_operation"]["cpu_ns"], serde_json::Value::Null);
+        // What was not timed is null, what is no point of a curve has none of its keys.
+        assert_eq!(json[0].get("p999"), Some(&serde_json::Value::Null));
+        assert_eq!(json[0].get("curve"), None);
+        rows[0].percentiles.max_single = Some(7.5);
+        rows[0].point = Some(Point {
+            curve: "time against size: p99".into(),
+            axis: "size, bytes",
+            x: 64.0,
+        });
+        let json = serde_json::to_value(&rows[0]).unwrap();
+        assert_eq!(json["max_single"], 7.5);
+        assert_eq!(json["curve"], "time against size: p99");
+        assert_eq!(
+            (&json["axis"], &json["x"]),
+            (&"size, bytes".into(), &64.0.into())
+        );
     }
 }

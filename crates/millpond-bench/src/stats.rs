@@ -1,5 +1,6 @@
 //! From samples to figures.
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// The figure of a candidate: the median of its rounds, and how far they spread.
@@ -36,35 +37,162 @@ impl Spread {
     }
 }
 
-/// Two operations out of all, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Quantiles {
-    /// Half of them are no slower than this one.
-    pub p50: u64,
-    /// 99 of 100 are no slower than this one.
-    pub p99: u64,
+/// The times of single operations, as far as they are known: all of them, or what somebody tells of them.
+///
+/// They are kept in an HDR histogram with three digits, because those of several rounds are added up:
+/// the slowest of a thousand can only be told from more than a thousand, and a round may be shorter.
+/// (The histogram inside [`millpond`] is coarser, a sixteenth of a value, as befits a pool that never
+/// stops counting; two peers that differ by a twentieth would look alike in it.)
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantiles(Known);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Known {
+    All(Histogram<u64>),
+    Told(Told),
 }
 
+/// What somebody tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Told {
+    p50: u64,
+    p99: u64,
+    p999: Option<u64>,
+    max: Option<u64>,
+}
+
+/// Significant digits of what is in a histogram.
+const DIGITS: u8 = 3;
+
 impl Quantiles {
-    /// Sorts `times` and picks; `None` if there are none.
+    /// Of all `times`, in nanoseconds; `None` if there are none.
     ///
     /// ```
     /// use millpond_bench::stats::Quantiles;
     ///
-    /// let mut times: Vec<u64> = (1..=200).rev().collect();
-    /// assert_eq!(Quantiles::of(&mut times), Some(Quantiles { p50: 100, p99: 198 }));
+    /// let times: Vec<u64> = (1..=200).rev().collect();
+    /// let all = Quantiles::of(&times).unwrap();
+    /// assert_eq!((all.p50(), all.p99()), (100, 198));
+    /// assert_eq!((all.p999(), all.max()), (Some(200), Some(200)));
     /// ```
-    pub fn of(times: &mut [u64]) -> Option<Self> {
-        times.sort_unstable();
-        // The smallest that is no less than so many percent of all.
-        let percent = |percent: usize| {
-            let rank = (times.len() * percent).div_ceil(100);
-            times.get(rank.max(1) - 1).copied()
+    pub fn of(times: &[u64]) -> Option<Self> {
+        let mut all = Histogram::new(DIGITS).ok()?;
+        for &time in times {
+            // It grows with what it gets, up to centuries: nothing is too long for it.
+            all.record(time).ok()?;
+        }
+        (!all.is_empty()).then_some(Quantiles(Known::All(all)))
+    }
+
+    /// Of operations that were timed elsewhere, in nanoseconds.
+    pub fn told(p50: u64, p99: u64) -> Self {
+        Self::told_with_tail(p50, p99, None, None)
+    }
+
+    /// The same, with those that are slower still as far as they are told.
+    pub fn told_with_tail(p50: u64, p99: u64, p999: Option<u64>, max: Option<u64>) -> Self {
+        Quantiles(Known::Told(Told {
+            p50,
+            p99,
+            p999,
+            max,
+        }))
+    }
+
+    /// Half of them are no slower than this.
+    pub fn p50(&self) -> u64 {
+        match &self.0 {
+            Known::All(all) => at(all, 0.5),
+            Known::Told(told) => told.p50,
+        }
+    }
+
+    /// 99 of 100 are no slower than this.
+    pub fn p99(&self) -> u64 {
+        match &self.0 {
+            Known::All(all) => at(all, 0.99),
+            Known::Told(told) => told.p99,
+        }
+    }
+
+    /// 999 of 1,000 are no slower than this.
+    pub fn p999(&self) -> Option<u64> {
+        match &self.0 {
+            Known::All(all) => Some(at(all, 0.999)),
+            Known::Told(told) => told.p999,
+        }
+    }
+
+    /// The slowest.
+    pub fn max(&self) -> Option<u64> {
+        match &self.0 {
+            Known::All(all) => Some(at(all, 1.0)),
+            Known::Told(told) => told.max,
+        }
+    }
+
+    fn all(&self) -> Option<&Histogram<u64>> {
+        match &self.0 {
+            Known::All(all) => Some(all),
+            Known::Told(_) => None,
+        }
+    }
+}
+
+/// A value that really was, to three digits.
+fn at(all: &Histogram<u64>, quantile: f64) -> u64 {
+    all.value_at_quantile(quantile)
+}
+
+/// What a row says about single operations, in microseconds. What is not known is `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Half of all operations are no slower than this.
+    pub p50: Option<f64>,
+    /// 99 of 100.
+    pub p99: Option<f64>,
+    /// 999 of 1,000.
+    pub p999: Option<f64>,
+    /// The slowest.
+    pub max_single: Option<f64>,
+}
+
+impl Percentiles {
+    /// Of all operations of all rounds together; where only the percentiles of each round were told,
+    /// their medians, and the slowest of all.
+    pub fn of<'a>(rounds: impl Iterator<Item = &'a Quantiles>) -> Self {
+        let rounds: Vec<&Quantiles> = rounds.collect();
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        let all: Option<Vec<_>> = rounds.iter().map(|round| round.all()).collect();
+        let Some(all) = all else {
+            let spread = |of: fn(&Quantiles) -> Option<u64>| {
+                let values: Option<Vec<f64>> =
+                    rounds.iter().map(|round| of(round).map(micros)).collect();
+                Spread::of(&values?)
+            };
+            let median = |of| spread(of).map(|spread| spread.median);
+            return Percentiles {
+                p50: median(|round| Some(round.p50())),
+                p99: median(|round| Some(round.p99())),
+                p999: median(Quantiles::p999),
+                max_single: spread(Quantiles::max).map(|spread| spread.max),
+            };
         };
-        Some(Quantiles {
-            p50: percent(50)?,
-            p99: percent(99)?,
-        })
+        let mut parts = all.into_iter();
+        let Some(mut sum) = parts.next().cloned() else {
+            return Self::default();
+        };
+        for part in parts {
+            // Each can grow as far as any other, so there is room for all of it.
+            let _ = sum.add(part);
+        }
+        let of = |quantile| Some(micros(at(&sum, quantile)));
+        Percentiles {
+            p50: of(0.5),
+            p99: of(0.99),
+            p999: of(0.999),
+            max_single: of(1.0),
+        }
     }
 }
 
@@ -100,9 +228,13 @@ mod tests {
         assert_eq!(Spread::of(&[]), None);
     }
 
+    fn quantiles(times: &[u64]) -> Quantiles {
+        Quantiles::of(times).unwrap()
+    }
+
     #[test]
     fn quantiles_are_operations_that_really_were() {
-        let of = |times: &[u64]| Quantiles::of(&mut times.to_vec()).map(|q| (q.p50, q.p99));
+        let of = |times: &[u64]| Quantiles::of(times).map(|q| (q.p50(), q.p99()));
         assert_eq!(of(&[7]), Some((7, 7)));
         assert_eq!(of(&[9, 1]), Some((1, 9)));
         // One slow trip of a hundred is beyond p99, two are not.
@@ -112,5 +244,66 @@ mod tests {
         times[0] = 2_000;
         assert_eq!(of(&times), Some((5, 1_000)));
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn one_slow_operation_of_a_thousand_is_beyond_p999_and_two_are_not() {
+        let mut times = vec![5; 1_000];
+        times[0] = 1_000_000_007;
+        let one = quantiles(&times);
+        assert_eq!(one.p999(), Some(5));
+        assert_eq!(one.max().map(|max| max / 1_000_000), Some(1_000));
+        times[1] = 30_000;
+        assert!(quantiles(&times).p999().is_some_and(|p999| p999 >= 30_000));
+    }
+
+    #[test]
+    fn long_times_keep_three_digits() {
+        for time in [1_u64, 2_047, 123_456, 987_654_321, 40_000_000_000] {
+            // The slowest is another one, so this is not simply the greatest.
+            let told = quantiles(&[time, time, 4 * time]).p50();
+            assert!(
+                told >= time && told - time <= time / 1_000,
+                "{time}: {told}"
+            );
+        }
+    }
+
+    #[test]
+    fn rounds_are_added_up_before_the_tail_is_read() {
+        // One slow operation is the tail of its own round, and not of both rounds together.
+        let mut times = vec![1_000; 800];
+        times[0] = 2_000_000;
+        let (calm, slow) = (quantiles(&[1_000; 800]), quantiles(&times));
+        let both = Percentiles::of([&calm, &slow].into_iter());
+        assert_eq!((both.p50, both.p99), (Some(1.0), Some(1.0)));
+        assert_eq!(
+            (both.p999, both.max_single.map(f64::round)),
+            (Some(1.0), Some(2_001.0))
+        );
+        assert_eq!(Percentiles::of([].into_iter()), Percentiles::default());
+    }
+
+    #[test]
+    fn what_was_only_told_has_medians_and_no_tail() {
+        let rounds = [(10_000, 90_000), (30_000, 70_000), (20_000, 80_000)];
+        let rounds = rounds.map(|(p50, p99)| Quantiles::told(p50, p99));
+        assert_eq!((rounds[0].p999(), rounds[0].max()), (None, None));
+        let told = Percentiles {
+            p50: Some(20.0),
+            p99: Some(80.0),
+            ..Percentiles::default()
+        };
+        assert_eq!(Percentiles::of(rounds.iter()), told);
+    }
+
+    #[test]
+    fn of_tails_that_were_told_the_median_counts_and_of_the_slowest_the_slowest() {
+        let rounds = [(500, 900), (700, 800), (600, 4_000)];
+        let rounds = rounds.map(|(p999, max)| {
+            Quantiles::told_with_tail(1_000, 2_000, Some(p999 * 1_000), Some(max * 1_000))
+        });
+        let told = Percentiles::of(rounds.iter());
+        assert_eq!((told.p999, told.max_single), (Some(600.0), Some(4_000.0)));
     }
 }

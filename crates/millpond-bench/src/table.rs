@@ -2,29 +2,60 @@
 //!
 //! One table per figure of a workload, the best first, and one of what became of the tasks where they
 //! came whether there was room or not; then all of them in one table with the best
-//! of ours beside the best peer, then a summary. Rows of ours begin with `*`; those we lose end in
+//! of ours beside the best peer, and a table for every curve; then a summary. Rows of ours begin with `*`; those we lose end in
 //! `LOST`. References begin with `.`, and the summary says why they are no peers. Who is not on this
 //! machine stands under the table with a `-`.
 
 use crate::figure::Better;
-use crate::harness::Found;
+use crate::harness::{Found, LeftOut};
 use crate::report::Row;
 use crate::rush::Fates;
 
-const HEAD: [&str; 10] = [
-    "", "median", "min", "max", "ratio", "allocs", "sleeps", "preempts", "cpu ns", "",
-];
+pub(crate) mod columns;
+mod curves;
+
+use columns::{Cells, columns};
+
+/// What stands over the columns, before those of the percentiles and after them.
+const HEAD: [&str; 5] = ["", "median", "min", "max", "ratio"];
+const PERCENTILES: [&str; 4] = ["p50 µs", "p99", "p99.9", "slowest"];
+const TAIL: [&str; 5] = ["allocs", "sleeps", "preempts", "cpu ns", ""];
 
 /// The tables of one workload, and who is missing in them; ending in a newline.
 pub fn found(found: &Found) -> String {
-    let by_figure = found.rows.chunk_by(|a, b| a.workload == b.workload);
-    let mut tables: Vec<String> = by_figure.map(figure).collect();
+    let mut by_figure: Vec<&[Row]> = found
+        .rows
+        .chunk_by(|a, b| a.workload == b.workload)
+        .collect();
+    if by_figure.first().is_some_and(|rows| is_timed_point(rows)) {
+        // Its other figures are percentiles, and columns of the first.
+        by_figure.truncate(1);
+    }
+    let mut tables: Vec<String> = by_figure.into_iter().map(figure).collect();
     tables.extend(fates(&found.rows));
     let mut text = tables.join("\n");
-    for (candidate, reason) in &found.absent {
-        text += &format!("  - {candidate}: left out: {reason}\n");
+    text += &left_out(&found.absent);
+    text
+}
+
+/// A line for each reason, with all whom it is the reason of.
+fn left_out(absent: &[LeftOut]) -> String {
+    let mut text = String::new();
+    for (index, (_, reason)) in absent.iter().enumerate() {
+        let is_same = |one: &&LeftOut| one.1 == *reason;
+        if absent[..index].iter().any(|one| is_same(&one)) {
+            continue;
+        }
+        let names: Vec<_> = absent.iter().filter(is_same).map(|one| one.0).collect();
+        text += &format!("  - {}: left out: {reason}\n", names.join(", "));
     }
     text
+}
+
+/// Whether these are points of a curve, of operations that were timed one by one.
+fn is_timed_point(rows: &[Row]) -> bool {
+    let is_timed = |row: &Row| row.point.is_some() && row.percentiles.p50.is_some();
+    rows.iter().any(is_timed)
 }
 
 /// The table of one figure, ending in a newline.
@@ -34,18 +65,17 @@ pub fn figure(rows: &[Row]) -> String {
     };
     let mut sorted: Vec<&Row> = rows.iter().collect();
     sorted.sort_by(|a, b| a.cmp_by_median(b));
-    let mut cells = vec![HEAD.map(String::from)];
-    cells.extend(sorted.iter().map(|row| line(row)));
+    let is_timed = rows.iter().any(|row| row.percentiles.p50.is_some());
+    let percentiles: &[&str] = if is_timed { &PERCENTILES } else { &[] };
+    let head = [&HEAD, percentiles, &TAIL].concat();
+    let mut cells = vec![head.into_iter().map(String::from).collect()];
+    cells.extend(sorted.iter().map(|row| line(row, is_timed)));
     let (title, unit) = (&first.workload, &first.unit);
-    let mut text = format!(
+    let text = format!(
         "{}: {title}  ({unit}, {} rounds)\n",
         first.suite, first.rounds
     );
-    for padded in columns(&cells) {
-        text += &padded;
-        text.push('\n');
-    }
-    text
+    text + &columns(&cells)
 }
 
 /// What became of the tasks of a workload, ending in a newline; `None` where that was not counted.
@@ -58,52 +88,57 @@ fn fates(rows: &[Row]) -> Option<String> {
         let numbers = row.fates?.numbers().map(|number| number.to_string());
         cells.push(with_name(&name(row), numbers));
     }
-    let mut text = format!(
+    let text = format!(
         "{}: what became of them  (tasks, all rounds)\n",
         first.suite
     );
-    for padded in columns(&cells) {
-        text += &padded;
-        text.push('\n');
-    }
-    Some(text)
+    Some(text + &columns(&cells))
 }
 
 /// A name, what stands beside it, and no mark.
-fn with_name(name: &str, numbers: [String; 7]) -> [String; 9] {
-    let [a, b, c, d, e, f, g] = numbers;
-    [name.into(), a, b, c, d, e, f, g, String::new()]
+fn with_name(name: &str, numbers: [String; 7]) -> Cells {
+    let mut cells = vec![name.to_owned()];
+    cells.extend(numbers);
+    cells.push(String::new());
+    cells
 }
 
 /// What the columns mean, ending in a newline.
 pub const LEGEND: &str = "\
 * ours   . shown for reference   ratio: median by that of the best peer
+p50, p99, p99.9, slowest: single operations of all rounds, in µs, where they were timed
 allocs, sleeps, preempts (or yields) and CPU time of all threads: per operation
 ";
 
-/// Every figure in one line: the best of ours, the best peer, and the ratio; ending in a newline.
+/// Every figure in one line: the best of ours, the best peer, and the ratio; curves after that, a table
+/// each; ending in a newline.
 pub fn overview(rows: &[Row]) -> String {
     let head = ["", "unit", "ours", "best peer", "", "ratio", ""];
-    let mut cells = vec![head.map(String::from)];
+    let mut cells = vec![head.map(String::from).to_vec()];
     for rows in rows.chunk_by(|a, b| (a.suite, &a.workload) == (b.suite, &b.workload)) {
-        cells.extend(overview_line(rows));
+        if rows[0].point.is_none() {
+            cells.extend(overview_line(rows));
+        }
     }
-    let mut text = String::from("best of ours and best peer\n");
-    for padded in columns(&cells) {
-        text += &padded;
+    let mut text = String::new();
+    if cells.len() > 1 {
+        text = format!("best of ours and best peer\n{}", columns(&cells));
+    }
+    let curves = curves::all(rows);
+    if !text.is_empty() && !curves.is_empty() {
         text.push('\n');
     }
-    text
+    text + &curves
 }
 
-fn overview_line(rows: &[Row]) -> Option<[String; 7]> {
+fn overview_line(rows: &[Row]) -> Option<Cells> {
     let first = rows.first()?;
     let ours = best(rows.iter().filter(|row| row.standing.is_ours()));
     let peer = best(rows.iter().filter(|row| row.standing.is_peer()));
     let median = |row: Option<&Row>| row.map_or("-".into(), |row| time(row.spread.median));
     let ratio = ours.and_then(|row| row.ratio_to_best_peer);
     let limit = ours.and_then(|row| row.limit);
-    Some([
+    Some(vec![
         format!("{}: {}", first.suite, first.workload),
         first.unit.clone(),
         median(ours),
@@ -143,12 +178,13 @@ pub fn summary(rows: &[Row]) -> String {
     }
     let mut references: Vec<_> = rows
         .iter()
-        .filter_map(|row| Some((row.candidate, row.standing.because?)))
+        .filter_map(|row| Some((row.standing.because?, row.candidate)))
         .collect();
     references.sort_unstable();
     references.dedup();
-    for (candidate, because) in references {
-        text += &format!("  .     {candidate}: {because}\n");
+    for same in references.chunk_by(|a, b| a.0 == b.0) {
+        let candidates: Vec<_> = same.iter().map(|(_, candidate)| *candidate).collect();
+        text += &format!("  .     {}: {}\n", candidates.join(", "), same[0].0);
     }
     text
 }
@@ -180,25 +216,33 @@ fn name(row: &Row) -> String {
     format!("{mark} {}", row.candidate)
 }
 
-fn line(row: &Row) -> [String; 10] {
-    let used = &row.per_operation;
-    [
+fn line(row: &Row, is_timed: bool) -> Cells {
+    let ratio = row.ratio_to_best_peer;
+    let mut cells = vec![
         name(row),
         time(row.spread.median),
         time(row.spread.min),
         time(row.spread.max),
-        row.ratio_to_best_peer
-            .map_or("-".into(), |ratio| format!("{ratio:.2}")),
+        ratio.map_or("-".into(), |ratio| format!("{ratio:.2}")),
+    ];
+    if is_timed {
+        let single = &row.percentiles;
+        let all = [single.p50, single.p99, single.p999, single.max_single];
+        cells.extend(all.map(|micros| micros.map_or("-".into(), time)));
+    }
+    let used = &row.per_operation;
+    cells.extend([
         share(used.allocations),
         share(used.sleeps),
         share(used.preemptions),
         used.cpu_ns.map_or("-".into(), time),
         if row.lost { "LOST" } else { "" }.into(),
-    ]
+    ]);
+    cells
 }
 
 /// Three digits or more; two for what is below one.
-fn time(value: f64) -> String {
+pub(crate) fn time(value: f64) -> String {
     // A difference may be below zero.
     let digits = match value.abs() {
         0.0 => 0,
@@ -219,216 +263,5 @@ fn share(value: Option<f64>) -> String {
     }
 }
 
-fn ends_in_a_letter(cell: &str) -> bool {
-    cell.ends_with(char::is_alphabetic)
-}
-
-/// Pads the cells of all rows to their columns: words to the left, numbers to the right.
-fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        let width = |row: &[String; N]| row[column].chars().count();
-        rows.iter().map(width).max().unwrap_or_default()
-    });
-    let is_words: [bool; N] = std::array::from_fn(|column| {
-        let mut body = rows.iter().skip(1).map(|row| row[column].as_str());
-        // The first is names and the last is marks, even if there are none.
-        column == 0 || column + 1 == N || body.any(ends_in_a_letter)
-    });
-    let pad = |(column, cell): (usize, &String)| {
-        let width = widths[column];
-        if is_words[column] {
-            format!("{cell:<width$}")
-        } else {
-            format!("{cell:>width$}")
-        }
-    };
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().enumerate().map(pad).collect();
-        format!("  {}", cells.join("  ")).trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::figure::Goal;
-    use crate::harness::{Absent, Standing};
-    use crate::report::{PerOperation, judge, tests::row};
-
-    fn rows() -> Vec<Row> {
-        let spins = Standing::Reference {
-            because: "it spins where others sleep",
-        };
-        let mut rows = vec![
-            row("millpond array", Standing::Ours, 150.0),
-            row("flume", Standing::Peer, 2500.0),
-            row("crossbeam", Standing::Peer, 100.0),
-            row("millpond linked", Standing::Ours, 50.0),
-            row("spinner", spins, 8.0),
-        ];
-        rows[0].per_operation = PerOperation {
-            allocations: Some(1.0),
-            sleeps: Some(0.000_01),
-            preemptions: Some(0.0),
-            cpu_ns: Some(301.5),
-        };
-        judge(&mut rows, Goal::BestPeer);
-        rows
-    }
-
-    #[test]
-    fn a_table_shows_the_fastest_first_and_marks_what_we_lose() {
-        let expected = "\
-queue: 1p1c, capacity 1  (ns/message, 10 rounds)
-                     median   min   max  ratio  allocs  sleeps  preempts  cpu ns
-  . spinner            8.00  4.00  16.0   0.08       -       -         -       -
-  * millpond linked    50.0  25.0   100   0.50       -       -         -       -
-    crossbeam           100  50.0   200   1.00       -       -         -       -
-  * millpond array      150  75.0   300   1.50   1.000   <.001         0     302  LOST
-    flume              2500  1250  5000  25.00       -       -         -       -
-";
-        assert_eq!(figure(&rows()), expected);
-    }
-
-    #[test]
-    fn the_summary_names_every_row_we_lose_and_every_reference() {
-        let expected = "\
-1 of 2 rows of ours reach their goal.
-  LOST  queue: 1p1c, capacity 1: millpond array takes 1.50 x crossbeam
-  .     spinner: it spins where others sleep
-";
-        assert_eq!(summary(&rows()), expected);
-    }
-
-    #[test]
-    fn no_rows_make_no_table() {
-        assert_eq!(figure(&[]), "");
-        assert_eq!(found(&Found::default()), "");
-    }
-
-    #[test]
-    fn what_became_of_the_tasks_has_a_table_of_its_own() {
-        let fates = Fates {
-            offered: 30,
-            in_time: 12,
-            late: 9,
-            refused: 5,
-            shed: 4,
-            ..Fates::default()
-        };
-        let rush = |workload: &str, candidate, standing| Row {
-            workload: workload.into(),
-            fates: Some(fates),
-            ..row(candidate, standing, 12.0)
-        };
-        let both = |workload| {
-            [
-                rush(workload, "millpond", Standing::Ours),
-                rush(workload, "flume", Standing::Peer),
-            ]
-        };
-        let rows = [both("rush: goodput"), both("rush: p99")].concat();
-        let text = found(&Found {
-            rows,
-            absent: Vec::new(),
-        });
-        let expected = "
-queue: what became of them  (tasks, all rounds)
-              offered  in time  late  refused  shed  expired  lost
-  * millpond       30       12     9        5     4        0     0
-    flume          30       12     9        5     4        0     0
-";
-        assert!(text.ends_with(expected), "{text}");
-    }
-
-    #[test]
-    fn where_more_is_better_the_most_comes_first_and_less_is_lost() {
-        let mut rows = [
-            row("millpond", Standing::Ours, 50.0),
-            row("flume", Standing::Peer, 100.0),
-        ];
-        rows.iter_mut().for_each(|row| row.better = Better::More);
-        judge(&mut rows, Goal::BestPeer);
-        let text = figure(&rows);
-        assert!(text.find("flume") < text.find("millpond"), "{text}");
-        let line = "  LOST  queue: 1p1c, capacity 1: millpond has 0.50 x flume\n";
-        assert!(summary(&rows).ends_with(line), "{}", summary(&rows));
-    }
-
-    #[test]
-    fn what_is_only_shown_does_not_count_among_the_goals() {
-        let text = summary(&[row("millpond", Standing::Ours, 50.0)]);
-        assert_eq!(text, "0 of 0 rows of ours reach their goal.\n");
-    }
-
-    #[test]
-    fn who_is_not_here_stands_under_the_tables() {
-        let mut tail = row("flume", Standing::Peer, 70.0);
-        tail.workload = "trip: p99".into();
-        let both = Found {
-            rows: vec![row("flume", Standing::Peer, 60.0), tail],
-            absent: vec![("Java", Absent("no java on the PATH".into()))],
-        };
-        let text = found(&both);
-        assert_eq!(text.matches("median").count(), 2, "{text}");
-        assert!(text.contains("\n\nqueue: trip: p99  ("), "{text}");
-        assert!(
-            text.ends_with("\n  - Java: left out: no java on the PATH\n"),
-            "{text}"
-        );
-    }
-
-    fn idle(median: f64) -> Vec<Row> {
-        let mut rows = vec![
-            row("millpond", Standing::Ours, median),
-            row("flume", Standing::Peer, 0.0),
-        ];
-        for row in &mut rows {
-            row.workload = "idle".into();
-            row.unit = "% of a CPU".into();
-        }
-        judge(&mut rows, Goal::Below(0.1));
-        rows
-    }
-
-    #[test]
-    fn the_overview_has_a_line_for_every_figure() {
-        let mut all = rows();
-        all.extend(idle(0.02));
-        let mut lonely = row("flume", Standing::Peer, 60.0);
-        lonely.workload = "nothing of ours".into();
-        all.push(lonely);
-        let expected = "\
-best of ours and best peer
-                           unit         ours  best peer              ratio
-  queue: 1p1c, capacity 1  ns/message   50.0        100  crossbeam    0.50
-  queue: idle              % of a CPU  0.020          0  flume      < 0.10
-  queue: nothing of ours   ns/message      -       60.0  flume           -
-";
-        assert_eq!(overview(&all), expected);
-        let lost: Vec<Row> = rows().drain(..3).collect();
-        assert!(overview(&lost).ends_with("1.50  LOST\n"));
-    }
-
-    #[test]
-    fn a_limit_that_is_not_kept_is_lost_by_its_own_figure() {
-        let text = summary(&idle(0.5));
-        let line = "  LOST  queue: idle: millpond is at 0.50, and must be below 0.10 % of a CPU\n";
-        assert!(text.ends_with(line), "{text}");
-    }
-
-    #[test]
-    fn times_keep_three_digits() {
-        assert_eq!(
-            [0.0, 0.001_23, 0.08, 0.5, 9.99, 9.996, 99.96, 12_345.6].map(time),
-            [
-                "0", "0.0012", "0.080", "0.50", "9.99", "10.0", "100", "12346"
-            ]
-        );
-        assert_eq!(
-            [-0.08, -12.34, -250.0].map(time),
-            ["-0.080", "-12.3", "-250"]
-        );
-    }
-}
+mod tests;

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// More threads than ever count at the same time.
-const SEATS: usize = 64;
+const SEATS: usize = 160;
 
 /// So close to the end it looks all the time: two of the shortest sleeps, which the kernel makes
 /// longer by 50 microseconds and a wake-up.

@@ -7,7 +7,7 @@
 use super::{Course, Workload};
 use crate::figure::{Better, Goal};
 use crate::report::{self, PerOperation, Row};
-use crate::stats::Spread;
+use crate::stats::{Percentiles, Spread};
 
 /// The question: how much more does `with` take than `without`?
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +42,7 @@ impl Difference {
             standing: with.candidate.standing.into(),
             unit: figure.unit.clone(),
             spread: Spread::of(&more)?,
+            percentiles: Percentiles::default(),
             rounds: more.len(),
             operations: with.samples.iter().map(|sample| sample.operations).sum(),
             // A difference allocates nothing and sleeps nowhere.
@@ -51,6 +52,7 @@ impl Difference {
             lost: false,
             better: Better::Less,
             fates: None,
+            point: None,
         }];
         report::judge(&mut rows, Goal::Below(self.below));
         rows.into_iter().next()

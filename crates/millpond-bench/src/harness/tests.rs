@@ -1,3 +1,4 @@
+use super::sizing::fitting;
 use super::*;
 use crate::progress::Silent;
 use std::cell::RefCell;
@@ -44,6 +45,7 @@ fn workload(candidates: Vec<Candidate>, most_operations: u64) -> Workload {
         most_operations,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates,
     }
@@ -137,7 +139,12 @@ fn progress_is_told_of_exactly_the_promised_steps() {
         run: Box::new(|_| Err(Absent("not here".into()).into())),
         ..planted("c", 7, &log)
     };
-    let candidates = vec![planted("a", 9, &log), absent, planted("b", 8, &log)];
+    let candidates = vec![
+        planted("a", 9, &log),
+        absent,
+        hanging("d", &log),
+        planted("b", 8, &log),
+    ];
     let workload = workload(candidates, 1_000);
     let steps = Steps::default();
     workload.measure(SETTINGS, None, &steps).unwrap();
@@ -170,16 +177,49 @@ fn a_candidate_that_is_not_here_is_left_out_with_its_reason() {
     assert_eq!(found.absent, [("java", reason)]);
 }
 
+/// Goes away in its second round.
+fn hanging(name: &'static str, log: &Rc<RefCell<Vec<(&'static str, u64)>>>) -> Candidate {
+    let works = planted(name, 1, log).run;
+    let long_runs = RefCell::new(0);
+    Candidate {
+        run: Box::new(move |operations| {
+            // The first of these is the last of its sizing.
+            *long_runs.borrow_mut() += u32::from(operations == 1_000);
+            if *long_runs.borrow() > 2 {
+                return Err(Absent("it hung".into()).into());
+            }
+            works(operations)
+        }),
+        ..planted(name, 1, log)
+    }
+}
+
+#[test]
+fn a_candidate_that_goes_away_between_rounds_is_left_out_and_the_others_are_measured() {
+    let log = Rc::default();
+    let candidates = vec![planted("a", 9, &log), hanging("b", &log)];
+    let found = workload(candidates, 1_000)
+        .measure(SETTINGS, None, &Silent)
+        .unwrap();
+    assert_eq!(found.absent, [("b", Absent("it hung".into()))]);
+    let [row] = &found.rows[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!((row.candidate, row.rounds), ("a", SETTINGS.rounds));
+    // It would have been the best peer.
+    assert_eq!(row.ratio_to_best_peer, Some(1.0));
+}
+
 #[test]
 fn every_figure_of_a_workload_has_its_own_rows_and_its_own_best_peer() {
     let log = Rc::default();
     let timed = |name, nanos, p50, p99| {
         let plain = planted(name, nanos, &log).run;
-        let quantiles = Some(Quantiles { p50, p99 });
+        let quantiles = Quantiles::told(p50, p99);
         Candidate {
             run: Box::new(move |operations| {
                 plain(operations).map(|sample| Sample {
-                    quantiles,
+                    quantiles: Some(quantiles.clone()),
                     ..sample
                 })
             }),
@@ -334,7 +374,7 @@ fn a_difference_to_one_that_is_not_here_is_none() {
 fn planned_rounds_are_not_sized_but_as_long_as_their_plan() {
     let log = Rc::default();
     let workload = Workload {
-        planned: Some(|time| Ok(time.as_micros() as u64 * 3)),
+        planned: Some(Planned::by(|time| Ok(time.as_micros() as u64 * 3))),
         ..workload(vec![planted("a", 7, &log)], 1)
     };
     workload.measure(SETTINGS, None, &Silent).unwrap();

@@ -58,6 +58,7 @@ pub fn hand_over(bound: Option<usize>) -> Workload {
         most_operations: MOST_TASKS,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates,
     }

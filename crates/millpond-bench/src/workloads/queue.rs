@@ -21,7 +21,7 @@ pub const SUITE: Suite = Suite {
     name: "queue",
     about: "what a message costs, sent and received with waiting",
     workloads,
-    notes: Vec::new,
+    notes: |_| Vec::new(),
 };
 
 /// Producers and consumers. There must be as many of the one as of the other.
@@ -83,6 +83,7 @@ fn workload(ends: Ends) -> Workload {
         most_operations: MOST_MESSAGES,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates: candidates.map(|entry| candidate(entry, ends)).collect(),
     }

@@ -18,7 +18,7 @@ pub const SUITE: Suite = Suite {
     name: "task",
     about: "what a task costs, on one thread and from one thread to another",
     workloads: || vec![round_trip(), hand_over(Some(1024)), hand_over(None)],
-    notes: Vec::new,
+    notes: |_| Vec::new(),
 };
 
 /// What a pool of boxed closures keeps in its queue.
@@ -39,6 +39,7 @@ pub fn round_trip() -> Workload {
         most_operations: u64::MAX,
         stretch: 1,
         planned: None,
+        point: None,
         difference: None,
         candidates: vec![
             candidate("millpond task", Standing::Ours, millpond_task),

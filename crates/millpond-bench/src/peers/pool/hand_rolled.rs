@@ -2,7 +2,7 @@
 //!
 //! Where a channel has one receiver only, its threads take turns behind a lock.
 
-use super::{Job, Pool, Queue, WORKERS, receive, with_handle};
+use super::{Job, Pool, Queue, receive, with_handle};
 use anyhow::Result;
 use std::fmt;
 use std::sync::{Arc, Mutex, mpsc};
@@ -58,7 +58,7 @@ impl<C: JobChannel> Pool for HandRolled<C> {
     const NAME: &'static str = C::NAME;
     type Handle = oneshot::Receiver<u64>;
 
-    fn open(queue: Queue) -> Result<Self> {
+    fn with_workers(workers: usize, queue: Queue) -> Result<Self> {
         let (sender, receiver) = C::open(queue.bound());
         let work = |receiver: C::Receiver| {
             std::thread::spawn(move || {
@@ -70,7 +70,7 @@ impl<C: JobChannel> Pool for HandRolled<C> {
         Ok(HandRolled {
             sender,
             caller_runs: queue.caller_runs(),
-            threads: (0..WORKERS).map(|_| work(receiver.clone())).collect(),
+            threads: (0..workers).map(|_| work(receiver.clone())).collect(),
         })
     }
 

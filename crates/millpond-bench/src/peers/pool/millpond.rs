@@ -1,6 +1,6 @@
 //! Ours: [`ThreadPool`], called as a user calls it.
 
-use super::{Pool, Queue, WORKERS, WhenFull};
+use super::{Pool, Queue, WhenFull};
 use anyhow::Result;
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::{self, Rejection, ThreadPool};
@@ -28,8 +28,8 @@ impl<const FIGURES: bool> Pool for Millpond<FIGURES> {
     };
     type Handle = TaskHandle<u64>;
 
-    fn open(queue: Queue) -> Result<Self> {
-        let builder = ThreadPool::builder("bench").core(WORKERS).max(WORKERS);
+    fn with_workers(workers: usize, queue: Queue) -> Result<Self> {
+        let builder = ThreadPool::builder("bench").core(workers).max(workers);
         let builder = match queue {
             Queue::Unbounded => builder.queue(pool::Queue::unbounded()),
             Queue::Bounded(bound, when_full) => builder

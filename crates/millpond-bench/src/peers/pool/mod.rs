@@ -18,12 +18,13 @@ pub mod rusty_pool;
 pub mod threadpool;
 pub mod tokio;
 
+use crate::harness::Absent;
 use anyhow::Result;
 
 /// What pools of boxed closures keep in their queues.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// How many threads every pool has.
+/// How many threads every pool has, where that is not the question.
 pub const WORKERS: usize = 2;
 
 /// What a pool does when its queue is full.
@@ -59,7 +60,7 @@ impl Queue {
     }
 }
 
-/// A pool of [`WORKERS`] threads.
+/// A pool: of [`WORKERS`] threads, where nothing else is said.
 pub trait Pool: Sized + Sync {
     /// What it is called.
     const NAME: &'static str;
@@ -72,7 +73,20 @@ pub trait Pool: Sized + Sync {
     /// # Errors
     ///
     /// If it cannot be opened.
-    fn open(queue: Queue) -> Result<Self>;
+    fn open(queue: Queue) -> Result<Self> {
+        Self::with_workers(WORKERS, queue)
+    }
+
+    /// Opens one of so many threads. Whoever cannot choose how many it has implements
+    /// [`open`](Self::open) instead, and is left out where another number is wanted.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened, or not with so many.
+    fn with_workers(workers: usize, queue: Queue) -> Result<Self> {
+        let _ = (workers, queue);
+        Err(Absent("its number of threads is not ours to choose".into()).into())
+    }
 
     /// Runs the closure, and nobody waits for it.
     fn run<F: FnOnce() + Send + 'static>(&self, f: F);

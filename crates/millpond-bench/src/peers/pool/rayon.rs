@@ -1,7 +1,7 @@
 //! `rayon`: a pool of its own, brought tasks from outside with `spawn`. (`rayon` re-exports it from
 //! `rayon-core`.)
 
-use super::{Pool, Queue, WORKERS, receive, with_handle};
+use super::{Pool, Queue, receive, with_handle};
 use anyhow::Result;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
@@ -13,8 +13,8 @@ impl Pool for Rayon {
     const NAME: &'static str = "rayon spawn";
     type Handle = oneshot::Receiver<u64>;
 
-    fn open(_unbounded: Queue) -> Result<Self> {
-        let pool = ThreadPoolBuilder::new().num_threads(WORKERS).build()?;
+    fn with_workers(workers: usize, _unbounded: Queue) -> Result<Self> {
+        let pool = ThreadPoolBuilder::new().num_threads(workers).build()?;
         Ok(Rayon(pool))
     }
 

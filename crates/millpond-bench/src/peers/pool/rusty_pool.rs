@@ -1,6 +1,6 @@
 //! `rusty_pool`.
 
-use super::{Pool, Queue, WORKERS};
+use super::{Pool, Queue};
 use anyhow::Result;
 use rusty_pool::{Builder, JoinHandle, ThreadPool};
 use std::fmt;
@@ -12,8 +12,8 @@ impl Pool for RustyPool {
     const NAME: &'static str = "rusty_pool";
     type Handle = JoinHandle<u64>;
 
-    fn open(_unbounded: Queue) -> Result<Self> {
-        let sized = Builder::new().core_size(WORKERS).max_size(WORKERS);
+    fn with_workers(workers: usize, _unbounded: Queue) -> Result<Self> {
+        let sized = Builder::new().core_size(workers).max_size(workers);
         Ok(RustyPool(sized.build()))
     }
 

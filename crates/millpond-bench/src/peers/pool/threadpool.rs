@@ -1,6 +1,6 @@
 //! `threadpool`.
 
-use super::{Pool, Queue, WORKERS, receive, with_handle};
+use super::{Pool, Queue, receive, with_handle};
 use anyhow::Result;
 use threadpool::ThreadPool;
 
@@ -12,8 +12,8 @@ impl Pool for Threadpool {
     const NAME: &'static str = "threadpool";
     type Handle = oneshot::Receiver<u64>;
 
-    fn open(_unbounded: Queue) -> Result<Self> {
-        Ok(Threadpool(ThreadPool::new(WORKERS)))
+    fn with_workers(workers: usize, _unbounded: Queue) -> Result<Self> {
+        Ok(Threadpool(ThreadPool::new(workers)))
     }
 
     fn run<F: FnOnce() + Send + 'static>(&self, f: F) {

@@ -1,7 +1,7 @@
 //! `tokio`, in the two ways in which it is used as a pool: `spawn_blocking`, for closures, and `spawn`
 //! on its workers, for futures that are ready at once.
 
-use super::{Pool, Queue, WORKERS};
+use super::{Pool, Queue};
 use anyhow::Result;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -35,10 +35,10 @@ impl Pool for SpawnBlocking {
     const NAME: &'static str = "tokio spawn_blocking";
     type Handle = JoinHandle<u64>;
 
-    fn open(_unbounded: Queue) -> Result<Self> {
+    fn with_workers(workers: usize, _unbounded: Queue) -> Result<Self> {
         let mut builder = Builder::new_current_thread();
         Ok(SpawnBlocking(
-            builder.max_blocking_threads(WORKERS).build()?,
+            builder.max_blocking_threads(workers).build()?,
         ))
     }
 
@@ -67,9 +67,9 @@ impl Pool for Spawn {
     const NAME: &'static str = "tokio spawn";
     type Handle = JoinHandle<u64>;
 
-    fn open(_unbounded: Queue) -> Result<Self> {
+    fn with_workers(workers: usize, _unbounded: Queue) -> Result<Self> {
         let mut builder = Builder::new_multi_thread();
-        Ok(Spawn(builder.worker_threads(WORKERS).build()?))
+        Ok(Spawn(builder.worker_threads(workers).build()?))
     }
 
     fn run<F: FnOnce() + Send + 'static>(&self, f: F) {

@@ -10,7 +10,7 @@
 //! - **The peak** is how many of them the two workers do in a second when they always have one. It is
 //!   measured once, before the first round, with our pool without protection; all candidates get the
 //!   same load.
-//! - **Arrivals** are planned ahead ([`plan`]) and come at 150 % of that, whatever the pool does: the
+//! - **Arrivals** are planned ahead ([`crate::plan`]) and come at 150 % of that, whatever the pool does: the
 //!   loop is open. The same seed makes the same plan in every round and for every candidate.
 //! - **Times** are counted from when a task was *to come*, even if it came late because the thread that
 //!   offers them was held up. So nothing that a pool does can hide a wait.
@@ -27,19 +27,18 @@
 //! which know nothing of how long clients wait.
 
 pub mod ledger;
-pub mod plan;
 
 use crate::figure::Figure;
-use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
+use crate::harness::{Candidate, Planned, Sample, Standing, Suite, Workload};
 use crate::peers::overload::Rushed;
 use crate::peers::overload::hand_rolled::HandRolled;
 use crate::peers::overload::millpond::{Millpond, Protection};
+use crate::plan::Plan;
 use crate::rush::Rush;
 use crate::staff::Staff;
 use crate::usage::Usage;
 use anyhow::{Result, ensure};
 use ledger::{Ledger, Settled};
-use plan::Plan;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,7 @@ pub const SUITE: Suite = Suite {
     name: "overload",
     about: "what comes of a pool of two workers that gets half as much again as it can do",
     workloads: || vec![workload()],
-    notes,
+    notes: |_| notes(),
 };
 
 /// How long a task takes.
@@ -122,7 +121,10 @@ fn workload() -> Workload {
         figures: Figure::rush(),
         most_operations: u64::MAX,
         stretch: STRETCH,
-        planned: Some(|time| Ok((peak()? * LOAD * time.as_secs_f64()) as u64)),
+        planned: Some(Planned::by(|time| {
+            Ok((peak()? * LOAD * time.as_secs_f64()) as u64)
+        })),
+        point: None,
         difference: None,
         candidates: ENTRIES.iter().map(candidate).collect(),
     }

@@ -69,7 +69,7 @@ fn a_round_says_what_it_took_and_how_it_went() {
         assert!(value.is_some_and(|value| value >= 0.0), "{figure:?}");
     }
     // Nobody is answered before the work is done.
-    assert!(sample.quantiles.unwrap().p50 >= WORK.as_nanos() as u64);
+    assert!(sample.quantiles.unwrap().p50() >= WORK.as_nanos() as u64);
 }
 
 /// Takes everything in, and forgets one in a hundred.
@@ -156,7 +156,11 @@ fn the_peak_is_what_two_workers_can_do_and_no_more() {
     // A task takes a millisecond at least; how much longer is up to the machine.
     assert!(peak > 0.0 && peak <= 2_000.0, "{peak}");
     assert_eq!(notes().len(), 1);
-    let planned = workload().planned.unwrap()(Duration::from_secs(2)).unwrap();
+    let planned = workload()
+        .planned
+        .unwrap()
+        .arrivals(Duration::from_secs(2))
+        .unwrap();
     assert_eq!(planned, (peak * 3.0) as u64);
 }
 

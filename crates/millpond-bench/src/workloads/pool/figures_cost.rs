@@ -49,6 +49,7 @@ fn workload(work: Work) -> Workload {
         most_operations: MOST_TASKS,
         stretch: 1,
         planned: None,
+        point: None,
         difference: Some(Difference {
             with: Millpond::<true>::NAME,
             without: WithoutFigures::NAME,

@@ -13,14 +13,30 @@ use anyhow::Result;
 ///
 /// If not all of them ran, or one ran twice.
 pub fn run<P: Pool>(queue: Queue, producers: usize, tasks: u64) -> Result<Sample> {
+    bring(Opened::<P>::new(queue)?, producers, tasks, || ())
+}
+
+/// The same, to a pool that is open, and each task does some work before it counts itself.
+///
+/// # Errors
+///
+/// If not all of them ran, or one ran twice.
+pub fn bring<P: Pool>(
+    opened: Opened<P>,
+    producers: usize,
+    tasks: u64,
+    work: impl Fn() + Copy + Send + Sync + 'static,
+) -> Result<Sample> {
     let share = tasks.div_ceil(producers as u64).max(1);
     let all = share * producers as u64;
-    let opened = Opened::<P>::new(queue)?;
     let (pool, tally) = (&opened.pool, Tally::take());
     let produce = |index: u64| -> Member<'_, ()> {
         Box::new(move || {
             for number in index * share + 1..=(index + 1) * share {
-                pool.run(move || tally.count(number));
+                pool.run(move || {
+                    work();
+                    tally.count(number);
+                });
             }
             if index == 0 {
                 tally.wait_for(all);

@@ -94,7 +94,7 @@ pub fn trips<P: Pool>(pause: bool, here: bool, trips: u64) -> Result<Sample> {
         operations: trips,
         elapsed: Duration::from_nanos(times.iter().sum()),
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
-        quantiles: Quantiles::of(&mut times),
+        quantiles: Quantiles::of(&times),
         rush: None,
     })
 }

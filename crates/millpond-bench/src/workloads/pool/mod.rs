@@ -8,9 +8,10 @@
 //! | [`fire`] | one to four producers bring tasks and wait for none of them |
 //! | [`handles`] | a caller waits: for a thousand tasks, or for each one |
 //! | [`burst`] | ten thousand tasks at once for a pool that sleeps |
-//! | [`idle`] | nothing to do |
+//! | [`idle`] | nothing to do, for the suite of that name |
 //! | [`figures_cost`] | what the pool's own figures add to each task |
-//! | [`in_java`] | the same, asked of Java |
+//! | [`abroad`] | the same, asked of Java, Go and Python |
+//! | `entries` | who is asked which of these |
 //!
 //! # How each is measured
 //!
@@ -30,37 +31,34 @@
 //! # Who is compared
 //!
 //! Where a queue has a bound, only pools that can have one. Where the waiter may run the task, only
-//! those where it may. The pools of Java run in a process of their own (see [`crate::peers::java`])
-//! and take their turns like the others. It is there during the turns of the others, asleep.
+//! those where it may. Pools in other languages are guests (see [`crate::peers::guest`]): each language
+//! has a process of its own that takes turns like the others. It is there during the turns of the
+//! others, asleep.
 
+pub mod abroad;
 pub mod burst;
+mod entries;
 pub mod figures_cost;
 pub mod fire;
 pub mod handles;
 pub mod idle;
-pub mod in_java;
 mod opened;
 
 pub use opened::Opened;
 
 use crate::figure::Figure;
-use crate::harness::{Candidate, Sample, Standing, Suite, Workload};
-use crate::peers::java::{self, Executor};
-use crate::peers::pool::claiming::Claiming;
-use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
-use crate::peers::pool::millpond::Millpond;
-use crate::peers::pool::rayon::Rayon;
-use crate::peers::pool::rusty_pool::RustyPool;
-use crate::peers::pool::threadpool::Threadpool;
-use crate::peers::pool::{Pool, Queue, WhenFull, tokio};
+use crate::harness::{Sample, Suite, Workload};
+use crate::peers::pool::{Pool, Queue, WhenFull};
+use crate::workloads::idle::LIMIT;
 use anyhow::Result;
+use entries::ENTRIES;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "pool",
     about: "what a task costs that is brought to a pool of two workers",
     workloads,
-    notes: java::notes,
+    notes: |_| abroad::notes(),
 };
 
 /// What is done with a pool.
@@ -84,14 +82,11 @@ pub enum Work {
     },
     /// Ten thousand tasks at once.
     Burst,
-    /// None.
+    /// None. It is asked by the suite [`idle`](crate::workloads::idle).
     Idle,
 }
 
 const BOUND: usize = 1024;
-
-/// Everything a pool without a job may use of a CPU, in percent.
-const IDLE_LIMIT: f64 = 0.1;
 
 /// Without a bound the queue may grow by a whole round: this many boxes are some tens of megabytes.
 const MOST_TASKS: u64 = 1_000_000;
@@ -106,7 +101,7 @@ fn works() -> Vec<Work> {
         works.extend([1, 4].map(|producers| Work::Fire { queue, producers }));
     }
     works.extend([Work::JoinAll, trip(false, false), trip(false, true)]);
-    works.extend([trip(true, false), Work::Burst, Work::Idle]);
+    works.extend([trip(true, false), Work::Burst]);
     works
 }
 
@@ -142,7 +137,7 @@ impl Work {
             Work::Fire { .. } | Work::JoinAll => vec![Figure::nanos("task")],
             Work::Trip { .. } => Figure::quantiles(),
             Work::Burst => vec![Figure::micros("burst")],
-            Work::Idle => vec![Figure::cpu_percent(IDLE_LIMIT)],
+            Work::Idle => vec![Figure::cpu_percent(LIMIT)],
         }
     }
 
@@ -171,71 +166,14 @@ impl Work {
     }
 }
 
-/// One pool, and what can be asked of it.
-struct Entry {
-    name: &'static str,
-    standing: Standing,
-    fits: fn(Work) -> bool,
-    run: Runner,
-}
-
-type RunHere = fn(Work, u64) -> Result<Sample>;
-
-enum Runner {
-    Here(RunHere),
-    Java(Executor),
-}
-
-const fn entry<P: Pool>(standing: Standing, fits: fn(Work) -> bool) -> Entry {
-    Entry {
-        name: P::NAME,
-        standing,
-        fits,
-        run: Runner::Here(run::<P>),
-    }
-}
-
-const fn java(executor: Executor, fits: fn(Work) -> bool) -> Entry {
-    Entry {
-        name: executor.name(),
-        standing: Standing::Peer,
-        fits,
-        run: Runner::Java(executor),
-    }
-}
-
-fn without_help(work: Work) -> bool {
-    !work.waiter_helps()
-}
-
-fn without_help_or_bound(work: Work) -> bool {
-    !work.waiter_helps() && !work.is_bounded()
-}
-
-/// THE table of candidates.
-const ENTRIES: &[Entry] = &[
-    entry::<Millpond>(Standing::Ours, |_| true),
-    entry::<HandRolled<Crossbeam>>(Standing::Peer, without_help),
-    entry::<HandRolled<Kanal>>(Standing::Peer, without_help),
-    entry::<HandRolled<Flume>>(Standing::Peer, without_help),
-    entry::<HandRolled<StdMpsc>>(Standing::Peer, without_help),
-    entry::<Claiming>(Standing::Peer, Work::waiter_helps),
-    entry::<Rayon>(Standing::Peer, without_help_or_bound),
-    entry::<tokio::SpawnBlocking>(Standing::Peer, without_help_or_bound),
-    entry::<tokio::Spawn>(Standing::Peer, without_help_or_bound),
-    entry::<Threadpool>(Standing::Peer, without_help_or_bound),
-    entry::<RustyPool>(Standing::Peer, without_help_or_bound),
-    java(Executor::ThreadPoolExecutor, |_| true),
-    java(Executor::ForkJoinPool, without_help_or_bound),
-];
-
 fn workloads() -> Vec<Workload> {
     let mut all: Vec<Workload> = works().into_iter().map(workload).collect();
     all.extend(figures_cost::workloads());
     all
 }
 
-fn workload(work: Work) -> Workload {
+/// One question, asked of everybody whom it fits.
+pub(super) fn workload(work: Work) -> Workload {
     let candidates = ENTRIES.iter().filter(|entry| (entry.fits)(work));
     Workload {
         suite: SUITE.name,
@@ -244,23 +182,11 @@ fn workload(work: Work) -> Workload {
         most_operations: work.most_operations(),
         stretch: work.stretch(),
         planned: None,
+        point: None,
         difference: None,
-        candidates: candidates.map(|entry| candidate(entry, work)).collect(),
-    }
-}
-
-fn candidate(entry: &'static Entry, work: Work) -> Candidate {
-    Candidate {
-        name: entry.name,
-        standing: entry.standing,
-        // A pool that does nothing allocates nothing, and to see that takes seconds.
-        counts_allocations: matches!(entry.run, Runner::Here(_)) && work != Work::Idle,
-        run: match entry.run {
-            Runner::Here(run) => Box::new(move |operations| run(work, operations)),
-            Runner::Java(executor) => {
-                Box::new(move |operations| in_java::run(executor, work, operations))
-            }
-        },
+        candidates: candidates
+            .map(|entry| entries::candidate(entry, work))
+            .collect(),
     }
 }
 

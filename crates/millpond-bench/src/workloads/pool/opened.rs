@@ -33,9 +33,22 @@ impl<P: Pool> Opened<P> {
     ///
     /// If it cannot be opened, or does not run what it is brought.
     pub fn new(queue: Queue) -> Result<Self> {
+        Self::warm(WORKERS, || P::open(queue))
+    }
+
+    /// The same, with so many workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and [`Absent`](crate::harness::Absent) if it cannot have so many.
+    pub fn with_workers(workers: usize, queue: Queue) -> Result<Self> {
+        Self::warm(workers, || P::with_workers(workers, queue))
+    }
+
+    fn warm(workers: usize, open: impl FnOnce() -> Result<P>) -> Result<Self> {
         let (pool, staff) = Staff::of(|| -> Result<P> {
-            let pool = P::open(queue)?;
-            wake_all(&pool);
+            let pool = open()?;
+            wake_all(&pool, workers);
             Ok(pool)
         });
         let pool = pool?;
@@ -50,6 +63,12 @@ impl<P: Pool> Opened<P> {
             staff,
             before,
         })
+    }
+
+    /// Leaves it alone for a while, and forgets what its threads have used until then.
+    pub fn rest(&mut self, time: Duration) {
+        std::thread::sleep(time);
+        self.before = self.staff.usage();
     }
 
     /// How many threads it has, if that is known.
@@ -70,9 +89,9 @@ impl<P: Pool> Opened<P> {
 }
 
 /// Has every worker run a task at the same time.
-fn wake_all<P: Pool>(pool: &P) {
-    let all = Arc::new(Barrier::new(WORKERS + 1));
-    for _ in 0..WORKERS {
+fn wake_all<P: Pool>(pool: &P, workers: usize) {
+    let all = Arc::new(Barrier::new(workers + 1));
+    for _ in 0..workers {
         let all = Arc::clone(&all);
         pool.run(move || {
             all.wait();

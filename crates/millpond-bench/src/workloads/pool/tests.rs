@@ -1,4 +1,7 @@
+use super::entries::{Entry, RunHere, Runner};
 use super::*;
+use crate::harness::Standing;
+use crate::peers::pool::hand_rolled::{Crossbeam, HandRolled};
 use anyhow::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +11,7 @@ fn here() -> impl Iterator<Item = (Work, &'static Entry, RunHere)> {
         let fitting = ENTRIES.iter().filter(move |entry| (entry.fits)(work));
         fitting.filter_map(move |entry| match entry.run {
             Runner::Here(run) => Some((work, entry, run)),
-            Runner::Java(_) => None,
+            Runner::Abroad(_) => None,
         })
     })
 }
@@ -48,7 +51,6 @@ fn the_rows_are_those_that_were_asked_for() {
         "round trip, warm, waiter may run it",
         "round trip, 50µs pauses",
         "burst of 10000",
-        "idle",
         "what figures cost, 1 producer",
         "what figures cost, 4 producers",
         "what figures cost, submit 1000, join all",
@@ -57,16 +59,16 @@ fn the_rows_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn every_row_has_ours_a_peer_in_this_process_and_one_in_java() {
+fn every_row_has_ours_a_peer_in_this_process_and_one_abroad() {
     for work in works() {
         let fitting = ENTRIES.iter().filter(|entry| (entry.fits)(work));
-        let (java, here): (Vec<_>, Vec<_>) =
-            fitting.partition(|entry| matches!(entry.run, Runner::Java(_)));
+        let (abroad, here): (Vec<_>, Vec<_>) =
+            fitting.partition(|entry| matches!(entry.run, Runner::Abroad(_)));
         let ours = here.iter().any(|entry| entry.standing == Standing::Ours);
         assert!(ours, "{work:?}");
         let peers = here.iter().filter(|entry| entry.standing == Standing::Peer);
         assert!(peers.count() >= 1, "{work:?}");
-        assert!(!java.is_empty(), "{work:?}");
+        assert!(!abroad.is_empty(), "{work:?}");
     }
 }
 

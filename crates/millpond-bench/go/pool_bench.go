@@ -1,0 +1,510 @@
+// Goroutines and a pool over a channel, doing the workloads of the bench's suite "pool". It does the
+// same as crates/millpond-bench/src/workloads/pool, step by step; what is explained there is not
+// explained again. Orders and answers are lines: see crates/millpond-bench/src/peers/guest/mod.rs.
+//
+// Nothing needs to warm up here but the pools themselves, so the last word of an order is not used.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	workers       = 2
+	bound         = 1024
+	mostProducers = 4
+	poolWarmUp    = 1_000
+	batch         = 1_000
+	burst         = 10_000
+	pauseNanos    = 50_000
+	settles       = 2 * time.Millisecond
+	near          = 200 * time.Microsecond
+	longestSleep  = 20 * time.Millisecond
+	patience      = 5 * time.Second
+	// Channels have a bound. No round has more tasks than this, so it is never full.
+	neverFull = 1_100_000
+	// Goroutines have no place of their own to count, so they share so many.
+	shards = 64
+)
+
+// A seat is where a goroutine counts. The padding keeps it on cache lines of its own.
+type seat struct {
+	tasks atomic.Int64
+	sum   atomic.Int64
+	_     [112]byte
+}
+
+// Counts a task where nobody else does. (Go has no store that is cheaper than this one.)
+func (s *seat) count(number int64) {
+	s.sum.Store(s.sum.Load() + number)
+	s.tasks.Store(s.tasks.Load() + 1)
+}
+
+// Counts a task where others may.
+func (s *seat) countAmongOthers(number int64) {
+	s.sum.Add(number)
+	s.tasks.Add(1)
+}
+
+// What tasks are brought to. The seat is the caller's, for tasks that it runs itself.
+type pool interface {
+	run(number int64, caller *seat)
+	submit(number int64, caller *seat) <-chan int64
+	seats() []seat
+	close()
+}
+
+// A goroutine for each task.
+type goroutines struct{ places []seat }
+
+func (g *goroutines) run(number int64, _ *seat) {
+	go func() { g.places[number%shards].countAmongOthers(number) }()
+}
+
+func (g *goroutines) submit(number int64, _ *seat) <-chan int64 {
+	result := make(chan int64, 1)
+	go func() {
+		g.places[number%shards].countAmongOthers(number)
+		result <- number
+	}()
+	return result
+}
+
+func (g *goroutines) seats() []seat { return g.places }
+
+func (g *goroutines) close() {}
+
+// A task of the channel pool. It gets the seat of who runs it: Go has no variables of a thread.
+type task func(*seat)
+
+// Workers that take closures out of a channel.
+type channelPool struct {
+	tasks      chan task
+	callerRuns bool
+	places     []seat
+	ended      sync.WaitGroup
+}
+
+func newChannelPool(room int, callerRuns bool) *channelPool {
+	p := &channelPool{tasks: make(chan task, room), callerRuns: callerRuns, places: make([]seat, workers)}
+	p.ended.Add(workers)
+	for worker := 0; worker < workers; worker++ {
+		mine := &p.places[worker]
+		go func() {
+			for task := range p.tasks {
+				task(mine)
+			}
+			p.ended.Done()
+		}()
+	}
+	var all sync.WaitGroup
+	all.Add(workers + 1)
+	for worker := 0; worker < workers; worker++ {
+		p.tasks <- func(*seat) {
+			all.Done()
+			all.Wait()
+		}
+	}
+	all.Done()
+	all.Wait()
+	return p
+}
+
+func (p *channelPool) bring(work task, caller *seat) {
+	if !p.callerRuns {
+		p.tasks <- work
+		return
+	}
+	select {
+	case p.tasks <- work:
+	default:
+		work(caller)
+	}
+}
+
+func (p *channelPool) run(number int64, caller *seat) {
+	p.bring(func(s *seat) { s.count(number) }, caller)
+}
+
+func (p *channelPool) submit(number int64, caller *seat) <-chan int64 {
+	result := make(chan int64, 1)
+	p.bring(func(s *seat) {
+		s.count(number)
+		result <- number
+	}, caller)
+	return result
+}
+
+func (p *channelPool) seats() []seat { return p.places }
+
+func (p *channelPool) close() {
+	close(p.tasks)
+	p.ended.Wait()
+}
+
+// A pool that is open, warm and idle.
+type opened struct {
+	pool
+	callers     []seat
+	tasksBefore int64
+	sumBefore   int64
+}
+
+func open(executor string, work string) (*opened, error) {
+	o := &opened{callers: make([]seat, mostProducers)}
+	switch {
+	case executor == "goroutines" && work != "blocking" && work != "caller-runs":
+		o.pool = &goroutines{places: make([]seat, shards)}
+	case executor == "channel" && work == "blocking":
+		o.pool = newChannelPool(bound, false)
+	case executor == "channel" && work == "caller-runs":
+		o.pool = newChannelPool(bound, true)
+	case executor == "channel":
+		o.pool = newChannelPool(neverFull, false)
+	default:
+		return nil, fmt.Errorf("there is no executor %s", executor)
+	}
+	for number := int64(1); number <= poolWarmUp; number++ {
+		o.run(number, &o.callers[0])
+	}
+	o.waitFor(poolWarmUp)
+	time.Sleep(settles)
+	o.tasksBefore, o.sumBefore = o.counted()
+	return o, nil
+}
+
+func (o *opened) counted() (tasks, sum int64) {
+	for _, seats := range [][]seat{o.seats(), o.callers} {
+		for index := range seats {
+			tasks += seats[index].tasks.Load()
+			sum += seats[index].sum.Load()
+		}
+	}
+	return
+}
+
+// Waits until so many tasks have run since it was opened, or until none has for a long time.
+func (o *opened) waitFor(tasks int64) {
+	start := time.Now()
+	first, _ := o.counted()
+	latest, latestAt, all := first, start, o.tasksBefore+tasks
+	for {
+		done, _ := o.counted()
+		if done >= all {
+			return
+		}
+		now := time.Now()
+		if done > latest {
+			latest, latestAt = done, now
+		} else if now.Sub(latestAt) > patience {
+			return
+		}
+		var left time.Duration
+		if done > first {
+			left = time.Duration(float64(now.Sub(start)) / float64(done-first) * float64(all-done))
+		}
+		switch {
+		case left/2 > longestSleep:
+			time.Sleep(longestSleep)
+		case left > near:
+			time.Sleep(left / 2)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// Closes it, and checks that the tasks from 1 to tasks have run, once each.
+func (o *opened) finish(tasks int64) error {
+	o.close()
+	counted, sum := o.counted()
+	if ran := counted - o.tasksBefore; ran != tasks {
+		return fmt.Errorf("%d tasks were submitted and %d ran", tasks, ran)
+	}
+	if sum-o.sumBefore != tasks*(tasks+1)/2 {
+		return fmt.Errorf("%d tasks ran, but they are not the ones that were submitted", tasks)
+	}
+	return nil
+}
+
+// What threads used. The runtime's own work for the tasks too, so all of them count.
+type usage struct{ cpu, sleeps, preemptions int64 }
+
+// All threads but one.
+func usageWithout(thread int) (u usage, known bool) {
+	folders, err := os.ReadDir("/proc/self/task")
+	for _, folder := range folders {
+		if folder.Name() == strconv.Itoa(thread) {
+			continue
+		}
+		at := "/proc/self/task/" + folder.Name()
+		times, failed := os.ReadFile(at + "/schedstat")
+		status, alsoFailed := os.ReadFile(at + "/status")
+		if failed != nil || alsoFailed != nil {
+			return u, false
+		}
+		u.cpu += number(strings.Fields(string(times))[0])
+		for _, line := range strings.Split(string(status), "\n") {
+			name, value, _ := strings.Cut(line, ":")
+			switch name {
+			case "voluntary_ctxt_switches":
+				u.sleeps += number(strings.TrimSpace(value))
+			case "nonvoluntary_ctxt_switches":
+				u.preemptions += number(strings.TrimSpace(value))
+			}
+		}
+	}
+	return u, err == nil
+}
+
+func number(text string) int64 {
+	value, _ := strconv.ParseInt(text, 10, 64)
+	return value
+}
+
+// What an order is answered with.
+type answer struct {
+	operations int64
+	elapsed    time.Duration
+	// What was burnt on purpose, and is no price of the pool.
+	burnt time.Duration
+	times []time.Duration
+	// Known only where it is not what all threads used.
+	used *usage
+}
+
+func fire(o *opened, producers, tasks int64) answer {
+	share := (tasks + producers - 1) / producers
+	if share < 1 {
+		share = 1
+	}
+	all := share * producers
+	var missing atomic.Int64
+	missing.Store(producers)
+	began, ended := make([]time.Time, producers), make([]time.Time, producers)
+	var done sync.WaitGroup
+	done.Add(int(producers))
+	for producer := int64(0); producer < producers; producer++ {
+		index := producer
+		go func() {
+			for missing.Add(-1); missing.Load() > 0; {
+				runtime.Gosched()
+			}
+			began[index] = time.Now()
+			for number := index*share + 1; number <= (index+1)*share; number++ {
+				o.run(number, &o.callers[index])
+			}
+			if index == 0 {
+				o.waitFor(all)
+			}
+			ended[index] = time.Now()
+			done.Done()
+		}()
+	}
+	done.Wait()
+	first, last := began[0], ended[0]
+	for index := range began {
+		if began[index].Before(first) {
+			first = began[index]
+		}
+		if ended[index].After(last) {
+			last = ended[index]
+		}
+	}
+	return answer{operations: all, elapsed: last.Sub(first)}
+}
+
+func joinAll(o *opened, tasks int64) (answer, error) {
+	batches := (tasks + batch - 1) / batch
+	if batches < 1 {
+		batches = 1
+	}
+	all := batches * batch
+	handles := make([]<-chan int64, 0, batch)
+	sum, start := int64(0), time.Now()
+	for number := int64(1); number <= all; number++ {
+		handles = append(handles, o.submit(number, &o.callers[0]))
+		if len(handles) == batch {
+			for _, handle := range handles {
+				sum += <-handle
+			}
+			handles = handles[:0]
+		}
+	}
+	elapsed := time.Since(start)
+	if sum != all*(all+1)/2 {
+		return answer{}, fmt.Errorf("the tasks did not return what they were given")
+	}
+	return answer{operations: all, elapsed: elapsed}, nil
+}
+
+func trips(o *opened, pause bool, trips int64) (answer, error) {
+	done := answer{operations: trips, times: make([]time.Duration, 0, trips)}
+	wrong := 0
+	for number := int64(1); number <= trips; number++ {
+		if pause {
+			done.burnt += workFor(pauseNanos)
+		}
+		start := time.Now()
+		result := <-o.submit(number, &o.callers[0])
+		took := time.Since(start)
+		done.times = append(done.times, took)
+		done.elapsed += took
+		if result != number {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		return answer{}, fmt.Errorf("%d of %d results are wrong", wrong, trips)
+	}
+	return done, nil
+}
+
+func workFor(pause time.Duration) time.Duration {
+	for start := time.Now(); ; {
+		if elapsed := time.Since(start); elapsed >= pause {
+			return elapsed
+		}
+	}
+}
+
+func bursts(o *opened, bursts int64) answer {
+	done := answer{operations: bursts}
+	for past := int64(0); past < bursts; past++ {
+		time.Sleep(settles)
+		start := time.Now()
+		for number := past*burst + 1; number <= (past+1)*burst; number++ {
+			o.run(number, &o.callers[0])
+		}
+		o.waitFor((past + 1) * burst)
+		done.elapsed += time.Since(start)
+	}
+	return done
+}
+
+// This goroutine keeps its thread, which reads the figures and is not counted.
+func idle(millis int64) answer {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	done := answer{operations: millis}
+	before, known := usageWithout(syscall.Gettid())
+	start := time.Now()
+	time.Sleep(time.Duration(millis) * time.Millisecond)
+	done.elapsed = time.Since(start)
+	after, stillKnown := usageWithout(syscall.Gettid())
+	if known && stillKnown {
+		done.used = after.since(before)
+	}
+	return done
+}
+
+func (u usage) since(before usage) *usage {
+	return &usage{u.cpu - before.cpu, u.sleeps - before.sleeps, u.preemptions - before.preemptions}
+}
+
+func work(o *opened, name string, producers, operations int64) (answer, int64, error) {
+	switch name {
+	case "fire", "blocking", "caller-runs":
+		done := fire(o, producers, operations)
+		return done, done.operations, nil
+	case "join-all":
+		done, err := joinAll(o, operations)
+		return done, done.operations, err
+	case "trip", "trip-pause":
+		done, err := trips(o, name == "trip-pause", operations)
+		return done, done.operations, err
+	case "burst":
+		return bursts(o, operations), operations * burst, nil
+	default:
+		return idle(operations), 0, nil
+	}
+}
+
+var works = map[string]bool{
+	"fire": true, "blocking": true, "caller-runs": true, "join-all": true,
+	"trip": true, "trip-pause": true, "burst": true, "idle": true,
+}
+
+func run(words []string) (string, error) {
+	if len(words) != 6 || words[0] != "run" {
+		return "", fmt.Errorf("not an order: %s", strings.Join(words, " "))
+	}
+	name, producers, operations := words[1], number(words[3]), number(words[4])
+	if producers < 1 || producers > mostProducers {
+		return "", fmt.Errorf("there are 1 to %d producers", mostProducers)
+	}
+	if !works[name] {
+		return "", fmt.Errorf("there is no work %s", name)
+	}
+	// The others have a thread for each producer and each worker.
+	if threads := int(producers) + workers; threads < runtime.NumCPU() {
+		runtime.GOMAXPROCS(threads)
+	}
+	o, err := open(words[2], name)
+	if err != nil {
+		return "", err
+	}
+	before, known := usageWithout(0)
+	done, tasks, err := work(o, name, producers, operations)
+	if err != nil {
+		return "", err
+	}
+	time.Sleep(settles)
+	after, stillKnown := usageWithout(0)
+	if done.used == nil && known && stillKnown && name != "idle" {
+		done.used = after.since(before)
+		done.used.cpu -= int64(done.burnt)
+	}
+	if err := o.finish(tasks); err != nil {
+		return "", err
+	}
+	return done.String(), nil
+}
+
+func (a answer) String() string {
+	text := fmt.Sprintf("done operations=%d nanos=%d", a.operations, a.elapsed.Nanoseconds())
+	if a.used != nil {
+		text += fmt.Sprintf(" cpu=%d sleeps=%d preemptions=%d", notNegative(a.used.cpu), a.used.sleeps, a.used.preemptions)
+	}
+	if len(a.times) > 0 {
+		sort.Slice(a.times, func(i, j int) bool { return a.times[i] < a.times[j] })
+		// The smallest that is no less than so many thousandths of all.
+		for _, share := range []struct {
+			name        string
+			thousandths int
+		}{{"p50", 500}, {"p99", 990}, {"p999", 999}, {"max", 1_000}} {
+			rank := (len(a.times)*share.thousandths + 999) / 1_000
+			text += fmt.Sprintf(" %s=%d", share.name, a.times[rank-1].Nanoseconds())
+		}
+	}
+	return text
+}
+
+func notNegative(value int64) int64 {
+	if value < 0 {
+		return 0
+	}
+	return value
+}
+
+func main() {
+	fmt.Println("ready", runtime.Version())
+	orders := bufio.NewScanner(os.Stdin)
+	for orders.Scan() {
+		text, err := run(strings.Fields(orders.Text()))
+		if err != nil {
+			text = "failed " + err.Error()
+		}
+		fmt.Println(text)
+	}
+}

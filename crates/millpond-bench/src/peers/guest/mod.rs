@@ -1,0 +1,122 @@
+//! Guests: programs that do the same work in a process of their own, and take their turns like all
+//! candidates.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`language`] | what a guest is written in: how it is found, built and started |
+//! | [`process`] | a guest that was started: orders go in, answers come out, a line each |
+//! | [`answer`] | reads what it says |
+//! | [`cache`] | the folder where built programs and a fetched Java stay |
+//! | [`find`] | where programs are on this machine |
+//! | [`install`] | `--install`: gets what is missing |
+//!
+//! The programs themselves are in the folders `java`, `go` and `python` beside `src`. They are part of
+//! this library's binary, so that they are there wherever it runs. Each knows its workloads, counts its
+//! tasks and checks that every one ran once, as `src/workloads` does it here.
+//!
+//! # The protocol
+//!
+//! ```text
+//! guest   ready OpenJDK 64-Bit Server VM 17.0.15
+//! bench   run fire tpe-linked 4 50000 500          work, executor, producers, operations, warm-up in ms
+//! guest   done operations=50000 nanos=9100000 cpu=15000000 sleeps=12 preemptions=30
+//! bench   run mill tpe-linked 1 1 0
+//! guest   failed there is no work mill
+//! ```
+//!
+//! Times are nanoseconds; what is not known is left out of an answer; a work that times single
+//! operations adds their `p50`, `p99`, `p999` and `max`. A guest ends when its orders do.
+//!
+//! # Being left out
+//!
+//! A guest that cannot be started is [`Absent`], with what to type to get it. One that hangs is ended
+//! after [`PATIENCE`] and is absent from then on; so a candidate that is known to hang can be measured
+//! as a guest without ending the whole run.
+
+pub mod answer;
+pub mod cache;
+pub mod find;
+pub mod install;
+pub mod language;
+pub mod process;
+
+pub use language::{Language, Program};
+pub use process::Order;
+
+use crate::harness::{Absent, Sample};
+use anyhow::Result;
+use process::Process;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The first order for a work and an executor does the work for at most so long before it is measured.
+/// The JVM compiles what runs often, again and better; the harness's own sizing warms it up further.
+pub const WARM_UP_MILLIS: u64 = 500;
+
+/// A turn takes a fraction of a second, and a first turn a few. A guest that takes this long hangs.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program that takes turns: one process for the whole run, from its first turn on. It ends with us,
+/// because its orders end.
+#[derive(Debug)]
+pub struct Guest {
+    program: Program,
+    process: Mutex<State>,
+}
+
+/// What has become of it so far; nothing if nobody has asked for it.
+type State = Option<Result<Process, Absent>>;
+
+impl Guest {
+    /// One that is not started yet.
+    pub const fn new(program: Program) -> Self {
+        Guest {
+            program,
+            process: Mutex::new(None),
+        }
+    }
+
+    /// What it is written in.
+    pub fn language(&self) -> Language {
+        self.program.language
+    }
+
+    /// Has it do what is ordered.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if it cannot be started, or hangs; or what it says went wrong.
+    pub fn run(&self, order: &Order<'_>) -> Result<Sample> {
+        let mut state = self.state();
+        let started = state.get_or_insert_with(|| self.start());
+        let process = started.as_mut().map_err(|absent| absent.clone())?;
+        let outcome = process.run(order);
+        let absent = outcome
+            .as_ref()
+            .err()
+            .and_then(|error| error.downcast_ref::<Absent>());
+        if let Some(absent) = absent.cloned() {
+            // It does not come back, and its process ends here.
+            *state = Some(Err(absent));
+        }
+        outcome
+    }
+
+    fn start(&self) -> Result<Process, Absent> {
+        let command = self.program.command()?;
+        Process::start(command, self.language(), PATIENCE)
+    }
+
+    /// Which version it was, or why it was left out; nothing if nobody asked for it.
+    pub fn note(&self) -> Option<String> {
+        let name = self.language().name();
+        self.state().as_ref().map(|started| match started {
+            Ok(process) => format!("{name}: {}, in a process of its own", process.version()),
+            Err(absent) => format!("{name}: left out: {absent}"),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,264 @@
+//! The same work, done by guests (see [`crate::peers::guest`]), in the words that their programs have
+//! for it.
+//!
+//! | who | what it is |
+//! |---|---|
+//! | Java TPE | `ThreadPoolExecutor`, with one of Java's queues |
+//! | Java ForkJoinPool | in its mode for tasks that are never joined, which takes the oldest first |
+//! | Go goroutines | one for each task; the runtime has as many threads as producers and workers have together |
+//! | Go channel pool | workers that take closures out of a channel. Channels have a bound: where the work has none it is larger than any round |
+//! | Python ThreadPoolExecutor | of `concurrent.futures` |
+//!
+//! Python's `ProcessPoolExecutor` is not among them: a task there is copied to another process and its
+//! result back, which is another question, and two hundred times slower than the slowest of these.
+
+use super::Work;
+use crate::harness::Sample;
+use crate::peers::guest::{Guest, Language, Order, Program, WARM_UP_MILLIS};
+use crate::peers::pool::{Queue, WhenFull};
+use anyhow::Result;
+
+static JAVA: Guest = Guest::new(java(Language::Java));
+static JAVA_25: Guest = Guest::new(java(Language::Java25));
+static GO: Guest = Guest::new(IN_GO);
+static PYTHON: Guest = Guest::new(IN_PYTHON);
+
+const IN_GO: Program = Program {
+    language: Language::Go,
+    file: "pool_bench.go",
+    text: include_str!("../../../go/pool_bench.go"),
+};
+
+const IN_PYTHON: Program = Program {
+    language: Language::Python,
+    file: "pool_bench.py",
+    text: include_str!("../../../python/pool_bench.py"),
+};
+
+const fn java(language: Language) -> Program {
+    Program {
+        language,
+        file: "PoolBench.java",
+        text: include_str!("../../../java/PoolBench.java"),
+    }
+}
+
+/// A pool of a guest's.
+#[derive(Clone, Copy, Debug)]
+pub struct Executor {
+    /// What it is called.
+    pub name: &'static str,
+    /// What its guest calls it.
+    word: &'static str,
+    guest: &'static Guest,
+}
+
+impl Executor {
+    const fn new(name: &'static str, word: &'static str, guest: &'static Guest) -> Self {
+        Executor { name, word, guest }
+    }
+
+    /// `ThreadPoolExecutor` with a `LinkedBlockingQueue`, with a bound or without.
+    pub const JAVA_LINKED: Self = Self::new("Java TPE linked", "tpe-linked", &JAVA);
+    /// With an `ArrayBlockingQueue`.
+    pub const JAVA_ARRAY: Self = Self::new("Java TPE array", "tpe-array", &JAVA);
+    /// With a `LinkedTransferQueue`.
+    pub const JAVA_TRANSFER: Self = Self::new("Java TPE transfer", "tpe-transfer", &JAVA);
+    /// With a `SynchronousQueue`. It has no more threads than the others, so who brings a task when no
+    /// worker waits for one waits too, or runs it.
+    pub const JAVA_HAND_OFF: Self = Self::new("Java TPE hand-off", "tpe-handoff", &JAVA);
+    /// `ForkJoinPool`.
+    pub const JAVA_FORK_JOIN: Self = Self::new("Java ForkJoinPool", "fjp", &JAVA);
+    /// [`Self::JAVA_LINKED`], of Java 25.
+    pub const JAVA_25_LINKED: Self = Self::new("Java 25 TPE linked", "tpe-linked", &JAVA_25);
+    /// [`Self::JAVA_ARRAY`], of Java 25.
+    pub const JAVA_25_ARRAY: Self = Self::new("Java 25 TPE array", "tpe-array", &JAVA_25);
+    /// [`Self::JAVA_FORK_JOIN`], of Java 25.
+    pub const JAVA_25_FORK_JOIN: Self = Self::new("Java 25 ForkJoinPool", "fjp", &JAVA_25);
+    /// A goroutine for each task.
+    pub const GO_GOROUTINES: Self = Self::new("Go goroutines", "goroutines", &GO);
+    /// Goroutines that take closures out of a channel.
+    pub const GO_CHANNEL: Self = Self::new("Go channel pool", "channel", &GO);
+    /// `concurrent.futures.ThreadPoolExecutor`.
+    pub const PYTHON_THREADS: Self = Self::new("Python ThreadPoolExecutor", "threads", &PYTHON);
+
+    /// Has it do `operations` of the work; Python does fewer where they take seconds.
+    ///
+    /// # Errors
+    ///
+    /// If its guest is not here, or did not do its work.
+    pub fn run(&self, work: Work, operations: u64) -> Result<Sample> {
+        let (word, producers) = words(work);
+        let slow = self.guest.language() == Language::Python && work == Work::Burst;
+        self.guest.run(&Order {
+            work: word,
+            executor: self.word,
+            producers,
+            operations: if slow { 1 } else { operations },
+            warm_up_millis: WARM_UP_MILLIS,
+        })
+    }
+}
+
+/// Which guests were there, and why the others were not; nothing of those that nobody asked for.
+pub fn notes() -> Vec<String> {
+    let guests = [&JAVA, &JAVA_25, &GO, &PYTHON];
+    guests.into_iter().filter_map(Guest::note).collect()
+}
+
+fn words(work: Work) -> (&'static str, usize) {
+    match work {
+        Work::Fire { queue, producers } => {
+            let word = match queue {
+                Queue::Unbounded => "fire",
+                Queue::Bounded(_, WhenFull::Wait) => "blocking",
+                Queue::Bounded(_, WhenFull::CallerRuns) => "caller-runs",
+            };
+            (word, producers)
+        }
+        Work::JoinAll => ("join-all", 1),
+        Work::Trip { here: true, .. } => ("trip-here", 1),
+        Work::Trip { pause: true, .. } => ("trip-pause", 1),
+        Work::Trip { .. } => ("trip", 1),
+        Work::Burst => ("burst", 1),
+        Work::Idle => ("idle", 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entries::{ENTRIES, Runner};
+    use super::super::{BOUND, burst, handles, works};
+    use super::*;
+    use crate::peers::pool::WORKERS;
+    use std::collections::BTreeSet;
+
+    const SOURCES: [Program; 3] = [java(Language::Java), IN_GO, IN_PYTHON];
+
+    #[test]
+    fn every_work_has_a_word_of_its_own() {
+        let words: Vec<_> = works().into_iter().map(words).collect();
+        let different: BTreeSet<_> = words.iter().collect();
+        assert_eq!(different.len(), words.len());
+    }
+
+    #[test]
+    fn every_guest_has_the_same_sizes() {
+        let nanos = handles::PAUSE.as_nanos();
+        for program in SOURCES {
+            for (name, value) in [
+                ("WORKERS", WORKERS as u128),
+                ("BOUND", BOUND as u128),
+                ("BATCH", handles::BATCH.into()),
+                ("BURST", burst::TASKS.into()),
+                ("PAUSE_NANOS", nanos),
+            ] {
+                let (file, size) = (program.file, size(program.text, name));
+                assert_eq!(size, Some(value), "{name} in {file}");
+            }
+        }
+    }
+
+    /// What a source says that `name` is: Java says BATCH, Go and Python say batch or BATCH.
+    fn size(text: &str, name: &str) -> Option<u128> {
+        let plain = |word: &str| word.replace('_', "").to_lowercase();
+        text.lines().find_map(|line| {
+            let (left, right) = line.split_once(" = ")?;
+            let last = left.split_whitespace().last()?;
+            let value = right.split([';', ' ']).next()?;
+            (plain(last) == plain(name)).then(|| value.replace('_', "").parse().ok())?
+        })
+    }
+
+    /// All that every guest is asked for.
+    fn orders() -> Vec<(Work, Executor)> {
+        let fitting = |work: Work| {
+            let entries = ENTRIES.iter().filter(move |entry| (entry.fits)(work));
+            entries.filter_map(move |entry| match entry.run {
+                Runner::Abroad(executor) => Some((work, executor)),
+                Runner::Here(_) => None,
+            })
+        };
+        works().into_iter().flat_map(fitting).collect()
+    }
+
+    /// Whether it is here: where it is not, there is nothing to test, and that is said.
+    fn is_here(language: Language) -> bool {
+        if !language.is_here() {
+            eprintln!("skipped: {} is not here", language.name());
+        }
+        language.is_here()
+    }
+
+    fn does_every_work_that_it_is_asked_for(language: Language) {
+        if !is_here(language) {
+            return;
+        }
+        let of_it = |order: &(Work, Executor)| order.1.guest.language() == language;
+        for (work, executor) in orders().into_iter().filter(of_it) {
+            let name = format!("{}: {}", executor.name, work.name());
+            let (word, producers) = words(work);
+            let sample = executor.guest.run(&Order {
+                work: word,
+                executor: executor.word,
+                producers,
+                operations: if work == Work::Burst { 1 } else { 3 },
+                warm_up_millis: 0,
+            });
+            let sample = sample.unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            let expected = match work {
+                Work::JoinAll => handles::BATCH,
+                Work::Fire { producers: 4, .. } => 4,
+                Work::Burst => 1,
+                _ => 3,
+            };
+            assert_eq!(sample.operations, expected, "{name}");
+            assert!(!sample.elapsed.is_zero(), "{name}");
+            let is_timed = matches!(work, Work::Trip { .. });
+            assert_eq!(sample.quantiles.is_some(), is_timed, "{name}");
+        }
+        let guest = orders().iter().find(|order| of_it(order)).unwrap().1.guest;
+        says_what_it_does_not_know_and_goes_on(guest);
+        assert!(guest.note().unwrap().contains(", in a process of its own"));
+    }
+
+    fn says_what_it_does_not_know_and_goes_on(guest: &Guest) {
+        let run = |work, executor, producers| {
+            let order = Order {
+                work,
+                executor,
+                producers,
+                operations: 1,
+                warm_up_millis: 0,
+            };
+            guest.run(&order).map_err(|error| format!("{error:#}"))
+        };
+        let name = guest.language().name();
+        let error = run("mill", "channel", 1).unwrap_err();
+        assert_eq!(error, format!("in {name}: there is no work mill"));
+        let error = run("fire", "pond", 1).unwrap_err();
+        assert_eq!(error, format!("in {name}: there is no executor pond"));
+        let error = run("fire", "channel", 5).unwrap_err();
+        assert_eq!(error, format!("in {name}: there are 1 to 4 producers"));
+    }
+
+    #[test]
+    fn java_does_every_work_that_it_is_asked_for() {
+        does_every_work_that_it_is_asked_for(Language::Java);
+    }
+
+    #[test]
+    fn java_25_does_every_work_that_it_is_asked_for() {
+        does_every_work_that_it_is_asked_for(Language::Java25);
+    }
+
+    #[test]
+    fn go_does_every_work_that_it_is_asked_for() {
+        does_every_work_that_it_is_asked_for(Language::Go);
+    }
+
+    #[test]
+    fn python_does_every_work_that_it_is_asked_for() {
+        does_every_work_that_it_is_asked_for(Language::Python);
+    }
+}

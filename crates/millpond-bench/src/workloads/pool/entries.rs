@@ -1,0 +1,113 @@
+//! Who does which work: THE table of candidates.
+
+use super::abroad::Executor;
+use super::{Work, run};
+use crate::harness::{Candidate, Sample, Standing};
+use crate::peers::pool::claiming::Claiming;
+use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
+use crate::peers::pool::millpond::Millpond;
+use crate::peers::pool::rayon::Rayon;
+use crate::peers::pool::rusty_pool::RustyPool;
+use crate::peers::pool::threadpool::Threadpool;
+use crate::peers::pool::{Pool, tokio};
+use anyhow::Result;
+
+/// One pool, and what can be asked of it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) standing: Standing,
+    pub(super) fits: fn(Work) -> bool,
+    pub(super) run: Runner,
+}
+
+/// Does a number of operations in this process.
+pub(super) type RunHere = fn(Work, u64) -> Result<Sample>;
+
+/// Where it does them.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Runner {
+    /// In this process.
+    Here(RunHere),
+    /// In a guest.
+    Abroad(Executor),
+}
+
+const fn entry<P: Pool>(standing: Standing, fits: fn(Work) -> bool) -> Entry {
+    Entry {
+        name: P::NAME,
+        standing,
+        fits,
+        run: Runner::Here(run::<P>),
+    }
+}
+
+const fn abroad(executor: Executor, standing: Standing, fits: fn(Work) -> bool) -> Entry {
+    Entry {
+        name: executor.name,
+        standing,
+        fits,
+        run: Runner::Abroad(executor),
+    }
+}
+
+fn without_help(work: Work) -> bool {
+    !work.waiter_helps()
+}
+
+fn without_help_or_bound(work: Work) -> bool {
+    !work.waiter_helps() && !work.is_bounded()
+}
+
+fn trips(work: Work) -> bool {
+    matches!(work, Work::Trip { here: false, .. })
+}
+
+const HOLDS_NOTHING: Standing = Standing::Reference {
+    because: "its queue holds nothing: each task waits for a worker, or its caller runs it",
+};
+
+use Standing::{Ours, Peer};
+
+/// THE table.
+pub(super) const ENTRIES: &[Entry] = &[
+    entry::<Millpond>(Ours, |_| true),
+    entry::<HandRolled<Crossbeam>>(Peer, without_help),
+    entry::<HandRolled<Kanal>>(Peer, without_help),
+    entry::<HandRolled<Flume>>(Peer, without_help),
+    entry::<HandRolled<StdMpsc>>(Peer, without_help),
+    entry::<Claiming>(Peer, Work::waiter_helps),
+    entry::<Rayon>(Peer, without_help_or_bound),
+    entry::<tokio::SpawnBlocking>(Peer, without_help_or_bound),
+    entry::<tokio::Spawn>(Peer, without_help_or_bound),
+    entry::<Threadpool>(Peer, without_help_or_bound),
+    entry::<RustyPool>(Peer, without_help_or_bound),
+    abroad(Executor::JAVA_LINKED, Peer, |_| true),
+    abroad(Executor::JAVA_ARRAY, Peer, Work::is_bounded),
+    abroad(Executor::JAVA_TRANSFER, Peer, without_help_or_bound),
+    abroad(Executor::JAVA_HAND_OFF, Peer, trips),
+    abroad(Executor::JAVA_HAND_OFF, HOLDS_NOTHING, Work::is_bounded),
+    abroad(Executor::JAVA_FORK_JOIN, Peer, without_help_or_bound),
+    abroad(Executor::JAVA_25_LINKED, Peer, |_| true),
+    abroad(Executor::JAVA_25_ARRAY, Peer, Work::is_bounded),
+    abroad(Executor::JAVA_25_FORK_JOIN, Peer, without_help_or_bound),
+    abroad(Executor::GO_GOROUTINES, Peer, |work| {
+        without_help_or_bound(work) && work != Work::Idle
+    }),
+    abroad(Executor::GO_CHANNEL, Peer, without_help),
+    abroad(Executor::PYTHON_THREADS, Peer, without_help_or_bound),
+];
+
+/// The candidate of a work.
+pub(super) fn candidate(entry: &'static Entry, work: Work) -> Candidate {
+    Candidate {
+        name: entry.name,
+        standing: entry.standing,
+        // A pool that does nothing allocates nothing, and to see that takes seconds.
+        counts_allocations: matches!(entry.run, Runner::Here(_)) && work != Work::Idle,
+        run: match entry.run {
+            Runner::Here(run) => Box::new(move |operations| run(work, operations)),
+            Runner::Abroad(executor) => Box::new(move |operations| executor.run(work, operations)),
+        },
+    }
+}
