@@ -182,10 +182,10 @@ fn the_demo_can_be_watched_and_changed_and_ends_in_order() {
 
 #[test]
 fn it_ends_by_itself_when_its_time_is_over() {
-    let Some(terminal) = Terminal::open("time", (80, 24), "$MILLPOND demo --seconds 2") else {
+    let Some(terminal) = Terminal::open("time", (80, 24), "$MILLPOND demo --seconds 4") else {
         return;
     };
-    terminal.until_shown("of 0:02");
+    terminal.until_shown("of 0:04");
     terminal.is_left_in_order();
 }
 
