@@ -35,6 +35,17 @@ impl Staff {
         (value, Staff(staff))
     }
 
+    /// The threads whose name begins with `prefix`. (The kernel keeps 15 letters.)
+    pub fn named(prefix: &str) -> Staff {
+        let is_named = |id: &u32| name(*id).is_some_and(|name| name.starts_with(prefix));
+        Staff(threads().map(|all| all.into_iter().filter(is_named).collect()))
+    }
+
+    /// Threads of which nothing is known.
+    pub fn unknown() -> Staff {
+        Staff(None)
+    }
+
     /// What all of them together have used since they were started.
     pub fn usage(&self) -> Usage {
         match &self.0 {
@@ -70,11 +81,12 @@ impl Staff {
     /// each time.
     fn ids(&self) -> impl Iterator<Item = u32> {
         let all = self.0.iter().flatten().copied();
-        all.filter(|id| {
-            let name = fs::read_to_string(format!("/proc/self/task/{id}/comm"));
-            !name.is_ok_and(|name| name.starts_with(RINGER))
-        })
+        all.filter(|id| !name(*id).is_some_and(|name| name.starts_with(RINGER)))
     }
+}
+
+fn name(id: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok()
 }
 
 fn threads() -> Option<BTreeSet<u32>> {
@@ -135,8 +147,25 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn those_that_stay_are_found_by_their_name() {
+        let (end, ended) = mpsc::channel::<()>();
+        let (begin, begun) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("stays-here-1".into());
+        let thread = thread.spawn(move || {
+            begin.send(()).unwrap();
+            ended.recv()
+        });
+        begun.recv().unwrap();
+        assert_eq!(Staff::named("stays-here").count(), Some(1));
+        assert_eq!(Staff::named("stays-there").count(), Some(0));
+        drop(end);
+        let _ = thread.unwrap().join();
+    }
+
+    #[test]
     fn where_threads_are_not_listed_nothing_is_known_and_nothing_is_waited_for() {
-        let unknown = Staff(None);
+        let unknown = Staff::unknown();
         assert_eq!(unknown.usage(), Usage::default());
         assert_eq!(unknown.count(), None);
         assert!(unknown.wait_until_gone(Duration::ZERO));

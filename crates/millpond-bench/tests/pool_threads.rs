@@ -6,8 +6,10 @@
 use millpond_bench::harness::Workload;
 use millpond_bench::peers::pool::claiming::Claiming;
 use millpond_bench::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
+use millpond_bench::peers::pool::thread_per_task::ThreadPerTask;
 use millpond_bench::peers::pool::{
-    Pool, Queue, WORKERS, millpond, rayon, rusty_pool, threadpool, tokio,
+    Pool, Queue, WORKERS, async_executor, blocking, executors, futures, millpond, rayon,
+    rusty_pool, threadfin, threadpool, tokio,
 };
 use millpond_bench::workloads::pool::{Opened, SUITE};
 
@@ -30,6 +32,13 @@ fn every_pool_has_its_workers_from_the_start() {
     has_its_workers::<tokio::Spawn>();
     has_its_workers::<threadpool::Threadpool>();
     has_its_workers::<rusty_pool::RustyPool>();
+    has_its_workers::<threadfin::Threadfin>();
+    has_its_workers::<executors::Executors>();
+    has_its_workers::<futures::Futures>();
+    has_its_workers::<async_executor::AsyncExecutor>();
+    // The second time its threads are there already.
+    has_its_workers::<blocking::Blocking>();
+    has_its_workers::<blocking::Blocking>();
 }
 
 fn has_its_workers<P: Pool>() {
@@ -51,7 +60,9 @@ fn what_they_used_is_known() {
         let used = (candidate.run)(TRIPS).unwrap().usage;
         let name = format!("{}: {used:?}", candidate.name);
         // A pool may answer without sleeping, but not without working.
-        assert!(used.sleeps.is_some(), "{name}");
+        // Whoever is gone after each task is not known at all.
+        let is_known = candidate.name != ThreadPerTask::NAME;
+        assert_eq!(used.sleeps.is_some(), is_known, "{name}");
         assert!(used.cpu.is_none_or(|cpu| !cpu.is_zero()), "{name}");
     }
 }

@@ -18,7 +18,7 @@ Examples:
   millpond                             the demo, on the whole screen; press ? for its keys
   millpond | cat                       without a screen: a line per second, for ten seconds
   millpond demo --seconds 30 --load 200
-  millpond demo --json | jq .pools[0]  the same for programs, an object per second
+  millpond demo --json | jq .pools     the same for programs, an object per second
   millpond about                       what is in the box, and what things cost on this machine")]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -117,3 +117,38 @@ fn boxes_that_wander_hold_what_was_put_into_them() {
         );
     }
 }
+
+/// More than all sheets that are kept, so that some go back to the system while others are drawn from.
+const BURST: u64 = 50_000;
+
+#[test]
+fn boxes_of_a_burst_hold_what_was_put_into_them_while_sheets_come_and_go() {
+    for round in 0..rounds().div_ceil(8) {
+        let bursts: Arc<[Mutex<Vec<Sack>>; 2]> = Arc::default();
+        let crew = [0, 1].map(|number: usize| {
+            let bursts = Arc::clone(&bursts);
+            thread::spawn(move || {
+                let marks = (0..BURST).map(|count| count * 5 + 5 * round);
+                for batch in [0, 1] {
+                    let burst: Vec<_> = marks
+                        .clone()
+                        .map(|mark| Sack::filled(mark + batch))
+                        .collect();
+                    // What the other one had put there is dropped here, or later by whoever is last.
+                    let theirs = std::mem::replace(&mut *bursts[1 - number].lock(), burst);
+                    theirs
+                        .iter()
+                        .for_each(|sack| assert!(sack.mark() >= 5 * round));
+                }
+            })
+        });
+        for member in crew {
+            member.join().expect("no box was written over");
+        }
+        let left = bursts.iter().map(empty).sum::<u64>();
+        let expected: u64 = (0..BURST).map(|count| count * 5 + 5 * round + 1).sum();
+        assert_eq!(left, 2 * expected, "round {round}");
+    }
+    let kept = millpond_raw::recycle::kept();
+    assert!(kept <= 24 << 20, "{kept} bytes lie idle");
+}

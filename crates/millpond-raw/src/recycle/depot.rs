@@ -1,156 +1,122 @@
 //! Where all threads exchange slabs of one class. Invariants are in the [module](super).
 //!
-//! The free ones lie in one flat stack, so any number can be handed in and drawn; in practice they
-//! come and go by batches, and a batch costs the lock and a copy of 512 bytes.
+//! Slabs come and go by batches, and each is noted in the book of its sheet ([`super::sheet`]). The depot
+//! has a list of the sheets that have free slabs. Those that come last are drawn first: they are the ones
+//! that somebody has had in a cache just now.
 //!
-//! Sheets are cut for as long as there may be more of them; only then are there loose slabs. These are
-//! kept while the stack is low. When it is high, those that are handed in stay with the caller, which
-//! gives them back to the system after the lock is free. To tell a loose slab from one of a sheet the
-//! depot looks at the addresses of its sheets, and only if there are loose ones at all.
+//! When all slabs of a sheet have come back it is *whole*. A few whole ones are kept; what is more than
+//! that goes back to the system, after the lock is free.
 
-use super::slab::{Class, LINE, Slab};
-use core::ptr::NonNull;
-use std::alloc::{Layout, alloc};
-use std::vec::Drain;
+use super::sheet::{self, Sheet};
+use super::slab::{Class, Slab};
 
 /// How many slabs go from a rack to a depot, or back, at a time.
 pub(super) const BATCH: usize = 64;
 
-/// What slabs are cut from.
-const SHEET: usize = 256 * 1024;
+/// How many whole sheets are kept.
+pub(super) const MOST_WHOLE: usize = 16;
 
-const MOST_SHEETS: usize = 16;
-
-/// A loose slab is kept only while fewer than so many slabs are free.
-const MOST_LOOSE: usize = 4096;
-
-/// The free slabs of one class, and the sheets they are cut from.
+/// The sheets of one class that have free slabs, and how many these are.
 pub(super) struct Depot {
-    free: Vec<Slab>,
-    sheets: Sheets,
-    /// How many loose slabs there are, wherever they are.
-    loose: usize,
+    sheets: Vec<Sheet>,
+    free: usize,
+    whole: usize,
 }
+
+/// Sheets that nobody needs, to be given back to the system outside the lock.
+#[must_use = "they are to be given back"]
+pub(super) struct Surplus(Option<Sheet>);
 
 impl Depot {
     pub(super) const fn new() -> Self {
         Depot {
-            free: Vec::new(),
-            sheets: Sheets::new(),
-            loose: 0,
+            sheets: Vec::new(),
+            free: 0,
+            whole: 0,
         }
     }
 
-    /// Takes up to `most` slabs out; none if there are none, and no sheet to cut them from.
-    pub(super) fn draw(&mut self, class: Class, most: usize) -> Drain<'_, Slab> {
-        if self.free.is_empty() {
-            while self.free.len() < most {
-                match self.sheets.cut(class) {
-                    Some(slab) => self.free.push(slab),
-                    None => break,
-                }
+    /// Takes up to `most` slabs out; none only if the system has no memory.
+    pub(super) fn draw(&mut self, class: Class, most: usize, mut take: impl FnMut(Slab)) {
+        let mut left = most;
+        while left > 0 {
+            if self.sheets.is_empty() && (left < most || !self.add_sheet(class)) {
+                return;
             }
-            // Room for all that have been cut, now: handing them in again asks nobody for memory.
-            self.free.reserve(self.sheets.slabs(class));
+            let Some(sheet) = self.sheets.last_mut() else {
+                return;
+            };
+            let (drawn, is_empty) = sheet.draw(left, &mut take);
+            // Whether it was whole is seen by what was taken and what is left.
+            let was_whole = sheet.free() + drawn == sheet::slabs(class);
+            self.whole -= usize::from(was_whole);
+            if is_empty {
+                self.sheets.pop();
+            }
+            self.free -= drawn;
+            left -= drawn;
         }
-        let left = self.free.len().saturating_sub(most);
-        self.free.drain(left..)
     }
 
-    /// Counts a loose slab that the caller is about to have from the system.
-    pub(super) fn count_loose(&mut self) {
-        self.loose += 1;
+    fn add_sheet(&mut self, class: Class) -> bool {
+        let Some(mut sheet) = Sheet::open(class) else {
+            return false;
+        };
+        sheet.stands_at(self.sheets.len());
+        self.sheets.push(sheet);
+        self.free += sheet::slabs(class);
+        self.whole += 1;
+        true
     }
 
-    /// Takes slabs in. The loose ones that are too many stay, and are the caller's to give back.
-    pub(super) fn hand_in(&mut self, slabs: &mut [Option<Slab>]) {
-        for place in slabs {
-            let too_many = self.loose > 0 && self.free.len() >= MOST_LOOSE;
-            match place.take() {
-                Some(slab) if too_many && !self.sheets.hold(&slab) => {
-                    self.loose -= 1;
-                    *place = Some(slab);
-                }
-                Some(slab) => self.free.push(slab),
-                None => {}
+    /// Takes slabs in.
+    pub(super) fn hand_in(&mut self, class: Class, slabs: impl Iterator<Item = Slab>) -> Surplus {
+        let mut surplus = Surplus(None);
+        let all = sheet::slabs(class);
+        for slab in slabs {
+            self.free += 1;
+            let mut sheet = Sheet::of(&slab);
+            let free = sheet.put_back(slab);
+            if free == 1 {
+                sheet.stands_at(self.sheets.len());
+                self.sheets.push(sheet.again());
+            }
+            if free == all {
+                self.is_whole(class, sheet, &mut surplus);
             }
         }
+        surplus
+    }
+
+    #[cold]
+    fn is_whole(&mut self, class: Class, mut sheet: Sheet, surplus: &mut Surplus) {
+        if self.whole < MOST_WHOLE {
+            self.whole += 1;
+            return;
+        }
+        let place = sheet.place();
+        self.sheets.swap_remove(place);
+        if let Some(moved) = self.sheets.get_mut(place) {
+            moved.stands_at(place);
+        }
+        self.free -= sheet::slabs(class);
+        sheet.goes_before(surplus.0.take());
+        surplus.0 = Some(sheet);
     }
 
     /// How many slabs are free.
     pub(super) fn len(&self) -> usize {
-        self.free.len()
+        self.free
     }
 }
 
-/// The sheets of one depot. They are never given back (R3).
-struct Sheets {
-    /// Where each begins.
-    starts: [usize; MOST_SHEETS],
-    count: usize,
-    /// What is left of the newest.
-    uncut: Option<Uncut>,
-}
-
-/// The end of a sheet, from which nothing has been cut.
-struct Uncut {
-    next: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: R1 - it is memory that nobody else has.
-unsafe impl Send for Uncut {}
-
-impl Sheets {
-    const fn new() -> Self {
-        Sheets {
-            starts: [0; MOST_SHEETS],
-            count: 0,
-            uncut: None,
+impl Surplus {
+    /// Gives them back.
+    pub(super) fn give_back(mut self) {
+        while let Some(sheet) = self.0.take() {
+            // SAFETY: R3 - whole, and no longer in the depot.
+            self.0 = unsafe { sheet.give_back() };
         }
-    }
-
-    fn cut(&mut self, class: Class) -> Option<Slab> {
-        let size = class.size();
-        if self.uncut.as_ref().is_none_or(|rest| rest.bytes < size) {
-            self.uncut = Some(self.open()?);
-        }
-        let rest = self.uncut.as_mut()?;
-        let place = rest.next;
-        // SAFETY: R1 - there are at least `size` bytes left, so this is in the sheet or just behind it.
-        rest.next = unsafe { place.add(size) };
-        rest.bytes -= size;
-        // SAFETY: R1 - cut just now, and not cut again; R2 - `size` bytes, at a multiple of a line,
-        // as all sizes are; R3 - on a sheet.
-        Some(unsafe { Slab::own(place) })
-    }
-
-    /// `None` if there are enough, or the system has no memory.
-    fn open(&mut self) -> Option<Uncut> {
-        let entry = self.starts.get_mut(self.count)?;
-        let layout = Layout::from_size_align(SHEET, LINE).ok()?;
-        // SAFETY: R3 - the size is not zero.
-        let start = NonNull::new(unsafe { alloc(layout) })?;
-        *entry = start.addr().get();
-        self.count += 1;
-        Some(Uncut {
-            next: start,
-            bytes: SHEET,
-        })
-    }
-
-    /// How many slabs they are good for.
-    fn slabs(&self, class: Class) -> usize {
-        self.count * (SHEET / class.size())
-    }
-
-    /// Whether the slab was cut from one of these.
-    fn hold(&self, slab: &Slab) -> bool {
-        let starts = &self.starts[..self.count];
-        let address = slab.address();
-        starts
-            .iter()
-            .any(|start| address.wrapping_sub(*start) < SHEET)
     }
 }
 
@@ -159,114 +125,111 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn class(size: usize) -> Class {
-        Class::of(Layout::from_size_align(size, 8).unwrap()).unwrap()
-    }
-
-    /// As a rack does it: from the depot, or loose.
-    fn take(depot: &mut Depot, class: Class) -> Slab {
-        if let Some(slab) = depot.draw(class, 1).next() {
-            return slab;
+    fn draw(depot: &mut Depot, class: Class, count: usize) -> Vec<Slab> {
+        let mut drawn = Vec::new();
+        while drawn.len() < count {
+            depot.draw(class, (count - drawn.len()).min(BATCH), |slab| {
+                drawn.push(slab)
+            });
         }
-        depot.count_loose();
-        Slab::loose(class)
+        drawn
     }
 
-    /// Hands in, and gives back what is too much. Returns how much that was.
-    fn give(depot: &mut Depot, class: Class, slab: Slab) -> usize {
-        let mut handed = [Some(slab)];
-        depot.hand_in(&mut handed);
-        let [left] = handed;
-        left.map_or(0, |slab| {
-            // SAFETY: R3 - the depot has found it on no sheet, so it is loose.
-            unsafe { slab.give_back(class) };
-            1
-        })
+    /// Hands everything in, and says how many sheets went back.
+    fn give(depot: &mut Depot, class: Class, slabs: Vec<Slab>) -> usize {
+        let mut surplus = depot.hand_in(class, slabs.into_iter());
+        let mut count = 0;
+        while let Some(sheet) = surplus.0.take() {
+            count += 1;
+            // SAFETY: R3 - whole, and no longer in the depot.
+            surplus.0 = unsafe { sheet.give_back() };
+        }
+        count
+    }
+
+    /// What a depot has, seen sheet by sheet.
+    fn check(depot: &mut Depot, class: Class) {
+        let frees: Vec<_> = depot.sheets.iter_mut().map(Sheet::free).collect();
+        assert_eq!(frees.iter().sum::<usize>(), depot.free);
+        assert!(frees.iter().all(|free| *free > 0));
+        let whole = frees.iter().filter(|free| **free == sheet::slabs(class));
+        assert_eq!(whole.count(), depot.whole);
+        let places: Vec<_> = depot.sheets.iter_mut().map(Sheet::place).collect();
+        assert!(places.into_iter().eq(0..depot.sheets.len()));
     }
 
     #[test]
-    fn slabs_of_a_sheet_are_on_lines_of_their_own_and_do_not_overlap() {
+    fn a_slab_that_was_handed_in_is_drawn_again() {
         for class in Class::all() {
             let mut depot = Depot::new();
-            let slabs: Vec<_> = (0..3 * SHEET / class.size())
-                .map(|_| take(&mut depot, class))
-                .collect();
-            let addresses: HashSet<_> = slabs.iter().map(Slab::address).collect();
-            assert!(addresses.iter().all(|address| address % LINE == 0));
-            let mut sorted: Vec<_> = addresses.into_iter().collect();
-            sorted.sort_unstable();
-            assert!(sorted.windows(2).all(|two| two[1] - two[0] >= class.size()));
-            assert_eq!(sorted.len(), slabs.len());
-            assert_eq!(depot.loose, 0);
+            let first = draw(&mut depot, class, 1);
+            let address = first[0].address();
+            assert_eq!(give(&mut depot, class, first), 0);
+            assert_eq!(depot.len(), sheet::slabs(class));
+            let again = draw(&mut depot, class, 1);
+            assert_eq!(again[0].address(), address);
+            give(&mut depot, class, again);
+            check(&mut depot, class);
         }
     }
 
     #[test]
-    fn a_slab_that_was_handed_in_is_drawn_again_before_another_is_cut() {
-        let (mut depot, class) = (Depot::new(), class(64));
-        let first = take(&mut depot, class);
-        let address = first.address();
-        assert_eq!(give(&mut depot, class, first), 0);
-        assert_eq!(depot.len(), 1);
-        assert_eq!(take(&mut depot, class).address(), address);
-    }
-
-    #[test]
-    fn handing_in_what_was_cut_asks_for_no_memory() {
+    fn no_slab_is_drawn_twice_and_all_that_are_handed_in_are_there() {
         for class in Class::all() {
             let mut depot = Depot::new();
-            let mut drawn: Vec<_> = depot.draw(class, BATCH).collect();
-            let room = depot.free.capacity();
-            while depot.sheets.count == 1 {
-                drawn.extend(depot.draw(class, 1));
+            let many = 5 * sheet::slabs(class) / 2;
+            let mut held = draw(&mut depot, class, many);
+            let different: HashSet<_> = held.iter().map(Slab::address).collect();
+            assert_eq!(different.len(), many);
+            check(&mut depot, class);
+            // Every third one goes back, then as many are drawn again, several times over.
+            for round in 0..3 {
+                let (mut back, mut kept) = (Vec::new(), Vec::new());
+                for (index, slab) in held.into_iter().enumerate() {
+                    let to = if index % 3 == round {
+                        &mut back
+                    } else {
+                        &mut kept
+                    };
+                    to.push(slab);
+                }
+                let count = back.len();
+                give(&mut depot, class, back);
+                check(&mut depot, class);
+                held = kept;
+                held.extend(draw(&mut depot, class, count));
+                check(&mut depot, class);
+                let different: HashSet<_> = held.iter().map(Slab::address).collect();
+                assert_eq!(different.len(), many);
             }
-            drawn.truncate(SHEET / class.size());
-            for slab in drawn {
-                assert_eq!(give(&mut depot, class, slab), 0);
-            }
-            assert!(room >= depot.len());
+            give(&mut depot, class, held);
+            check(&mut depot, class);
+            assert_eq!(depot.len(), 3 * sheet::slabs(class));
         }
     }
 
     #[test]
-    fn beyond_the_sheets_slabs_are_loose_and_what_is_kept_of_them_has_a_bound() {
-        let (mut depot, class) = (Depot::new(), class(256));
-        let on_sheets = MOST_SHEETS * SHEET / class.size();
-        let excess = 3 * MOST_LOOSE;
-        let mut all: Vec<_> = (0..on_sheets + excess)
-            .map(|_| take(&mut depot, class))
-            .collect();
-        assert_eq!((depot.sheets.count, depot.loose), (MOST_SHEETS, excess));
-        assert_eq!(depot.draw(class, BATCH).count(), 0);
-
-        // The loose ones come first: they are kept up to the bound, and no further.
-        all.reverse();
-        let given_back: usize = all
-            .into_iter()
-            .map(|slab| give(&mut depot, class, slab))
-            .sum();
-        assert_eq!(given_back, excess - MOST_LOOSE);
-        assert_eq!(depot.loose, MOST_LOOSE);
-        assert_eq!(depot.len(), on_sheets + MOST_LOOSE);
+    fn what_a_burst_took_goes_back_to_the_system_but_for_a_few_sheets() {
+        for class in Class::all() {
+            let mut depot = Depot::new();
+            let held = draw(&mut depot, class, 20 * sheet::slabs(class));
+            assert_eq!((depot.len(), depot.whole), (0, 0));
+            assert_eq!(give(&mut depot, class, held), 20 - MOST_WHOLE);
+            assert_eq!(depot.len(), MOST_WHOLE * sheet::slabs(class));
+            check(&mut depot, class);
+        }
     }
 
     #[test]
-    fn where_there_are_enough_from_sheets_no_loose_one_is_kept() {
-        let (mut depot, class) = (Depot::new(), class(256));
-        let on_sheets = MOST_SHEETS * SHEET / class.size();
-        let mut all: Vec<_> = (0..on_sheets + 10)
-            .map(|_| take(&mut depot, class))
-            .collect();
-        let loose = all.split_off(on_sheets);
-        let kept: usize = all
-            .into_iter()
-            .map(|slab| give(&mut depot, class, slab))
-            .sum();
-        let given_back: usize = loose
-            .into_iter()
-            .map(|slab| give(&mut depot, class, slab))
-            .sum();
-        assert_eq!((kept, given_back, depot.loose), (0, 10, 0));
-        assert_eq!(depot.len(), on_sheets);
+    fn a_sheet_of_which_a_slab_is_out_stays() {
+        let class = Class::all().next().unwrap();
+        let mut depot = Depot::new();
+        let mut held = draw(&mut depot, class, 18 * sheet::slabs(class));
+        // One of the first sheet stays out: it does not go back however many are whole.
+        let last = held.remove(0);
+        assert_eq!(give(&mut depot, class, held), 1);
+        check(&mut depot, class);
+        assert_eq!(give(&mut depot, class, vec![last]), 1);
+        check(&mut depot, class);
     }
 }

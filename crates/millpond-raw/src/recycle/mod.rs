@@ -11,7 +11,7 @@
 //!        |  64 at a time                        |  64 at a time
 //!        +---------------- depot <--------------+               one lock for each size
 //!                            ^
-//!                            | cut from sheets of 256 KiB, or loose from the system
+//!                            | cut from sheets of 256 KiB
 //! ```
 //!
 //! - A **slab** is a piece of 64, 128, 192 or 256 bytes (`slab.rs`). What is larger, or asks for more
@@ -21,20 +21,19 @@
 //!   just written would be a cache miss for every task. An empty rack takes 64 from the depot, a full
 //!   one gives 64; so a thread that goes up and down at the border between two batches goes to the
 //!   depot once. These are the magazines of Bonwick and Adams (USENIX 2001), two to an array.
-//! - A **depot** is where all threads exchange slabs of one size (`depot.rs`). What it has not got it
-//!   cuts from **sheets**, at multiples of 64 bytes. When it has cut all that it may, the system is
-//!   asked for one **loose** slab at a time.
+//! - A **depot** is where all threads exchange slabs of one size (`depot.rs`). They are cut from
+//!   **sheets** (`sheet.rs`), at multiples of 64 bytes, and the sheet keeps the book of them.
 //!
 //! So in the steady state nobody asks the system's allocator for anything.
 //!
 //! # What is kept
 //!
-//! Sheets are never given back. For each of the four sizes there are as many as were needed at once,
-//! and at most 16 of 256 KiB. Loose slabs are kept up to 4,096 of each size, and those above go back
-//! to the system. That is 16 MiB in sheets and 2.5 MiB of loose ones at the very most, if all four
-//! sizes have been used to excess at some time, and eight bytes for each slab in the lists of them. A
-//! thread keeps up to 80 KiB in its racks until it ends, and has 4 KiB of thread-local room for them.
-//! Nothing is taken before it is needed. [`kept`] says how much lies idle in the depots.
+//! There are as many sheets as are needed at once. When all slabs of a sheet have come back it may go
+//! back to the system: of each of the four sizes up to 16 such sheets are kept, which is 16 MiB at the
+//! very most, if all four have been used to excess at some time. A sheet stays as long as one of its
+//! slabs is somewhere else. A thread keeps up to 80 KiB in its racks until it ends, and has 4 KiB of
+//! thread-local room for them. Nothing is taken before it is needed. [`kept`] says how much lies idle in
+//! the depots.
 //!
 //! # Switched off
 //!
@@ -48,9 +47,9 @@
 //!   of its memory.
 //! - **R2** All slabs of a class have at least its size, and 16 bytes of alignment. The class follows
 //!   from the layout alone, so memory goes back to the class that it came from.
-//! - **R3** The memory of a sheet lives for ever. A loose slab was allocated with the layout of its
-//!   class, and goes back to the system with the same, and only from a depot that has looked for it on
-//!   its sheets.
+//! - **R3** A slab is a part of a sheet, and its pointer was made from that of the sheet. A sheet lives
+//!   until all its slabs are in the depot, and the depot, which has counted them, has struck it off its
+//!   list.
 //! - **R4** What is in a slab means nothing to its next owner: it is uninitialised. Whoever gives a
 //!   slab away has ended all access to it, and the depot's lock orders that before the next owner.
 //! - **R5** The pointer of a [`Recycled`] came from `alloc` with the layout of its `T`, or from
@@ -62,6 +61,8 @@ mod depot;
 mod plain;
 #[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 mod rack;
+#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
+mod sheet;
 #[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 mod slab;
 

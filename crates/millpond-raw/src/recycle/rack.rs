@@ -4,13 +4,13 @@
 //! thread that is being torn down has no racks any more; it goes to the depot for every slab.
 
 use super::depot::{BATCH, Depot};
-use super::plain;
 use super::slab::{Class, Slab};
+use super::{plain, sheet};
 use crate::pad::Padded;
 use crate::sync::{Mutex, local};
 use core::cell::Cell;
 use core::ptr::NonNull;
-use std::alloc::Layout;
+use std::alloc::{Layout, handle_alloc_error};
 
 /// Two batches: one to go on with when the other is full or empty.
 const ROOM: usize = 2 * BATCH;
@@ -39,7 +39,7 @@ fn depot(class: Class) -> &'static Mutex<Depot> {
 ///
 /// ```
 /// let before = millpond_raw::recycle::kept();
-/// assert!(before <= 16 * (1 << 20) + 5 * (1 << 19));
+/// assert!(before <= 16 << 20);
 /// ```
 pub fn kept() -> usize {
     Class::all().map(|class| idle(class) * class.size()).sum()
@@ -68,7 +68,7 @@ pub(super) fn alloc(layout: Layout) -> NonNull<u8> {
 #[inline]
 pub(super) unsafe fn free(place: NonNull<u8>, layout: Layout) {
     match Class::of(layout) {
-        // SAFETY: R1, R2, R4 - by contract; R3 - it is on a sheet or loose, as all slabs are.
+        // SAFETY: R1, R2, R4 - by contract; R3 - it is on a sheet, as all slabs are.
         Some(class) => give(class, unsafe { Slab::own(place) }),
         // SAFETY: R6 - by contract.
         None => unsafe { plain::free(place, layout) },
@@ -96,36 +96,30 @@ fn give(class: Class, slab: Slab) {
         slab = slab.take().and_then(|slab| rack.push(slab));
     });
     if kept.is_err() || slab.is_some() {
-        hand_in(class, &mut [slab]);
+        hand_in(class, slab.into_iter());
     }
 }
 
-/// One slab from the depot, and a batch for the rack; or a loose one.
+/// One slab from the depot, and more of them for the rack.
 #[cold]
 fn fetch(class: Class, rack: Option<&Rack>) -> Slab {
-    let mut depot = depot(class).lock();
-    let mut drawn = depot.draw(class, rack.map_or(1, |_| BATCH));
-    if let Some(first) = drawn.next() {
-        for slab in drawn {
-            let refused = rack.and_then(|rack| rack.push(slab));
+    let mut first = None;
+    let most = rack.map_or(1, |_| BATCH);
+    depot(class).lock().draw(class, most, |slab| {
+        // The last one stays in hand: the rack has room for the others, for it is empty.
+        if let Some(before) = first.replace(slab) {
+            let refused = rack.and_then(|rack| rack.push(before));
             debug_assert!(refused.is_none(), "an empty rack has room for a batch");
         }
-        return first;
-    }
-    drop(drawn);
-    depot.count_loose();
-    drop(depot);
-    Slab::loose(class)
+    });
+    first.unwrap_or_else(|| handle_alloc_error(sheet::layout()))
 }
 
-/// Brings slabs to the depot, and to the system those that it does not want.
+/// Brings slabs to the depot.
 #[cold]
-fn hand_in(class: Class, slabs: &mut [Option<Slab>]) {
-    depot(class).lock().hand_in(slabs);
-    for slab in slabs.iter_mut().filter_map(Option::take) {
-        // SAFETY: R3 - the depot has found it on no sheet, so it is loose.
-        unsafe { slab.give_back(class) };
-    }
+fn hand_in(class: Class, slabs: impl Iterator<Item = Slab>) {
+    let surplus = depot(class).lock().hand_in(class, slabs);
+    surplus.give_back();
 }
 
 /// The racks of one thread.
@@ -202,14 +196,10 @@ impl Rack {
     fn shed(&self, class: Class) {
         let len = self.len.get();
         let going = len.min(BATCH);
-        let mut batch = [const { None }; BATCH];
-        for (place, slot) in batch.iter_mut().zip(&self.slots[..going]) {
-            *place = slot.take();
-        }
+        hand_in(class, self.slots[..going].iter().filter_map(Cell::take));
         for (to, from) in self.slots.iter().zip(&self.slots[going..len]) {
             to.set(from.take());
         }
         self.len.set(len - going);
-        hand_in(class, &mut batch[..going]);
     }
 }

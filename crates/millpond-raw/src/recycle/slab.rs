@@ -1,6 +1,5 @@
-//! What a slab is: its classes, and the loose ones. Invariants are in the [module](super).
+//! What a slab is, and its classes. Invariants are in the [module](super).
 
-use super::plain;
 use core::ptr::NonNull;
 use std::alloc::Layout;
 
@@ -44,14 +43,6 @@ impl Class {
     pub(super) const fn size(self) -> usize {
         (self.0 + 1) * LINE
     }
-
-    /// What a loose slab is allocated with.
-    pub(super) const fn layout(self) -> Layout {
-        match Layout::from_size_align(self.size(), ALIGN) {
-            Ok(layout) => layout,
-            Err(_) => unreachable!(),
-        }
-    }
 }
 
 /// A piece of memory that nobody uses. It does not know its class; where it is kept does.
@@ -67,25 +58,11 @@ impl Slab {
     /// # Safety
     ///
     /// R1: the memory is nobody else's. R2: it is as large and as aligned as the class asks for in
-    /// which it will be kept. R4: all access to it has ended. R3: it lives until it is given back.
+    /// which it will be kept. R3: it was cut from a sheet, and the pointer was made from that sheet's. R4:
+    /// all access to it has ended.
     #[inline]
     pub(super) unsafe fn own(place: NonNull<u8>) -> Self {
         Slab(place)
-    }
-
-    /// A slab from the system.
-    pub(super) fn loose(class: Class) -> Self {
-        Slab(plain::alloc(class.layout()))
-    }
-
-    /// Gives a loose slab back to the system.
-    ///
-    /// # Safety
-    ///
-    /// R3: it was had from [`Slab::loose`] with the same class.
-    pub(super) unsafe fn give_back(self, class: Class) {
-        // SAFETY: R6 - by contract; R1 - it is ours, and goes.
-        unsafe { plain::free(self.0, class.layout()) };
     }
 
     /// The memory, which is the caller's from now on.
@@ -94,7 +71,14 @@ impl Slab {
         self.0
     }
 
-    /// Where it is.
+    /// Where it is, to be asked for its sheet.
+    #[inline]
+    pub(super) fn place(&self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// Where it is, as a number.
+    #[cfg(test)]
     pub(super) fn address(&self) -> usize {
         self.0.addr().get()
     }

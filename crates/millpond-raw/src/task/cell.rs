@@ -183,23 +183,12 @@ impl CellRef {
     /// # Safety
     ///
     /// T1: the caller owns the only reference, and gives it up. T2: the closure is there.
+    #[inline]
     pub(super) unsafe fn run_alone(self) -> Option<Panic> {
         // SAFETY: T1 - by contract.
         let vtable = unsafe { self.vtable() };
-        // SAFETY: T1, T2 - by contract.
-        let panicked = unsafe { self.run_body() };
-        let payload = match panicked {
-            // SAFETY: T4 - the body has just panicked, and the stage is the caller's.
-            true => Some(unsafe { self.take_payload() }),
-            false => {
-                // SAFETY: T4 - the body has just returned, and the stage is the caller's.
-                unsafe { self.drop_outcome(false) };
-                None
-            }
-        };
-        // SAFETY: T1 - the only reference, and the stage is empty.
-        unsafe { (vtable.free)(self.0) };
-        payload
+        // SAFETY: T5 - this cell's own vtable; T1, T2 - by contract.
+        unsafe { (vtable.run_alone)(self.0) }
     }
 
     /// Takes the closure back out of a cell that has not started, and cancels it; `None` if it is

@@ -4,15 +4,19 @@
 //! ```text
 //!   Stop::enter ( Stop::enter ( task ( task run in place ) ) )
 //!        |             |                       |
-//!        +---- next <--+---- stops <-- HERE --> token          told: how many of the stops that are
+//!        +---- next <--+---- stops <-- here --> token          told: how many of the stops that are
 //!                                                              set have been reported here
 //! ```
 //!
 //! A token interrupts one task, and reporting it clears it. A [`Stop`] interrupts every task that an
 //! engine runs, those to come included, so reporting it must not clear it: the task only remembers
 //! that it has been told. All of that is in four words of the thread. Running a task swaps the
-//! token and leaves the rest alone, so being stopped costs a task nothing, unless it blocks. The fourth
+//! token and leaves the stops alone, so being stopped costs a task nothing, unless it blocks. The fourth
 //! word leads to the frame around, so that one can ask which bodies are on the stack ([`bodies`]).
+//!
+//! The four words are four thread-locals and not one of four words. Together they would be copied by
+//! halves that do not match what has just been written, and a processor waits at such a copy until
+//! the writes are through: that was a twentieth of a small task.
 //!
 //! Nobody outside this file gets at a token through the thread. So no caller can obey the token and
 //! forget the stops.
@@ -43,10 +47,22 @@ use core::{iter, ptr};
 use std::task::Waker;
 
 local! {
-    static HERE: Cell<Frame> = Cell::new(Frame::NOWHERE);
+    static TOKEN: Cell<*const Token> = Cell::new(ptr::null());
 }
 
-/// What is obeyed.
+local! {
+    static STOPS: Cell<*const Link> = Cell::new(ptr::null());
+}
+
+local! {
+    static TOLD: Cell<usize> = Cell::new(0);
+}
+
+local! {
+    static AROUND: Cell<*const Frame> = Cell::new(ptr::null());
+}
+
+/// What is obeyed: the four words of a thread at one moment.
 #[derive(Clone, Copy)]
 struct Frame {
     /// Null outside tasks.
@@ -76,7 +92,22 @@ impl Frame {
     #[inline]
     fn here() -> Self {
         // In a thread that is being torn down nothing can be noted, so nothing runs there.
-        HERE.try_with(Cell::get).unwrap_or(Frame::NOWHERE)
+        Frame {
+            token: TOKEN.try_with(Cell::get).unwrap_or(ptr::null()),
+            stops: STOPS.try_with(Cell::get).unwrap_or(ptr::null()),
+            told: TOLD.try_with(Cell::get).unwrap_or(0),
+            around: AROUND.try_with(Cell::get).unwrap_or(ptr::null()),
+        }
+    }
+
+    /// Puts it in the place of what is here. In a thread that is being torn down there is nowhere to
+    /// note it.
+    #[inline]
+    fn set(self) {
+        let _ = TOKEN.try_with(|token| token.set(self.token));
+        let _ = STOPS.try_with(|stops| stops.set(self.stops));
+        let _ = TOLD.try_with(|told| told.set(self.told));
+        let _ = AROUND.try_with(|around| around.set(self.around));
     }
 
     #[inline]
@@ -110,7 +141,7 @@ fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         #[inline]
         fn drop(&mut self) {
-            let _ = HERE.try_with(|here| here.set(self.0));
+            self.0.set();
         }
     }
 
@@ -119,8 +150,7 @@ fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
         around: ptr::from_ref(&restore.0),
         ..frame(restore.0)
     };
-    // In a thread that is being torn down there is nowhere to note it: `f` runs without.
-    let _ = HERE.try_with(|here| here.set(inside));
+    inside.set();
     f()
 }
 
@@ -211,7 +241,7 @@ pub fn take() -> bool {
     if told <= here.told {
         return taken;
     }
-    let _ = HERE.try_with(|now| now.set(Frame { told, ..here }));
+    let _ = TOLD.try_with(|now| now.set(told));
     true
 }
 

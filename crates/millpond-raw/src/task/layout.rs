@@ -110,6 +110,9 @@ union Stage<F, T> {
 pub(super) struct Vtable {
     /// Moves the closure out, runs it, and moves the outcome in. Returns whether it panicked.
     pub(super) run: unsafe fn(NonNull<Header>) -> bool,
+    /// All of the life of a cell that is the caller's alone, in one go: runs the closure as the current
+    /// task, drops what it returns, and frees the cell. Returns the payload of its panic.
+    pub(super) run_alone: unsafe fn(NonNull<Header>) -> Option<Panic>,
     pub(super) drop_closure: unsafe fn(NonNull<Header>),
     /// What the closure is.
     pub(super) closure_type: fn() -> TypeId,
@@ -128,6 +131,7 @@ pub(super) struct Vtable {
 impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     const VTABLE: Vtable = Vtable {
         run: Self::run,
+        run_alone: Self::run_alone,
         drop_closure: Self::drop_closure,
         closure_type: TypeId::of::<F>,
         move_closure: Self::move_closure,
@@ -197,6 +201,27 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
         // SAFETY: T3 - the stage is the caller's and holds nothing now.
         stage.with_mut(|stage| unsafe { stage.write(filled) });
         panicked
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::take_closure`], and T1: the caller owns the only reference, and gives it up.
+    unsafe fn run_alone(header: NonNull<Header>) -> Option<Panic> {
+        // SAFETY: T2 - by contract.
+        let closure = unsafe { Self::take_closure(header) };
+        // SAFETY: T1 - the caller's reference is held until the body is over.
+        let token = unsafe { &(*header.as_ptr()).token };
+        // T7: as in `run`.
+        let outcome = token.enter(|| catch_unwind(AssertUnwindSafe(closure)));
+        // SAFETY: T1 - the only reference; nothing was put into the stage.
+        unsafe { Self::free(header) };
+        match outcome {
+            Ok(value) => {
+                quiet::drop(value);
+                None
+            }
+            Err(payload) => Some(Panic::new(payload)),
+        }
     }
 
     /// # Safety

@@ -74,7 +74,7 @@ impl<M> Task<M> {
     }
 
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.
-    #[inline]
+    #[inline(always)]
     pub fn run(self) -> Ran {
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: T1 - our reference.

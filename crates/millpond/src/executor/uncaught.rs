@@ -77,37 +77,43 @@ impl Runner {
     }
 
     /// Runs the task, unless its deadline has passed. Nothing of it panics out of here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&self, task: Task) -> Fate {
         if task.is_expired() {
             return task
                 .end(CancelReason::Expired)
                 .map_or(Fate::Expired, Fate::of);
         }
-        let Some(hook) = &self.hook else {
-            return match task.run() {
-                Ran::Completed => Fate::Completed,
-                Ran::Gone(shell) => Fate::of(shell),
-                Ran::Panicked(payload) => {
-                    quiet::drop(payload);
-                    Fate::Panicked
-                }
-            };
-        };
-        let (name, made_at) = (task.shared_name(), task.made_at());
+        if let Some(hook) = &self.hook {
+            return run_hooked(hook, task);
+        }
         match task.run() {
             Ran::Completed => Fate::Completed,
             Ran::Gone(shell) => Fate::of(shell),
-            Ran::Panicked(None) => Fate::Panicked,
-            Ran::Panicked(Some(panic)) => {
-                let report = UncaughtPanic {
-                    name,
-                    made_at,
-                    panic,
-                };
-                let _ = quiet::call(|| hook(report));
+            Ran::Panicked(payload) => {
+                quiet::drop(payload);
                 Fate::Panicked
             }
+        }
+    }
+}
+
+/// Runs the task, and tells the hook of its panic.
+#[inline(never)]
+fn run_hooked(hook: &Arc<dyn Fn(UncaughtPanic) + Send + Sync>, task: Task) -> Fate {
+    let (name, made_at) = (task.shared_name(), task.made_at());
+    match task.run() {
+        Ran::Completed => Fate::Completed,
+        Ran::Gone(shell) => Fate::of(shell),
+        Ran::Panicked(None) => Fate::Panicked,
+        Ran::Panicked(Some(panic)) => {
+            let report = UncaughtPanic {
+                name,
+                made_at,
+                panic,
+            };
+            let _ = quiet::call(|| hook(report));
+            Fate::Panicked
         }
     }
 }

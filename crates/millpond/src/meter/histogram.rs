@@ -28,8 +28,9 @@ type Octave = [Count; SPLIT];
 /// What one thread has measured.
 #[derive(Debug)]
 pub(crate) struct Histogram {
-    octaves: [Once<Octave>; OCTAVES],
     sum: Count,
+    /// More than there are, so that no index has to be checked.
+    octaves: [Once<Octave>; OCTAVES.next_power_of_two()],
 }
 
 impl Histogram {
@@ -44,12 +45,13 @@ impl Histogram {
     #[inline]
     pub(crate) fn add(&self, nanos: u64) {
         let (octave, bucket) = place(nanos);
+        self.sum.add(nanos);
+        let octave = octave % self.octaves.len();
         let octave = match self.octaves[octave].get() {
             Some(octave) => octave,
             None => self.open(octave),
         };
         octave[bucket].add(1);
-        self.sum.add(nanos);
     }
 
     #[cold]
@@ -72,14 +74,11 @@ impl Histogram {
 /// Octave and bucket of a value.
 #[inline]
 pub(super) fn place(nanos: u64) -> (usize, usize) {
-    if nanos < SPLIT as u64 {
-        return (0, nanos as usize);
-    }
-    let highest = 63 - nanos.leading_zeros();
+    // What is below two octaves is in buckets one wide: its own number.
+    let highest = 63 - (nanos | SPLIT as u64).leading_zeros();
     let width_bits = highest - SPLIT_BITS;
-    let octave = width_bits as usize + 1;
-    let bucket = (nanos >> width_bits) as usize - SPLIT;
-    (octave, bucket)
+    let number = width_bits as usize * SPLIT + (nanos >> width_bits) as usize;
+    (number / SPLIT, number % SPLIT)
 }
 
 /// The smallest and the largest value of a bucket, by its number.

@@ -64,19 +64,28 @@ impl WorkerStats {
     /// be seen twice, but never not at all.
     #[inline]
     pub(super) fn end(&self, fate: Fate, ran: u64) {
-        if matches!(fate, Fate::Completed | Fate::Panicked) {
+        if fate == Fate::Completed {
             self.spent.add(ran);
+            self.completed.add(1);
+        } else {
+            self.end_unusual(fate, ran);
         }
+        self.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn end_unusual(&self, fate: Fate, ran: u64) {
         match fate {
-            Fate::Completed => self.count_run(false),
-            Fate::Panicked => self.count_run(true),
+            Fate::Completed | Fate::Panicked => {
+                self.spent.add(ran);
+                self.count_run(fate == Fate::Panicked);
+            }
             Fate::Cancelled => self.cancelled.add(1),
             Fate::Expired => self.expired.add(1),
             Fate::RanElsewhere => self.elsewhere.add(1),
             Fate::RanAtHome => self.shells.add(1),
             Fate::Shed => self.shed.add(1),
         }
-        self.is_busy.store(false, Ordering::Relaxed);
     }
 
     /// The how manieth task it is that it runs, or has run last.

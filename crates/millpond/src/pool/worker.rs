@@ -28,7 +28,7 @@ use crate::executor::Fate;
 use crate::interrupt::{self, Look};
 use crate::manage::{Growth, RunState};
 use crate::queue::{Place, Taken};
-use crate::task::Task;
+use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
@@ -111,31 +111,40 @@ impl Shift {
         worker.stats.begin();
         let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
-        let run = |task: Task| match shed {
-            Some(reason) => engine.runner.shed(task, reason),
-            None if engine.watch.interrupts() => self.run_aimed(task),
-            None => engine.runner.run(task),
-        };
-        let fate = match &engine.hooks {
-            None => run(task),
-            Some(hooks) => {
-                let info = TaskInfo::of(&task);
-                let _ = quiet::call(|| hooks.before(&info));
-                let fate = run(task);
-                let ended = match fate {
-                    Fate::Completed => Ended::Completed,
-                    Fate::Panicked => Ended::Panicked,
-                    _ => Ended::Gone,
-                };
-                let _ = quiet::call(|| hooks.after(&info, ended));
-                fate
-            }
+        let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watch.interrupts();
+        let fate = match is_usual {
+            true => engine.runner.run(task),
+            false => self.run_unusually(task, shed),
         };
         let ran = match (pen, start) {
             (Some((pen, desk)), Some(start)) => pen.ended(desk, start, fate),
             _ => 0,
         };
         worker.stats.end(fate, ran);
+    }
+
+    /// With hooks around it, or so that it can be interrupted; or not at all.
+    #[inline(never)]
+    fn run_unusually(&self, task: Task, shed: Option<CancelReason>) -> Fate {
+        let engine = &self.engine;
+        let run = |task: Task| match shed {
+            Some(reason) => engine.runner.shed(task, reason),
+            None if engine.watch.interrupts() => self.run_aimed(task),
+            None => engine.runner.run(task),
+        };
+        let Some(hooks) = &engine.hooks else {
+            return run(task);
+        };
+        let info = TaskInfo::of(&task);
+        let _ = quiet::call(|| hooks.before(&info));
+        let fate = run(task);
+        let ended = match fate {
+            Fate::Completed => Ended::Completed,
+            Fate::Panicked => Ended::Panicked,
+            _ => Ended::Gone,
+        };
+        let _ = quiet::call(|| hooks.after(&info, ended));
+        fate
     }
 
     /// Runs a task so that the watch can interrupt it, and no other.
@@ -155,6 +164,10 @@ impl Shift {
         let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
         if word.is_running() && word.workers() <= limits.max() {
             let task = if engine.line.is_foreign() {
+                if let Some((_, desk)) = pen {
+                    // The queue is the user's: however long it takes, no task runs meanwhile.
+                    desk.ledger.shows_nothing();
+                }
                 quiet::call(|| engine.line.poll()).flatten()
             } else if limits.is_newest_first() {
                 match engine.poll_by_turn() {
@@ -170,8 +183,8 @@ impl Shift {
                 None => {}
             }
         }
-        if let Some((pen, _)) = pen {
-            pen.looks_out();
+        if let Some((pen, desk)) = pen {
+            pen.looks_out(desk);
         }
         self.next_slowly(pen).map(|task| (task, Turn::Oldest))
     }

@@ -36,6 +36,13 @@ impl Rare {
     }
 }
 
+impl Rare {
+    fn is_expired(&self) -> bool {
+        let deadline = self.inherited.deadline;
+        deadline != Deadline::NEVER && deadline.has_passed(self.clock.now())
+    }
+}
+
 impl Meta {
     pub(super) fn new(spec: TaskSpec) -> Self {
         Meta {
@@ -52,15 +59,18 @@ impl Meta {
         }
     }
 
+    #[inline]
     fn rare(&self) -> Option<&Rare> {
         self.spec.rare.as_deref()
     }
 
     /// What the task passes on to those that it makes; `None` if that is nothing.
+    #[inline]
     pub(super) fn inherited(&self) -> Option<&Inherited> {
         self.rare().map(|rare| &rare.inherited)
     }
 
+    #[inline]
     pub(super) fn name(&self) -> Option<&Name> {
         self.inherited()?.name.as_ref()
     }
@@ -85,9 +95,9 @@ impl Meta {
     }
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    #[inline]
     pub(super) fn is_expired(&self) -> bool {
-        let deadline = self.deadline();
-        deadline != Deadline::NEVER && deadline.has_passed(self.clock().now())
+        self.rare().is_some_and(Rare::is_expired)
     }
 
     pub(super) fn label(&self) -> TaskLabel {

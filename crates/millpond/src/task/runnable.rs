@@ -32,12 +32,20 @@ impl Task {
     /// Runs it on this thread, unless it was cancelled or has been run in place by a waiter.
     ///
     /// A panic of the body goes to the handle; without a handle it is in what this returns.
+    #[inline(always)]
     pub fn run(self) -> Ran {
         let inherited = self.0.meta().inherited();
         if context::is_plain(inherited) {
             return self.0.run();
         }
-        context::enter(inherited.cloned(), || self.0.run())
+        self.run_in_context()
+    }
+
+    /// With what it has inherited around it.
+    #[inline(never)]
+    fn run_in_context(self) -> Ran {
+        let inherited = self.0.meta().inherited().cloned();
+        context::enter(inherited, || self.0.run())
     }
 
     /// Says where handles count the task if they empty it before it starts, and since when it waits.
@@ -109,6 +117,7 @@ impl Task {
     }
 
     /// What it is called.
+    #[inline]
     pub fn name(&self) -> Option<&str> {
         self.0.meta().name().map(Name::as_str)
     }
@@ -124,6 +133,7 @@ impl Task {
     }
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    #[inline]
     pub fn is_expired(&self) -> bool {
         self.0.meta().is_expired()
     }

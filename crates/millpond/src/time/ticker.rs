@@ -5,13 +5,15 @@
 //! by a manual clock its ticks are that clock's nanoseconds, and nothing else differs.
 
 use super::Clock;
-use millpond_raw::tick::{self, Tick};
+use millpond_raw::tick::{self, Quick, Tick};
 use std::time::{Duration, Instant};
 
 /// Reads ticks by a clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticker {
-    /// `None` is the machine's own counter; else the clock, and when it was first looked at.
+    /// The machine's own counter, if it is to be read and can be trusted.
+    quick: Option<Quick>,
+    /// `None` is the machine's time; else the clock, and when it was first looked at.
     by: Option<(Clock, Instant)>,
 }
 
@@ -41,27 +43,39 @@ impl Ticker {
     /// By this clock.
     pub(crate) fn of(clock: &Clock) -> Self {
         let by = clock.is_manual().then(|| (clock.clone(), clock.now()));
-        if by.is_none() {
-            tick::prepare();
-        }
-        Ticker { by }
+        let quick = match &by {
+            None => Quick::new(),
+            Some(_) => None,
+        };
+        Ticker { quick, by }
     }
 
     /// Now; never 0.
     #[inline]
     pub(crate) fn now(&self) -> Tick {
-        match &self.by {
-            None => tick::now(),
-            Some(_) => self.by_hand(),
+        match self.quick {
+            Some(quick) => quick.now(),
+            None => self.now_slowly(),
         }
     }
 
     #[cold]
-    fn by_hand(&self) -> Tick {
-        let nanos = self.by.as_ref().map_or(0, |(clock, first)| {
-            clock.now().saturating_duration_since(*first).as_nanos()
-        });
+    fn now_slowly(&self) -> Tick {
+        let Some((clock, first)) = &self.by else {
+            return tick::now();
+        };
+        let nanos = clock.now().saturating_duration_since(*first).as_nanos();
         Tick::from_count(u64::try_from(nanos).unwrap_or(u64::MAX - 1) + 1)
+    }
+
+    /// So many ticks, in nanoseconds.
+    #[inline]
+    fn in_nanos(&self, ticks: u64) -> u64 {
+        match (self.quick, &self.by) {
+            (Some(quick), _) => quick.nanos(ticks),
+            (None, None) => tick::nanos(ticks),
+            (None, Some(_)) => ticks,
+        }
     }
 
     /// Whether two readings may be the same although something happened in between.
@@ -72,10 +86,7 @@ impl Ticker {
     /// How many nanoseconds `later` is after `earlier`.
     #[inline]
     pub(crate) fn nanos(&self, earlier: Tick, later: Tick) -> u64 {
-        match &self.by {
-            None => later.nanos_since(earlier),
-            Some(_) => later.count().saturating_sub(earlier.count()),
-        }
+        self.in_nanos(later.count().saturating_sub(earlier.count()))
     }
 
     /// Now, in short.
@@ -91,9 +102,9 @@ impl Ticker {
 
     #[inline]
     fn coarser(&self) -> u32 {
-        match self.by {
-            None => COARSER,
-            Some(_) => 0,
+        match (self.quick, &self.by) {
+            (Some(_), _) | (None, None) => COARSER,
+            (None, Some(_)) => 0,
         }
     }
 
@@ -103,11 +114,9 @@ impl Ticker {
         let later = later.count() >> self.coarser();
         let apart = later.wrapping_sub(stamp.0) & Stamp::MASK;
         // Another CPU's counter may be a little ahead.
-        let is_behind = apart > Stamp::MASK / 2;
-        match (is_behind, &self.by) {
-            (true, _) => 0,
-            (false, None) => tick::nanos(apart << COARSER),
-            (false, Some(_)) => apart,
+        match apart > Stamp::MASK / 2 {
+            true => 0,
+            false => self.in_nanos(apart << self.coarser()),
         }
     }
 

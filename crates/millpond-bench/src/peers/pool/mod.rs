@@ -5,16 +5,32 @@
 //! | [`hand_rolled`] | threads that take boxed closures out of a channel: what many programs write |
 //! | [`claiming`] | the same, with tasks that a waiter may run itself |
 //! | [`millpond`] | ours |
-//! | [`rayon`], [`tokio`], [`threadpool`], [`rusty_pool`] | crates |
+//! | [`rayon`], [`tokio`], [`threadpool`], [`rusty_pool`], [`threadfin`], [`executors`], [`futures`] | crates |
+//! | [`async_executor`], [`blocking`] | the executor behind smol, with threads to drive it, and its pool for closures |
+//! | [`thread_per_task`] | no pool at all |
 //!
 //! Each is called as its users call it. Whoever has no handles of its own gets a channel for one
 //! result, the fastest there is.
+//!
+//! # Who is not here
+//!
+//! `forte`. Of its versions Rust 1.95 builds 1.0.0-alpha.4 and older ones. There a task that is brought
+//! from outside the pool is run by whoever brings it, unless its heartbeat comes by just then: of a
+//! hundred thousand tasks all were. So none of the questions of a pool can be asked. (Newer ones need
+//! Rust 1.96. In an earlier measurement they hung in two of five runs; a candidate that may hang should
+//! be a guest, see [`crate::peers::guest`].)
 
+pub mod async_executor;
+pub mod blocking;
 pub mod claiming;
+pub mod executors;
+pub mod futures;
 pub mod hand_rolled;
 pub mod millpond;
 pub mod rayon;
 pub mod rusty_pool;
+pub mod thread_per_task;
+pub mod threadfin;
 pub mod threadpool;
 pub mod tokio;
 
@@ -60,10 +76,24 @@ impl Queue {
     }
 }
 
+/// How long the threads of a pool live, and so how they are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// As long as the pool.
+    Own,
+    /// As long as the process. Their names begin like this.
+    Kept(&'static str),
+    /// As long as a task.
+    PerTask,
+}
+
 /// A pool: of [`WORKERS`] threads, where nothing else is said.
 pub trait Pool: Sized + Sync {
     /// What it is called.
     const NAME: &'static str;
+
+    /// How long its threads live.
+    const THREADS: Threads = Threads::Own;
 
     /// What waits for a task.
     type Handle;
@@ -128,6 +158,15 @@ where
 /// Waits for the result of [`with_handle`].
 fn receive(handle: oneshot::Receiver<u64>) -> u64 {
     handle.recv().expect("a task of the bench does not panic")
+}
+
+/// Waits for all results in turn, and adds them up, for pools whose handles are futures.
+async fn awaited<H: Future<Output = u64>>(handles: &mut Vec<H>) -> u64 {
+    let mut sum = 0_u64;
+    for handle in handles.drain(..) {
+        sum = sum.wrapping_add(handle.await);
+    }
+    sum
 }
 
 #[cfg(test)]

@@ -90,6 +90,12 @@ fn every_pool_runs_every_task_once_and_returns_its_result() {
     is_a_pool::<tokio::Spawn>(Queue::Unbounded);
     is_a_pool::<threadpool::Threadpool>(Queue::Unbounded);
     is_a_pool::<rusty_pool::RustyPool>(Queue::Unbounded);
+    is_a_pool::<threadfin::Threadfin>(Queue::Unbounded);
+    is_a_pool::<executors::Executors>(Queue::Unbounded);
+    is_a_pool::<futures::Futures>(Queue::Unbounded);
+    is_a_pool::<async_executor::AsyncExecutor>(Queue::Unbounded);
+    is_a_pool::<blocking::Blocking>(Queue::Unbounded);
+    is_a_pool::<thread_per_task::ThreadPerTask>(Queue::Unbounded);
 }
 
 #[test]
@@ -102,6 +108,7 @@ fn every_pool_with_a_bound_does_the_same_when_it_is_full() {
         is_a_pool::<HandRolled<Kanal>>(queue);
         is_a_pool::<HandRolled<StdMpsc>>(queue);
         is_a_pool::<Claiming>(queue);
+        is_a_pool::<threadfin::Threadfin>(queue);
     }
 }
 
@@ -142,6 +149,7 @@ fn the_caller_runs_exactly_what_does_not_fit() {
     caller_runs_what_does_not_fit::<HandRolled<Flume>>();
     caller_runs_what_does_not_fit::<HandRolled<Kanal>>();
     caller_runs_what_does_not_fit::<HandRolled<StdMpsc>>();
+    caller_runs_what_does_not_fit::<threadfin::Threadfin>();
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub mod alone;
 pub mod together;
 pub mod wake;
 
-use crate::figure::{Figure, Goal};
+use crate::figure::Figure;
 use crate::harness::{Absent, Candidate, Sample, Standing, Suite, Workload};
 use crate::stats::Quantiles;
 use crate::usage::Usage;
@@ -55,69 +55,87 @@ pub trait Stopwatch {
     fn long(&mut self, round: &mut dyn FnMut() -> Option<Duration>);
 }
 
-/// THE table of probes.
-const PROBES: &[(&str, Probe)] = &[
-    ("atomic add", alone::atomic_add),
-    ("atomic add, fought over", together::atomic_add_fought_over),
-    ("compare and swap", alone::compare_and_swap),
-    ("store and full fence", alone::full_fence),
-    ("lock and unlock, std", alone::std_lock),
-    ("clock read", alone::clock),
-    ("counter read", alone::counter),
-    ("system call", alone::system_call),
-    ("yield, to nobody", alone::yield_now),
-    ("futex wake, of nobody", alone::wake_nobody),
-    ("wake-up: the call", wake::the_call),
-    ("wake-up: until it runs", wake::until_it_runs),
-    ("cache line there and back", together::cache_line),
-    ("allocate and free 64 bytes", alone::allocation),
-    (
-        "allocate 64 bytes, free elsewhere",
-        together::allocation_freed_elsewhere,
-    ),
-    ("thread: start, join", alone::thread_start),
-];
+type Named = (&'static str, Standing, Probe);
 
 const MACHINE: Standing = Standing::Reference {
     because: "it is the machine, and no pool",
 };
 
+/// THE table of probes: what is short, and is timed in one go.
+const SHORT: &[Named] = &[
+    ("atomic add", MACHINE, alone::atomic_add),
+    (
+        "atomic add (fought over)",
+        MACHINE,
+        together::atomic_add_fought_over,
+    ),
+    ("compare and swap", MACHINE, alone::compare_and_swap),
+    ("store and full fence", MACHINE, alone::full_fence),
+    ("lock and unlock (std)", MACHINE, alone::std_lock),
+    ("clock read", MACHINE, alone::clock),
+    ("counter read", MACHINE, alone::counter),
+    ("system call", MACHINE, alone::system_call),
+    ("yield (to nobody)", MACHINE, alone::yield_now),
+    ("futex wake (of nobody)", MACHINE, alone::wake_nobody),
+    ("cache line there and back", MACHINE, together::cache_line),
+    ("allocate and free 64 bytes", MACHINE, alone::allocation),
+    (
+        "allocate 64 bytes (freed elsewhere)",
+        MACHINE,
+        together::allocation_freed_elsewhere,
+    ),
+];
+
+/// What is long, and is timed one by one.
+const LONG: &[Named] = &[
+    ("wake-up: the call", MACHINE, wake::the_call),
+    ("wake-up: until it runs", MACHINE, wake::until_it_runs),
+    ("thread: start and join", MACHINE, alone::thread_start),
+];
+
+/// The one of these that we have done ourselves.
+const LOCKS: &[Named] = &[
+    ("millpond", Standing::Ours, alone::own_lock),
+    ("std", Standing::Peer, alone::std_lock),
+];
+
+/// A long round has preparations, which are not timed, and take longer than what is.
+const MOST_LONG: u64 = 400;
+
 fn workloads() -> Vec<Workload> {
-    let probes = PROBES.iter().map(|&(name, probe)| (name, MACHINE, probe));
-    let locks: [(_, _, Probe); 2] = [
-        ("millpond", Standing::Ours, alone::own_lock),
-        ("std", Standing::Peer, alone::std_lock),
-    ];
+    let long = workload(
+        "what wake-ups and threads cost",
+        Figure::micros("operation"),
+        LONG,
+    );
     vec![
-        workload("what things cost", Goal::Shown, probes),
-        workload("lock and unlock, alone", Goal::BestPeer, locks.into_iter()),
+        workload("what things cost", Figure::nanos("operation"), SHORT),
+        Workload {
+            most_operations: MOST_LONG,
+            ..long
+        },
+        workload("lock and unlock, alone", Figure::nanos("operation"), LOCKS),
     ]
 }
 
-fn workload(
-    name: &str,
-    goal: Goal,
-    probes: impl Iterator<Item = (&'static str, Standing, Probe)>,
-) -> Workload {
-    let candidate = |(name, standing, probe)| Candidate {
+fn workload(name: &str, figure: Figure, probes: &'static [Named]) -> Workload {
+    let candidate = |&(name, standing, probe): &Named| Candidate {
         name,
         standing,
-        counts_allocations: true,
+        // It is known of each, and what it takes to know that a thread sleeps allocates too.
+        counts_allocations: false,
         run: Box::new(move |rounds| measure(probe, rounds)),
     };
     Workload {
         suite: SUITE.name,
         name: name.into(),
-        figures: vec![Figure {
-            goal,
-            ..Figure::nanos("operation")
-        }],
+        figures: vec![figure],
         most_operations: u64::MAX,
         stretch: 1,
         planned: None,
         point: None,
         difference: None,
-        candidates: probes.map(candidate).collect(),
+        candidates: probes.iter().map(candidate).collect(),
     }
 }
 
@@ -185,9 +203,8 @@ mod tests {
 
     #[test]
     fn every_probe_does_as_many_rounds_as_it_is_told() {
-        let locks = workloads().pop().unwrap();
-        let machine = workloads().remove(0);
-        for candidate in machine.candidates.iter().chain(&locks.candidates) {
+        let all = workloads();
+        for candidate in all.iter().flat_map(|workload| &workload.candidates) {
             let sample = match (candidate.run)(300) {
                 Ok(sample) => sample,
                 Err(error) if error.is::<Absent>() => {
@@ -234,8 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique() {
-        let names: BTreeSet<_> = PROBES.iter().map(|(name, _)| name).collect();
-        assert_eq!(names.len(), PROBES.len());
+    fn names_are_unique_and_have_no_commas_which_stand_between_them() {
+        let all = [SHORT, LONG, LOCKS].concat();
+        let names: BTreeSet<_> = all.iter().map(|(name, ..)| name).collect();
+        assert_eq!(names.len(), all.len());
+        assert!(names.iter().all(|name| !name.contains(',')), "{names:?}");
     }
 }

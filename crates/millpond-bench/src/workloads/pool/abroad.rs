@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn every_work_has_a_word_of_its_own() {
-        let words: Vec<_> = works().into_iter().map(words).collect();
+        let all = works().into_iter().chain([Work::Idle]);
+        let words: Vec<_> = all.map(words).collect();
         let different: BTreeSet<_> = words.iter().collect();
         assert_eq!(different.len(), words.len());
     }
@@ -179,7 +180,8 @@ mod tests {
                 Runner::Here(_) => None,
             })
         };
-        works().into_iter().flat_map(fitting).collect()
+        let all = works().into_iter().chain([Work::Idle]);
+        all.flat_map(fitting).collect()
     }
 
     /// Whether it is here: where it is not, there is nothing to test, and that is said.

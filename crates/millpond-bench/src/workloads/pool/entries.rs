@@ -3,13 +3,19 @@
 use super::abroad::Executor;
 use super::{Work, run};
 use crate::harness::{Candidate, Sample, Standing};
+use crate::peers::pool::async_executor::AsyncExecutor;
+use crate::peers::pool::blocking::Blocking;
 use crate::peers::pool::claiming::Claiming;
+use crate::peers::pool::executors::Executors;
+use crate::peers::pool::futures::Futures;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
 use crate::peers::pool::millpond::Millpond;
 use crate::peers::pool::rayon::Rayon;
 use crate::peers::pool::rusty_pool::RustyPool;
+use crate::peers::pool::thread_per_task::ThreadPerTask;
+use crate::peers::pool::threadfin::Threadfin;
 use crate::peers::pool::threadpool::Threadpool;
-use crate::peers::pool::{Pool, tokio};
+use crate::peers::pool::{Pool, Queue, tokio};
 use anyhow::Result;
 
 /// One pool, and what can be asked of it.
@@ -63,6 +69,17 @@ fn trips(work: Work) -> bool {
     matches!(work, Work::Trip { here: false, .. })
 }
 
+/// A thousand tasks that wait to be joined would be a thousand threads.
+fn few_at_once(work: Work) -> bool {
+    matches!(
+        work,
+        Work::Fire {
+            queue: Queue::Unbounded,
+            ..
+        }
+    ) || trips(work)
+}
+
 const HOLDS_NOTHING: Standing = Standing::Reference {
     because: "its queue holds nothing: each task waits for a worker, or its caller runs it",
 };
@@ -82,6 +99,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry::<tokio::Spawn>(Peer, without_help_or_bound),
     entry::<Threadpool>(Peer, without_help_or_bound),
     entry::<RustyPool>(Peer, without_help_or_bound),
+    entry::<Threadfin>(Peer, without_help),
+    entry::<Executors>(Peer, without_help_or_bound),
+    entry::<Futures>(Peer, without_help_or_bound),
+    entry::<AsyncExecutor>(Peer, without_help_or_bound),
+    entry::<Blocking>(Peer, without_help_or_bound),
+    entry::<ThreadPerTask>(Peer, few_at_once),
     abroad(Executor::JAVA_LINKED, Peer, |_| true),
     abroad(Executor::JAVA_ARRAY, Peer, Work::is_bounded),
     abroad(Executor::JAVA_TRANSFER, Peer, without_help_or_bound),

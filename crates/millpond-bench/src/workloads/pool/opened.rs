@@ -1,6 +1,6 @@
 //! A pool that is open, warm and idle.
 
-use crate::peers::pool::{Pool, Queue, WORKERS};
+use crate::peers::pool::{Pool, Queue, Threads, WORKERS};
 use crate::staff::Staff;
 use crate::tally::Tally;
 use crate::usage::Usage;
@@ -52,6 +52,11 @@ impl<P: Pool> Opened<P> {
             Ok(pool)
         });
         let pool = pool?;
+        let staff = match P::THREADS {
+            Threads::Own => staff,
+            Threads::Kept(prefix) => Staff::named(prefix),
+            Threads::PerTask => Staff::unknown(),
+        };
         let tally = Tally::take();
         (1..=WARM_UP).for_each(|number| pool.run(move || tally.count(number)));
         tally.wait_for(WARM_UP);
@@ -83,7 +88,9 @@ impl<P: Pool> Opened<P> {
         settle();
         let used = self.staff.usage() - self.before;
         self.pool.close();
-        self.staff.wait_until_gone(PATIENCE);
+        if P::THREADS == Threads::Own {
+            self.staff.wait_until_gone(PATIENCE);
+        }
         used
     }
 }

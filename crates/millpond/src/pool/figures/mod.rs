@@ -10,10 +10,15 @@
 //! ([`Figures`]) and reset nothing. When a worker leaves, its sheets are added to those of the ones that
 //! have gone before.
 //!
+//! Tasks of one label come one after the other more often than not. So whatever has to do with labels is
+//! done when the label changes ([`Pen::turns_to`]), and whatever has to do with samples when the time for
+//! that has come ([`Sampler`]): a task of the same label as the one before pays for two comparisons.
+//!
 //! # Invariants
 //!
 //! - **F1** A task is in the figures of its label when its worker is done with it: soon after its handle
-//!   is. Before it is counted as active ([`Ledger::now_running`]).
+//!   is. Before it is counted as active ([`Ledger::now_running`]), and for a moment longer: a worker that
+//!   finds another task at once goes over from one to the other.
 //!
 //! # Orderings
 //!
@@ -101,17 +106,20 @@ impl Ledger {
         }
     }
 
-    #[inline]
-    fn shows(&self, id: Id, task: &Task, since: Tick) {
-        // Relaxed, but the last: whoever sees the start sees which task it is of, or one that is later.
+    fn shows_label(&self, id: Id, task: &Task) {
         self.label.store(id.bits(), Ordering::Relaxed);
         self.made_at.show(task.made_at());
+    }
+
+    #[inline]
+    fn shows_start(&self, since: Tick) {
+        // The last: whoever sees the start sees which task it is of, or one that is later.
         // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
         self.since.store(since.count(), Ordering::Release);
     }
 
     #[inline]
-    fn shows_nothing(&self) {
+    pub(super) fn shows_nothing(&self) {
         self.since.store(0, Ordering::Relaxed);
     }
 
@@ -141,8 +149,16 @@ impl Ledger {
 pub(super) struct Pen {
     memory: Memory,
     sampler: Option<Sampler>,
-    /// The end of the last task, if the next one may start with it.
-    last: Cell<Option<Tick>>,
+    /// When the sampler is to be asked again; never, if there is none.
+    due: Cell<u64>,
+    /// The end of the last task, if the next one may start with it; else 0.
+    last: Cell<u64>,
+    /// Where the last task was made, if it counted under that; else 0.
+    place: Cell<usize>,
+    /// What the last task counted under.
+    id: Cell<Id>,
+    /// How long tasks of that label have run since the sampler last heard of it.
+    ran: Cell<u64>,
 }
 
 /// Where a pen writes, and by which clock.
@@ -164,26 +180,41 @@ pub(super) struct Start {
 
 impl Pen {
     pub(super) fn new(ticker: &Ticker) -> Self {
+        let sampler = Sampler::new(ticker);
         Pen {
             memory: Memory::new(),
-            sampler: Sampler::new(ticker),
-            last: Cell::new(None),
+            due: Cell::new(if sampler.is_some() { 0 } else { u64::MAX }),
+            sampler,
+            last: Cell::new(0),
+            place: Cell::new(0),
+            id: Cell::new(Id::OTHERS),
+            ran: Cell::new(0),
         }
     }
 
     /// A task has come.
     #[inline]
     pub(super) fn starts(&self, desk: Desk<'_>, task: &Task) -> Start {
-        let tick = self.last.take().unwrap_or_else(|| desk.ticker.now());
-        let id = self.memory.id_of(desk.names, task);
-        desk.ledger.shows(id, task, tick);
-        if let Some(sampler) = &self.sampler {
-            sampler.starts(tick);
+        let tick = match self.last.get() {
+            0 => desk.ticker.now(),
+            last => Tick::from_count(last),
+        };
+        let place = std::ptr::from_ref(task.made_at()).addr();
+        if place != self.place.get() || task.name().is_some() {
+            self.turns_to(desk, task, place);
+        }
+        desk.ledger.shows_start(tick);
+        if tick.count() >= self.due.get() {
+            self.sample_from(tick);
         }
         let waited = task
             .waits_since()
             .map_or(0, |stamp| desk.ticker.nanos_from(stamp, tick));
-        Start { id, tick, waited }
+        Start {
+            id: self.id.get(),
+            tick,
+            waited,
+        }
     }
 
     /// It is over. Returns for how long it ran, in nanoseconds.
@@ -192,24 +223,56 @@ impl Pen {
         let end = desk.ticker.now();
         let ran = desk.ticker.nanos(start.tick, end);
         desk.ledger.note(start.id, fate, start.waited, ran);
-        if let Some(sampler) = &self.sampler {
-            sampler.ended(desk.ledger, start.id, ran, end);
+        self.ran.set(self.ran.get().wrapping_add(ran));
+        if end.count() >= self.due.get() {
+            self.sample_until(desk, end);
         }
-        self.last.set(Some(end));
-        desk.ledger.shows_nothing();
+        self.last.set(end.count());
         ran
+    }
+
+    /// The label is another one than that of the task before, or is a name.
+    #[inline(never)]
+    fn turns_to(&self, desk: Desk<'_>, task: &Task, place: usize) {
+        let id = self.memory.id_of(desk.names, task);
+        if let Some(sampler) = self.sampler.as_ref().filter(|_| id != self.id.get()) {
+            let due = sampler.hears(desk.ledger, self.id.get(), self.ran.take());
+            self.due.set(due);
+        }
+        self.id.set(id);
+        self.place
+            .set(if task.name().is_none() { place } else { 0 });
+        desk.ledger.shows_label(id, task);
+    }
+
+    #[cold]
+    fn sample_from(&self, start: Tick) {
+        if let Some(sampler) = &self.sampler {
+            self.ran.set(0);
+            self.due.set(sampler.begins(start));
+        }
+    }
+
+    #[cold]
+    fn sample_until(&self, desk: Desk<'_>, end: Tick) {
+        if let Some(sampler) = &self.sampler {
+            sampler.hears(desk.ledger, self.id.get(), self.ran.take());
+            self.due.set(sampler.ends(desk.ledger, end));
+        }
     }
 
     /// The worker found nothing at once: the next task starts later than the last one ended.
     #[inline]
-    pub(super) fn looks_out(&self) {
-        self.last.set(None);
+    pub(super) fn looks_out(&self, desk: Desk<'_>) {
+        self.last.set(0);
+        desk.ledger.shows_nothing();
     }
 
     /// The worker is about to rest.
     pub(super) fn rests(&self, desk: Desk<'_>) {
         if let Some(sampler) = &self.sampler {
-            sampler.rests(desk.ledger);
+            sampler.hears(desk.ledger, self.id.get(), self.ran.take());
+            self.due.set(sampler.rests(desk.ledger));
         }
     }
 }

@@ -245,7 +245,6 @@ impl Memory {
         }
     }
 
-    #[inline]
     pub(super) fn id_of(&self, names: &Names, task: &Task) -> Id {
         let key = match task.name() {
             None => std::ptr::from_ref(task.made_at()).addr(),

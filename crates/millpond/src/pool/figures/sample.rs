@@ -7,6 +7,9 @@
 //! shared out among the labels by how long their tasks ran. How long the thread waited for a CPU is in a
 //! file of the system's, and is asked less often still.
 //!
+//! A sampler says when it is *due*: when the next stretch may begin, or the present one is long enough.
+//! Before that nobody has to ask it anything, but for a change of the label.
+//!
 //! So a task that takes [`PAUSE`] or longer is in a sample if the one before it was as long, and a worker
 //! that does nothing but tiny tasks spends less than a five-hundredth of its time on looking.
 
@@ -69,16 +72,23 @@ impl Sampler {
         })
     }
 
-    /// A task is about to start.
-    #[inline]
-    pub(super) fn starts(&self, now: Tick) {
+    /// When it is due.
+    fn due(state: &State) -> u64 {
+        match &state.open {
+            None => state.next,
+            Some(sample) => sample.until,
+        }
+    }
+
+    /// It is due, and a task starts. Returns when it is due again.
+    pub(super) fn begins(&self, now: Tick) -> u64 {
         let mut state = self.state.borrow_mut();
         if state.open.is_none() && now.count() >= state.next {
             self.open(&mut state, now);
         }
+        Sampler::due(&state)
     }
 
-    #[cold]
     fn open(&self, state: &mut State, now: Tick) {
         let delay = (now.count() >= state.next_delay).then(|| self.delay());
         state.next = now.count() + self.pause;
@@ -99,38 +109,37 @@ impl Sampler {
         Some(had.waiting_for_cpu)
     }
 
-    /// A task has ended.
-    #[inline]
-    pub(super) fn ended(&self, ledger: &Ledger, id: Id, ran: u64, now: Tick) {
+    /// Tasks of this label have run for so long. Returns when it is due.
+    pub(super) fn hears(&self, ledger: &Ledger, id: Id, ran: u64) -> u64 {
         let mut state = self.state.borrow_mut();
-        let Some(sample) = &mut state.open else {
-            return;
-        };
-        let known = sample.ran[..sample.labels]
-            .iter_mut()
-            .find(|(known, _)| *known == id);
-        match known {
-            Some((_, sum)) => *sum += ran,
-            // There is room: it is closed when it is full.
-            None => {
-                sample.ran[sample.labels] = (id, ran);
-                sample.labels += 1;
+        if let Some(sample) = state.open.as_mut().filter(|_| ran > 0) {
+            sample.add(id, ran);
+            if sample.labels == LABELS {
+                self.close(&mut state, ledger);
             }
         }
-        if now.count() >= sample.until || sample.labels == LABELS {
-            self.close(&mut state, ledger);
-        }
+        Sampler::due(&state)
     }
 
-    /// The worker is about to rest.
-    pub(super) fn rests(&self, ledger: &Ledger) {
+    /// It is due, and a task has ended. Returns when it is due again.
+    pub(super) fn ends(&self, ledger: &Ledger, now: Tick) -> u64 {
+        let mut state = self.state.borrow_mut();
+        let is_over = |sample: &Sample| now.count() >= sample.until;
+        if state.open.as_ref().is_some_and(is_over) {
+            self.close(&mut state, ledger);
+        }
+        Sampler::due(&state)
+    }
+
+    /// The worker is about to rest. Returns when it is due.
+    pub(super) fn rests(&self, ledger: &Ledger) -> u64 {
         let mut state = self.state.borrow_mut();
         if state.open.is_some() {
             self.close(&mut state, ledger);
         }
+        Sampler::due(&state)
     }
 
-    #[cold]
     fn close(&self, state: &mut State, ledger: &Ledger) {
         let Some(sample) = state.open.take() else {
             return;
@@ -146,6 +155,22 @@ impl Sampler {
             sheet.note_cpu(*ran, part(cpu, *ran, whole));
             if let Some(delay) = delay {
                 sheet.note_delay(*ran, part(delay, *ran, whole));
+            }
+        }
+    }
+}
+
+impl Sample {
+    fn add(&mut self, id: Id, ran: u64) {
+        let known = self.ran[..self.labels]
+            .iter_mut()
+            .find(|(known, _)| *known == id);
+        match known {
+            Some((_, sum)) => *sum += ran,
+            // There is room: it is closed when it is full.
+            None => {
+                self.ran[self.labels] = (id, ran);
+                self.labels += 1;
             }
         }
     }

@@ -6,8 +6,9 @@ use crate::meter::{Count, Distribution, Histogram};
 use std::fmt;
 use std::time::Duration;
 
-/// One worker, one label. Only the worker writes.
+/// One worker, one label. Only the worker writes. What every task writes comes first (`repr(C)`).
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Sheet {
     completed: Count,
     panicked: Count,
@@ -42,20 +43,27 @@ impl Sheet {
     /// A task is over. Times are those of tasks that ran, and of no others.
     #[inline]
     pub(super) fn note(&self, fate: Fate, waited: u64, ran: u64) {
-        match fate {
-            Fate::Completed => self.completed.add(1),
-            Fate::Panicked => {
-                self.completed.add(1);
-                self.panicked.add(1);
-            }
-            Fate::Cancelled => return self.cancelled.add(1),
-            // Whoever ran it counts it.
-            Fate::RanElsewhere | Fate::RanAtHome => return,
-            Fate::Expired => return self.expired.add(1),
-            Fate::Shed => return self.shed.add(1),
+        if fate != Fate::Completed && !self.note_unusual(fate) {
+            return;
         }
+        self.completed.add(1);
         self.wait.add(waited);
         self.run.add(ran);
+    }
+
+    /// Returns whether it ran.
+    #[cold]
+    fn note_unusual(&self, fate: Fate) -> bool {
+        match fate {
+            Fate::Completed => {}
+            Fate::Panicked => self.panicked.add(1),
+            Fate::Cancelled => self.cancelled.add(1),
+            // Whoever ran it counts it.
+            Fate::RanElsewhere | Fate::RanAtHome => {}
+            Fate::Expired => self.expired.add(1),
+            Fate::Shed => self.shed.add(1),
+        }
+        matches!(fate, Fate::Completed | Fate::Panicked)
     }
 
     /// In `ran` nanoseconds that its tasks ran, so many were spent on a CPU.

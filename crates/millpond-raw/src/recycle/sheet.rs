@@ -1,0 +1,255 @@
+//! A sheet: a quarter of a megabyte that slabs of one class are cut from, and the book of which of them
+//! are free. Invariants R1 to R4 are in the [module](super).
+//!
+//! ```text
+//!   SHEET bytes, at a multiple of SHEET
+//!   +------------------------+--------+--------+--------+ ...
+//!   | Book: a bit for a line | slab   | slab   | slab   |
+//!   +------------------------+--------+--------+--------+ ...
+//! ```
+//!
+//! The book is in the sheet, and a sheet begins at a multiple of its size. So the address of a slab says
+//! where its book is, and nothing has to be looked for. A slab goes by the number of the line that it
+//! begins at, whatever its size: numbers are shifts and not divisions. Free slabs are taken in the order
+//! of their addresses, so what is made one after the other lies side by side, as processors like it.
+//!
+//! # Invariants
+//!
+//! - **B1** The book of a sheet is touched by whoever has the lock of its depot, and by nobody else.
+//! - **B2** A bit of the book is set while the slab that begins at its line is in the depot. Only lines at
+//!   which a slab may begin ever have one.
+
+use super::slab::{Class, LINE, Slab};
+use core::mem::size_of;
+use core::ptr::NonNull;
+use std::alloc::{Layout, alloc, dealloc};
+
+/// How large a sheet is, and what its address is a multiple of.
+pub(super) const SHEET: usize = 256 * 1024;
+
+const LINES: usize = SHEET / LINE;
+const WORDS: usize = LINES / u64::BITS as usize;
+
+/// The lines of the book itself.
+const FIRST: usize = size_of::<Book>().div_ceil(LINE);
+
+#[repr(C)]
+struct Book {
+    /// How many of its slabs are free.
+    free: usize,
+    /// Its place among the sheets of the depot that have free slabs.
+    place: usize,
+    /// Below this word no bit is set.
+    low: usize,
+    /// The next one of those that go back to the system.
+    next: Option<Sheet>,
+    bits: [u64; WORDS],
+}
+
+/// A sheet of some depot. As good as a pointer: its depot sees to it that it lives.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Sheet(NonNull<Book>);
+
+// SAFETY: B1 - what it points to is used under a lock.
+unsafe impl Send for Sheet {}
+
+pub(super) const fn layout() -> Layout {
+    match Layout::from_size_align(SHEET, SHEET) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    }
+}
+
+/// How many slabs are on a sheet.
+pub(super) const fn slabs(class: Class) -> usize {
+    (SHEET - FIRST * LINE) / class.size()
+}
+
+impl Sheet {
+    /// A new one, all of whose slabs are free; `None` if the system has no memory.
+    pub(super) fn open(class: Class) -> Option<Self> {
+        // SAFETY: R3 - the size is not zero.
+        let memory = NonNull::new(unsafe { alloc(layout()) })?;
+        let mut bits = [0; WORDS];
+        let lines = class.size() / LINE;
+        for slab in 0..slabs(class) {
+            let line = FIRST + slab * lines;
+            bits[line / 64] |= 1 << (line % 64);
+        }
+        let book = memory.cast::<Book>();
+        let empty = Book {
+            free: slabs(class),
+            place: 0,
+            low: 0,
+            next: None,
+            bits,
+        };
+        // SAFETY: R1 - the memory is ours and new, and the book's alignment divides a sheet's.
+        unsafe { book.write(empty) };
+        Some(Sheet(book))
+    }
+
+    /// The sheet that a slab was cut from.
+    #[inline]
+    pub(super) fn of(slab: &Slab) -> Self {
+        // The pointer of a slab was made from that of its sheet, so it may be turned back into one.
+        let start = slab
+            .place()
+            .as_ptr()
+            .map_addr(|address| address & !(SHEET - 1));
+        // SAFETY: R3 - a sheet begins there, and a sheet does not begin at 0.
+        Sheet(unsafe { NonNull::new_unchecked(start.cast()) })
+    }
+
+    /// The same sheet, for another place to keep it in.
+    #[inline]
+    pub(super) fn again(&self) -> Self {
+        Sheet(self.0)
+    }
+
+    #[inline]
+    fn book(&mut self) -> &mut Book {
+        // SAFETY: R3 - it lives; B1 - the depot, which is locked, has made this handle and uses one at a
+        // time.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// Takes up to `most` free slabs out, the lowest first. Returns whether none is left.
+    pub(super) fn draw(&mut self, most: usize, mut take: impl FnMut(Slab)) -> (usize, bool) {
+        let start = self.0.cast::<u8>();
+        let book = self.book();
+        let mut left = most.min(book.free);
+        let drawn = left;
+        book.free -= drawn;
+        while left > 0 {
+            let index = book.low;
+            let Some(word) = book.bits.get_mut(index) else {
+                debug_assert!(false, "B2: as many bits as free slabs");
+                break;
+            };
+            while *word != 0 && left > 0 {
+                let line = index * 64 + word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                left -= 1;
+                // SAFETY: B2 - a slab of this sheet begins there; so the address is in the sheet.
+                let place = unsafe { start.add(line * LINE) };
+                // SAFETY: R1, B2 - it was in the depot, and is no longer; R2 - cut for this class; R3 -
+                // on a sheet; R4 - whoever handed it in has ended all access.
+                take(unsafe { Slab::own(place) });
+            }
+            if left > 0 {
+                book.low += 1;
+            }
+        }
+        (drawn, book.free == 0)
+    }
+
+    /// Takes a slab of this sheet in. Returns how many of its slabs are free now.
+    #[inline]
+    pub(super) fn put_back(&mut self, slab: Slab) -> usize {
+        let line = (slab.into_place().addr().get() & (SHEET - 1)) / LINE;
+        let book = self.book();
+        let (index, bit) = (line / 64, 1 << (line % 64));
+        debug_assert!(book.bits[index] & bit == 0, "R1: it is here already");
+        book.bits[index] |= bit;
+        book.low = book.low.min(index);
+        book.free += 1;
+        book.free
+    }
+
+    /// How many of its slabs are free.
+    pub(super) fn free(&mut self) -> usize {
+        self.book().free
+    }
+
+    /// Its place among the sheets of the depot that have free slabs.
+    pub(super) fn place(&mut self) -> usize {
+        self.book().place
+    }
+
+    pub(super) fn stands_at(&mut self, place: usize) {
+        self.book().place = place;
+    }
+
+    /// Puts another one behind it, on its way back to the system.
+    pub(super) fn goes_before(&mut self, next: Option<Sheet>) {
+        self.book().next = next;
+    }
+
+    /// Gives it back to the system. Returns the one behind it.
+    ///
+    /// # Safety
+    ///
+    /// R3: all its slabs are free, and no depot knows it any more.
+    pub(super) unsafe fn give_back(mut self) -> Option<Sheet> {
+        let next = self.book().next.take();
+        // SAFETY: R3 - by contract; it was had with this layout.
+        unsafe { dealloc(self.0.as_ptr().cast(), layout()) };
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn draw(sheet: &mut Sheet, most: usize) -> Vec<Slab> {
+        let mut drawn = Vec::new();
+        sheet.draw(most, |slab| drawn.push(slab));
+        drawn
+    }
+
+    #[test]
+    fn slabs_of_a_sheet_are_on_lines_of_their_own_and_do_not_overlap() {
+        for class in Class::all() {
+            let mut sheet = Sheet::open(class).unwrap();
+            let start = sheet.0.addr().get();
+            assert_eq!(start % SHEET, 0);
+            let slabs: Vec<_> = draw(&mut sheet, usize::MAX);
+            assert_eq!(slabs.len(), super::slabs(class));
+            let addresses: Vec<_> = slabs.iter().map(Slab::address).collect();
+            assert!(addresses.iter().all(|address| address % LINE == 0));
+            assert!(addresses[0] >= start + size_of::<Book>());
+            assert!(
+                addresses
+                    .windows(2)
+                    .all(|two| two[1] - two[0] == class.size())
+            );
+            assert!(addresses[addresses.len() - 1] + class.size() <= start + SHEET);
+            assert!(slabs.iter().all(|slab| Sheet::of(slab) == sheet));
+            for (free, slab) in slabs.into_iter().enumerate() {
+                assert_eq!(sheet.put_back(slab), free + 1);
+            }
+            // SAFETY: R3 - all of them are back.
+            assert!(unsafe { sheet.give_back() }.is_none());
+        }
+    }
+
+    #[test]
+    fn the_lowest_that_are_free_are_drawn_first_and_none_twice() {
+        let class = Class::all().next().unwrap();
+        let mut sheet = Sheet::open(class).unwrap();
+        let mut held = draw(&mut sheet, 1000);
+        let back: Vec<_> = held.drain(100..700).collect();
+        let expected: Vec<_> = back.iter().map(Slab::address).collect();
+        for slab in back.into_iter().rev() {
+            sheet.put_back(slab);
+        }
+        let again = draw(&mut sheet, 600);
+        assert_eq!(
+            again.iter().map(Slab::address).collect::<Vec<_>>(),
+            expected
+        );
+        held.extend(again);
+        held.extend(draw(&mut sheet, usize::MAX));
+        assert!(draw(&mut sheet, 1).is_empty());
+        let different: HashSet<_> = held.iter().map(Slab::address).collect();
+        assert_eq!(different.len(), super::slabs(class));
+        for slab in held {
+            sheet.put_back(slab);
+        }
+        // SAFETY: R3 - all of them are back.
+        unsafe { sheet.give_back() };
+    }
+}
