@@ -3,7 +3,7 @@
 use crate::alloc::CountingAlloc;
 use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
-use crate::peers::guest::install::install;
+use crate::peers::guest::{self, install::install};
 use crate::progress::{Bar, Watched};
 use crate::report::{Report, Row};
 use crate::table;
@@ -130,6 +130,7 @@ pub fn run(
         install(out)?;
     }
     let settings = options.settings();
+    guest::rounds_take(settings.round_time);
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
     write!(out, "{}{}", machine.lines(), table::LEGEND)?;
