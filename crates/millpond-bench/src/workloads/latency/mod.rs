@@ -208,9 +208,9 @@ fn round<P: Pool>(plan: &Plan) -> Result<Sample> {
 fn notes(_rows: &[Row]) -> Vec<String> {
     let note = |peak: &f64| {
         format!(
-            "latency: the peak is {peak:.0} tasks/s of {TASK:?} each, with {} worker(s) beside the \
-             thread that brings them (seed {SEED:#x}); from {TOO_MUCH} % on the backlog grows as \
-             long as a round lasts",
+            "latency: the peak is {peak:.0} tasks/s of {TASK:?} each; workers: {}, beside the thread \
+             that brings them (seed {SEED:#x}); from {TOO_MUCH} % on the backlog grows as long as a \
+             round lasts",
             workers()
         )
     };
