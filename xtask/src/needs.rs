@@ -56,10 +56,34 @@ pub const NEEDS: &[Need] = &[
         optional: false,
     },
     Need {
+        command: "chromium",
+        origin: Origin::Debian("chromium"),
+        why: "shows the page of the bench, so that a test can look at its plots",
+        optional: false,
+    },
+    Need {
         command: "javac",
         // Version 17 or newer, with the compiler; the plain runtime does not have it.
         origin: Origin::Debian("default-jdk-headless"),
         why: "compiles Java's side of the differential test, and brings `java` along",
+        optional: false,
+    },
+    Need {
+        command: "go",
+        origin: Origin::Debian("golang-go"),
+        why: "builds the bench's guest in Go, whose tests are skipped without it",
+        optional: true,
+    },
+    Need {
+        command: "python3",
+        origin: Origin::Debian("python3"),
+        why: "runs the bench's guest in Python, whose tests are skipped without it",
+        optional: true,
+    },
+    Need {
+        command: "tmux",
+        origin: Origin::Debian("tmux"),
+        why: "has a terminal that the test of the demo can look at and type into",
         optional: false,
     },
     Need {

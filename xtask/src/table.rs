@@ -192,7 +192,7 @@ pub const GATES: &[Gate] = &[
     Gate {
         name: "tests",
         help: "every test and every example in the documentation",
-        needs: &["cargo-fmt", "cargo-clippy", "git"],
+        needs: &["cargo-fmt", "cargo-clippy", "git", "go", "python3"],
         door: Door::Own,
         run: gates::tests::run,
     },
@@ -265,6 +265,20 @@ pub const GATES: &[Gate] = &[
         needs: &[],
         door: Door::Own,
         run: gates::program::run,
+    },
+    Gate {
+        name: "browser",
+        help: "the page of the bench in a real browser: every plot is there and legible",
+        needs: &["chromium"],
+        door: Door::Own,
+        run: gates::browser::run,
+    },
+    Gate {
+        name: "terminal",
+        help: "the demo in a real terminal: keys, sizes, and a terminal left as it was",
+        needs: &["tmux"],
+        door: Door::Own,
+        run: gates::program::run_in_a_terminal,
     },
 ];
 

@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use millpond_bench::alloc::CountingAlloc;
+use millpond_bench::ctrl_c;
 use millpond_bench::program::{self, Options};
 use std::process::ExitCode;
 
@@ -23,7 +24,11 @@ struct Command {
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    match program::run(&command.options, Some(&ALLOC), &mut std::io::stdout()) {
+    let run = || {
+        ctrl_c::leave_in_order()?;
+        program::run(&command.options, Some(&ALLOC), &mut std::io::stdout())
+    };
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error:#}");

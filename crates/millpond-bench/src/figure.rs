@@ -7,7 +7,7 @@
 
 use crate::harness::Sample;
 use crate::stats::Quantiles;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct Figure {
 pub type Reading = Arc<dyn Fn(&Sample) -> Option<f64>>;
 
 /// Which of two figures is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The smaller, as with times.

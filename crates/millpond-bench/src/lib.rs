@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo bench -p millpond-bench -- queue task      two suites, 10 interleaved rounds
-//! cargo bench -p millpond-bench -- pool            all rows of the pool, Java among the peers
+//! cargo bench -p millpond-bench -- pool            all rows of the pool; Java, Go and Python among the peers
+//! cargo bench -p millpond-bench -- latency scale   curves: against load, against workers
 //! cargo bench -p millpond-bench -- overload        a pool that gets more than it can do
 //! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier
 //! cargo bench -p millpond-bench -- --help
@@ -25,6 +26,9 @@
 //!    rounds differ by. It has a limit, in the unit of the figures.
 //! 9. Where tasks come whether there is room or not, they come by a plan that was made before, and time
 //!    is counted from when they were to come. The seed of the plan is printed with the figures.
+//! 10. Where single operations are timed, all of all rounds go into one HDR histogram before its tail is
+//!     read: p99.9 takes more operations than a round may have.
+//! 11. A suite that a machine of few CPUs distorts says so in its header, and beside its figures.
 //!
 //! # Rooms
 //!
@@ -37,10 +41,13 @@
 //! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
 //! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
+//! | [`apart`] | CPUs for those who work, and one for the thread that watches the clock |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
-//! | [`report`], [`table`] | ratios, and a page to read |
+//! | [`report`], [`table`] | ratios, and tables to read |
+//! | [`record`], [`outlet`] | a run that was written down, read back; files that are sure to be writable |
+//! | [`page`], [`compare`] | a page with plots, and what changed between two runs: both of a record |
 //! | [`machine`] | where it was measured, and how quiet it was |
-//! | [`program`] | the command line, for `cargo bench` and for the `millpond` program |
+//! | [`program`], [`ctrl_c`] | the command line, for `cargo bench` and for the `millpond` program; its end before the end |
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_types,
@@ -49,14 +56,20 @@
 )]
 
 pub mod alloc;
+pub mod apart;
+pub mod compare;
 pub mod crew;
+pub mod ctrl_c;
 pub mod figure;
 pub mod harness;
 pub mod machine;
+pub mod outlet;
+pub mod page;
 pub mod peers;
 pub mod plan;
 pub mod program;
 pub mod progress;
+pub mod record;
 pub mod report;
 pub mod rush;
 pub mod spin;

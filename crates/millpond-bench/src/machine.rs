@@ -5,16 +5,16 @@
 //! machines meanwhile stand beside the figures.
 
 use millpond::machine::Machine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
 /// The machine and its mood. What is not known is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// The CPU's own name for itself.
     pub cpu_model: Option<String>,
     /// The architecture this program was built for.
-    pub arch: &'static str,
+    pub arch: String,
     /// How many CPUs' worth of time this process may use.
     pub effective_cpus: f64,
     /// The kernel's release.
@@ -36,7 +36,7 @@ impl Surroundings {
         Surroundings {
             effective_cpus: machine.effective_cpus(),
             cpu_model: machine.cpu_model,
-            arch: std::env::consts::ARCH,
+            arch: std::env::consts::ARCH.into(),
             kernel: machine.kernel,
             clock_source: machine.clock_source,
             hypervisor: machine.hypervisor,
@@ -51,7 +51,7 @@ impl Surroundings {
     pub fn lines(&self) -> String {
         let model = self.cpu_model.as_deref().unwrap_or("unknown CPU");
         let kernel = self.kernel.as_deref().unwrap_or("unknown");
-        let (arch, cpus) = (self.arch, self.effective_cpus);
+        let (arch, cpus) = (&self.arch, self.effective_cpus);
         let mut text = format!("{model} ({arch}), {cpus:.1} CPUs, kernel {kernel}\n");
         // Half a CPU: less than one thread at work all the time.
         if let Some(load) = self.load_before.filter(|&load| load > 0.5) {

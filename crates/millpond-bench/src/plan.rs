@@ -42,10 +42,16 @@ impl Plan {
     }
 }
 
-/// A Weyl sequence, well mixed (SplitMix64).
-struct Random(u64);
+/// Numbers that follow no order, the same for the same seed: a Weyl sequence, well mixed (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
+    /// Begins.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
     fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -54,7 +60,7 @@ impl Random {
     }
 
     /// From 0 to just below 1.
-    fn share(&mut self) -> f64 {
+    pub fn share(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

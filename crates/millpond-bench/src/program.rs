@@ -1,22 +1,29 @@
 //! The command line: the same for `cargo bench` and for the `millpond` program.
+//!
+//! What can go wrong without measuring is found out before: unknown suites, files that cannot be
+//! read, places where nothing can be written. Only then the minutes begin.
 
 use crate::alloc::CountingAlloc;
+use crate::compare::Comparison;
 use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
+use crate::outlet::Outlet;
+use crate::page;
 use crate::peers::guest::{self, install::install};
 use crate::progress::{Bar, Watched};
+use crate::record::Record;
 use crate::report::{Report, Row};
 use crate::table;
 use crate::workloads::SUITES;
 use anyhow::{Context, Result, bail};
-use clap::Args;
-use std::fs;
+use clap::{ArgGroup, Args};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What to measure, how thoroughly, and where to leave the figures.
 #[derive(Args, Clone, Debug, Default)]
+#[command(group = ArgGroup::new("outputs").args(["report", "compare"]).multiple(true))]
 pub struct Options {
     /// The suites to run; all of them if none is named
     #[arg(value_name = "SUITE")]
@@ -37,6 +44,19 @@ pub struct Options {
     /// Also write the figures to FILE, one object per row
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Also make a page with plots: DIR/index.html, for any browser
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+
+    /// Also say what got better or worse beyond noise since OLD, a file of --json
+    #[arg(long, value_name = "OLD")]
+    pub compare: Option<PathBuf>,
+
+    /// Measure nothing, and take the figures from FILE, for --report and --compare
+    #[arg(long, value_name = "FILE", requires = "outputs")]
+    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "json", "install", "list"])]
+    pub from: Option<PathBuf>,
 
     /// First get the languages of the peers that are missing: Java, Go, Python (as root on Debian)
     #[arg(long)]
@@ -85,7 +105,14 @@ impl Options {
             let own: Vec<Row> = own.cloned().collect();
             (suite.notes)(&own)
         };
-        Ok(self.chosen_suites()?.into_iter().flat_map(notes).collect())
+        let mut all: Vec<String> = Vec::new();
+        for note in self.chosen_suites()?.into_iter().flat_map(notes) {
+            // Two suites with the same guests say the same about them.
+            if !all.contains(&note) {
+                all.push(note);
+            }
+        }
+        Ok(all)
     }
 
     fn chosen_suites(&self) -> Result<Vec<&'static Suite>> {
@@ -111,7 +138,7 @@ impl Options {
 ///
 /// # Errors
 ///
-/// If there is nothing to measure, a candidate does not do its work, or the figures cannot be
+/// If there is nothing to measure, a candidate does not do its work, or a file cannot be read or
 /// written.
 pub fn run(
     options: &Options,
@@ -122,10 +149,61 @@ pub fn run(
     if options.list {
         return list(&workloads, out);
     }
-    if let Some(file) = &options.json {
-        // Minutes of measuring should not end in "no such folder".
-        write_figures(file, "")?;
+    let earlier = options.from.as_deref().map(Record::read).transpose()?;
+    let after = After::prepare(options)?;
+    let record = match earlier {
+        Some(record) => record,
+        None => {
+            let report = measure(options, &workloads, allocator, out)?;
+            if let Some(outlet) = &after.json {
+                outlet.write(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+            }
+            Record::of(&report)?
+        }
+    };
+    after.finish(&record, out)
+}
+
+/// What is made of the figures once they are there.
+struct After {
+    json: Option<Outlet>,
+    page: Option<Outlet>,
+    old: Option<Record>,
+}
+
+impl After {
+    fn prepare(options: &Options) -> Result<Self> {
+        let json = options.json.as_deref();
+        let page = options.report.as_deref();
+        Ok(After {
+            old: options.compare.as_deref().map(Record::read).transpose()?,
+            json: json
+                .map(|file| Outlet::open("the figures", file))
+                .transpose()?,
+            page: page
+                .map(|folder| Outlet::open_in("the page", folder, page::FILE))
+                .transpose()?,
+        })
     }
+
+    fn finish(&self, record: &Record, out: &mut dyn Write) -> Result<()> {
+        if let Some(old) = &self.old {
+            write!(out, "\n{}", Comparison::of(old, record))?;
+        }
+        if let Some(outlet) = &self.page {
+            outlet.write(&page::html(record))?;
+            writeln!(out, "\nThe page is {}", outlet.file().display())?;
+        }
+        Ok(())
+    }
+}
+
+fn measure(
+    options: &Options,
+    workloads: &[Workload],
+    allocator: Option<&CountingAlloc>,
+    out: &mut dyn Write,
+) -> Result<Report> {
     if options.install {
         install(out)?;
     }
@@ -133,17 +211,17 @@ pub fn run(
     guest::rounds_take(settings.round_time);
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
+    let unoptimised = cfg!(debug_assertions).then_some(UNOPTIMISED);
+    if let Some(warning) = unoptimised {
+        writeln!(out, "{warning}")?;
+    }
     write!(out, "{}{}", machine.lines(), table::LEGEND)?;
-    let bar = Bar::new(
-        workloads
-            .iter()
-            .map(|workload| workload.steps(settings))
-            .sum(),
-    );
+    let steps = workloads.iter().map(|workload| workload.steps(settings));
+    let bar = Bar::new(steps.sum());
     let watched = Watched::new(&bar, PATIENCE, give_up);
     let mut rows: Vec<Row> = Vec::new();
     let mut said = Vec::new();
-    for workload in &workloads {
+    for workload in workloads {
         let mut found = workload.measure(settings, allocator, &watched)?;
         // Who is not here is not here for the next workload either: to say so once is enough.
         found.absent.retain(|(_, reason)| !said.contains(reason));
@@ -153,31 +231,24 @@ pub fn run(
     }
     drop(watched);
     bar.finish();
-    write!(
-        out,
-        "\n{}\n{}",
-        table::overview(&rows),
-        table::summary(&rows)
-    )?;
-    let notes = options.notes(&rows)?;
+    let (overview, summary) = (table::overview(&rows), table::summary(&rows));
+    write!(out, "\n{overview}\n{summary}")?;
+    let mut notes = options.notes(&rows)?;
+    notes.extend(unoptimised.map(String::from));
     for note in &notes {
         writeln!(out, "  .     {note}")?;
     }
     machine.steal_percent = ticks.and_then(|before| Ticks::read()?.steal_since(before));
-    if let Some(file) = &options.json {
-        let text = serde_json::to_string_pretty(&Report {
-            machine,
-            notes,
-            rows,
-        })?;
-        write_figures(file, &(text + "\n"))?;
-    }
-    Ok(())
+    Ok(Report {
+        machine,
+        notes,
+        rows,
+    })
 }
 
-fn write_figures(file: &Path, text: &str) -> Result<()> {
-    fs::write(file, text).with_context(|| format!("cannot write the figures to {}", file.display()))
-}
+/// What a build for debugging says of its figures.
+const UNOPTIMISED: &str = "This program was built for debugging, and so was everything that it \
+    measures in its own process: build it with --release before you believe a figure.";
 
 /// A step takes a fraction of a second. One that takes this long never ends.
 const PATIENCE: Duration = Duration::from_secs(60);

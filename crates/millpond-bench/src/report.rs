@@ -12,7 +12,7 @@ use crate::machine::Surroundings;
 use crate::rush::Fates;
 use crate::stats::{Percentiles, Spread};
 use crate::usage::Usage;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// All that a run found.
@@ -143,7 +143,7 @@ impl From<Standing> for StandingFact {
 }
 
 /// What one operation used, on average. What is not known is `null`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerOperation {
     /// How often memory was asked for.
     pub allocations: Option<f64>,

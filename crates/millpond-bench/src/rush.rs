@@ -1,6 +1,6 @@
 //! A rush: tasks come when they come, whether there is room or not. What became of them?
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl Rush {
 }
 
 /// What became of tasks. Each is counted in `offered`, and in one of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fates {
     /// All.
     pub offered: u64,

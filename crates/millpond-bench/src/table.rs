@@ -11,7 +11,7 @@ use crate::harness::{Found, LeftOut};
 use crate::report::Row;
 use crate::rush::Fates;
 
-mod columns;
+pub(crate) mod columns;
 mod curves;
 
 use columns::{Cells, columns};
@@ -242,7 +242,7 @@ fn line(row: &Row, is_timed: bool) -> Cells {
 }
 
 /// Three digits or more; two for what is below one.
-fn time(value: f64) -> String {
+pub(crate) fn time(value: f64) -> String {
     // A difference may be below zero.
     let digits = match value.abs() {
         0.0 => 0,

@@ -131,3 +131,73 @@ fn a_file_that_cannot_be_written_is_named_before_anything_is_measured() {
     );
     assert!(out.is_empty());
 }
+
+#[test]
+fn whatever_cannot_be_read_or_written_is_named_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.txt");
+    std::fs::write(&file, "no figures").unwrap();
+    let below_a_file = Options {
+        report: Some(file.join("page")),
+        ..tiny("task", "join")
+    };
+    let no_figures = Options {
+        compare: Some(file.clone()),
+        ..tiny("task", "join")
+    };
+    let no_file = Options {
+        compare: Some(folder.path().join("no-such.json")),
+        ..tiny("task", "join")
+    };
+    for (options, reason) in [
+        (below_a_file, "cannot write the page to the folder "),
+        (
+            no_figures,
+            "notes.txt is no file that `bench --json FILE` has written",
+        ),
+        (no_file, "cannot read the figures in "),
+    ] {
+        let mut out = Vec::new();
+        let error = run(&options, None, &mut out).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert!(out.is_empty());
+    }
+}
+
+#[test]
+fn a_run_can_be_kept_shown_and_compared_at_once_and_shown_again_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| Some(folder.path().join(name));
+    let first = Options {
+        json: at("old.json"),
+        ..tiny("task", "join")
+    };
+    printed(&first).unwrap();
+    let second = Options {
+        json: at("new.json"),
+        report: at("page"),
+        compare: at("old.json"),
+        ..tiny("task", "join")
+    };
+    let text = printed(&second).unwrap();
+    assert!(text.contains("compared with the old run\n"), "{text}");
+    assert!(
+        text.contains("few rounds: the old run has rows of 1"),
+        "{text}"
+    );
+    let html = std::fs::read_to_string(folder.path().join("page/index.html")).unwrap();
+    let later = Options {
+        from: at("new.json"),
+        report: at("again"),
+        compare: at("new.json"),
+        ..Options::default()
+    };
+    let text = printed(&later).unwrap();
+    assert!(text.contains("0 better, 0 worse, "), "{text}");
+    assert!(
+        !text.contains("best of ours"),
+        "nothing is measured: {text}"
+    );
+    let again = std::fs::read_to_string(folder.path().join("again/index.html")).unwrap();
+    assert!(html == again, "the same figures make the same page");
+}

@@ -11,24 +11,61 @@ use clap::{Parser, Subcommand};
 #[command(about = "\
 The executor framework of java.util.concurrent, done the Rust way.
 
-Without a command, millpond shows what is in the box, what machine this is,
-and what the building blocks cost on it, measured on the spot.")]
+Without a command, millpond runs the demo: a small shop on three pools, under
+load that ebbs and floods. Watch it, and change the pools while they run.")]
 #[command(after_help = "\
 Examples:
-  millpond                     the page, measured for two seconds
-  millpond --budget 500ms      measure for half a second
-  millpond --json | jq .costs  the same for programs")]
+  millpond                             the demo, on the whole screen; press ? for its keys
+  millpond | cat                       without a screen: a line per second, for ten seconds
+  millpond demo --seconds 30 --load 200
+  millpond demo --json | jq .pools     the same for programs, an object per second
+  millpond about                       what is in the box, and what things cost on this machine")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
-    pub(crate) about: AboutOptions,
+    pub(crate) demo: DemoOptions,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What is in the box, machine facts and costs (same as no command)
+    /// A small shop on three pools, to watch and to meddle with (same as no command)
+    #[command(after_help = DEMO_HELP)]
+    Demo(DemoOptions),
+    /// What is in the box, machine facts and costs, measured on the spot
     About(AboutOptions),
+    /// Millpond and its peers, measured side by side
+    #[command(after_help = crate::bench::EXAMPLES)]
+    Bench(millpond_bench::program::Options),
+}
+
+const DEMO_HELP: &str = "\
+Three pools: orders (tasks that wait), images (tasks that compute), mails (tasks by the clock).
+At the end it says what became of every task, and checks that against what the pools have counted.
+
+With --json each line is an object:
+  {\"second\":1,\"tide\":0.3,\"load\":100,\"pools\":[{\"name\":\"orders\",\"core\":2,..},..]}   every second
+  {\"summary\":{\"pools\":[{\"pool\":\"orders\",\"came\":..,\"done\":..,\"lost\":0,..},..],..}}   at the end
+Rates are per second, times in microseconds, and null where no task ended.";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoOptions {
+    /// End after so long [default: on the screen never, otherwise 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: Option<u64>,
+    /// How much comes, in percent of the usual: 0 to 500
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=500))]
+    pub(crate) load: u32,
+    /// Who comes when: the same seed, the same customers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print a line per second instead of using the screen
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Print a JSON object per second, and one at the end
+    #[arg(long, conflicts_with = "plain")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -107,11 +144,18 @@ mod tests {
     }
 
     #[test]
-    fn no_command_is_the_about_page() {
-        let short = Args::try_parse_from(["millpond", "--json"]).unwrap();
-        assert!(short.command.is_none() && short.about.json);
-        let long = Args::try_parse_from(["millpond", "about", "--json"]).unwrap();
-        assert!(matches!(long.command, Some(Command::About(options)) if options.json));
+    fn no_command_is_the_demo() {
+        let short = Args::try_parse_from(["millpond", "--json", "--seed", "7"]).unwrap();
+        assert!(short.command.is_none() && short.demo.json && short.demo.seed == 7);
+        let long = Args::try_parse_from(["millpond", "demo", "--seed", "7"]).unwrap();
+        assert!(matches!(long.command, Some(Command::Demo(options)) if options.seed == 7));
+    }
+
+    #[test]
+    fn the_load_has_a_limit() {
+        assert!(Args::try_parse_from(["millpond", "--load", "500"]).is_ok());
+        assert!(Args::try_parse_from(["millpond", "--load", "501"]).is_err());
+        assert!(Args::try_parse_from(["millpond", "--seconds", "0"]).is_err());
     }
 
     #[test]

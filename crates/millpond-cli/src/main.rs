@@ -1,7 +1,6 @@
 //! The `millpond` program.
 //!
-//! One module per subcommand. Without a subcommand it shows the `about` page: what is in the box,
-//! what machine this is, and what the building blocks cost on it.
+//! One module per subcommand. Without a subcommand it runs the demo.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_types,
@@ -11,6 +10,8 @@
 
 mod about;
 mod args;
+mod bench;
+mod demo;
 mod terminal;
 
 use std::process::ExitCode;
@@ -21,8 +22,10 @@ use args::{Args, Command};
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let outcome = match args.command.unwrap_or(Command::About(args.about)) {
+    let outcome = match args.command.unwrap_or(Command::Demo(args.demo)) {
+        Command::Demo(options) => demo::run(&options),
         Command::About(options) => about::run(&options),
+        Command::Bench(options) => bench::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,8 +1,30 @@
-//! Colours, and where they may be used: on a terminal that can show them, unless `NO_COLOR` is
-//! set to anything (see <https://no-color.org>).
+//! Writing to the standard output. Colours, and where they may be used: on a terminal that can show
+//! them, unless `NO_COLOR` is set to anything (see <https://no-color.org>).
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anyhow::{Context, Result};
+
+/// A reader that has seen enough (`millpond | head`) is no error.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match write_out(text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.context("cannot write to standard output"),
+    }
+}
+
+/// Writes it at once.
+pub(crate) fn write_out(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Whether the user does not want colours at all.
+pub(crate) fn colours_are_refused() -> bool {
+    env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
 
 /// Paints text, or leaves it as it is.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +34,7 @@ pub(crate) struct Paint {
 
 impl Paint {
     pub(crate) fn for_stdout() -> Self {
-        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let refused = colours_are_refused();
         let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
             on: io::stdout().is_terminal() && !refused && !dumb,

@@ -3,6 +3,7 @@
 //! Pure gates ([`layers`], [`ledger`], [`links`]) read files and nothing else. The others call
 //! cargo and judge how it ended; what they decide by themselves is a pure function too.
 
+pub mod browser;
 pub mod built;
 pub mod chaos;
 pub mod clippy;

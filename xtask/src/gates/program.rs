@@ -1,10 +1,11 @@
-//! The program runs as the README says, and shows something.
+//! The program runs as the README says, and shows something; and its demo can be driven in a terminal.
 
 use anyhow::Result;
 
 use crate::house::House;
 use crate::stage::Stage;
 use crate::table::Outcome;
+use crate::tally::Tally;
 
 /// The gate.
 ///
@@ -19,6 +20,22 @@ pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
     let ended =
         stage.run(&mut house.cargo(&["run", "--quiet", "--release", "--bin", "millpond"]))?;
     Ok(judge(ended.success, &ended.output))
+}
+
+/// The variable with which a test may not be skipped because something is missing.
+const NO_SKIP: &str = "MILLPOND_NO_SKIP";
+
+/// The demo in tmux.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_in_a_terminal(house: &House, stage: &mut Stage) -> Result<Outcome> {
+    let mut tests = house.cargo(&["test", "-p", "millpond-cli", "--test", "terminal"]);
+    let ended = stage.run(tests.env(NO_SKIP, "1"))?;
+    Ok(Outcome::of_tests(
+        ended.success,
+        Tally::of_output(&ended.output),
+    ))
 }
 
 fn judge(success: bool, output: &str) -> Outcome {

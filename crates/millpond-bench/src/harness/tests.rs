@@ -1,3 +1,4 @@
+use super::sizing::fitting;
 use super::*;
 use crate::progress::Silent;
 use std::cell::RefCell;

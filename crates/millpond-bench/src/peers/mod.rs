@@ -2,7 +2,7 @@
 //!
 //! A workload is generic over the trait and not written for `dyn`: the call of a channel costs as
 //! much as a virtual call, and everybody would pay for ours. Channels are here; pools are in [`pool`],
-//! those that get more than they can do in [`overload`], and those that run in a process of their own,
+//! those that get more than they can do in [`overload`], timers in [`timers`], and those that run in a process of their own,
 //! because they are not written in Rust, in [`guest`].
 
 pub mod channel;
@@ -15,5 +15,6 @@ pub mod millpond;
 pub mod overload;
 pub mod pool;
 pub mod std_mpsc;
+pub mod timers;
 
 pub use channel::{Channel, Ends, Opened, Receive, Send};

@@ -1,11 +1,11 @@
 //! Cells below each other: words to the left, numbers to the right.
 
 /// One row of a table.
-pub(super) type Cells = Vec<String>;
+pub(crate) type Cells = Vec<String>;
 
 /// Pads the cells of all rows to their columns, a line each, every one ending in a newline. The first
 /// row is the head; all have as many cells as that.
-pub(super) fn columns(rows: &[Cells]) -> String {
+pub(crate) fn columns(rows: &[Cells]) -> String {
     let count = rows.first().map_or(0, Vec::len);
     let padding: Vec<_> = (0..count).map(|column| Padding::of(rows, column)).collect();
     let line = |row: &Cells| {

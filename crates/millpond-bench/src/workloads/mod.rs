@@ -1,6 +1,7 @@
 //! The suites. One file per question; a new suite gets a line in [`SUITES`].
 
 pub mod field;
+pub mod floor;
 pub mod granularity;
 pub mod hand_over;
 pub mod idle;
@@ -9,6 +10,7 @@ pub mod overload;
 pub mod pool;
 pub mod queue;
 pub mod scale;
+pub mod scheduled;
 pub mod task;
 
 use crate::harness::Suite;
@@ -22,5 +24,7 @@ pub const SUITES: &[Suite] = &[
     granularity::SUITE,
     scale::SUITE,
     idle::SUITE,
+    scheduled::SUITE,
     overload::SUITE,
+    floor::SUITE,
 ];

@@ -2,12 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use millpond::machine::Machine;
+use millpond_bench::workloads::floor::{self, alone, together, wake};
 
 use super::measure::{Meter, Progress};
-use super::probes;
-use super::stats::{Samples, Summary};
-use super::wake;
+use super::stats::Summary;
 
 /// One line of the table.
 #[derive(Debug)]
@@ -19,146 +17,137 @@ pub(super) struct Row {
     meaning: fn(&Costs) -> Option<String>,
 }
 
-/// What a probe finds: samples for each of its rows, or why there are none.
-pub(super) type Found = Result<Vec<Samples>, &'static str>;
-
-/// Something that is run once and fills one or more rows.
+/// Something that is measured, and the row that it fills. The probes are those of the suite `floor` of
+/// the bench.
 struct Probe {
     /// Its part of the budget. Long rounds need more time for a p99 that means something.
     weight: u32,
-    run: fn(&Meter<'_>, &Machine) -> Found,
-    rows: &'static [Row],
+    run: floor::Probe,
+    row: Row,
 }
 
 const PROBES: &[Probe] = &[
     Probe {
         weight: 1,
-        run: probes::clock,
-        rows: &[Row {
+        run: alone::clock,
+        row: Row {
             key: "clock",
             label: "clock read",
             meaning: clock,
-        }],
+        },
     },
     Probe {
         weight: 1,
-        run: probes::atomic_add,
-        rows: &[Row {
+        run: alone::atomic_add,
+        row: Row {
             key: "atomic_add",
             label: "atomic add, alone",
             meaning: atomic_add,
-        }],
+        },
     },
     Probe {
         weight: 1,
-        run: probes::own_lock,
-        rows: &[Row {
+        run: alone::own_lock,
+        row: Row {
             key: "lock",
             label: "lock + unlock, millpond",
             meaning: own_lock,
-        }],
+        },
     },
     Probe {
         weight: 1,
-        run: probes::std_lock,
-        rows: &[Row {
+        run: alone::std_lock,
+        row: Row {
             key: "lock_std",
             label: "lock + unlock, std",
             meaning: std_lock,
-        }],
+        },
     },
     Probe {
         weight: 2,
-        run: probes::cache_line,
-        rows: &[Row {
+        run: together::cache_line,
+        row: Row {
             key: "line",
             label: "cache line there and back",
             meaning: cache_line,
-        }],
+        },
     },
     Probe {
         weight: 1,
-        run: probes::allocation,
-        rows: &[Row {
+        run: alone::allocation,
+        row: Row {
             key: "alloc",
             label: "allocate + free 64 bytes",
             meaning: allocation,
-        }],
+        },
     },
     Probe {
         weight: 2,
-        run: probes::task,
-        rows: &[Row {
+        run: alone::task,
+        row: Row {
             key: "task",
             label: "task: make, run, join",
             meaning: task,
-        }],
+        },
     },
     Probe {
-        weight: 4,
-        run: wake::wake_up,
-        rows: &[
-            Row {
-                key: "wake_call",
-                label: "wake-up: the call",
-                meaning: wake_call,
-            },
-            Row {
-                key: "wake_delay",
-                label: "wake-up: until it runs",
-                meaning: wake_delay,
-            },
-        ],
+        weight: 2,
+        run: wake::the_call,
+        row: Row {
+            key: "wake_call",
+            label: "wake-up: the call",
+            meaning: wake_call,
+        },
+    },
+    Probe {
+        weight: 2,
+        run: wake::until_it_runs,
+        row: Row {
+            key: "wake_delay",
+            label: "wake-up: until it runs",
+            meaning: wake_delay,
+        },
     },
     Probe {
         weight: 3,
-        run: probes::thread_start,
-        rows: &[Row {
+        run: alone::thread_start,
+        row: Row {
             key: "thread",
             label: "thread: start, join",
             meaning: thread_start,
-        }],
+        },
     },
 ];
 
-/// All rows with what was found, in the order of the table.
+/// All rows with what was found, or why nothing was, in the order of the table.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    pub(super) lines: Vec<(&'static Row, Result<Summary, &'static str>)>,
+    pub(super) lines: Vec<Line>,
 }
 
+/// A row, and what was found or why nothing was.
+pub(super) type Line = (&'static Row, Result<Summary, String>);
+
 /// Runs every probe within its share of the budget.
-pub(super) fn measure(budget: Duration, machine: &Machine, progress: &dyn Progress) -> Costs {
+pub(super) fn measure(budget: Duration, progress: &dyn Progress) -> Costs {
     let start = Instant::now();
     let weights: u32 = PROBES.iter().map(|probe| probe.weight).sum();
-    let mut costs = Costs::default();
-    for probe in PROBES {
-        progress.measuring(probe.rows[0].label);
-        let meter = Meter::new(budget / weights * probe.weight, start.elapsed(), progress);
-        match (probe.run)(&meter, machine) {
-            Ok(found) => {
-                assert_eq!(
-                    found.len(),
-                    probe.rows.len(),
-                    "a probe fills all of its rows"
-                );
-                costs
-                    .lines
-                    .extend(probe.rows.iter().zip(found).map(|(row, samples)| {
-                        (
-                            row,
-                            samples
-                                .summary()
-                                .ok_or("no round of it counted: give more --budget"),
-                        )
-                    }));
-            }
-            Err(why) => costs
-                .lines
-                .extend(probe.rows.iter().map(|row| (row, Err(why)))),
-        }
+    let line = |probe: &'static Probe| {
+        progress.measuring(probe.row.label);
+        let share = budget / weights * probe.weight;
+        let mut meter = Meter::new(share, start.elapsed(), progress);
+        let found = match (probe.run)(&mut meter) {
+            Ok(()) => meter
+                .samples
+                .summary()
+                .ok_or("no round of it counted: give more --budget".into()),
+            Err(absent) => Err(absent.to_string()),
+        };
+        (&probe.row, found)
+    };
+    Costs {
+        lines: PROBES.iter().map(line).collect(),
     }
-    costs
 }
 
 impl Row {
@@ -171,8 +160,8 @@ impl Costs {
     /// The median of a row in nanoseconds.
     fn p50(&self, key: &str) -> Option<f64> {
         let (_, found) = self.lines.iter().find(|(row, _)| row.key == key)?;
-        found
-            .ok()
+        let summary = found.as_ref().ok();
+        summary
             .map(|summary| summary.p50)
             .filter(|&nanos| nanos > 0.0)
     }
@@ -273,7 +262,7 @@ pub(super) mod tests {
 
     /// Costs with the given medians, and every other row skipped.
     pub(in crate::about) fn planted(medians: &[(&str, f64)]) -> Costs {
-        let rows = PROBES.iter().flat_map(|probe| probe.rows);
+        let rows = PROBES.iter().map(|probe| &probe.row);
         let lines = rows.map(|row| {
             let known = medians.iter().find(|(key, _)| *key == row.key);
             let summary = known.map(|&(_, p50)| Summary {
@@ -281,7 +270,7 @@ pub(super) mod tests {
                 p99: p50 * 2.0,
                 rounds: 10,
             });
-            (row, summary.ok_or("it was left out"))
+            (row, summary.ok_or("it was left out".into()))
         });
         Costs {
             lines: lines.collect(),
@@ -328,11 +317,7 @@ pub(super) mod tests {
 
     #[test]
     fn keys_are_unique() {
-        let mut keys: Vec<_> = PROBES
-            .iter()
-            .flat_map(|p| p.rows)
-            .map(|row| row.key)
-            .collect();
+        let mut keys: Vec<_> = PROBES.iter().map(|probe| probe.row.key).collect();
         let count = keys.len();
         keys.sort_unstable();
         keys.dedup();

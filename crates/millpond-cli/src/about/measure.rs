@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use millpond_bench::workloads::floor::Stopwatch;
+
 use super::stats::Samples;
 
 /// Who is told how far measuring is.
@@ -27,6 +29,8 @@ pub(super) struct Meter<'a> {
     /// What earlier probes used.
     before: Duration,
     progress: &'a dyn Progress,
+    /// What was measured so far.
+    pub(super) samples: Samples,
 }
 
 impl<'a> Meter<'a> {
@@ -35,62 +39,50 @@ impl<'a> Meter<'a> {
             share,
             before,
             progress,
+            samples: Samples::default(),
         }
     }
 
-    /// Times what is shorter than a clock read: one sample is the mean of a batch.
-    pub(super) fn batches(&self, mut round: impl FnMut()) -> Samples {
-        let mut batch = |rounds: u64| {
-            let start = Instant::now();
-            for _ in 0..rounds {
-                round();
-            }
-            start.elapsed()
-        };
-        let mut rounds = 1;
-        // The fastest of a few counts: a first round may be cold, or wait for a thread to start.
-        // Later batches find warm caches, so no sample is cold.
-        while (0..4).any(|_| batch(rounds) < BATCH) && rounds < 1 << 30 {
-            rounds *= 2;
-        }
-        let mut samples = Samples::default();
-        self.while_share_lasts(|| {
-            samples.push(batch(rounds).as_nanos() as f64 / rounds as f64, rounds);
-            samples.len()
-        });
-        samples
-    }
-
-    /// Times what is long enough to be timed alone. The round says how long it took, so that it
-    /// can leave out its preparations; `None` is a round that does not count.
-    pub(super) fn singles<const N: usize>(
-        &self,
-        mut round: impl FnMut() -> Option<[Duration; N]>,
-    ) -> [Samples; N] {
-        let mut samples: [Samples; N] = std::array::from_fn(|_| Samples::default());
-        self.while_share_lasts(|| {
-            if let Some(times) = round() {
-                for (samples, time) in samples.iter_mut().zip(times) {
-                    samples.push(time.as_nanos() as f64, 1);
-                }
-            }
-            samples.first().map_or(MOST_SAMPLES, Samples::len)
-        });
-        samples
-    }
-
-    /// Repeats `sample`, which returns how many there are so far.
-    fn while_share_lasts(&self, mut sample: impl FnMut() -> usize) {
+    /// Repeats `sample` until the share is used up.
+    fn while_share_lasts(&mut self, mut sample: impl FnMut(&mut Samples)) {
         let start = Instant::now();
         loop {
-            let count = sample();
-            let used = start.elapsed();
+            sample(&mut self.samples);
+            let (used, count) = (start.elapsed(), self.samples.len());
             self.progress.used((self.before + used).as_millis() as u64);
             let is_over = used >= self.share && (count > 0 || used >= self.share + EXTENSION);
             if is_over || count >= MOST_SAMPLES {
                 return;
             }
         }
+    }
+}
+
+impl Stopwatch for Meter<'_> {
+    /// One sample is the mean of a batch.
+    fn short(&mut self, batch: &mut dyn FnMut(u64)) {
+        let mut timed = |rounds: u64| {
+            let start = Instant::now();
+            batch(rounds);
+            start.elapsed()
+        };
+        let mut rounds = 1;
+        // The fastest of a few counts: a first round may be cold, or wait for a thread to start.
+        // Later batches find warm caches, so no sample is cold.
+        while (0..4).any(|_| timed(rounds) < BATCH) && rounds < 1 << 30 {
+            rounds *= 2;
+        }
+        self.while_share_lasts(|samples| {
+            samples.push(timed(rounds).as_nanos() as f64 / rounds as f64, rounds);
+        });
+    }
+
+    fn long(&mut self, round: &mut dyn FnMut() -> Option<Duration>) {
+        self.while_share_lasts(|samples| {
+            if let Some(time) = round() {
+                samples.push(time.as_nanos() as f64, 1);
+            }
+        });
     }
 }
 
@@ -107,46 +99,57 @@ impl Progress for Silent {
 mod tests {
     use super::*;
 
+    fn meter() -> Meter<'static> {
+        Meter::new(Duration::ZERO, Duration::ZERO, &Silent)
+    }
+
+    /// Calls `round` so many times.
+    fn each(mut round: impl FnMut()) -> impl FnMut(u64) {
+        move |rounds| (0..rounds).for_each(|_| round())
+    }
+
     #[test]
     fn even_without_a_share_there_is_one_sample() {
-        let meter = Meter::new(Duration::ZERO, Duration::ZERO, &Silent);
-        assert_eq!(meter.batches(|| ()).len(), 1);
-        let [samples] = meter.singles(|| Some([Duration::from_nanos(7)]));
-        assert_eq!(samples.summary().unwrap().p99, 7.0);
+        let mut short = meter();
+        short.short(&mut each(|| ()));
+        assert_eq!(short.samples.len(), 1);
+        let mut long = meter();
+        long.long(&mut || Some(Duration::from_nanos(7)));
+        assert_eq!(long.samples.summary().unwrap().p99, 7.0);
     }
 
     #[test]
     fn rounds_that_do_not_count_are_repeated_and_leave_no_sample() {
-        let meter = Meter::new(Duration::ZERO, Duration::ZERO, &Silent);
         let mut rounds = 0;
-        let [samples] = meter.singles(|| {
+        let mut meter = meter();
+        meter.long(&mut || {
             rounds += 1;
-            (rounds > 5).then_some([Duration::from_nanos(7)])
+            (rounds > 5).then_some(Duration::from_nanos(7))
         });
-        assert_eq!((rounds, samples.len()), (6, 1));
+        assert_eq!((rounds, meter.samples.len()), (6, 1));
     }
 
     #[test]
     fn one_slow_start_does_not_make_batches_short() {
-        let meter = Meter::new(Duration::ZERO, Duration::ZERO, &Silent);
         let mut is_first = true;
-        let samples = meter.batches(|| {
+        let mut meter = meter();
+        meter.short(&mut each(|| {
             let start = Instant::now();
             while is_first && start.elapsed() <= BATCH {}
             is_first = false;
-        });
-        assert!(samples.summary().unwrap().rounds > 1);
+        }));
+        assert!(meter.samples.summary().unwrap().rounds > 1);
     }
 
     #[test]
     fn a_batch_is_made_of_many_rounds() {
-        let meter = Meter::new(Duration::ZERO, Duration::ZERO, &Silent);
         let mut rounds = 0_u64;
-        let samples = meter.batches(|| rounds = std::hint::black_box(rounds + 1));
+        let mut meter = meter();
+        meter.short(&mut each(|| rounds = std::hint::black_box(rounds + 1)));
+        assert!(meter.samples.summary().unwrap().rounds <= rounds);
         assert!(
             rounds > 100,
             "a batch of {BATCH:?} had only {rounds} rounds"
         );
-        assert!(samples.summary().unwrap().rounds <= rounds);
     }
 }

@@ -1,8 +1,8 @@
 //! The `about` page: what is in the box, what machine this is, what the building blocks cost.
 //!
 //! - `rooms.rs` is the table of what is in the box; a row that is not true does not compile.
-//! - `costs.rs` is the table of what is measured; `probes.rs` and `wake.rs` measure it; `measure.rs`
-//!   knows how to time short and long things, `stats.rs` what a percentile is.
+//! - `costs.rs` is the table of what is measured, by the probes of the bench; `measure.rs` knows how to
+//!   time short and long things within a budget, `stats.rs` what a percentile is.
 //! - `page.rs` puts all of it into one value, which `render.rs` shows to people and serde to
 //!   programs. Both show the same.
 
@@ -10,21 +10,19 @@ mod costs;
 mod facts;
 mod measure;
 mod page;
-mod probes;
 mod render;
 mod rooms;
 mod stats;
 mod table;
-mod wake;
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use millpond::machine::Machine;
 
 use crate::args::AboutOptions;
-use crate::terminal::Paint;
+use crate::terminal::{Paint, print};
 use measure::Progress;
 use page::Page;
 
@@ -32,7 +30,7 @@ pub(crate) fn run(options: &AboutOptions) -> Result<()> {
     let machine = Machine::read();
     let costs = (!options.no_measure).then(|| {
         let bar = Bar::new(options.budget.as_millis() as u64);
-        let costs = costs::measure(options.budget, &machine, &bar);
+        let costs = costs::measure(options.budget, &bar);
         bar.0.finish_and_clear();
         costs
     });
@@ -45,18 +43,6 @@ pub(crate) fn run(options: &AboutOptions) -> Result<()> {
         render::page(&page, Paint::for_stdout())
     };
     print(&text)
-}
-
-/// A reader that has seen enough (`millpond | head`) is no error.
-fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.context("cannot write to standard output"),
-    }
 }
 
 /// Shows how much of the budget is used. It draws between samples only, and from this thread:

@@ -3,7 +3,7 @@
 use millpond::machine::Machine;
 use serde::Serialize;
 
-use super::costs::Costs;
+use super::costs::{Costs, Line};
 use super::facts::Facts;
 use super::rooms::{PLANNED, READY, Room};
 
@@ -38,7 +38,7 @@ pub(super) enum Found {
         meaning: String,
     },
     Skipped {
-        skipped: &'static str,
+        skipped: String,
     },
 }
 
@@ -57,17 +57,19 @@ impl Page {
 }
 
 fn lines(costs: &Costs) -> Vec<Cost> {
-    let cost = |(row, found): &(&'static super::costs::Row, Result<_, _>)| Cost {
+    let cost = |(row, found): &Line| Cost {
         key: row.key,
         label: row.label,
-        found: match *found {
-            Ok(super::stats::Summary { p50, p99, rounds }) => Found::Measured {
+        found: match found {
+            &Ok(super::stats::Summary { p50, p99, rounds }) => Found::Measured {
                 p50_ns: p50,
                 p99_ns: p99,
                 rounds,
                 meaning: row.meaning(costs),
             },
-            Err(skipped) => Found::Skipped { skipped },
+            Err(skipped) => Found::Skipped {
+                skipped: skipped.clone(),
+            },
         },
     };
     costs.lines.iter().map(cost).collect()

@@ -93,7 +93,7 @@ fn row(cost: &Cost) -> [String; 5] {
             "-".into(),
             "-".into(),
             String::new(),
-            (*skipped).into(),
+            skipped.clone(),
         ],
     }
 }

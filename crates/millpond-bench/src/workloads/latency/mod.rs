@@ -14,9 +14,9 @@
 //!   task, measured before the first round. All get the same rates, so the axis is the same for all.
 //!   From 100 % on nobody can keep up; the backlog grows for as long as a round lasts, and the figures
 //!   with it. They say by how much somebody is behind, and are shown, not judged.
-//! - **Workers**: the thread that brings tasks does not sleep, because a sleeper comes late. It keeps a
-//!   CPU for itself, and the pool has one worker for each of the others, [`MOST_WORKERS`] at most. So on
-//!   two CPUs there is *one* worker: two would have to share with the one that measures them.
+//! - **Workers**: the thread that brings tasks does not sleep, because a sleeper comes late. It has a
+//!   CPU for itself ([`crate::apart`]), and the pool has one worker for each of the others,
+//!   [`MOST_WORKERS`] at most. So on two CPUs there is *one* worker: two would have to share.
 //!
 //! # What the figures are
 //!
@@ -24,6 +24,7 @@
 //! tasks of all rounds. Where the machine takes a CPU away for a moment (a virtual one does), everybody
 //! who had it is late: the tail of a machine that is not quiet is the machine's.
 
+use crate::apart::apart;
 use crate::figure::{Figure, Goal};
 use crate::harness::{Candidate, Planned, Sample, Standing, Suite, Workload};
 use crate::peers::overload::End;
@@ -67,7 +68,7 @@ const TOO_MUCH: u32 = 100;
 
 /// Rounds are so many times longer than others, because a queue needs its time to become as long as
 /// it will; and no longer than that, because there are so many points.
-const LONGER: u32 = 6;
+const LONGER: u32 = 5;
 const LONGEST: Duration = Duration::from_millis(250);
 
 /// How tasks come.
@@ -170,7 +171,8 @@ fn round<P: Pool>(plan: &Plan) -> Result<Sample> {
     let spin = Spin::of(TASK);
     let tasks = plan.arrivals().len();
     let ledger = Arc::new(Ledger::new(tasks));
-    let opened = Opened::<P>::with_workers(workers(), Queue::Unbounded)?;
+    let (opened, _apart) = apart(|| Opened::<P>::with_workers(workers(), Queue::Unbounded));
+    let opened = opened?;
     let (pool, tally) = (&opened.pool, Tally::take());
     let start = Instant::now();
     for (number, &at) in plan.arrivals().iter().enumerate() {
@@ -243,8 +245,8 @@ impl Visitor for Peak {
 
     fn visit<P: Pool + 'static>(&self, _standing: Standing) -> Result<f64> {
         let spin = Spin::of(TASK);
-        let opened = Opened::<P>::with_workers(workers(), Queue::Unbounded)?;
-        let sample = fire::bring(opened, 1, BATCH, move || spin.work())?;
+        let (opened, _apart) = apart(|| Opened::<P>::with_workers(workers(), Queue::Unbounded));
+        let sample = fire::bring(opened?, 1, BATCH, move || spin.work())?;
         Ok(sample.operations as f64 / sample.elapsed.as_secs_f64())
     }
 }

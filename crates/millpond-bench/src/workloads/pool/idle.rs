@@ -8,6 +8,9 @@ use crate::peers::pool::{Pool, Queue};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
+/// Many workers need longer than two to be asleep, and what that takes is no idling: it happens once.
+const FALLS_ASLEEP_IN: Duration = Duration::from_millis(20);
+
 /// Leaves a pool alone for so many milliseconds.
 ///
 /// # Errors
@@ -22,7 +25,8 @@ pub fn run<P: Pool>(millis: u64) -> Result<Sample> {
 /// # Errors
 ///
 /// None, as other work has them.
-pub fn leave_alone<P: Pool>(opened: Opened<P>, millis: u64) -> Result<Sample> {
+pub fn leave_alone<P: Pool>(mut opened: Opened<P>, millis: u64) -> Result<Sample> {
+    opened.rest(FALLS_ASLEEP_IN);
     let start = Instant::now();
     std::thread::sleep(Duration::from_millis(millis));
     let elapsed = start.elapsed();

@@ -160,8 +160,17 @@ fn notes(rows: &[Row]) -> Vec<String> {
     std::iter::once(caveat).chain(laws).collect()
 }
 
+/// A curve that is further off than this, in percent, is none of the law's.
+const TOO_FAR_OFF: f64 = 20.0;
+
 fn law_text(curve: &str, candidate: &str, law: &Law) -> String {
     let (_, producers) = curve.rsplit_once(", ").unwrap_or(("", curve));
+    if law.error_percent > TOO_FAR_OFF {
+        return format!(
+            "scale: {candidate}, {producers}: the law does not fit, points are {:.0} % off",
+            law.error_percent
+        );
+    }
     let peak = match law.peak() {
         Some(peak) => format!("peak at {peak:.1} workers"),
         None => "no peak".into(),
@@ -235,5 +244,17 @@ mod tests {
         assert_eq!(notes[2], format!("scale: b, 2 producers: {law}"));
         // Two points make no law, and no law no warning.
         assert!(super::notes(&rows[..4]).is_empty());
+        for row in &mut rows {
+            row.spread.median = if row.point.as_ref().unwrap().x < 2.0 {
+                1.0
+            } else {
+                row.spread.median
+            };
+        }
+        let far = &super::notes(&rows)[1];
+        assert!(
+            far.starts_with("scale: a, 1 producer: the law does not fit"),
+            "{far}"
+        );
     }
 }

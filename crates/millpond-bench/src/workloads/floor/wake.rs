@@ -4,6 +4,10 @@
 //! the waker looks at the sleeper's state in `/proc` before each round, and leaves out a round in
 //! which it did not see it asleep. Where there is no `/proc` it waits a while instead.
 
+use super::{Outcome, Stopwatch};
+use crate::harness::Absent;
+use millpond_raw::pad::Padded;
+use millpond_raw::park::{self, Site};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +16,6 @@ use std::sync::mpsc;
 use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use millpond::machine::Machine;
-use millpond_raw::pad::Padded;
-use millpond_raw::park::{self, Site};
-
-use super::costs::Found;
-use super::measure::Meter;
 
 const OVER: u64 = u64::MAX;
 
@@ -52,7 +49,7 @@ impl Shared {
         let mut seen = 0;
         while seen != OVER {
             while self.called.load(Ordering::Acquire) == seen {
-                here.park(Site::new("about.sleeper"));
+                here.park(Site::new("floor.sleeper"));
             }
             self.awake_at.store(self.nanos(), Ordering::Relaxed);
             seen = self.called.load(Ordering::Acquire);
@@ -74,7 +71,17 @@ impl Shared {
     }
 }
 
-pub(super) fn wake_up(meter: &Meter<'_>, _machine: &Machine) -> Found {
+/// Wakes a thread that sleeps: what the call takes.
+pub fn the_call(watch: &mut dyn Stopwatch) -> Outcome {
+    wake_up(watch, |[call, _]| call)
+}
+
+/// Wakes a thread that sleeps: what it takes until that thread runs.
+pub fn until_it_runs(watch: &mut dyn Stopwatch) -> Outcome {
+    wake_up(watch, |[_, delay]| delay)
+}
+
+fn wake_up(watch: &mut dyn Stopwatch, which: fn([Duration; 2]) -> Duration) -> Outcome {
     let shared = Arc::new(Shared {
         born: Instant::now(),
         called: Padded::new(AtomicU64::new(0)),
@@ -85,20 +92,18 @@ pub(super) fn wake_up(meter: &Meter<'_>, _machine: &Machine) -> Found {
     let other = Arc::clone(&shared);
     let sleeper = thread::spawn(move || other.sleeper(&introduce));
     let Ok((waker, state)) = introduced.recv() else {
-        return Err("the thread to be woken did not start");
+        return Err(Absent("the thread to be woken did not start".into()));
     };
     let mut round = 0;
-    let samples = meter.singles(|| {
+    watch.long(&mut || {
         let asleep = await_sleep(state.as_deref());
         round += 1;
         let times = shared.wake(round, &waker);
-        asleep.then_some(times)
+        asleep.then(|| which(times))
     });
     shared.wake(OVER, &waker);
-    sleeper
-        .join()
-        .map_err(|_| "the thread to be woken panicked")?;
-    Ok(samples.into())
+    let joined = sleeper.join();
+    joined.map_err(|_| Absent("the thread to be woken panicked".into()))
 }
 
 /// Whether the thread with this `stat` file is asleep, at the latest when patience ends.

@@ -1,0 +1,205 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/**
+ * ScheduledThreadPoolExecutor, doing the workloads of the bench's suite "scheduled". It does the same
+ * as crates/millpond-bench/src/workloads/scheduled, step by step; what is explained there is not
+ * explained again. Orders and answers are lines, as in PoolBench.java:
+ *
+ * <pre>
+ * run WORK EXECUTOR 1 TIMERS WARM_UP_MILLIS
+ * done operations=1000 nanos=52000 p50=40 p99=300 p999=900 max=2000
+ * failed 1000 timers were scheduled and 999 fired
+ * </pre>
+ */
+public final class ScheduledBench {
+    static final int WORKERS = 2;
+    static final int LATER = 1_000;
+    static final int SHARE = 10;
+    static final int FEW = 5_000;
+    static final long FAR_NANOS = 3_600_000_000_000L;
+    static final long LEAD_NANOS = 250_000_000;
+    static final long WITHIN_NANOS = 1_000_000_000;
+    static final long PATIENCE_NANOS = 5_000_000_000L;
+    static final long SEED = 0x66697265;
+
+    /** A Weyl sequence, well mixed (SplitMix64). */
+    static final class Random {
+        private long state = SEED;
+
+        /** From 0 to just below 1. */
+        double share() {
+            state += 0x9e3779b97f4a7c15L;
+            long mixed = (state ^ (state >>> 30)) * 0xbf58476d1ce4e5b9L;
+            mixed = (mixed ^ (mixed >>> 27)) * 0x94d049bb133111ebL;
+            mixed ^= mixed >>> 31;
+            return (mixed >>> 11) * 0x1.0p-53;
+        }
+    }
+
+    static ScheduledThreadPoolExecutor open(String executor) {
+        ScheduledThreadPoolExecutor timers = new ScheduledThreadPoolExecutor(WORKERS);
+        switch (executor) {
+            case "marks" -> { }
+            case "removes" -> timers.setRemoveOnCancelPolicy(true);
+            default -> throw new IllegalArgumentException("there is no executor " + executor);
+        }
+        timers.prestartAllCoreThreads();
+        return timers;
+    }
+
+    static void close(ScheduledThreadPoolExecutor timers) throws InterruptedException {
+        timers.shutdownNow();
+        if (!timers.awaitTermination(5, TimeUnit.SECONDS)) {
+            throw new IllegalStateException("the timers are closed, and their threads go on");
+        }
+    }
+
+    static String pending(String executor, long pending) throws Exception {
+        ScheduledThreadPoolExecutor timers = open(executor);
+        Random random = new Random();
+        AtomicLong ran = new AtomicLong();
+        Runnable task = ran::incrementAndGet;
+        for (long timer = 0; timer < pending; timer++) {
+            schedule(timers, random, task);
+        }
+        ArrayDeque<Future<?>> recent = new ArrayDeque<>(LATER + 1);
+        for (int timer = 0; timer < LATER; timer++) {
+            recent.addLast(schedule(timers, random, task));
+        }
+        long operations = Math.max(1, pending / SHARE);
+        long start = System.nanoTime();
+        for (long operation = 0; operation < operations; operation++) {
+            recent.addLast(schedule(timers, random, task));
+            recent.removeFirst().cancel(false);
+        }
+        long nanos = System.nanoTime() - start;
+        close(timers);
+        if (ran.get() != 0) {
+            throw new IllegalStateException(ran.get() + " timers fired that were not due");
+        }
+        return "done operations=" + operations + " nanos=" + nanos;
+    }
+
+    static Future<?> schedule(ScheduledThreadPoolExecutor timers, Random random, Runnable task) {
+        long delay = FAR_NANOS + (long) (FAR_NANOS * random.share());
+        return timers.schedule(task, delay, TimeUnit.NANOSECONDS);
+    }
+
+    static String firing(String executor, long tasks) throws Exception {
+        long lead = tasks < FEW ? LEAD_NANOS / 10 : LEAD_NANOS;
+        double within = tasks < FEW ? WITHIN_NANOS / 10.0 : WITHIN_NANOS;
+        ScheduledThreadPoolExecutor timers = open(executor);
+        Random random = new Random();
+        AtomicLongArray late = new AtomicLongArray((int) tasks);
+        AtomicLong ran = new AtomicLong();
+        AtomicLong early = new AtomicLong();
+        AtomicLong again = new AtomicLong();
+        long start = System.nanoTime() + lead;
+        double at = 0;
+        for (int task = 0; task < tasks; task++) {
+            at += -Math.log(1 - random.share()) / tasks * within;
+            long due = start + (long) at;
+            int number = task;
+            timers.schedule(() -> {
+                long lateness = System.nanoTime() - due;
+                if (lateness < 0) {
+                    early.incrementAndGet();
+                }
+                // None is late by nothing: then a second run of the same task shows.
+                if (!late.compareAndSet(number, 0, Math.max(1, lateness))) {
+                    again.incrementAndGet();
+                }
+                ran.incrementAndGet();
+            }, due - System.nanoTime(), TimeUnit.NANOSECONDS);
+        }
+        long end = start + (long) at;
+        long latest = System.nanoTime();
+        for (long seen = -1; ran.get() < tasks; ) {
+            if (ran.get() > seen || System.nanoTime() < end) {
+                seen = ran.get();
+                latest = System.nanoTime();
+            } else if (System.nanoTime() - latest > PATIENCE_NANOS) {
+                break;
+            }
+            Thread.sleep(1);
+        }
+        long nanos = System.nanoTime() - start;
+        close(timers);
+        if (ran.get() != tasks || again.get() != 0) {
+            throw new IllegalStateException(tasks + " timers were scheduled and " + ran.get() + " fired");
+        }
+        if (early.get() != 0) {
+            throw new IllegalStateException(early.get() + " timers fired before they were due");
+        }
+        long[] times = new long[(int) tasks];
+        for (int task = 0; task < tasks; task++) {
+            times[task] = late.get(task);
+        }
+        Arrays.sort(times);
+        return "done operations=" + tasks + " nanos=" + nanos
+                + " p50=" + perMille(times, 500) + " p99=" + perMille(times, 990)
+                + " p999=" + perMille(times, 999) + " max=" + times[times.length - 1];
+    }
+
+    static long perMille(long[] sorted, long perMille) {
+        long rank = (sorted.length * perMille + 999) / 1_000;
+        return sorted[(int) Math.max(rank, 1) - 1];
+    }
+
+    // Orders and answers.
+
+    static String run(String work, String executor, long timers) throws Exception {
+        return switch (work) {
+            case "pending" -> pending(executor, timers);
+            case "firing" -> firing(executor, timers);
+            default -> throw new IllegalArgumentException("there is no work " + work);
+        };
+    }
+
+    static final Set<String> WARM = new HashSet<>();
+
+    static void warmUp(String work, String executor, long millis) throws Exception {
+        if (millis <= 0 || !WARM.add(work + " " + executor)) {
+            return;
+        }
+        long timers = work.equals("pending") ? 20_000 : 2_000;
+        long end = System.nanoTime() + millis * 1_000_000;
+        do {
+            run(work, executor, timers);
+        } while (System.nanoTime() < end);
+    }
+
+    static String answer(String order) {
+        try {
+            String[] words = order.trim().split("\\s+");
+            if (words.length != 6 || !words[0].equals("run")) {
+                throw new IllegalArgumentException("not an order: " + order);
+            }
+            warmUp(words[1], words[2], Long.parseLong(words[5]));
+            return run(words[1], words[2], Long.parseLong(words[4]));
+        } catch (Throwable error) {
+            String why = error.getMessage() == null ? error.toString() : error.getMessage();
+            return "failed " + why.replaceAll("\\s+", " ");
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        System.out.println("ready " + System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));
+        System.out.flush();
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        for (String order = input.readLine(); order != null; order = input.readLine()) {
+            System.out.println(answer(order));
+            System.out.flush();
+        }
+    }
+}

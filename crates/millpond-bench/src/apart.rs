@@ -1,0 +1,124 @@
+//! CPUs for those who work, and one for the thread that watches the clock.
+//!
+//! A thread that must not come late does not sleep. Left to itself the kernel likes to wake a worker on
+//! the CPU of whoever wakes it, behind a thread that never gives it up: the worker then waits for the
+//! next tick, milliseconds away, and what was to be measured is lost in that. So the two are kept apart:
+//! the threads of a pool inherit all CPUs but the first, and the thread that brings it tasks has the
+//! first one for itself.
+//!
+//! Where there is one CPU only, or no way to choose, nobody is kept apart.
+
+/// Whoever was kept apart, until this is dropped.
+#[derive(Debug)]
+pub struct Apart {
+    #[cfg(target_os = "linux")]
+    before: Option<rustix::thread::CpuSet>,
+}
+
+/// Starts threads with `hire`, on all CPUs but the first. From then on, and until the guard is dropped,
+/// the first one is this thread's, and nobody else's of them.
+pub fn apart<T>(hire: impl FnOnce() -> T) -> (T, Apart) {
+    #[cfg(target_os = "linux")]
+    {
+        let Some(split) = linux::Split::of_this_thread() else {
+            return (hire(), Apart { before: None });
+        };
+        let guard = Apart {
+            before: Some(split.all),
+        };
+        linux::stay_on(&split.others);
+        let hired = hire();
+        linux::stay_on(&split.first);
+        (hired, guard)
+    }
+    #[cfg(not(target_os = "linux"))]
+    (hire(), Apart {})
+}
+
+impl Apart {
+    /// Whether there was a CPU for each side.
+    pub fn is_apart(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.before.is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Apart {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            linux::stay_on(before);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    pub(super) struct Split {
+        pub(super) all: CpuSet,
+        pub(super) first: CpuSet,
+        pub(super) others: CpuSet,
+    }
+
+    impl Split {
+        /// `None` if there is nothing to split.
+        pub(super) fn of_this_thread() -> Option<Split> {
+            let all = sched_getaffinity(None).ok()?;
+            if all.count() < 2 {
+                return None;
+            }
+            let number = (0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu))?;
+            let (mut first, mut others) = (CpuSet::new(), all);
+            first.set(number);
+            others.unset(number);
+            Some(Split { all, first, others })
+        }
+    }
+
+    /// What the kernel does not grant it does not grant: then threads are where they were.
+    pub(super) fn stay_on(cpus: &CpuSet) {
+        let _ = sched_setaffinity(None, cpus);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    use std::sync::mpsc;
+
+    fn mine() -> CpuSet {
+        sched_getaffinity(None).unwrap()
+    }
+
+    #[test]
+    fn whoever_is_hired_has_all_cpus_but_the_first_and_the_rest_is_put_back() {
+        // On a thread of its own, which takes its CPUs with it.
+        std::thread::spawn(|| {
+            let before = mine();
+            let (told, guard) = apart(|| {
+                let (tell, told) = mpsc::channel();
+                std::thread::spawn(move || {
+                    let _ = tell.send(mine());
+                });
+                told.recv().unwrap()
+            });
+            if guard.is_apart() {
+                assert_eq!(mine().count(), 1);
+                assert_eq!(told.count(), before.count() - 1);
+                let both = (0..CpuSet::MAX_CPU).any(|cpu| mine().is_set(cpu) && told.is_set(cpu));
+                assert!(!both, "{told:?}");
+            } else {
+                assert_eq!(before.count(), 1);
+            }
+            drop(guard);
+            assert_eq!(mine(), before);
+        })
+        .join()
+        .unwrap();
+    }
+}

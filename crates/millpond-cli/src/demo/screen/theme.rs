@@ -1,0 +1,75 @@
+//! How things look. The terminal's own sixteen colours on its own background, so that it can be read
+//! on light and on dark ones; and nothing is told by colour alone, for those without (`NO_COLOR`).
+
+use ratatui::style::{Color, Modifier, Style};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Theme {
+    has_colours: bool,
+}
+
+impl Theme {
+    pub(super) fn new(has_colours: bool) -> Self {
+        Theme { has_colours }
+    }
+
+    fn colour(self, colour: Color) -> Style {
+        match self.has_colours {
+            true => Style::new().fg(colour),
+            false => Style::new(),
+        }
+    }
+
+    pub(super) fn plain(self) -> Style {
+        Style::new()
+    }
+
+    pub(super) fn faint(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    pub(super) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// Stands on a line that may be faint, and is not.
+    pub(super) fn on_a_line(self, style: Style) -> Style {
+        style.remove_modifier(Modifier::DIM)
+    }
+
+    /// The name of the program.
+    pub(super) fn title(self) -> Style {
+        self.colour(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    /// What the keys change.
+    pub(super) fn chosen(self) -> Style {
+        self.colour(Color::Cyan)
+            .add_modifier(Modifier::BOLD | Modifier::REVERSED)
+    }
+
+    /// What comes in.
+    pub(super) fn coming(self) -> Style {
+        self.colour(Color::Cyan)
+    }
+
+    /// What gets done.
+    pub(super) fn working(self) -> Style {
+        self.colour(Color::Green)
+    }
+
+    /// What waits.
+    pub(super) fn waiting(self) -> Style {
+        self.colour(Color::Magenta)
+    }
+
+    /// What is refused.
+    pub(super) fn refused(self) -> Style {
+        self.colour(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// A key in the help.
+    pub(super) fn key(self) -> Style {
+        self.strong()
+    }
+}

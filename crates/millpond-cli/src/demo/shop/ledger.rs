@@ -1,0 +1,150 @@
+//! The shop's own ledger: what became of every task, counted where it happens and without asking the
+//! pool.
+//!
+//! Every task takes a [`Slip`] along. The slip is handed in when the work is done; one that is dropped
+//! before says that its task never ran. So at the end everything that came was done, was refused, or
+//! was dropped by a policy, and what is in none of these was lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde::Serialize;
+
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    came: AtomicU64,
+    gave_up: AtomicU64,
+    done: AtomicU64,
+    refused: AtomicU64,
+    /// Those that were refused are among them: their slips go with the closures that came back.
+    unrun: AtomicU64,
+    late_micros: AtomicU64,
+}
+
+/// What the ledger says at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    /// Brought to the pool.
+    pub(crate) came: u64,
+    /// Never brought: they had waited too long at the door, because those before them were held up.
+    pub(crate) gave_up: u64,
+    /// Ran to the end.
+    pub(crate) done: u64,
+    /// Given back to their callers.
+    pub(crate) refused: u64,
+    /// Taken and never run: thrown away by the policy, or handed back when all was stopped.
+    pub(crate) dropped: u64,
+}
+
+impl Counts {
+    /// What is neither over nor given back; when the pool has ended, what was lost.
+    pub(crate) fn open(&self) -> u64 {
+        let over = self.done + self.refused + self.dropped;
+        self.came.saturating_sub(over)
+    }
+
+    /// What the pool would not have, whoever was told.
+    pub(crate) fn turned_away(&self) -> u64 {
+        self.refused + self.dropped
+    }
+}
+
+impl Ledger {
+    /// Somebody comes: the slip goes with the task.
+    pub(super) fn open_slip(self: &Arc<Self>) -> Slip {
+        self.came.fetch_add(1, Relaxed);
+        Slip {
+            ledger: Arc::clone(self),
+            is_done: false,
+        }
+    }
+
+    pub(super) fn note_refusal(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn note_giving_up(&self) {
+        self.gave_up.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn note_lateness(&self, late: Duration) {
+        let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        self.late_micros.store(micros, Relaxed);
+    }
+
+    /// How late the last customer was let in, because those before were held up at the door.
+    pub(super) fn lateness(&self) -> Duration {
+        Duration::from_micros(self.late_micros.load(Relaxed))
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        // What came last is read last, so nothing is over that has not come.
+        let done = self.done.load(Relaxed);
+        let unrun = self.unrun.load(Relaxed);
+        let refused = self.refused.load(Relaxed);
+        Counts {
+            done,
+            refused,
+            dropped: unrun.saturating_sub(refused),
+            gave_up: self.gave_up.load(Relaxed),
+            came: self.came.load(Relaxed),
+        }
+    }
+}
+
+/// Goes with a task.
+#[derive(Debug)]
+pub(super) struct Slip {
+    ledger: Arc<Ledger>,
+    is_done: bool,
+}
+
+impl Slip {
+    pub(super) fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Slip {
+    fn drop(&mut self) {
+        let count = match self.is_done {
+            true => &self.ledger.done,
+            false => &self.ledger.unrun,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_done_refused_or_dropped() {
+        let ledger = Arc::new(Ledger::default());
+        let [done, refused, dropped, open] = std::array::from_fn(|_| ledger.open_slip());
+        done.done();
+        drop(refused);
+        ledger.note_refusal();
+        drop(dropped);
+        let counts = ledger.counts();
+        let expected = Counts {
+            came: 4,
+            gave_up: 0,
+            done: 1,
+            refused: 1,
+            dropped: 1,
+        };
+        assert_eq!((counts, counts.open()), (expected, 1));
+        open.done();
+        assert_eq!(ledger.counts().open(), 0);
+    }
+
+    #[test]
+    fn a_slip_that_is_never_seen_again_is_missing_in_the_end() {
+        let ledger = Arc::new(Ledger::default());
+        std::mem::forget(ledger.open_slip());
+        assert_eq!(ledger.counts().open(), 1);
+    }
+}
