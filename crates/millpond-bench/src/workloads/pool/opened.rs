@@ -111,14 +111,17 @@ const ATTEMPTS: usize = 5;
 /// ever, and try again.
 fn wake_all<P: Pool>(pool: &P, workers: usize, patience: Duration) -> Result<()> {
     let gathered = (0..ATTEMPTS).any(|_| {
-        let gathering = Arc::new(Gathering::default());
+        let gathering = Arc::new(Gathering {
+            workers,
+            patience,
+            here: Mutex::new(0),
+            more: Condvar::new(),
+        });
         for _ in 0..workers {
             let gathering = Arc::clone(&gathering);
-            pool.run(move || {
-                gathering.meet(workers, patience);
-            });
+            pool.run(move || gathering.meet());
         }
-        gathering.wait_for(workers, patience)
+        gathering.is_complete()
     });
     ensure!(
         gathered,
@@ -128,17 +131,20 @@ fn wake_all<P: Pool>(pool: &P, workers: usize, patience: Duration) -> Result<()>
 }
 
 /// Where workers meet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Gathering {
+    /// So many are expected.
+    workers: usize,
+    patience: Duration,
     here: Mutex<usize>,
     more: Condvar,
 }
 
 impl Gathering {
     /// Waits for the others, and leaves if they do not come: only those that are here count.
-    fn meet(&self, workers: usize, patience: Duration) {
+    fn meet(&self) {
         self.count(|here| *here += 1);
-        if !self.wait_for(workers, patience) {
+        if !self.is_complete() {
             self.count(|here| *here -= 1);
         }
     }
@@ -149,14 +155,14 @@ impl Gathering {
     }
 
     /// Waits for a while, and says whether all are here.
-    fn wait_for(&self, workers: usize, patience: Duration) -> bool {
+    fn is_complete(&self) -> bool {
         let here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        let some_are_missing = |here: &mut usize| *here < workers;
+        let some_are_missing = |here: &mut usize| *here < self.workers;
         let waited = self
             .more
-            .wait_timeout_while(here, patience, some_are_missing);
+            .wait_timeout_while(here, self.patience, some_are_missing);
         let (here, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *here >= workers
+        *here >= self.workers
     }
 }
 
