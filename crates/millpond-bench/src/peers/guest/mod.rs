@@ -65,7 +65,7 @@ pub fn rounds_take(round_time: Duration) {
 }
 
 /// A turn takes a fraction of a second, and a first turn a few. A guest that takes this long hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A program that takes turns: one process for the whole run, from its first turn on. It ends with us,
 /// because its orders end.
