@@ -19,7 +19,8 @@ Examples:
   millpond | cat                       without a screen: a line per second, for ten seconds
   millpond demo --seconds 30 --load 200
   millpond demo --json | jq .pools     the same for programs, an object per second
-  millpond about                       what is in the box, and what things cost on this machine")]
+  millpond about                       what is in the box, and what things cost on this machine
+  millpond bench pool --quick          a minute beside the peers; see millpond bench --help")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
