@@ -43,7 +43,7 @@ pub fn leave_in_order() -> Result<()> {
 }
 
 fn say_farewell() {
-    // The bar of a terminal is taken away: the cursor is on its line.
+    // What is on the cursor's line, the bar or the echo of the key, is taken away.
     let clear = if std::io::stderr().is_terminal() {
         "\r\x1b[K"
     } else {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo bench -p millpond-bench -- queue task      two suites, 10 interleaved rounds
-//! cargo bench -p millpond-bench -- pool            all rows of the pool, Java among the peers
+//! cargo bench -p millpond-bench -- pool            all rows of the pool; Java, Go and Python among the peers
 //! cargo bench -p millpond-bench -- latency scale   curves: against load, against workers
 //! cargo bench -p millpond-bench -- overload        a pool that gets more than it can do
 //! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier

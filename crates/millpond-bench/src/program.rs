@@ -9,7 +9,7 @@ use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
 use crate::outlet::Outlet;
 use crate::page;
-use crate::peers::guest::install::install;
+use crate::peers::guest::{self, install::install};
 use crate::progress::{Bar, Watched};
 use crate::record::Record;
 use crate::report::{Report, Row};
@@ -208,6 +208,7 @@ fn measure(
         install(out)?;
     }
     let settings = options.settings();
+    guest::rounds_take(settings.round_time);
     let mut machine = Surroundings::read();
     let ticks = Ticks::read();
     let unoptimised = cfg!(debug_assertions).then_some(UNOPTIMISED);

@@ -67,7 +67,7 @@ fn the_list_names_suites_workloads_and_candidates_and_measures_nothing() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("\ntask: "), "{text}");
     let row = "  bound 1024, caller runs, 4 producers: millpond, crossbeam-channel, kanal, flume, \
-               std::sync::mpsc, threadfin, Java TPE linked, Java TPE array, Java TPE hand-off, \
+               std::sync::mpsc, threadfin, Java TPE linked, Java TPE array, \
                Java 25 TPE linked, Java 25 TPE array, Go channel pool\n";
     assert!(text.contains("\npool: "), "{text}");
     assert!(text.contains(row), "{text}");

@@ -18,8 +18,9 @@ Examples:
   millpond                             the demo, on the whole screen; press ? for its keys
   millpond | cat                       without a screen: a line per second, for ten seconds
   millpond demo --seconds 30 --load 200
-  millpond demo --json | jq .pools[0]  the same for programs, an object per second
-  millpond about                       what is in the box, and what things cost on this machine")]
+  millpond demo --json | jq .pools     the same for programs, an object per second
+  millpond about                       what is in the box, and what things cost on this machine
+  millpond bench pool --quick          a minute beside the peers; see millpond bench --help")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

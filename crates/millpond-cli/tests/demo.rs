@@ -41,7 +41,7 @@ fn without_a_terminal_it_prints_a_line_per_second_and_then_the_books() {
     assert!(came > 0 && came == done + refused + dropped, "{text}");
     assert_eq!(lost, 0);
     assert!(
-        text.ends_with("the pools have counted the same as the shop.\n"),
+        text.ends_with("the pools counted the same as the shop.\n"),
         "{text}"
     );
 }

@@ -119,17 +119,27 @@ fn bad_arguments_say_what_is_wrong_and_what_to_do() {
 }
 
 /// `MILLPOND_RENEW=1 cargo test -p millpond-cli` writes the file anew.
-#[test]
-fn the_help_is_what_the_file_says() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help.txt");
-    let output = millpond(&["--help"]);
+fn is_like_file(name: &str, output: &Output) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name);
     if std::env::var_os("MILLPOND_RENEW").is_some() {
-        std::fs::write(&file, stdout(&output)).unwrap();
+        std::fs::write(&file, stdout(output)).unwrap();
     }
     let expected = std::fs::read_to_string(&file).unwrap_or_default();
     assert_eq!(
-        stdout(&output),
+        stdout(output),
         expected,
         "the help has changed: look at it, then run this test with MILLPOND_RENEW=1"
     );
+}
+
+#[test]
+fn the_help_is_what_the_file_says() {
+    is_like_file("help.txt", &millpond(&["--help"]));
+}
+
+#[test]
+fn the_help_of_the_demo_is_what_the_file_says() {
+    is_like_file("help-demo.txt", &millpond(&["demo", "--help"]));
 }

@@ -2,13 +2,11 @@
 
 use anyhow::Result;
 
+use super::program::NO_SKIP;
 use crate::house::House;
 use crate::stage::Stage;
 use crate::table::Outcome;
 use crate::tally::Tally;
-
-/// The variable with which a test may not be skipped because something is missing.
-const NO_SKIP: &str = "MILLPOND_NO_SKIP";
 
 /// The gate.
 ///

@@ -23,7 +23,7 @@ pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
 }
 
 /// The variable with which a test may not be skipped because something is missing.
-const NO_SKIP: &str = "MILLPOND_NO_SKIP";
+pub(super) const NO_SKIP: &str = "MILLPOND_NO_SKIP";
 
 /// The demo in tmux.
 ///

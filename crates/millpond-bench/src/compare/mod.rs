@@ -6,12 +6,18 @@
 //!
 //! 1. its new median is outside the range of its old rounds, from the smallest to the largest;
 //! 2. its old median is outside the range of its new rounds;
-//! 3. the medians differ by more than [`SMALLEST`].
+//! 3. the medians differ by more than the *noise*.
 //!
 //! The first two judge by how far rounds spread, whatever their distribution. If nothing has changed,
 //! ten rounds a side come to that by chance in about one row of 700, and five in one of 20; three
-//! do in one of five, so fewer than [`FEW_ROUNDS`] are warned about. The third is for what rounds of
-//! one run have in common and two runs have not, such as where memory happens to lie.
+//! do in one of five, so fewer than [`FEW_ROUNDS`] are warned about.
+//!
+//! That would be all if rounds of one run were as different as those of two. They are not: where
+//! memory happens to lie, or who else is on the machine, is the same for a whole run. How much that
+//! makes is known from the peers of the same suite, who are the same program in both runs: the noise is
+//! [`DEVIATIONS`] times their usual deviation (the median of them, which a few that did change do not
+//! move), and [`SMALLEST`] at least. On a quiet machine that is a few percent; on a busy one it is
+//! more, and less is told.
 //!
 //! # The day
 //!
@@ -23,7 +29,7 @@
 //! would let one expect. That also holds for a peer that was exchanged for a younger version.
 //!
 //! Figures that are zero or below, such as those of an idle pool, have no ratio. They are judged by
-//! the first two alone, without a drift.
+//! the first two alone, without drift or noise.
 
 mod table;
 
@@ -33,8 +39,12 @@ use crate::record::{Record, Row};
 use crate::stats::Spread;
 use std::cmp::Ordering;
 
-/// Medians that differ by less than this factor do not differ.
+/// Medians that differ by less than this factor do not differ, however quiet it was.
 pub const SMALLEST: f64 = 1.05;
+
+/// So many usual deviations of the peers are noise: three times what would be the standard deviation
+/// if they were distributed normally.
+pub const DEVIATIONS: f64 = 3.0 * 1.482_6;
 
 /// Rounds below this number say little.
 pub const FEW_ROUNDS: u64 = 5;
@@ -70,6 +80,8 @@ pub struct Pair {
     pub new: f64,
     /// What the peers have changed by; 1 if that is not known.
     pub drift: f64,
+    /// The factor that is noise.
+    pub noise: f64,
     /// What has come of it.
     pub verdict: Verdict,
 }
@@ -88,10 +100,17 @@ pub enum Verdict {
 impl Comparison {
     /// Compares two runs.
     pub fn of(old: &Record, new: &Record) -> Self {
-        let pairs = new.rows.iter().filter_map(|row| {
+        let twins = new.rows.iter().filter_map(|row| {
             let before = twin(&old.rows, row)?;
-            Some(Pair::of(before, row, drift(&old.rows, &new.rows, row)))
+            let drift = drift(&old.rows, &new.rows, row).filter(|_| before.median > 0.0);
+            Some(Twins {
+                old: before,
+                new: row,
+                drift,
+            })
         });
+        let twins: Vec<Twins<'_>> = twins.collect();
+        let pairs = twins.iter().map(|one| one.pair(noise(&twins, one.new)));
         let missing = |rows: &[Row], elsewhere: &[Row]| {
             let alone = rows.iter().filter(|row| twin(elsewhere, row).is_none());
             alone.map(name).collect()
@@ -117,9 +136,23 @@ impl Comparison {
     }
 }
 
-impl Pair {
-    fn of(old: &Row, new: &Row, drift: Option<f64>) -> Self {
-        let drift = drift.filter(|_| old.median > 0.0).unwrap_or(1.0);
+/// A row of both runs, and what its peers have changed by.
+struct Twins<'a> {
+    old: &'a Row,
+    new: &'a Row,
+    drift: Option<f64>,
+}
+
+impl Twins<'_> {
+    /// How far it is from where the drift would have it, as a logarithm.
+    fn deviation(&self) -> Option<f64> {
+        let ratio = ratio(self.old.median * self.drift?, self.new.median)?;
+        Some(ratio.ln().abs())
+    }
+
+    fn pair(&self, noise: f64) -> Pair {
+        let Twins { old, new, .. } = self;
+        let drift = self.drift.unwrap_or(1.0);
         let expected = Spread {
             median: old.median * drift,
             min: old.min * drift,
@@ -132,22 +165,25 @@ impl Pair {
             old: old.median,
             new: new.median,
             drift,
-            verdict: verdict(expected, new),
+            noise,
+            verdict: verdict(expected, new, noise),
         }
     }
+}
 
+impl Pair {
     /// The new median by the old one, with the drift taken out.
     pub fn ratio(&self) -> Option<f64> {
         ratio(self.old * self.drift, self.new)
     }
 }
 
-fn verdict(expected: Spread, new: &Row) -> Verdict {
+fn verdict(expected: Spread, new: &Row, noise: f64) -> Verdict {
     let is_outside = |value: f64, min: f64, max: f64| value < min || value > max;
     let is_beyond_noise = is_outside(new.median, expected.min, expected.max)
         && is_outside(expected.median, new.min, new.max);
     let is_large =
-        ratio(expected.median, new.median).is_none_or(|ratio| ratio.max(ratio.recip()) > SMALLEST);
+        ratio(expected.median, new.median).is_none_or(|ratio| ratio.max(ratio.recip()) > noise);
     if !(is_beyond_noise && is_large) {
         return Verdict::Same;
     }
@@ -199,6 +235,18 @@ fn drift(old: &[Row], new: &[Row], of: &Row) -> Option<f64> {
     let is_beside =
         |row: &Row| is_in_suite(row) && row.workload == of.workload && row.point() == of.point();
     among(&is_beside).or_else(|| among(&is_in_suite))
+}
+
+/// The factor by which rows like `of` differ between two runs of the same.
+fn noise(twins: &[Twins<'_>], of: &Row) -> f64 {
+    let is_near = |row: &Row| row.suite == of.suite && row.unit == of.unit;
+    let peers = twins
+        .iter()
+        .filter(|one| !one.new.is_ours() && is_near(one.new));
+    let deviations: Vec<f64> = peers.filter_map(Twins::deviation).collect();
+    let usual = Spread::of(&deviations).filter(|_| deviations.len() >= ENOUGH_PEERS);
+    let noise = usual.map_or(0.0, |usual| usual.median * DEVIATIONS).exp();
+    noise.max(SMALLEST)
 }
 
 fn doubts(old: &Record, new: &Record) -> Vec<String> {

@@ -25,8 +25,9 @@ impl fmt::Display for Comparison {
         names(f, "only in the new run", &self.added)?;
         writeln!(
             f,
-            "Beyond noise: each median is outside the other's rounds, and they differ by more than \
-             {:.0} %,\nafter what the peers changed by (drift) is taken out.",
+            "change: new by old, after what the peers changed by (drift) is taken out\n\
+             beyond noise: each median is outside the other's rounds, and they differ by more than \
+             this\nfactor, which is how much peers deviate between the two runs, and {:.0} % at least",
             (SMALLEST - 1.0) * 100.0
         )
     }
@@ -37,7 +38,7 @@ fn group(f: &mut fmt::Formatter<'_>, title: &str, pairs: &[&Pair]) -> fmt::Resul
         return Ok(());
     }
     writeln!(f, "{title}")?;
-    let head = ["", "unit", "old", "new", "drift", "change", ""];
+    let head = ["", "unit", "old", "new", "drift", "change", "noise", ""];
     let mut cells = vec![head.map(String::from).to_vec()];
     cells.extend(pairs.iter().map(|pair| line(pair)));
     f.write_str(&columns(&cells))
@@ -53,6 +54,7 @@ fn line(pair: &Pair) -> Cells {
         format!("{:.2}", pair.drift),
         pair.ratio()
             .map_or("-".into(), |ratio| format!("{ratio:.2}")),
+        format!("{:.2}", pair.noise),
         String::new(),
     ]
 }

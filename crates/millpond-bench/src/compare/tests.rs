@@ -112,6 +112,28 @@ fn one_peer_that_changed_is_no_drift_and_is_told() {
 }
 
 #[test]
+fn where_peers_deviate_a_change_must_be_larger_than_that() {
+    let peers = |factors: [f64; 5]| {
+        let names = ["kanal", "flume", "rayon", "tokio", "std"];
+        let peers = names.into_iter().zip(factors);
+        peers.map(|(name, factor)| spread(name, Standing::Peer, 100.0 * factor, 1.0))
+    };
+    let run = |factors, ours_median| -> Vec<Row> {
+        peers(factors).chain([ours(ours_median, 1.0)]).collect()
+    };
+    let old = || run([1.0; 5], 100.0);
+    let ours_of = |new| compare(old(), new).pairs.pop().unwrap();
+    // A peer is usually 10 % off, so even 40 % say nothing, and 80 % do.
+    let busy = [1.0, 1.1, 0.9, 1.12, 0.88];
+    assert_eq!(ours_of(run(busy, 140.0)).verdict, Verdict::Same);
+    assert_eq!(ours_of(run(busy, 180.0)).verdict, Verdict::Worse);
+    // One that did change makes no noise.
+    let exchanged = [1.0, 1.0, 1.0, 1.0, 5.0];
+    let pair = ours_of(run(exchanged, 110.0));
+    assert_eq!((pair.verdict, pair.noise), (Verdict::Worse, SMALLEST));
+}
+
+#[test]
 fn too_few_peers_in_a_workload_are_made_up_for_by_those_of_the_suite() {
     let lone = |median| Row {
         workload: "idle".into(),
@@ -190,8 +212,8 @@ fn the_table_says_what_changed_and_by_how_much() {
     let text = compare(day(1.0, 100.0), day(1.4, 100.0)).to_string();
     let expected = "\
 better beyond noise
-                           unit     old  new  drift  change
-  * pool: burst: millpond  ns/task  100  100   1.40    0.71
+                           unit     old  new  drift  change  noise
+  * pool: burst: millpond  ns/task  100  100   1.40    0.71   1.05
 ";
     assert!(
         text.contains("1 better, 0 worse, 3 the same within noise"),
@@ -223,7 +245,7 @@ fn false_alarms(rounds: usize, trials: u32) -> f64 {
             max: new.max,
             ..ours(1.0, 1.0)
         };
-        super::verdict(old, &new) != Verdict::Same
+        super::verdict(old, &new, SMALLEST) != Verdict::Same
     };
     let alarms = (0..trials).filter(|_| is_alarm(run(), run())).count();
     alarms as f64 / f64::from(trials)

@@ -11,7 +11,7 @@
 
 use super::scale::Scale;
 use super::svg::{Anchor, Svg, WIDTH};
-use super::text::{fit, number, width};
+use super::text::{BOLD, fit, number, width};
 use crate::record::{Row, Standing, best};
 
 const BAR: f64 = 11.0;
@@ -21,8 +21,8 @@ const TALL_PITCH: f64 = 33.0;
 /// Over the bars is room for what stands over the columns.
 const TOP: f64 = 18.0;
 const HEADS: f64 = 11.0;
-/// Names get no more than this to the left of their bars; longer ones stand above them.
-const NAMES: f64 = 150.0;
+/// Names get no more than this to the left of their bars; if one is longer, all stand above them.
+const NAMES: f64 = 182.0;
 const BARS_END: f64 = 290.0;
 const VALUE: f64 = 346.0;
 const RATIO: f64 = WIDTH - 1.0;
@@ -34,11 +34,14 @@ const TORN: f64 = 5.0;
 pub(super) fn draw(rows: &[&Row], label: &str) -> String {
     let mut sorted = rows.to_vec();
     sorted.sort_by(|a, b| a.cmp_by_median(b));
-    let widest = rows.iter().map(|row| width(&row.candidate));
-    let is_tall = widest.fold(0.0, f64::max) > NAMES;
+    let widest = rows.iter().map(|row| {
+        let bold = if row.is_ours() { BOLD } else { 1.0 };
+        width(&row.candidate) * bold
+    });
+    let names = Some(widest.fold(0.0, f64::max)).filter(|&widest| widest <= NAMES);
     let frame = Frame {
-        is_tall,
-        scale: scale(rows, if is_tall { 1.0 } else { NAMES + 6.0 }),
+        names,
+        scale: scale(rows, names.map_or(1.0, |names| names + 6.0)),
     };
     let height = TOP + frame.pitch() * rows.len() as f64 + 2.0;
     let mut svg = Svg::new("bars", height, label);
@@ -76,13 +79,14 @@ fn scale(rows: &[&Row], start: f64) -> Scale {
 }
 
 struct Frame {
-    is_tall: bool,
+    /// Where the names to the left of the bars end; `None` if they stand above.
+    names: Option<f64>,
     scale: Scale,
 }
 
 impl Frame {
     fn pitch(&self) -> f64 {
-        if self.is_tall { TALL_PITCH } else { PITCH }
+        self.names.map_or(TALL_PITCH, |_| PITCH)
     }
 
     /// From where to where the bar of a row has room, without its name.
@@ -122,12 +126,11 @@ impl Frame {
     fn row(&self, svg: &mut Svg, row: &Row, index: usize) {
         let (lane, _) = self.lane(index);
         let (bar_y, text_y) = (lane + 2.0, lane + 11.5);
-        if self.is_tall {
+        if let Some(end) = self.names {
+            svg.text("name", (end, text_y), Anchor::End, &row.candidate);
+        } else {
             let name = fit(&row.candidate, WIDTH);
             svg.text("name", (1.0, lane - 2.5), Anchor::Start, &name);
-        } else {
-            let name = fit(&row.candidate, NAMES);
-            svg.text("name", (NAMES, text_y), Anchor::End, &name);
         }
         let (zero, end) = (self.scale.at(0.0), self.scale.at(row.median));
         let (left, right) = (zero.min(end), zero.max(end));

@@ -9,6 +9,8 @@ use super::scale::Scale;
 use super::svg::{Anchor, Place, Svg, WIDTH};
 use super::text::{escape, number, width};
 use crate::record::{Row, Standing};
+use crate::workloads::scale;
+use crate::workloads::scale::usl::Law;
 use std::fmt::Write;
 
 /// So many colours there are in the style sheet for those who are not ours.
@@ -17,6 +19,12 @@ const COLOURS: usize = 9;
 const OUR_COLOURS: usize = 3;
 /// No plot has more lines with a highlight of their own.
 const MOST_LINES: usize = 32;
+
+/// Units of which the ratio counts and not the difference.
+const TIMES: [&str; 4] = ["ns", "µs", "ms", "s"];
+
+/// How smooth a fitted law is drawn.
+const STEPS: u32 = 40;
 
 const HEIGHT: f64 = 290.0;
 const LEFT: f64 = 44.0;
@@ -105,7 +113,20 @@ fn x_of(row: &Row) -> f64 {
 /// What goes up.
 fn upwards(rows: &[&Row]) -> Scale {
     let values: Vec<f64> = rows.iter().map(|row| row.median).collect();
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = values.iter().copied().fold(0.0, f64::max);
+    // Twice as long is as much worse for a short time as for a long one.
+    if min > 0.0 && TIMES.contains(&rows[0].unit.as_str()) {
+        return Scale::logarithmic(min, max, (FOOT, TOP));
+    }
     Scale::of(&values, (FOOT, TOP), true)
+}
+
+/// The law that fits the points of a line of ours, where they are numbers of workers.
+fn law(line: &Line<'_>) -> Option<Law> {
+    let is_fitted = line.standing() == Standing::Ours && line.points[0].suite == scale::SUITE.name;
+    let points = line.points.iter().map(|row| (x_of(row), row.median));
+    is_fitted.then(|| Law::fit(&points.collect::<Vec<_>>()))?
 }
 
 /// Whether what goes up does so on a logarithmic scale.
@@ -177,6 +198,14 @@ fn draw_line(svg: &mut Svg, line: &Line<'_>, x: &Scale, y: &Scale) {
             let lower = lower.map(|row| (x.at(x_of(row)), y.at(row.min)));
             svg.path("band", &upper.chain(lower).collect::<Vec<_>>(), true);
         }
+        if let Some(law) = law(line) {
+            let (first, last) = (line.points[0], line.points[line.points.len() - 1]);
+            let (from, to) = (x_of(first), x_of(last));
+            let at = |step| from + (to - from) * f64::from(step) / f64::from(STEPS);
+            let fitted = (0..=STEPS).map(at);
+            let fitted = fitted.map(|workers| (x.at(workers), y.at(law.throughput(workers))));
+            svg.path("fit", &fitted.collect::<Vec<_>>(), false);
+        }
         svg.path("stroke", &places, false);
         for (row, &place) in line.points.iter().zip(&places) {
             let axis = row.axis.as_deref().unwrap_or("x");
@@ -197,6 +226,15 @@ fn legend(lines: &[Line<'_>]) -> String {
         let sample = sample.finish();
         let name = escape(&line.points[0].candidate);
         let _ = writeln!(html, "<li class=\"{class}\">{sample}{name}</li>");
+    }
+    if let Some(line) = lines.iter().find(|line| law(line).is_some()) {
+        let mut sample = Svg::sample();
+        sample.path("fit", &[(1.0, 6.0), (25.0, 6.0)], false);
+        let (class, sample) = (line.class(), sample.finish());
+        let _ = writeln!(
+            html,
+            "<li class=\"{class}\">{sample}fitted law of scalability</li>"
+        );
     }
     html += "</ul>\n";
     html
@@ -269,6 +307,39 @@ mod tests {
     fn a_wide_axis_says_that_it_is_logarithmic() {
         let rows = [0.1, 10.0, 1_000.0].map(|x| point("millpond", Ours, x, 50.0));
         assert!(drawn(&rows).contains("load, % (logarithmic)"));
+    }
+
+    #[test]
+    fn times_are_on_a_logarithmic_scale_however_little_they_span() {
+        let micros = |y| Row {
+            unit: "µs".into(),
+            ..point("millpond", Ours, y, y)
+        };
+        let rows = [micros(20.0), micros(90.0)];
+        assert!(is_logarithmic(&[&rows[0], &rows[1]]));
+        let rates = [20.0, 90.0].map(|y| point("millpond", Ours, y, y));
+        assert!(!is_logarithmic(&[&rates[0], &rates[1]]));
+    }
+
+    #[test]
+    fn the_law_is_drawn_where_workers_are_counted_and_for_ours_alone() {
+        let scaled = |candidate, standing, workers| Row {
+            suite: "scale".into(),
+            ..point(
+                candidate,
+                standing,
+                workers,
+                10.0 * workers / (1.0 + 0.2 * (workers - 1.0)),
+            )
+        };
+        let workers = [1.0, 2.0, 3.0, 4.0];
+        let ours = workers.map(|workers| scaled("millpond", Ours, workers));
+        let peer = workers.map(|workers| scaled("rayon", Peer, workers));
+        let text = drawn(&[ours, peer].concat());
+        // Once in the plot and once in the legend.
+        assert_eq!(text.matches("class=\"fit\"").count(), 2, "{text}");
+        let other = workers.map(|workers| point("millpond", Ours, workers, workers));
+        assert!(!drawn(&other).contains("class=\"fit\""));
     }
 
     #[test]

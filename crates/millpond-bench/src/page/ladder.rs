@@ -1,4 +1,4 @@
-//! A ladder: workloads of one candidate each, on one logarithmic scale.
+//! A ladder: candidates that do not compete, on one logarithmic scale, the cheapest on top.
 //!
 //! A dot and not a bar, because a logarithmic scale has no zero that a bar could begin at.
 
@@ -31,7 +31,9 @@ pub(super) fn draw(rows: &[&Row], label: &str) -> String {
         let x = x.clamp(half, WIDTH - half);
         svg.text("tick", (x, foot + 17.0), Anchor::Middle, &tick);
     }
-    for (index, row) in rows.iter().enumerate() {
+    let mut sorted = rows.to_vec();
+    sorted.sort_by(|a, b| a.cmp_by_median(b));
+    for (index, row) in sorted.iter().enumerate() {
         let y = TOP + PITCH * index as f64;
         svg.group(class(row), &tip(row), |svg| rung(svg, row, &scale, y));
     }
@@ -45,7 +47,7 @@ fn rung(svg: &mut Svg, row: &Row, scale: &Scale, y: f64) {
         "name",
         (1.0, y + 11.0),
         Anchor::Start,
-        &fit(&row.workload, room),
+        &fit(&row.candidate, room),
     );
     svg.text("value", (WIDTH - 1.0, y + 11.0), Anchor::End, &value);
     let y = y + 20.0;
@@ -63,17 +65,14 @@ mod tests {
     use crate::record::tests::row;
 
     #[test]
-    fn every_workload_has_a_dot_and_its_number() {
-        let named = |workload: &str, median| Row {
-            workload: workload.into(),
-            ..row("this machine", Reference, median)
-        };
+    fn every_candidate_has_a_dot_and_its_number_the_cheapest_on_top() {
         let rows = [
-            named("CAS", 8.0),
-            named("thread, started and joined", 44_000.0),
+            row("thread, started and joined", Reference, 44_000.0),
+            row("CAS", Reference, 8.0),
         ];
         let text = draw(&[&rows[0], &rows[1]], "floor");
         assert_eq!(text.matches("class=\"dot\"").count(), 2, "{text}");
+        assert!(text.find("CAS") < text.find("thread, started"), "{text}");
         assert!(text.contains(">CAS</text>") && text.contains(">44,000</text>"));
         assert!(
             text.contains(">100</text>") && text.contains(">10k</text>"),

@@ -12,9 +12,10 @@
 //!   candidate that is many times worse than all that matters would press the others flat, so its
 //!   bar is torn off; its number stands beside it all the same.
 //! - **a curve** for points: a line per candidate. An axis whose values span more than
-//!   [`scale::WIDE`] is logarithmic.
-//! - **a ladder** for workloads that have one candidate each, such as what the machine costs: they are
-//!   compared with each other, on one logarithmic scale.
+//!   [`scale::WIDE`] is logarithmic, and so is one of times. Where workers are counted, the
+//!   universal scalability law that fits ours is drawn beside it.
+//! - **a ladder** for candidates that do not compete, such as what the machine costs: dots on one
+//!   logarithmic scale.
 //!
 //! Plots are as wide as a phone and stand side by side where there is room: what is legible there is
 //! legible everywhere. There is no script. Colours are variables, so that the page follows the
@@ -65,11 +66,9 @@ pub fn html(record: &Record) -> String {
 
 /// What else a reader should know: the notes of the suites, and why a reference is no peer.
 fn notes(record: &Record) -> String {
-    let mut references: Vec<(&str, &str)> = record
-        .rows
-        .iter()
-        .filter_map(|row| Some((row.candidate.as_str(), row.because.as_deref()?)))
-        .collect();
+    let rows = record.rows.iter();
+    let reasons = rows.filter_map(|row| Some((row.because.as_deref()?, row.candidate.as_str())));
+    let mut references: Vec<(&str, &str)> = reasons.collect();
     references.sort_unstable();
     references.dedup();
     if references.is_empty() && record.notes.is_empty() {
@@ -79,11 +78,14 @@ fn notes(record: &Record) -> String {
     for note in &record.notes {
         let _ = writeln!(html, "<li>{}</li>", escape(note));
     }
-    for (candidate, because) in references {
-        let (candidate, because) = (escape(candidate), escape(because));
+    // One reason may be that of many.
+    for those in references.chunk_by(|(one, _), (other, _)| one == other) {
+        let names: Vec<String> = those.iter().map(|(_, name)| escape(name)).collect();
+        let because = escape(those[0].0);
         let _ = writeln!(
             html,
-            "<li><b>{candidate}</b> is shown for reference: {because}</li>"
+            "<li>For reference: <b>{}</b>: {because}</li>",
+            names.join(", ")
         );
     }
     html += "</ul>\n</section>\n";

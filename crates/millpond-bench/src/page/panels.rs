@@ -1,6 +1,6 @@
 //! Which rows are one plot.
 
-use crate::record::Row;
+use crate::record::{Row, Standing};
 
 /// Rows that are drawn together.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub(super) enum Panel<'a> {
     Bars(Vec<&'a Row>),
     /// The points of one curve, several candidates.
     Curve(Vec<&'a Row>),
-    /// Workloads of one candidate each, in the same unit.
+    /// One workload whose candidates do not compete: what the machine costs.
     Ladder(Vec<&'a Row>),
 }
 
@@ -25,9 +25,8 @@ impl<'a> Panel<'a> {
     pub(super) fn title(&self) -> String {
         let first = self.rows()[0];
         match self {
-            Panel::Bars(_) => first.workload.clone(),
+            Panel::Bars(_) | Panel::Ladder(_) => first.workload.clone(),
             Panel::Curve(_) => first.curve.clone().unwrap_or_default(),
-            Panel::Ladder(_) => format!("all of them, in {}", first.unit),
         }
     }
 }
@@ -41,25 +40,18 @@ pub(super) fn of_suite<'a>(rows: &[&'a Row]) -> Vec<Panel<'a>> {
             None => groups.push(vec![row]),
         }
     }
-    let mut panels: Vec<Panel<'_>> = Vec::new();
-    for group in groups {
-        let first = group[0];
-        if first.point().is_some() {
-            panels.push(Panel::Curve(group));
-        } else if group.len() > 1 || !can_climb(first) {
-            panels.push(Panel::Bars(group));
-        } else {
-            let rungs = panels.iter_mut().find_map(|panel| match panel {
-                Panel::Ladder(rungs) if rungs[0].unit == first.unit => Some(rungs),
-                _ => None,
-            });
-            match rungs {
-                Some(rungs) => rungs.push(first),
-                None => panels.push(Panel::Ladder(group)),
-            }
-        }
+    groups.into_iter().map(panel).collect()
+}
+
+fn panel<'a>(group: Vec<&'a Row>) -> Panel<'a> {
+    let can_climb = |row: &&Row| row.standing == Standing::Reference && row.min > 0.0;
+    if group[0].point().is_some() {
+        Panel::Curve(group)
+    } else if group.len() > 1 && group.iter().all(can_climb) {
+        Panel::Ladder(group)
+    } else {
+        Panel::Bars(group)
     }
-    panels.into_iter().map(with_rungs_enough).collect()
 }
 
 fn is_one_plot(one: &Row, other: &Row) -> bool {
@@ -69,18 +61,6 @@ fn is_one_plot(one: &Row, other: &Row) -> bool {
             (None, None) => one.workload == other.workload,
             _ => false,
         }
-}
-
-/// A lone row with a goal of its own is a plot of its own: its limit is drawn beside it.
-fn can_climb(row: &Row) -> bool {
-    row.median > 0.0 && row.min > 0.0 && row.limit.is_none()
-}
-
-fn with_rungs_enough(panel: Panel<'_>) -> Panel<'_> {
-    match panel {
-        Panel::Ladder(rungs) if rungs.len() == 1 => Panel::Bars(rungs),
-        panel => panel,
-    }
 }
 
 #[cfg(test)]
@@ -123,30 +103,19 @@ mod tests {
     }
 
     #[test]
-    fn lone_candidates_are_rungs_of_a_ladder_for_each_unit() {
-        let micros = Row {
-            unit: "µs".into(),
-            ..named("thread", row("machine", Reference, 40.0))
-        };
+    fn where_nobody_competes_the_rows_are_rungs_of_a_ladder() {
         let rows = [
-            named("CAS", row("machine", Reference, 8.0)),
-            named("fence", row("machine", Reference, 9.0)),
-            micros,
+            row("CAS", Reference, 8.0),
+            row("fence", Reference, 9.0),
+            named("locks", row("millpond", Ours, 5.0)),
+            named("locks", row("std", Peer, 5.0)),
+            named("idle", row("CAS", Reference, 0.0)),
+            named("idle", row("fence", Reference, 0.0)),
         ];
         let panels = of_suite(&rows.iter().collect::<Vec<_>>());
         assert_eq!(panels[0], Panel::Ladder(vec![&rows[0], &rows[1]]));
-        assert_eq!(panels[1], Panel::Bars(vec![&rows[2]]));
-    }
-
-    #[test]
-    fn a_lone_row_with_a_limit_is_a_plot_of_its_own() {
-        let cost = Row {
-            limit: Some(25.0),
-            ..row("millpond", Ours, 20.0)
-        };
-        let rows = [named("a", cost.clone()), named("b", cost)];
-        let panels = of_suite(&rows.iter().collect::<Vec<_>>());
-        assert_eq!(panels.len(), 2);
-        assert!(panels.iter().all(|panel| matches!(panel, Panel::Bars(_))));
+        assert_eq!(panels[1], Panel::Bars(vec![&rows[2], &rows[3]]));
+        // What is zero has no place on a logarithmic scale.
+        assert_eq!(panels[2], Panel::Bars(vec![&rows[4], &rows[5]]));
     }
 }

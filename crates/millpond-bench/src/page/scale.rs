@@ -131,7 +131,7 @@ impl Scale {
         for value in self.ticks(most) {
             let (place, label) = (self.at(value), text::tick(value));
             let has_room = kept.last().is_none_or(|(before, beside)| {
-                let apart = (text::width(beside) + text::width(&label)) / 2.0 + text::LETTER;
+                let apart = (text::width(beside) + text::width(&label)) / 2.0 + text::GAP;
                 (place - before).abs() >= apart
             });
             if has_room {

@@ -86,9 +86,10 @@ fn figure(panel: &Panel<'_>, is_open: bool) -> String {
     let (title, unit) = (escape(&title), escape(&first.unit));
     let mut html = String::from("<figure class=\"panel\">\n");
     let _ = writeln!(html, "<figcaption><h3>{title}</h3>{badge}");
+    let rounds = first.rounds;
     let _ = writeln!(
         html,
-        "<p class=\"unit\">{unit}{better}{log}</p></figcaption>"
+        "<p class=\"unit\">{unit}{better}{log}, {rounds} rounds</p></figcaption>"
     );
     let _ = writeln!(html, "<div class=\"drawing\">{plot}</div>");
     let open = if is_open { " open" } else { "" };

@@ -32,6 +32,10 @@ pub(super) fn head(record: &Record) -> String {
     tile(&mut html, "", candidates.len(), "candidates");
     html += "</div>\n";
     html += &machine(record);
+    // The first line is the machine; what follows is a warning.
+    for warning in record.machine.lines().lines().skip(1) {
+        let _ = writeln!(html, "<p class=\"warning\">{}</p>", escape(warning));
+    }
     html += "</header>\n";
     html
 }
@@ -135,7 +139,7 @@ fn loss(panel: &Panel<'_>, row: &Row) -> String {
         .iter()
         .filter(|other| other.candidate == row.candidate);
     if matches!(panel, Panel::Curve(_)) {
-        let all = of_it.clone().count();
+        let all = of_it.clone().filter(|row| row.has_goal()).count();
         let mut at: Vec<f64> = of_it
             .filter(|row| row.lost)
             .filter_map(|row| row.x)

@@ -1,7 +1,10 @@
 //! Text on the page: escaped, and no wider than its place.
 
-/// How wide a letter of a plot is, on average and in the widest of the usual fonts, in user units.
-pub(super) const LETTER: f64 = 7.0;
+/// A little room between two texts of a plot, in user units.
+pub(super) const GAP: f64 = 7.0;
+
+/// How much wider bold letters are.
+pub(super) const BOLD: f64 = 1.15;
 
 /// As text and as the value of an attribute, whatever it is.
 pub(super) fn escape(text: &str) -> String {
@@ -19,9 +22,21 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
-/// About how wide a text of a plot is.
+/// How wide a text of a plot is in the widest of the usual fonts, which is DejaVu Sans, in user units.
 pub(super) fn width(text: &str) -> f64 {
-    text.chars().count() as f64 * LETTER
+    text.chars().map(letter_width).sum()
+}
+
+fn letter_width(letter: char) -> f64 {
+    match letter {
+        'i' | 'j' | 'l' | 'I' | '\'' | '|' => 3.6,
+        ' ' | '.' | ',' | ':' | ';' | '!' | '-' | '(' | ')' | '[' | ']' | 'f' | 't' | 'r' | '"' => {
+            5.0
+        }
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '<' | '>' | '=' | '+' | '&' | '…' => 11.8,
+        letter if letter.is_uppercase() => 8.8,
+        _ => 7.7,
+    }
 }
 
 /// As much of `text` as fits, with dots for the rest.
@@ -29,8 +44,12 @@ pub(super) fn fit(text: &str, room: f64) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
-    let letters = (room / LETTER) as usize;
-    let kept: String = text.chars().take(letters.saturating_sub(1)).collect();
+    let mut left = room - letter_width('…');
+    let fits = |letter: &char| {
+        left -= letter_width(*letter);
+        left >= 0.0
+    };
+    let kept: String = text.chars().take_while(fits).collect();
     format!("{}…", kept.trim_end())
 }
 

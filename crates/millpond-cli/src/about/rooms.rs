@@ -49,7 +49,6 @@ ready! {
 
 /// What comes next, in the order it is built.
 pub(super) const PLANNED: &[&str] = &[
-    "bench",
     "ScheduledPool",
     "Completable",
     "ForkJoinPool",

@@ -58,7 +58,7 @@ pub(super) fn turn(shop: &Shop, chosen: usize, knob: Knob, turn: Turn) -> Result
         }
         pool.set_rejection(policy.rejection());
         return Ok(format!(
-            "{name}: policy {policy}: what is too much, {}",
+            "{name}: policy {policy}: when there is no room, {}",
             policy.meaning()
         ));
     }

@@ -58,15 +58,15 @@ impl Policy {
         Self::ALL[place.map_or(0, |place| (place + 1) % Self::ALL.len())]
     }
 
-    /// What becomes of a task that is too much.
+    /// What happens when there is no room for a task.
     pub(super) fn meaning(self) -> &'static str {
         match self {
-            Policy::Abort => "it is given back to its caller",
-            Policy::CallerRuns => "its caller runs it, and lets nobody else in meanwhile",
-            Policy::Discard => "it is dropped",
-            Policy::DiscardOldest => "the one that has waited longest is dropped for it",
-            Policy::Block => "its caller waits for room, for 100 ms at most",
-            Policy::NewThread => "it gets a thread of its own, if there are fewer than 4 of these",
+            Policy::Abort => "the task is given back to its caller",
+            Policy::CallerRuns => "the caller runs the task, and lets nobody else in meanwhile",
+            Policy::Discard => "the task is dropped",
+            Policy::DiscardOldest => "the one that has waited longest is dropped",
+            Policy::Block => "the caller waits for some, 100 ms at most",
+            Policy::NewThread => "the task gets a thread of its own, if fewer than 4 have one",
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn text(books: &Books) -> String {
     text.push('\n');
     match (books.balanced, sum[4]) {
         (true, _) => text.push_str(
-            "Nothing was lost. The books balance: the pools have counted the same as the shop.\n",
+            "Nothing was lost. The books balance: the pools counted the same as the shop.\n",
         ),
         (false, 0) => text.push_str("Nothing was lost, but the books do NOT balance:\n"),
         (false, lost) => {
@@ -100,7 +100,7 @@ The shop was open for 12.3 s (seed 7). What became of every task:
   mails         130      100       20       10        0
   all           260      200       40       20        0
 
-Nothing was lost. The books balance: the pools have counted the same as the shop.
+Nothing was lost. The books balance: the pools counted the same as the shop.
 "
         );
     }

@@ -108,6 +108,9 @@ pub(super) struct Parts {
     pub(super) listener: Option<Listener>,
 }
 
+/// There was no room, and nobody has asked how little.
+const NO_ROOM: RejectReason = RejectReason::saturated(0, 0, 0);
+
 impl Engine {
     /// How many sheets a new worker needs.
     pub(super) fn sheets(&self) -> usize {
@@ -181,7 +184,8 @@ impl Engine {
         f(&mut self.crew.lock())
     }
 
-    /// Takes the task in, without asking the rejection policy.
+    /// Takes the task in, without asking the rejection policy. If there is no room it says just that, and
+    /// no figures: [`with_figures`](Engine::with_figures) finds them, for those who want them.
     #[inline]
     pub(super) fn admit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
         if !self.is_watched().load(Ordering::Relaxed) {
@@ -191,14 +195,19 @@ impl Engine {
         let usual = word.is_running()
             && word.workers() >= limits.core()
             && limits.growth() == Growth::QueueFirst;
-        if usual {
-            // What `decide` says of this situation, on the short way.
-            return match self.enqueue(task, word, None) {
-                Ok(taken) => taken,
-                Err(task) => self.admit_slowly(task, self.makes_room()),
-            };
+        if !usual || self.line.is_foreign() {
+            return self.admit_slowly(task, true);
         }
-        self.admit_slowly(task, true)
+        // What `decide` says of this situation, and `enqueue` does then, on the short way.
+        let identity = Identity::give(&task, Some(self.home), &self.ticker);
+        if let Err(task) = self.line.offer(task) {
+            return self.admit_slowly(task, self.makes_room());
+        }
+        chaos::point("pool.enqueued");
+        if self.has_lost_workers(word) {
+            return self.look_again(identity);
+        }
+        Ok(())
     }
 
     /// Judges, tries, and judges again.
@@ -223,7 +232,7 @@ impl Engine {
             };
             match decide(&now) {
                 Step::ShutDown => return Err(Rejected::new(task, RejectReason::ShutDown)),
-                Step::Refuse => return Err(Rejected::new(task, self.why_refused())),
+                Step::Refuse => return Err(Rejected::new(task, NO_ROOM)),
                 Step::Enqueue => match self.enqueue(task, word, growing) {
                     Ok(taken) => return taken,
                     Err(back) => (task, has_room) = (back, self.makes_room()),
@@ -304,6 +313,14 @@ impl Engine {
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
     }
 
+    /// A refusal, with the figures that its reader wants to see.
+    pub(super) fn with_figures(&self, refused: Rejected<Task>) -> Rejected<Task> {
+        match refused.reason.is_saturated() {
+            true => Rejected::new(refused.task, self.why_refused()),
+            false => refused,
+        }
+    }
+
     pub(super) fn why_refused(&self) -> RejectReason {
         let word = self.ctl().read();
         if !word.is_running() || self.line.is_sealed() {
@@ -321,7 +338,6 @@ impl Engine {
     /// Puts the task into the queue, and sees to it that the workers are there that were counted on
     /// when it was judged (E1): as many, or, under the lock `growing`, one that is free. The outer
     /// error is the task, if there is no room.
-    #[inline]
     fn enqueue(
         self: &Arc<Self>,
         task: Task,
@@ -337,13 +353,17 @@ impl Engine {
         // E5: a thread may be started now.
         drop(growing);
         chaos::point("pool.enqueued");
-        let is_foreign = self.line.is_foreign();
-        let workers = self.ctl().read().workers();
-        let has_lost = workers == 0 || workers < judged.workers();
-        if has_lost || counts_on_one || is_foreign {
+        if self.has_lost_workers(judged) || counts_on_one || self.line.is_foreign() {
             return Ok(self.look_again(identity));
         }
         Ok(Ok(()))
+    }
+
+    /// Whether there are fewer workers than a task was judged by, or none.
+    #[inline]
+    fn has_lost_workers(&self, judged: Reading) -> bool {
+        let workers = self.ctl().read().workers();
+        workers == 0 || workers < judged.workers()
     }
 
     /// A queue of the user's may panic when the task is in already. The panic is the submitter's, and

@@ -20,20 +20,20 @@ impl ThreadPool {
     #[cold]
     pub(super) fn refuse(&self, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
-        let Rejected { task, reason, .. } = refused;
-        task.leave_home();
+        refused.task.leave_home();
         let policy = engine.knobs().rejection();
         match policy {
             Rejection::Block(_) => engine.rare.blocked.happened(1),
             // One count for both: that it was refused, and that its caller ran it.
             Rejection::CallerRuns if !engine.is_shut_down() => {
                 engine.rare.caller_ran.happened(1);
-                engine.count_refused_name(&task);
-                engine.runner.run(task);
+                engine.count_refused_name(&refused.task);
+                engine.runner.run(refused.task);
                 return Ok(());
             }
-            _ => engine.count_refused(&task),
+            _ => engine.count_refused(&refused.task),
         }
+        let Rejected { task, reason, .. } = engine.with_figures(refused);
         match policy {
             Rejection::Abort => Err(Rejected::new(task, reason)),
             // It is shut down, or its caller would have run it.
@@ -111,7 +111,8 @@ impl Engine {
                 self.discard(oldest);
                 self.line_is_shorter();
             }
-            refused = match self.admit(refused.task) {
+            let admitted = self.admit(refused.task);
+            refused = match admitted.map_err(|refused| self.with_figures(refused)) {
                 Ok(()) => return Ok(()),
                 Err(refused) if found || self.is_no_last_word(&refused.reason) => refused,
                 Err(refused) => return Err(refused),
@@ -153,7 +154,7 @@ impl Engine {
             refused = match waited {
                 Ok(Room::Maybe) => match self.admit(task) {
                     Ok(()) => return Ok(()),
-                    Err(refused) => refused,
+                    Err(refused) => self.with_figures(refused),
                 },
                 Ok(Room::Never) => return Err(Rejected::new(task, refused.reason)),
                 Err(WaitError::Interrupted) => {

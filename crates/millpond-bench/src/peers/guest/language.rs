@@ -7,9 +7,9 @@
 use super::{cache, find};
 use crate::harness::Absent;
 use anyhow::{Context, Result, ensure};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fs, iter};
 
 /// What a guest is written in, and what runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +24,17 @@ pub enum Language {
     Python,
 }
 
-/// A source file that is a guest.
+/// The source of a guest.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// What it is written in.
     pub language: Language,
-    /// What the file is called. Java names its class after it.
+    /// What the file is called where it begins. Java names its class after it.
     pub file: &'static str,
     /// What is in it.
     pub text: &'static str,
+    /// The other files, and what is in them.
+    pub more: &'static [(&'static str, &'static str)],
 }
 
 impl Language {
@@ -129,20 +131,19 @@ impl Program {
 
     fn command_with(&self, tool: &Path) -> Result<Command> {
         let built = |arguments: &[&str]| {
-            let key = (self.text, arguments, version(tool)?);
+            let key = (self.text, self.more, arguments, version(tool)?);
             cache::made(&stem(self.file), &key, |folder| {
-                let source = folder.join(self.file);
-                fs::write(&source, self.text)?;
+                let mut build = Command::new(tool);
+                build.args(arguments).current_dir(folder);
+                for (file, text) in iter::once(&(self.file, self.text)).chain(self.more) {
+                    fs::write(folder.join(file), text)?;
+                    build.arg(file);
+                }
                 if arguments.is_empty() {
                     return Ok(());
                 }
-                let mut build = Command::new(tool);
                 // Go would fetch another toolchain if it knew of a better one.
-                build
-                    .args(arguments)
-                    .arg(&source)
-                    .env("GOTOOLCHAIN", "local");
-                run(build.current_dir(folder))
+                run(build.env("GOTOOLCHAIN", "local"))
             })
         };
         let class = || stem(self.file);
@@ -240,6 +241,7 @@ mod tests {
             language: Language::Java,
             file: "NoSuchProgram.java",
             text: "class NoSuchProgram {}",
+            more: &[],
         };
         let error = program.command_with(&tool).unwrap_err().to_string();
         assert!(

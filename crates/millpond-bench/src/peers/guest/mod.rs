@@ -46,15 +46,26 @@ pub use process::Order;
 use crate::harness::{Absent, Sample};
 use anyhow::Result;
 use process::Process;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The first order for a work and an executor does the work for at most so long before it is measured.
-/// The JVM compiles what runs often, again and better; the harness's own sizing warms it up further.
+/// The first order for a work and an executor does the work for at most so long before it is measured:
+/// the JVM compiles what runs often, again and better. It stops earlier if it gets no faster, and the
+/// harness's own sizing warms it up further.
 pub const WARM_UP_MILLIS: u64 = 500;
 
+/// What [`rounds_take`] makes of it.
+static MOST_WARM_UP: AtomicU64 = AtomicU64::new(WARM_UP_MILLIS);
+
+/// Who wants short rounds wants a short warm-up: no guest warms up for longer than a few of them.
+pub fn rounds_take(round_time: Duration) {
+    let few = u64::try_from((round_time * 5).as_millis());
+    MOST_WARM_UP.store(few.unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
 /// A turn takes a fraction of a second, and a first turn a few. A guest that takes this long hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A program that takes turns: one process for the whole run, from its first turn on. It ends with us,
 /// because its orders end.
@@ -90,7 +101,11 @@ impl Guest {
         let mut state = self.state();
         let started = state.get_or_insert_with(|| self.start());
         let process = started.as_mut().map_err(|absent| absent.clone())?;
-        let outcome = process.run(order);
+        let most = MOST_WARM_UP.load(Ordering::Relaxed);
+        let outcome = process.run(&Order {
+            warm_up_millis: order.warm_up_millis.min(most),
+            ..*order
+        });
         let absent = outcome
             .as_ref()
             .err()

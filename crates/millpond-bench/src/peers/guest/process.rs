@@ -134,9 +134,9 @@ impl Process {
 
     /// Ends it, whatever it does.
     fn end(&mut self) {
-        self.orders = None;
         // It is gone already if this fails.
         let _ = self.child.kill();
+        self.orders = None;
     }
 }
 
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn a_guest_that_hangs_is_ended_and_is_absent() {
-        // It answers nothing and ends with its orders only: somebody has to end it.
-        let script = "echo ready 99\nwhile read order; do :; done\n";
+        // It does not even look at its orders, so somebody has to end it.
+        let script = "echo ready 99\nexec tail -f /dev/null\n";
         let mut process = shell(script).unwrap();
         process.patience = Duration::from_millis(20);
         let error = process.run(&order("trip", "channel")).unwrap_err();

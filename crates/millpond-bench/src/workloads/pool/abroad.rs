@@ -27,12 +27,17 @@ const IN_GO: Program = Program {
     language: Language::Go,
     file: "pool_bench.go",
     text: include_str!("../../../go/pool_bench.go"),
+    more: &[
+        ("pools.go", include_str!("../../../go/pools.go")),
+        ("usage.go", include_str!("../../../go/usage.go")),
+    ],
 };
 
 const IN_PYTHON: Program = Program {
     language: Language::Python,
     file: "pool_bench.py",
     text: include_str!("../../../python/pool_bench.py"),
+    more: &[],
 };
 
 const fn java(language: Language) -> Program {
@@ -40,6 +45,12 @@ const fn java(language: Language) -> Program {
         language,
         file: "PoolBench.java",
         text: include_str!("../../../java/PoolBench.java"),
+        more: &[
+            ("Callers.java", include_str!("../../../java/Callers.java")),
+            ("Counting.java", include_str!("../../../java/Counting.java")),
+            ("Opened.java", include_str!("../../../java/Opened.java")),
+            ("Usage.java", include_str!("../../../java/Usage.java")),
+        ],
     }
 }
 
@@ -154,7 +165,9 @@ mod tests {
                 ("BURST", burst::TASKS.into()),
                 ("PAUSE_NANOS", nanos),
             ] {
-                let (file, size) = (program.file, size(program.text, name));
+                let more = program.more.iter().map(|(_, text)| *text);
+                let mut texts = std::iter::once(program.text).chain(more);
+                let (file, size) = (program.file, texts.find_map(|text| size(text, name)));
                 assert_eq!(size, Some(value), "{name} in {file}");
             }
         }

@@ -15,7 +15,7 @@ use crate::peers::pool::rusty_pool::RustyPool;
 use crate::peers::pool::thread_per_task::ThreadPerTask;
 use crate::peers::pool::threadfin::Threadfin;
 use crate::peers::pool::threadpool::Threadpool;
-use crate::peers::pool::{Pool, Queue, tokio};
+use crate::peers::pool::{Pool, Queue, WhenFull, tokio};
 use anyhow::Result;
 
 /// One pool, and what can be asked of it.
@@ -80,8 +80,16 @@ fn few_at_once(work: Work) -> bool {
     ) || trips(work)
 }
 
+/// Where a hand-off would have the caller run tasks, it would run nearly all of them.
+fn blocking(work: Work) -> bool {
+    let Work::Fire { queue, .. } = work else {
+        return false;
+    };
+    matches!(queue, Queue::Bounded(_, WhenFull::Wait))
+}
+
 const HOLDS_NOTHING: Standing = Standing::Reference {
-    because: "its queue holds nothing: each task waits for a worker, or its caller runs it",
+    because: "its queue holds nothing: each task waits for a worker",
 };
 
 use Standing::{Ours, Peer};
@@ -109,7 +117,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     abroad(Executor::JAVA_ARRAY, Peer, Work::is_bounded),
     abroad(Executor::JAVA_TRANSFER, Peer, without_help_or_bound),
     abroad(Executor::JAVA_HAND_OFF, Peer, trips),
-    abroad(Executor::JAVA_HAND_OFF, HOLDS_NOTHING, Work::is_bounded),
+    abroad(Executor::JAVA_HAND_OFF, HOLDS_NOTHING, blocking),
     abroad(Executor::JAVA_FORK_JOIN, Peer, without_help_or_bound),
     abroad(Executor::JAVA_25_LINKED, Peer, |_| true),
     abroad(Executor::JAVA_25_ARRAY, Peer, Work::is_bounded),

@@ -145,8 +145,9 @@ impl Work {
         match self {
             Work::Fire { .. } | Work::JoinAll => MOST_TASKS,
             Work::Trip { pause: false, .. } => 100_000,
-            Work::Trip { pause: true, .. } => 1_000,
-            Work::Burst => 20,
+            // With its pauses a trip takes ten times as long as it says.
+            Work::Trip { pause: true, .. } => 300,
+            Work::Burst => 5,
             // An operation is a millisecond.
             Work::Idle => 1_000,
         }

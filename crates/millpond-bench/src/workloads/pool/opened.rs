@@ -4,8 +4,8 @@ use crate::peers::pool::{Pool, Queue, Threads, WORKERS};
 use crate::staff::Staff;
 use crate::tally::Tally;
 use crate::usage::Usage;
-use anyhow::Result;
-use std::sync::{Arc, Barrier};
+use anyhow::{Result, ensure};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// So many tasks warm up a pool: they fill its first blocks and the allocator's lists.
@@ -48,7 +48,7 @@ impl<P: Pool> Opened<P> {
     fn warm(workers: usize, open: impl FnOnce() -> Result<P>) -> Result<Self> {
         let (pool, staff) = Staff::of(|| -> Result<P> {
             let pool = open()?;
-            wake_all(&pool, workers);
+            wake_all(&pool, workers, GATHERS_IN)?;
             Ok(pool)
         });
         let pool = pool?;
@@ -57,10 +57,13 @@ impl<P: Pool> Opened<P> {
             Threads::Kept(prefix) => Staff::named(prefix),
             Threads::PerTask => Staff::unknown(),
         };
-        let tally = Tally::take();
-        (1..=WARM_UP).for_each(|number| pool.run(move || tally.count(number)));
-        tally.wait_for(WARM_UP);
-        tally.check(WARM_UP)?;
+        // A thread that ends with its task leaves nothing warm.
+        if P::THREADS != Threads::PerTask {
+            let tally = Tally::take();
+            (1..=WARM_UP).for_each(|number| pool.run(move || tally.count(number)));
+            tally.wait_for(WARM_UP);
+            tally.check(WARM_UP)?;
+        }
         settle();
         let before = staff.usage();
         Ok(Opened {
@@ -95,19 +98,135 @@ impl<P: Pool> Opened<P> {
     }
 }
 
+/// How long workers wait for each other.
+const GATHERS_IN: Duration = Duration::from_secs(2);
+
+/// How often they try.
+const ATTEMPTS: usize = 5;
+
 /// Has every worker run a task at the same time.
-fn wake_all<P: Pool>(pool: &P, workers: usize) {
-    let all = Arc::new(Barrier::new(workers + 1));
-    for _ in 0..workers {
-        let all = Arc::clone(&all);
-        pool.run(move || {
-            all.wait();
+///
+/// A task that waits for another one is more than a pool must bear: one that takes several tasks at once
+/// may leave the second behind the first, where nobody looks for it any more. So they do not wait for
+/// ever, and try again.
+fn wake_all<P: Pool>(pool: &P, workers: usize, patience: Duration) -> Result<()> {
+    let gathered = (0..ATTEMPTS).any(|_| {
+        let gathering = Arc::new(Gathering {
+            workers,
+            patience,
+            here: Mutex::new(0),
+            more: Condvar::new(),
         });
+        for _ in 0..workers {
+            let gathering = Arc::clone(&gathering);
+            pool.run(move || gathering.meet());
+        }
+        gathering.is_complete()
+    });
+    ensure!(
+        gathered,
+        "its {workers} workers never work at the same time"
+    );
+    Ok(())
+}
+
+/// Where workers meet.
+#[derive(Debug)]
+struct Gathering {
+    /// So many are expected.
+    workers: usize,
+    patience: Duration,
+    here: Mutex<usize>,
+    more: Condvar,
+}
+
+impl Gathering {
+    /// Waits for the others, and leaves if they do not come: only those that are here count.
+    fn meet(&self) {
+        self.count(|here| *here += 1);
+        if !self.is_complete() {
+            self.count(|here| *here -= 1);
+        }
     }
-    all.wait();
+
+    fn count(&self, change: impl FnOnce(&mut usize)) {
+        change(&mut self.here.lock().unwrap_or_else(PoisonError::into_inner));
+        self.more.notify_all();
+    }
+
+    /// Waits for a while, and says whether all are here.
+    fn is_complete(&self) -> bool {
+        let here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        let some_are_missing = |here: &mut usize| *here < self.workers;
+        let waited = self
+            .more
+            .wait_timeout_while(here, self.patience, some_are_missing);
+        let (here, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *here >= self.workers
+    }
 }
 
 /// Lets a pool fall asleep.
 pub(super) fn settle() {
     std::thread::sleep(SETTLES_IN);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::pool::hand_rolled::{Crossbeam, HandRolled};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn workers_that_never_work_at_the_same_time_are_found_out() {
+        let lonely = HandRolled::<Crossbeam>::with_workers(1, Queue::Unbounded).unwrap();
+        let error = wake_all(&lonely, 2, Duration::from_millis(1)).unwrap_err();
+        let expected = "its 2 workers never work at the same time";
+        assert_eq!(error.to_string(), expected);
+        lonely.close();
+    }
+
+    /// Does not get round to the second task that it is brought.
+    struct OneBehind {
+        pool: HandRolled<Crossbeam>,
+        brought: AtomicUsize,
+    }
+
+    impl Pool for OneBehind {
+        const NAME: &'static str = "one behind";
+        type Handle = oneshot::Receiver<u64>;
+
+        fn open(queue: Queue) -> Result<Self> {
+            Ok(OneBehind {
+                pool: HandRolled::open(queue)?,
+                brought: AtomicUsize::new(0),
+            })
+        }
+
+        fn run<F: FnOnce() + Send + 'static>(&self, f: F) {
+            if self.brought.fetch_add(1, Ordering::Relaxed) != 1 {
+                self.pool.run(f);
+            }
+        }
+
+        fn submit<F: FnOnce() -> u64 + Send + 'static>(&self, f: F) -> Self::Handle {
+            self.pool.submit(f)
+        }
+
+        fn join(&self, handle: Self::Handle) -> u64 {
+            self.pool.join(handle)
+        }
+
+        fn close(self) {
+            self.pool.close();
+        }
+    }
+
+    #[test]
+    fn workers_that_missed_each_other_meet_at_the_next_attempt() {
+        let pool = OneBehind::open(Queue::Unbounded).unwrap();
+        wake_all(&pool, WORKERS, Duration::from_secs(1)).unwrap();
+        assert!(pool.brought.load(Ordering::Relaxed) >= 2 * WORKERS);
+        pool.close();
+    }
 }

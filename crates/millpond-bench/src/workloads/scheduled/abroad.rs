@@ -9,6 +9,7 @@ static JAVA: Guest = Guest::new(Program {
     language: Language::Java,
     file: "ScheduledBench.java",
     text: include_str!("../../../java/ScheduledBench.java"),
+    more: &[],
 });
 
 /// A `ScheduledThreadPoolExecutor` of Java's.

@@ -8,10 +8,13 @@ const NONE: char = '·';
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A bar of `width` cells for `most`: as many as belong to `first`, then to `second`, then to nobody.
-/// Whoever has anything at all has at least one cell.
+/// Whoever has anything at all has at least one cell, and only what is full looks full.
 pub(super) fn bar(width: usize, first: usize, second: usize, most: usize) -> [String; 3] {
     let most = most.max(first + second).max(1);
-    let cells = |share: usize| (share * width).div_ceil(most).min(width);
+    let cells = |share: usize| {
+        let least = usize::from(share > 0).min(width);
+        (share * width / most).max(least)
+    };
     let filled = cells(first);
     let both = cells(first + second)
         .max(filled + usize::from(second > 0))
@@ -51,6 +54,7 @@ mod tests {
     fn a_bar_is_as_full_as_what_it_shows() {
         assert_eq!(drawn(10, 0, 0, 40), "··········");
         assert_eq!(drawn(10, 20, 0, 40), "█████·····");
+        assert_eq!(drawn(10, 39, 0, 40), "█████████·");
         assert_eq!(drawn(10, 40, 0, 40), "██████████");
         assert_eq!(drawn(6, 2, 1, 6), "██▒···");
     }

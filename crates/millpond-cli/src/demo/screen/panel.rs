@@ -87,7 +87,7 @@ fn title(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line
     let name = format!(" {} {} ", number + 1, now.name);
     let name = match is_chosen {
         true => Span::styled(name, theme.chosen()),
-        false => Span::styled(name, theme.strong()),
+        false => Span::styled(name, theme.on_a_line(theme.strong())),
     };
     let capacity = now
         .capacity
@@ -96,7 +96,10 @@ fn title(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line
         " core {}  max {}  queue {capacity}  {}  policy {} ",
         now.core, now.max, now.growth, pool.now.policy
     );
-    Line::from(vec![name, Span::styled(sizes, theme.plain())])
+    Line::from(vec![
+        name,
+        Span::styled(sizes, theme.on_a_line(theme.plain())),
+    ])
 }
 
 fn fill(frame: &mut Frame<'_>, area: Rect, pool: &PoolState, theme: Theme) {

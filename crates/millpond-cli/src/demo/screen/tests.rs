@@ -220,3 +220,38 @@ fn stacks_are_shown_when_they_have_come() {
         show.look();
     }
 }
+
+#[test]
+fn the_books_balance_whatever_keys_are_pressed() {
+    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    const SEED: u64 = 20_261_116;
+    let mut shop = Shop::open(SEED, 500).unwrap();
+    let mut show = Show::new(&mut shop, None);
+    let mut random = SEED;
+    for press in 0..250 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let keys = b"123ccCmmMxXrrgg++-pe?sjk\x1b";
+        let key = char::from(keys[(random >> 33) as usize % keys.len()]);
+        let code = match key {
+            '\x1b' => KeyCode::Esc,
+            letter => KeyCode::Char(letter),
+        };
+        show.act(keys::action(KeyEvent::new(code, KeyModifiers::NONE)));
+        if press % 5 == 0 {
+            show.look();
+            shown(&show.state, 80, 24);
+        }
+    }
+    show.act(Action::Quit);
+    drop(show);
+    assert!(
+        shop.wait_until_empty(Duration::from_secs(60)),
+        "seed {SEED}"
+    );
+    let books = shop.books();
+    assert!(books.balanced, "seed {SEED}: {books:?}");
+    assert!(books.pools[0].counts.done > 0, "seed {SEED}: {books:?}");
+}

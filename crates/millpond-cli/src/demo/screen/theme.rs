@@ -32,6 +32,11 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
+    /// Stands on a line that may be faint, and is not.
+    pub(super) fn on_a_line(self, style: Style) -> Style {
+        style.remove_modifier(Modifier::DIM)
+    }
+
     /// The name of the program.
     pub(super) fn title(self) -> Style {
         self.colour(Color::Cyan).add_modifier(Modifier::BOLD)

@@ -19,10 +19,14 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn open() -> Result<Self> {
-        // Outside ratatui's own hook, so that ours is told after the terminal is back.
-        let terminal = ratatui::try_init().context(
+        let terminal = ratatui::try_init().inspect_err(|_| {
+            // It may have gone half of the way.
+            let _ = ratatui::try_restore();
+        });
+        let terminal = terminal.context(
             "cannot use this terminal as a screen: run `millpond demo --plain` for lines of text",
         )?;
+        // Ours comes first: nothing is drawn any more once ratatui's has given the terminal back.
         let told = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             IS_BROKEN.store(true, Relaxed);

@@ -75,34 +75,34 @@ fn the_books_balance_whatever_becomes_of_what_is_too_much() {
 fn nobody_comes_during_a_pause_and_they_come_again_afterwards() {
     let shop = Shop::open(SEED, MOST_LOAD).unwrap();
     let orders = &shop.departments[0];
-    until("somebody has come", || orders.counts().came > 0);
+    let came = || orders.counts().came + orders.counts().gave_up;
+    until("somebody has come", || came() > 0);
     shop.sluice.pause_or_go_on();
     let stopped_at = shop.sluice.time();
-    until("nothing is inside", || shop.inside() == 0);
-    let paused = orders.counts();
-    let later = shop.open_for() + Duration::from_millis(100);
-    until("a while has passed", || shop.open_for() > later);
-    // The one who was on the doorstep may have come in.
-    assert!(orders.counts().came <= paused.came + 1);
-    assert_eq!(shop.sluice.time(), stopped_at);
+    // The plan says who comes until then, and a door that is late lets them in during the pause.
+    let (_, mut source) = menu::departments(SEED, shop.tide).unwrap().remove(0);
+    let load = f64::from(MOST_LOAD) / 100.0;
+    let planned = source.plan(stopped_at, load).len() as u64;
+    until("those have come", || came() >= planned);
+    until("they have left", || shop.inside() == 0);
+    assert_eq!((came(), shop.sluice.time()), (planned, stopped_at));
     shop.sluice.pause_or_go_on();
-    until("they come again", || orders.counts().came > paused.came + 1);
+    until("others come", || came() > planned);
 }
 
 #[test]
 fn a_shop_that_is_stopped_drops_what_waits_and_knows_it() {
-    let mut shop = Shop::open(SEED, MOST_LOAD).unwrap();
+    let shop = Shop::open(SEED, MOST_LOAD).unwrap();
     for department in &shop.departments {
         let crowded = Patch::new().core(1).max(1).capacity(10_000);
         department.pool.apply(&crowded).unwrap();
     }
     let orders = shop.departments[0].pool.clone();
     until("some wait", || orders.snapshot().queued > 20);
-    shop.shut_doors();
     shop.stop();
     let books = close(shop);
     assert!(books.balanced, "{books:?}");
-    assert!(books.pools[0].counts.dropped > 10, "{books:?}");
+    assert!(books.pools[0].counts.dropped > 0, "{books:?}");
 }
 
 #[test]
