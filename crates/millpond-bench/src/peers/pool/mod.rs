@@ -17,8 +17,8 @@
 //! `forte`. Of its versions Rust 1.95 builds 1.0.0-alpha.4 and older ones. There a task that is brought
 //! from outside the pool is run by whoever brings it, unless its heartbeat comes by just then: of a
 //! hundred thousand tasks all were. So none of the questions of a pool can be asked. (Newer ones need
-//! Rust 1.96. In an earlier measurement they hung in two of five runs; a candidate that may hang should
-//! be a guest, see [`crate::peers::guest`].)
+//! Rust 1.96. In an earlier measurement it hung in two of five runs; a candidate that may hang should be
+//! a guest, which can be ended: see [`crate::peers::guest`].)
 
 pub mod async_executor;
 pub mod blocking;

@@ -10,7 +10,7 @@
 //! | Python ThreadPoolExecutor | of `concurrent.futures` |
 //!
 //! Python's `ProcessPoolExecutor` is not among them: a task there is copied to another process and its
-//! result back, which is another question, and two hundred times slower than the slowest of these.
+//! result back, which is another question.
 
 use super::Work;
 use crate::harness::Sample;

@@ -2,7 +2,8 @@
 
 use super::abroad::Executor;
 use super::{Work, run};
-use crate::harness::{Candidate, Sample, Standing};
+use crate::harness::Standing::{self, Ours, Peer};
+use crate::harness::{Candidate, Sample};
 use crate::peers::pool::async_executor::AsyncExecutor;
 use crate::peers::pool::blocking::Blocking;
 use crate::peers::pool::claiming::Claiming;
@@ -91,8 +92,6 @@ fn blocking(work: Work) -> bool {
 const HOLDS_NOTHING: Standing = Standing::Reference {
     because: "its queue holds nothing: each task waits for a worker",
 };
-
-use Standing::{Ours, Peer};
 
 /// THE table.
 pub(super) const ENTRIES: &[Entry] = &[
