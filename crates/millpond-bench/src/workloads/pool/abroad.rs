@@ -190,7 +190,7 @@ mod tests {
             let entries = ENTRIES.iter().filter(move |entry| (entry.fits)(work));
             entries.filter_map(move |entry| match entry.run {
                 Runner::Abroad(executor) => Some((work, executor)),
-                Runner::Here(_) => None,
+                Runner::Here(_) | Runner::Nowhere(_) => None,
             })
         };
         let all = works().into_iter().chain([Work::Idle]);

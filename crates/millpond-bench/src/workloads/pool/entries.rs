@@ -3,7 +3,7 @@
 use super::abroad::Executor;
 use super::{Work, run};
 use crate::harness::Standing::{self, Ours, Peer};
-use crate::harness::{Candidate, Sample};
+use crate::harness::{Absent, Candidate, Sample};
 use crate::peers::pool::async_executor::AsyncExecutor;
 use crate::peers::pool::blocking::Blocking;
 use crate::peers::pool::claiming::Claiming;
@@ -38,6 +38,8 @@ pub(super) enum Runner {
     Here(RunHere),
     /// In a guest.
     Abroad(Executor),
+    /// Nowhere, for this reason.
+    Nowhere(&'static str),
 }
 
 const fn entry<P: Pool>(standing: Standing, fits: fn(Work) -> bool) -> Entry {
@@ -72,14 +74,22 @@ fn trips(work: Work) -> bool {
 
 /// A thousand tasks that wait to be joined would be a thousand threads.
 fn few_at_once(work: Work) -> bool {
+    unbounded(work) || trips(work)
+}
+
+fn unbounded(work: Work) -> bool {
     matches!(
         work,
         Work::Fire {
             queue: Queue::Unbounded,
             ..
         }
-    ) || trips(work)
+    )
 }
+
+/// Why `forte` is in the table and in no row: see [`crate::peers::pool`].
+const NO_FORTE: &str = "the versions that Rust 1.95 builds run every task in the thread that brings \
+                        it, and newer ones need Rust 1.96";
 
 /// Where a hand-off would have the caller run tasks, it would run nearly all of them.
 fn blocking(work: Work) -> bool {
@@ -112,6 +122,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry::<AsyncExecutor>(Peer, without_help_or_bound),
     entry::<Blocking>(Peer, without_help_or_bound),
     entry::<ThreadPerTask>(Peer, few_at_once),
+    Entry {
+        name: "forte",
+        standing: Peer,
+        fits: unbounded,
+        run: Runner::Nowhere(NO_FORTE),
+    },
     abroad(Executor::JAVA_LINKED, Peer, |_| true),
     abroad(Executor::JAVA_ARRAY, Peer, Work::is_bounded),
     abroad(Executor::JAVA_TRANSFER, Peer, without_help_or_bound),
@@ -138,6 +154,7 @@ pub(super) fn candidate(entry: &'static Entry, work: Work) -> Candidate {
         run: match entry.run {
             Runner::Here(run) => Box::new(move |operations| run(work, operations)),
             Runner::Abroad(executor) => Box::new(move |operations| executor.run(work, operations)),
+            Runner::Nowhere(reason) => Box::new(move |_| Err(Absent(reason.into()).into())),
         },
     }
 }

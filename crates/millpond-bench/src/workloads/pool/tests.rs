@@ -11,7 +11,7 @@ fn here() -> impl Iterator<Item = (Work, &'static Entry, RunHere)> {
         let fitting = ENTRIES.iter().filter(move |entry| (entry.fits)(work));
         fitting.filter_map(move |entry| match entry.run {
             Runner::Here(run) => Some((work, entry, run)),
-            Runner::Abroad(_) => None,
+            Runner::Abroad(_) | Runner::Nowhere(_) => None,
         })
     })
 }
