@@ -69,12 +69,6 @@ pub const NEEDS: &[Need] = &[
         optional: false,
     },
     Need {
-        command: "go",
-        origin: Origin::Debian("golang-go"),
-        why: "builds the bench's guest in Go, whose tests are skipped without it",
-        optional: true,
-    },
-    Need {
         command: "python3",
         origin: Origin::Debian("python3"),
         why: "runs the bench's guest in Python, whose tests are skipped without it",

@@ -192,7 +192,7 @@ pub const GATES: &[Gate] = &[
     Gate {
         name: "tests",
         help: "every test and every example in the documentation",
-        needs: &["cargo-fmt", "cargo-clippy", "git", "go", "python3"],
+        needs: &["cargo-fmt", "cargo-clippy", "git", "python3"],
         door: Door::Own,
         run: gates::tests::run,
     },

@@ -17,7 +17,7 @@ use crate::table::Outcome;
 const SEED: u64 = 20_261_116;
 
 /// For how many minutes each of the two runs of the house plays.
-const MINUTES: f64 = 0.25;
+const MINUTES: f64 = 1.0 / 6.0;
 
 /// What to play. Without any choice: what `cargo xtask test` plays, a fixed seed and a fresh one.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
