@@ -68,7 +68,7 @@ pub struct Quick {
 }
 
 impl Quick {
-    /// `None` where the counter is not to be trusted, or has none to read.
+    /// `None` where the counter is not to be trusted, or there is none.
     pub fn new() -> Option<Self> {
         let scale = NonZeroU64::new(prepare())?;
         counter::is_quick().then_some(Quick { scale })

@@ -164,10 +164,6 @@ impl Shift {
         let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
         if word.is_running() && word.workers() <= limits.max() {
             let task = if engine.line.is_foreign() {
-                if let Some((_, desk)) = pen {
-                    // The queue is the user's: however long it takes, no task runs meanwhile.
-                    desk.ledger.shows_nothing();
-                }
                 quiet::call(|| engine.line.poll()).flatten()
             } else if limits.is_newest_first() {
                 match engine.poll_by_turn() {
@@ -183,8 +179,8 @@ impl Shift {
                 None => {}
             }
         }
-        if let Some((pen, desk)) = pen {
-            pen.looks_out(desk);
+        if let Some((pen, _)) = pen {
+            pen.looks_out();
         }
         self.next_slowly(pen).map(|task| (task, Turn::Oldest))
     }

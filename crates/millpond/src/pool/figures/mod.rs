@@ -17,8 +17,9 @@
 //! # Invariants
 //!
 //! - **F1** A task is in the figures of its label when its worker is done with it: soon after its handle
-//!   is. Before it is counted as active ([`Ledger::now_running`]), and for a moment longer: a worker that
-//!   finds another task at once goes over from one to the other.
+//!   is. Before it is counted as active ([`Ledger::now_running`]).
+//! - **F2** Between two tasks a worker shows none. Otherwise the watch could take the one that begins for
+//!   the one before it, which may have run for long, and interrupt it.
 //!
 //! # Orderings
 //!
@@ -119,7 +120,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub(super) fn shows_nothing(&self) {
+    fn shows_nothing(&self) {
         self.since.store(0, Ordering::Relaxed);
     }
 
@@ -228,6 +229,8 @@ impl Pen {
             self.sample_until(desk, end);
         }
         self.last.set(end.count());
+        // F2.
+        desk.ledger.shows_nothing();
         ran
     }
 
@@ -247,9 +250,9 @@ impl Pen {
 
     #[cold]
     fn sample_from(&self, start: Tick) {
-        if let Some(sampler) = &self.sampler {
+        if let Some(due) = self.sampler.as_ref().and_then(|one| one.begins(start)) {
             self.ran.set(0);
-            self.due.set(sampler.begins(start));
+            self.due.set(due);
         }
     }
 
@@ -263,9 +266,8 @@ impl Pen {
 
     /// The worker found nothing at once: the next task starts later than the last one ended.
     #[inline]
-    pub(super) fn looks_out(&self, desk: Desk<'_>) {
+    pub(super) fn looks_out(&self) {
         self.last.set(0);
-        desk.ledger.shows_nothing();
     }
 
     /// The worker is about to rest.
@@ -274,5 +276,89 @@ impl Pen {
             sampler.hears(desk.ledger, self.id.get(), self.ran.take());
             self.due.set(sampler.rests(desk.ledger));
         }
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::task::TaskSpec;
+    use crate::time::{Clock, ManualClock};
+    use std::time::Duration;
+
+    /// What a pen writes in, by this clock.
+    struct Study {
+        ledger: Ledger,
+        names: Names,
+        ticker: Ticker,
+    }
+
+    impl Study {
+        fn new(clock: &Clock) -> Self {
+            let names = Names::new(8);
+            Study {
+                ledger: Ledger::new(names.sheets()),
+                names,
+                ticker: Ticker::of(clock),
+            }
+        }
+
+        fn desk(&self) -> Desk<'_> {
+            Desk {
+                ledger: &self.ledger,
+                names: &self.names,
+                ticker: &self.ticker,
+            }
+        }
+
+        fn shown(&self) -> Option<(u64, Label)> {
+            let running = self.ledger.now_running()?;
+            Some((running.since.count(), self.names.label(running.id)))
+        }
+    }
+
+    #[test]
+    fn between_two_tasks_that_follow_at_once_none_is_shown() {
+        let hand = ManualClock::new();
+        let study = Study::new(&hand.clock());
+        let pen = Pen::new(&study.ticker);
+        let mut since = Vec::new();
+        for name in ["grind", "sift", "sift"] {
+            let task = TaskSpec::new().name(name).build_detached(|| ());
+            let start = pen.starts(study.desk(), &task);
+            let (tick, label) = study.shown().unwrap();
+            assert_eq!(label, Label::Name(name.into()));
+            since.push(tick);
+            hand.advance(Duration::from_secs(10));
+            assert_eq!(
+                pen.ended(study.desk(), start, Fate::Completed),
+                10_000_000_000
+            );
+            assert_eq!(study.shown(), None, "F2");
+        }
+        // Each starts when the one before ended.
+        assert!(
+            since
+                .windows(2)
+                .all(|two| two[1] - two[0] == 10_000_000_000)
+        );
+    }
+
+    #[test]
+    fn a_pause_that_outlasts_a_sample_loses_nothing_of_it() {
+        let study = Study::new(&Clock::system());
+        let pen = Pen::new(&study.ticker);
+        let long = study.ticker.ticks(Duration::from_millis(50));
+        let early = study.ticker.now();
+        let late = Tick::from_count(early.count() + long);
+        pen.sample_from(early);
+        pen.ran.set(7_000);
+        // Another task starts when the stretch should be over: it is still the same stretch.
+        pen.sample_from(late);
+        pen.ran.set(pen.ran.get() + 3_000);
+        pen.sample_until(study.desk(), late);
+        let mut sums = Vec::new();
+        study.ledger.add_to(&mut sums);
+        assert_eq!(sums[0].usage.sampled(), Duration::from_micros(10));
     }
 }

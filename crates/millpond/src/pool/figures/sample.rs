@@ -80,13 +80,15 @@ impl Sampler {
         }
     }
 
-    /// It is due, and a task starts. Returns when it is due again.
-    pub(super) fn begins(&self, now: Tick) -> u64 {
+    /// It is due, and a task starts. Returns when it is due again; `None` if it goes on with the stretch
+    /// that there is, until the task has ended.
+    pub(super) fn begins(&self, now: Tick) -> Option<u64> {
         let mut state = self.state.borrow_mut();
-        if state.open.is_none() && now.count() >= state.next {
-            self.open(&mut state, now);
+        if state.open.is_some() || now.count() < state.next {
+            return None;
         }
-        Sampler::due(&state)
+        self.open(&mut state, now);
+        Some(Sampler::due(&state))
     }
 
     fn open(&self, state: &mut State, now: Tick) {
