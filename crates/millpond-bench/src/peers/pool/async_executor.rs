@@ -17,6 +17,13 @@ pub struct AsyncExecutor {
     threads: Vec<JoinHandle<()>>,
 }
 
+impl AsyncExecutor {
+    /// What the threads drive.
+    pub(in crate::peers) fn executor(&self) -> &Executor<'static> {
+        &self.executor
+    }
+}
+
 impl Pool for AsyncExecutor {
     const NAME: &'static str = "async-executor";
     type Handle = Task<u64>;

@@ -4,23 +4,16 @@
 //! nobody can end, and whose CPU time is in no figure.
 
 use super::Timers;
-use crate::peers::pool::WORKERS;
+use crate::peers::pool::async_executor::AsyncExecutor;
+use crate::peers::pool::{Pool, Queue};
 use anyhow::Result;
-use async_executor::{Executor, Task};
+use async_executor::Task;
 use async_io::Timer;
-use futures_lite::future::block_on;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// `async_io::Timer`, awaited by a task.
 #[derive(Debug)]
-pub struct AsyncIo {
-    executor: Arc<Executor<'static>>,
-    /// Dropped to tell the threads to stop.
-    open: flume::Sender<()>,
-    threads: Vec<JoinHandle<()>>,
-}
+pub struct AsyncIo(AsyncExecutor);
 
 /// A task that goes on when this is dropped, as those of the others do.
 #[derive(Debug)]
@@ -39,25 +32,11 @@ impl Timers for AsyncIo {
     type Ticket = Ticket;
 
     fn open() -> Result<Self> {
-        let executor = Arc::new(Executor::new());
-        let (open, closed) = flume::bounded::<()>(1);
-        let drive = || {
-            let (executor, closed) = (Arc::clone(&executor), closed.clone());
-            std::thread::spawn(move || {
-                // Nothing is ever sent: this ends when the sender is gone.
-                let _ = block_on(executor.run(closed.recv_async()));
-            })
-        };
-        let threads = (0..WORKERS).map(|_| drive()).collect();
-        Ok(AsyncIo {
-            executor,
-            open,
-            threads,
-        })
+        AsyncExecutor::open(Queue::Unbounded).map(AsyncIo)
     }
 
     fn schedule<F: FnOnce() + Send + 'static>(&mut self, due: Instant, task: F) -> Self::Ticket {
-        let task = self.executor.spawn(async move {
+        let task = self.0.executor().spawn(async move {
             Timer::at(due).await;
             task();
         });
@@ -70,9 +49,6 @@ impl Timers for AsyncIo {
     }
 
     fn close(self) {
-        drop(self.open);
-        for thread in self.threads {
-            thread.join().expect("a task of the bench does not panic");
-        }
+        self.0.close();
     }
 }
