@@ -209,10 +209,20 @@ fn keys_change_the_chosen_pool_and_the_screen_shows_it_at_once() {
 fn stacks_are_shown_when_they_have_come() {
     let mut shop = Shop::open(7, 0).unwrap();
     shop.departments[0].pool.prestart_core().unwrap();
-    let mut show = Show::new(&mut shop, None);
-    show.act(Action::Stacks);
     let clock = millpond::time::Clock::system();
     let deadline = clock.deadline(Duration::from_secs(60));
+    // Who has not begun has no stack, and it is asked for once.
+    while shop.departments[0]
+        .pool
+        .workers()
+        .iter()
+        .all(|one| one.tid.is_none())
+    {
+        assert!(!deadline.has_passed(clock.now()), "no worker has begun");
+        millpond::interrupt::sleep(Duration::from_millis(1)).unwrap();
+    }
+    let mut show = Show::new(&mut shop, None);
+    show.act(Action::Stacks);
     // With the feature it is a stack, without it a line that says how to get one.
     while !shown(&show.state, 80, 24).contains("orders-1") {
         assert!(!deadline.has_passed(clock.now()), "no stacks have come");
