@@ -8,6 +8,7 @@ mod clock;
 mod deadline;
 mod ringer;
 mod ticker;
+mod wall;
 
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
