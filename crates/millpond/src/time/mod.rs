@@ -8,6 +8,7 @@ mod clock;
 mod deadline;
 mod ringer;
 mod ticker;
+mod wall;
 #[allow(dead_code, reason = "its users are being built")]
 pub(crate) mod wheel;
 
