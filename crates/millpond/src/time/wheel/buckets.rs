@@ -24,7 +24,7 @@
 //!   many are in it, this one may have gone; then the bucket is `stale`.
 //! - **B4** Who is never due is in a bucket beyond the last level, and never poured.
 
-use super::entries::{Entries, Entry, NIL};
+use super::entries::{Entries, Gone, NIL};
 use super::heap::Node;
 use super::{NEVER, granule};
 use std::collections::BinaryHeap;
@@ -148,43 +148,35 @@ impl Buckets {
         self.lists[bucket.0].earliest
     }
 
+    /// Makes an entry the newest of a bucket. Returns who was that before, for the entry to note.
     #[inline]
-    pub(super) fn push<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, index: u32) {
+    #[must_use = "its neighbours are noted in the entries"]
+    pub(super) fn push(&mut self, bucket: Bucket, index: u32, due: u64) -> u32 {
         let list = &mut self.lists[bucket.0];
-        let older = list.newest;
-        list.newest = index;
         list.count += 1;
-        let entry = entries.at_mut(index);
-        entry.prev = older;
-        entry.next = NIL;
-        if entry.due <= list.earliest {
-            list.earliest = entry.due;
+        if due <= list.earliest {
+            list.earliest = due;
             self.stale[bucket.level()] &= !bucket.bit();
         }
-        if older == NIL {
-            self.occupied[bucket.level()] |= bucket.bit();
-        } else {
-            entries.at_mut(older).next = index;
-        }
+        self.occupied[bucket.level()] |= bucket.bit();
+        std::mem::replace(&mut list.newest, index)
     }
 
+    /// Closes the gap that an entry has left.
     #[inline]
-    pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, index: u32) {
-        let Entry {
-            due, prev, next, ..
-        } = *entries.at(index);
-        if prev != NIL {
-            entries.at_mut(prev).next = next;
-        }
+    pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, gone: &Gone<P>) {
         let list = &mut self.lists[bucket.0];
-        match next {
-            NIL => list.newest = prev,
-            newer => entries.at_mut(newer).prev = prev,
+        if gone.prev != NIL {
+            entries.at_mut(gone.prev).next = gone.next;
+        }
+        match gone.next {
+            NIL => list.newest = gone.prev,
+            newer => entries.at_mut(newer).prev = gone.prev,
         }
         list.count -= 1;
         if list.count == 0 {
             self.take(bucket);
-        } else if due == list.earliest {
+        } else if gone.due == list.earliest {
             self.stale[bucket.level()] |= bucket.bit();
         }
         if self.stale[bucket.level()] & bucket.bit() != 0 {

@@ -37,6 +37,14 @@ pub(super) struct Entry<P> {
     payload: Option<P>,
 }
 
+/// One who has been taken out, and where it was.
+pub(super) struct Gone<P> {
+    pub(super) payload: P,
+    pub(super) due: u64,
+    pub(super) prev: u32,
+    pub(super) next: u32,
+}
+
 type Page<P> = Box<[Entry<P>; PAGE]>;
 
 /// The entries of a wheel.
@@ -65,18 +73,39 @@ impl<P> Entries<P> {
         self.len
     }
 
-    /// Takes one in. It is up to the caller to put it in a bucket or in the heap.
+    /// Takes one in. `older` puts the place into a bucket and says who is the neighbour there, if any.
     #[inline]
-    pub(super) fn insert(&mut self, due: u64, payload: P) -> u32 {
+    pub(super) fn insert(&mut self, due: u64, payload: P, older: impl FnOnce(u32) -> u32) -> Key {
         let index = self.free_place();
         let number = self.next_number;
         self.next_number += 1;
         self.len += 1;
+        let older = older(index);
+        *self.at_mut(index) = Entry {
+            due,
+            number,
+            prev: older,
+            next: NIL,
+            payload: Some(payload),
+        };
+        if older != NIL {
+            self.at_mut(older).next = index;
+        }
+        Key {
+            index,
+            generation: generation(number),
+        }
+    }
+
+    /// Makes an entry the newest of a bucket in which `older` was that.
+    #[inline]
+    pub(super) fn put_after(&mut self, older: u32, index: u32) {
         let entry = self.at_mut(index);
-        entry.due = due;
-        entry.number = number;
-        entry.payload = Some(payload);
-        index
+        entry.prev = older;
+        entry.next = NIL;
+        if older != NIL {
+            self.at_mut(older).next = index;
+        }
     }
 
     #[inline]
@@ -114,21 +143,32 @@ impl<P> Entries<P> {
         }
     }
 
-    /// Takes one out that is in no bucket and not in the heap any more.
+    /// Takes one out, unless it has gone already (E3). The heap, or its neighbours in the bucket, have yet
+    /// to be told.
     #[inline]
-    pub(super) fn take(&mut self, index: u32) -> Option<P> {
+    pub(super) fn take(&mut self, key: Key) -> Option<Gone<P>> {
         let free = self.free;
-        let entry = self.at_mut(index);
-        let payload = entry.payload.take()?;
+        let page = self.pages.get_mut((key.index >> PAGE_BITS) as usize)?;
+        let entry = &mut page[key.index as usize % PAGE];
+        if generation(entry.number) != key.generation {
+            return None;
+        }
+        let gone = Gone {
+            payload: entry.payload.take()?,
+            due: entry.due,
+            prev: entry.prev,
+            next: entry.next,
+        };
         entry.next = free;
-        self.free = index;
+        self.free = key.index;
         self.len -= 1;
         if self.len == 0 {
             self.clear();
         }
-        Some(payload)
+        Some(gone)
     }
 
+    #[cold]
     fn clear(&mut self) {
         self.free = NIL;
         self.fresh = 0;
@@ -143,15 +183,6 @@ impl<P> Entries<P> {
     #[inline]
     pub(super) fn at_mut(&mut self, index: u32) -> &mut Entry<P> {
         &mut self.pages[(index >> PAGE_BITS) as usize][index as usize % PAGE]
-    }
-
-    /// The key of who waits in a place.
-    #[inline]
-    pub(super) fn key(&self, index: u32) -> Key {
-        Key {
-            index,
-            generation: generation(self.at(index).number),
-        }
     }
 
     /// Who has this key, if it still waits (E3).
@@ -174,7 +205,7 @@ impl<P> Entries<P> {
 
 /// As much of a number as there is room for in a key.
 #[allow(clippy::cast_possible_truncation, reason = "E3")]
-fn generation(number: u64) -> u32 {
+pub(super) fn generation(number: u64) -> u32 {
     number as u32
 }
 
@@ -195,41 +226,48 @@ mod tests {
         assert_eq!(size_of::<Key>(), 8);
     }
 
+    fn insert(entries: &mut Entries<usize>, n: usize) -> Key {
+        entries.insert(0, n, |_| NIL)
+    }
+
+    fn take(entries: &mut Entries<usize>, key: Key) -> Option<usize> {
+        Some(entries.take(key)?.payload)
+    }
+
     #[test]
     fn places_are_used_again_and_all_but_a_few_pages_go_back_when_nobody_is_left() {
         let mut entries = Entries::new();
-        let all: Vec<u32> = (0..KEEP * 3 * PAGE).map(|n| entries.insert(0, n)).collect();
+        let all: Vec<Key> = (0..KEEP * 3 * PAGE)
+            .map(|n| insert(&mut entries, n))
+            .collect();
         assert_eq!(entries.pages.len(), KEEP * 3);
-        for (n, index) in all.iter().enumerate().skip(1) {
-            assert_eq!(entries.take(*index), Some(n));
+        for (n, key) in all.iter().enumerate().skip(1) {
+            assert_eq!(take(&mut entries, *key), Some(n));
+            assert_eq!(take(&mut entries, *key), None, "it has gone");
         }
         assert_eq!(entries.pages.len(), KEEP * 3, "one still waits");
-        let last = entries.insert(0, 7);
-        assert!(all[1..].contains(&last));
-        assert_eq!(entries.take(last), Some(7));
-        assert_eq!(entries.take(0), Some(0));
+        let last = insert(&mut entries, 7);
+        assert!(all[1..].iter().any(|key| key.index == last.index));
+        assert_eq!(take(&mut entries, last), Some(7));
+        assert_eq!(take(&mut entries, all[0]), Some(0));
         assert_eq!((entries.pages.len(), entries.len()), (KEEP, 0));
-        assert_eq!(entries.insert(0, 8), 0);
+        assert_eq!(insert(&mut entries, 8).index, 0);
     }
 
     #[test]
     fn a_key_fits_nobody_who_comes_later_even_if_its_page_was_given_back() {
         let mut entries = Entries::new();
-        let all: Vec<Key> = (0..=KEEP * PAGE)
-            .map(|n| {
-                let index = entries.insert(0, n);
-                entries.key(index)
-            })
-            .collect();
+        let all: Vec<Key> = (0..=KEEP * PAGE).map(|n| insert(&mut entries, n)).collect();
         let last = *all.last().unwrap();
         for key in &all {
-            entries.take(key.index);
+            take(&mut entries, *key);
         }
         assert!(entries.find(last).is_none(), "its page is gone");
         for n in 0..=KEEP * PAGE {
-            entries.insert(0, n);
+            insert(&mut entries, n);
         }
         assert!(entries.at(last.index).payload.is_some());
         assert!(all.iter().all(|key| entries.find(*key).is_none()));
+        assert!(all.iter().all(|key| entries.take(*key).is_none()));
     }
 }

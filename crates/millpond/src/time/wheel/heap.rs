@@ -8,7 +8,8 @@
 //! - **H1** No node comes before its parent.
 //! - **H2** The `prev` of an entry in the heap is its position there.
 
-use super::entries::Entries;
+use super::Key;
+use super::entries::{Entries, generation};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -32,6 +33,13 @@ impl Node {
             due: entry.due,
             number: entry.number,
             index,
+        }
+    }
+
+    pub(super) fn key(&self) -> Key {
+        Key {
+            index: self.index,
+            generation: generation(self.number),
         }
     }
 
@@ -79,7 +87,7 @@ impl Heap {
         }
     }
 
-    /// Takes out the one at a position.
+    /// Closes the gap that the entry at a position has left.
     pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, at: u32) {
         let at = at as usize;
         self.nodes.swap_remove(at);

@@ -70,6 +70,8 @@ pub(crate) struct Wheel<P> {
     base: Instant,
     /// The current granule.
     current: u64,
+    /// Before that there is no need to move on again.
+    moved_until: Instant,
     entries: Entries<P>,
     heap: Heap,
     buckets: Buckets,
@@ -81,6 +83,7 @@ impl<P> Wheel<P> {
         let mut wheel = Wheel {
             base,
             current: 0,
+            moved_until: now,
             entries: Entries::new(),
             heap: Heap::new(),
             buckets: Buckets::new(),
@@ -106,37 +109,45 @@ impl<P> Wheel<P> {
         whole.saturating_add(u64::from(since.subsec_nanos()))
     }
 
-    #[inline]
     fn deadline(&self, due: u64) -> Deadline {
-        if due == NEVER {
-            return Deadline::NEVER;
+        match due {
+            NEVER => Deadline::NEVER,
+            due => Deadline::at(self.instant(due)),
         }
-        Deadline::after(self.base, Duration::from_nanos(due))
+    }
+
+    /// The other way round.
+    fn instant(&self, due: u64) -> Instant {
+        let instant = self.base.checked_add(Duration::from_nanos(due));
+        // A clock that cannot tell this instant has never shown it to us.
+        instant.unwrap_or(self.base)
     }
 
     /// Takes an entry in. `now` lets the wheel move on cheaply; it may be stale.
     #[inline]
     pub(crate) fn insert(&mut self, now: Instant, due: Deadline, payload: P) -> Key {
-        self.move_on(self.time(now));
+        if now >= self.moved_until {
+            self.move_on(self.time(now));
+        }
         let due = self.due(due);
-        let index = self.entries.insert(due, payload);
         match place(self.current, due) {
-            Place::Bucket(bucket) => self.buckets.push(&mut self.entries, bucket, index),
+            Place::Bucket(bucket) => self
+                .entries
+                .insert(due, payload, |index| self.buckets.push(bucket, index, due)),
             Place::Heap => {
-                let node = Node::of(&self.entries, index);
+                let key = self.entries.insert(due, payload, |_| NIL);
+                let node = Node::of(&self.entries, key.index);
                 self.heap.push(&mut self.entries, node);
+                key
             }
         }
-        self.entries.key(index)
     }
 
     /// W2: as far as that is free.
-    #[inline]
+    #[cold]
     fn move_on(&mut self, now: u64) {
         let mut to = granule(now);
-        if to <= self.current {
-            return;
-        }
+        self.moved_until = self.instant((to << GRANULE_BITS).saturating_add(1 << GRANULE_BITS));
         if let Some(bucket) = self.buckets.first() {
             to = to.min(bucket.start(self.current) - 1);
         }
@@ -146,21 +157,12 @@ impl<P> Wheel<P> {
     /// Takes an entry out, unless it has gone already.
     #[inline]
     pub(crate) fn remove(&mut self, key: Key) -> Option<P> {
-        self.entries.find(key)?;
-        self.take(key.index)
-    }
-
-    #[inline]
-    fn take(&mut self, index: u32) -> Option<P> {
-        let entry = self.entries.at(index);
-        match place(self.current, entry.due) {
-            Place::Bucket(bucket) => self.buckets.remove(&mut self.entries, bucket, index),
-            Place::Heap => {
-                let position = entry.prev;
-                self.heap.remove(&mut self.entries, position);
-            }
+        let gone = self.entries.take(key)?;
+        match place(self.current, gone.due) {
+            Place::Bucket(bucket) => self.buckets.remove(&mut self.entries, bucket, &gone),
+            Place::Heap => self.heap.remove(&mut self.entries, gone.prev),
         }
-        self.entries.take(index)
+        Some(gone.payload)
     }
 
     /// An entry, unless it has gone.
@@ -177,12 +179,14 @@ impl<P> Wheel<P> {
                 if first.due > now {
                     return None;
                 }
-                let (due, index) = (self.deadline(first.due), first.index);
-                return Some((due.instant()?, self.take(index)?));
+                let (due, key) = (self.instant(first.due), first.key());
+                return Some((due, self.remove(key)?));
             }
             let bucket = self.buckets.first();
             let Some(bucket) = bucket.filter(|first| self.buckets.earliest(*first) <= now) else {
-                self.move_on(now);
+                if granule(now) > self.current {
+                    self.move_on(now);
+                }
                 return None;
             };
             self.pour(bucket);
@@ -196,12 +200,16 @@ impl<P> Wheel<P> {
         self.current = granule(self.buckets.earliest(bucket));
         let mut index = self.buckets.take(bucket);
         while index != NIL {
-            let older = self.entries.at(index).prev;
-            match place(self.current, self.entries.at(index).due) {
-                Place::Bucket(bucket) => self.buckets.push(&mut self.entries, bucket, index),
-                Place::Heap => self.heap.add(Node::of(&self.entries, index)),
+            let node = Node::of(&self.entries, index);
+            let next = self.entries.at(index).prev;
+            match place(self.current, node.due) {
+                Place::Heap => self.heap.add(node),
+                Place::Bucket(bucket) => {
+                    let older = self.buckets.push(bucket, index, node.due);
+                    self.entries.put_after(older, index);
+                }
             }
-            index = older;
+            index = next;
         }
         self.heap.put_in_order(&mut self.entries);
     }
@@ -251,7 +259,7 @@ impl<P> Wheel<P> {
             })
             .collect();
         nodes.sort_unstable();
-        let taken = nodes.into_iter().map(|node| self.take(node.index));
+        let taken = nodes.into_iter().map(|node| self.remove(node.key()));
         taken.flatten().collect()
     }
 }
