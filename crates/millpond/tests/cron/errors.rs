@@ -65,11 +65,11 @@ fn each_field_says_what_it_takes() {
         ),
         (
             "0 0 1 13 *",
-            r#"month "13": "13" is not from 1 to 12: or write its name, JAN to DEC"#,
+            r#"month "13": "13" is not from 1 to 12: January is 1, or JAN"#,
         ),
         (
             "0 0 * * 8",
-            r#"weekday "8": "8" is not from 0 to 7: or write its name, SUN to SAT"#,
+            r#"weekday "8": "8" is not from 0 to 7: Sunday is 0, or SUN"#,
         ),
         (
             "x * * * *",
@@ -134,6 +134,10 @@ fn each_field_says_what_it_takes() {
         (
             "0 0 * * monday",
             r#"weekday "MONDAY": "MONDAY" is not known: write MON"#,
+        ),
+        (
+            "0 0 * XII *",
+            r#"month "XII": "XII" is no month: write a number from 1 to 12, or a name from JAN to DEC"#,
         ),
         (
             "0 0 * * L",
@@ -219,6 +223,7 @@ fn a_zone_that_does_not_exist_is_named() {
         "../../etc/passwd",
         "CET-1CEST",
         "\u{1b}[2J",
+        "Etc/Unknown",
         "Zürich",
     ] {
         let cron = Cron::parse("@daily").unwrap();

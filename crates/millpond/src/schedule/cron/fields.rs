@@ -66,14 +66,14 @@ const MONTH: &Field = &Field {
     names: &[
         "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
     ],
-    hint: "or write its name, JAN to DEC",
+    hint: "January is 1, or JAN",
 };
 const WEEKDAY: &Field = &Field {
     name: "weekday",
     low: 0,
     high: 7,
     names: &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"],
-    hint: "or write its name, SUN to SAT",
+    hint: "Sunday is 0, or SUN",
 };
 
 /// THE table of fields, in their order.
@@ -296,17 +296,20 @@ impl Field {
             ),
             (None, Some(name)) => format!("{} is not known: write {name}", shown(text)),
             (None, None) if text.is_empty() => "a number is missing: write it, or *".into(),
-            (None, None) => format!(
-                "{} is no {}: write a number from {} to {}, {}",
-                shown(text),
-                self.name,
-                self.low,
-                self.high,
-                match self.names.is_empty() {
-                    true => "or *",
-                    false => self.hint,
-                }
-            ),
+            (None, None) => {
+                let (first, last) = (self.names.first(), self.names.last());
+                let or = match first.zip(last) {
+                    Some((first, last)) => format!("or a name from {first} to {last}"),
+                    None => "or *".into(),
+                };
+                format!(
+                    "{} is no {}: write a number from {} to {}, {or}",
+                    shown(text),
+                    self.name,
+                    self.low,
+                    self.high
+                )
+            }
         }
     }
 }

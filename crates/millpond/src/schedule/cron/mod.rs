@@ -139,8 +139,8 @@ impl Cron {
     /// If there is no zone of this IANA name.
     pub fn in_zone(self, zone: &str) -> Result<Cron, CronError> {
         match TimeZone::get(zone) {
-            Ok(zone) => Ok(Cron { zone, ..self }),
-            Err(_) => Err(CronError::zone(&self.expression, zone)),
+            Ok(zone) if !zone.is_unknown() => Ok(Cron { zone, ..self }),
+            _ => Err(CronError::zone(&self.expression, zone)),
         }
     }
 
