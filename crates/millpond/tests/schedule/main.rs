@@ -9,3 +9,4 @@
 mod kit;
 mod modes;
 mod once;
+mod picture;
