@@ -45,8 +45,9 @@
 //! - **K5** A task is in the wheel, or with who rings, or in the bag, or with the executor: it is moved, never
 //!   copied, so it is run once or cancelled with a reason. Between cancelling and running its cell
 //!   decides.
-//! - **K6** No code of a user's runs under a lock of the pool, and none but the thread factory's on the thread
-//!   of the timer.
+//! - **K6** No code of a user's runs under a lock of the pool. On the thread of the timer no task runs and
+//!   nobody waits. What of a user's can be called there: `try_execute` of an executor of his own, a thread
+//!   factory, and for a task that is refused or discarded for good its destructor and the hook for notices.
 //!
 //! with V1 to V4 in `series`.
 
