@@ -166,7 +166,10 @@ impl Series {
     }
 
     pub(super) fn figures(&self) -> SeriesFigures {
-        self.state.lock().figures.clone()
+        match self.core.is_forked() {
+            false => self.state.lock().figures.clone(),
+            true => SeriesFigures::default(),
+        }
     }
 
     pub(super) fn label(&self) -> String {
@@ -477,13 +480,22 @@ impl Series {
             return;
         }
         self.core.counts.note(&outcome);
-        self.core.tell(&ScheduleNotice {
+        let is_lost = outcome == RunOutcome::Refused;
+        let notice = ScheduleNotice {
             pool: self.core.name.to_string(),
             label: self.label(),
             outcome,
             runs: settled.runs,
             then: settled.then,
-        });
+        };
+        match is_lost {
+            // K6: this may be the thread of the timer.
+            true => {
+                self.core.bag.add_notice(notice);
+                self.core.ring();
+            }
+            false => self.core.tell(&notice),
+        }
     }
 
     /// What a run that went so means for the series, as far as it is up to the series.
