@@ -3,14 +3,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 
 /** What timers hold and use while they wait. Each of these orders has a JVM of its own. */
 final class Waiting {
     static final int WAVES = 3;
-    static final long FALLS_ASLEEP_NANOS = 300_000_000;
 
     /** A collection may leave behind what the next one takes. */
     static final int COLLECTIONS = 3;
@@ -60,31 +57,11 @@ final class Waiting {
         throw new IOException("/proc/self/smaps_rollup does not say what is resident");
     }
 
-    /** Only the pool's own threads count: the JVM's have other things to do. */
-    static String hour(String executor, long millis) throws Exception {
-        List<Worker> workers = new CopyOnWriteArrayList<>();
-        ScheduledBench.Far far = new ScheduledBench.Far(ScheduledBench.open(executor, body -> {
-            Worker worker = new Worker(body);
-            workers.add(worker);
-            return worker;
-        }));
-        far.schedule();
-        TimeUnit.NANOSECONDS.sleep(FALLS_ASLEEP_NANOS);
-        List<String> folders = new ArrayList<>();
-        for (Worker worker : workers) {
-            folders.add(worker.seat().folder);
-        }
-        boolean known = !folders.contains(null);
-        Usage before = known ? Usage.of(folders) : null;
+    /** It waits until this process ends, and whoever ordered it looks on. */
+    static String hour(String executor, long timers) {
         long start = System.nanoTime();
-        Thread.sleep(millis);
-        long nanos = System.nanoTime() - start;
-        Usage used = known ? Usage.between(before, Usage.of(folders)) : null;
-        far.close();
-        String answer = "done operations=" + millis + " nanos=" + nanos;
-        return used == null
-                ? answer
-                : answer + " cpu=" + used.cpu() + " sleeps=" + used.sleeps() + " preemptions=" + used.preemptions();
+        new ScheduledBench.Far(ScheduledBench.open(executor)).schedule();
+        return "done operations=" + timers + " nanos=" + (System.nanoTime() - start);
     }
 
     private Waiting() {}

@@ -6,8 +6,7 @@
 //!
 //! One thread is nobody's: the one that rings the alarms of our clock ([`RINGER`]). All pools of the
 //! process share it, and it stays for a second after the last alarm; whoever opens a pool when it is not
-//! there would get it all. It wakes up once a second while a pool of ours works. In a process where
-//! nobody else is it can be counted: [`Staff::with_ringer`].
+//! there would get it all. It wakes up once a second while a pool of ours works.
 //!
 //! A pool should be idle when its staff is read: see [`crate::usage`].
 
@@ -20,13 +19,9 @@ use std::time::{Duration, Instant};
 /// How the name begins of the thread that rings the alarms of our clock. (The kernel keeps 15 letters.)
 pub const RINGER: &str = "millpond-alarm";
 
-/// Some threads of this process.
+/// Some threads of this process; `None` where the kernel does not list them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staff {
-    /// `None` where the kernel does not list them.
-    ids: Option<Vec<u32>>,
-    has_ringer: bool,
-}
+pub struct Staff(Option<Vec<u32>>);
 
 impl Staff {
     /// The threads that `hire` starts, and that are still there when it returns.
@@ -37,38 +32,23 @@ impl Staff {
             // Those of an earlier pool may still be on their way out: they are in both, or gone.
             after.difference(&before).copied().collect()
         });
-        (value, Staff::from(staff))
+        (value, Staff(staff))
     }
 
     /// The threads whose name begins with `prefix`. (The kernel keeps 15 letters.)
     pub fn named(prefix: &str) -> Staff {
         let is_named = |id: &u32| name(*id).is_some_and(|name| name.starts_with(prefix));
-        Staff::from(threads().map(|all| all.into_iter().filter(is_named).collect()))
+        Staff(threads().map(|all| all.into_iter().filter(is_named).collect()))
     }
 
     /// Threads of which nothing is known.
     pub fn unknown() -> Staff {
-        Staff::from(None)
-    }
-
-    fn from(ids: Option<Vec<u32>>) -> Staff {
-        Staff {
-            ids,
-            has_ringer: false,
-        }
-    }
-
-    /// The same, and the one that rings alarms if it was hired with them.
-    pub fn with_ringer(self) -> Staff {
-        Staff {
-            has_ringer: true,
-            ..self
-        }
+        Staff(None)
     }
 
     /// What all of them together have used since they were started.
     pub fn usage(&self) -> Usage {
-        match &self.ids {
+        match &self.0 {
             Some(_) => self.ids().map(Usage::of_thread).sum(),
             None => Usage::default(),
         }
@@ -94,15 +74,14 @@ impl Staff {
 
     /// How many there are, if that is known.
     pub fn count(&self) -> Option<usize> {
-        self.ids.as_ref().map(|_| self.ids().count())
+        self.0.as_ref().map(|_| self.ids().count())
     }
 
-    /// All, but the ringer only if it counts. A thread that has just been started has no name yet, so this is looked up
+    /// All but the ringer. A thread that has just been started has no name yet, so this is looked up
     /// each time.
     fn ids(&self) -> impl Iterator<Item = u32> {
-        let all = self.ids.iter().flatten().copied();
-        let is_ringer = |id: u32| name(id).is_some_and(|name| name.starts_with(RINGER));
-        all.filter(move |&id| self.has_ringer || !is_ringer(id))
+        let all = self.0.iter().flatten().copied();
+        all.filter(|id| !name(*id).is_some_and(|name| name.starts_with(RINGER)))
     }
 }
 
@@ -137,8 +116,8 @@ mod tests {
         });
         // Other tests may start threads meanwhile, so there may be more.
         assert!(staff.count().is_some_and(|staff| staff >= 1), "{staff:?}");
-        assert!(staff.ids.is_some_and(|ids| ids.contains(&id)));
-        let staff = Staff::from(Some(vec![id]));
+        assert!(staff.0.is_some_and(|ids| ids.contains(&id)));
+        let staff = Staff(Some(vec![id]));
         assert!(staff.usage().sleeps.is_some());
         assert!(!staff.wait_until_gone(Duration::ZERO));
         drop(end);
@@ -148,7 +127,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_one_that_rings_alarms_is_no_staff_unless_it_is_to_count() {
+    fn the_one_that_rings_alarms_is_no_staff() {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new().name(format!("{RINGER}-1"));
@@ -158,14 +137,11 @@ mod tests {
                 .unwrap();
             ended.recv()
         });
-        let staff = Staff::from(Some(vec![told.recv().unwrap()]));
+        let staff = Staff(Some(vec![told.recv().unwrap()]));
         assert_eq!(staff.count(), Some(0));
         assert_eq!(staff.usage(), Usage::NONE);
         // It is there, and nobody waits for it.
         assert!(staff.wait_until_gone(Duration::ZERO));
-        let staff = staff.with_ringer();
-        assert_eq!(staff.count(), Some(1));
-        assert!(!staff.wait_until_gone(Duration::ZERO));
         drop(end);
         let _ = thread.unwrap().join();
     }

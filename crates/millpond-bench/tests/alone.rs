@@ -28,7 +28,7 @@ fn what_a_process_of_its_own_cannot_do_is_told() -> Result<()> {
         operations: 1,
         warm_up_millis: 0,
     };
-    let error = own::run(&order).map(drop).unwrap_err();
+    let error = own::start()?.run(&order).map(drop).unwrap_err();
     ensure!(
         format!("{error:#}") == "in Rust: there is no work mill",
         "{error:#}"

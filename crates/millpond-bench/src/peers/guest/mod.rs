@@ -44,11 +44,10 @@ pub mod own;
 pub mod process;
 
 pub use language::{Language, Program};
-pub use process::Order;
+pub use process::{Order, Process};
 
 use crate::harness::{Absent, Sample};
 use anyhow::Result;
-use process::Process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -76,7 +75,7 @@ pub const PATIENCE: Duration = Duration::from_secs(45);
 pub struct Guest {
     program: Program,
     process: Mutex<State>,
-    /// What became of the latest that did its work alone: its version, or why there was none.
+    /// What became of the latest that was started alone: its version, or why there was none.
     alone: Mutex<Option<Result<String, Absent>>>,
 }
 
@@ -123,21 +122,21 @@ impl Guest {
         outcome
     }
 
-    /// Has it do what is ordered in a process that does nothing else, before or after.
+    /// Starts a process of its own for whoever calls, in which nothing has been done yet.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
-    pub fn run_alone(&self, order: &Order<'_>) -> Result<Sample> {
+    /// If it cannot be started.
+    pub fn start_alone(&self) -> Result<Process, Absent> {
         let mut alone = lock(&self.alone);
         // Who could not be started cannot be started now.
         if let Some(Err(absent)) = &*alone {
-            return Err(absent.clone().into());
+            return Err(absent.clone());
         }
         let started = self.start();
         let version = started.as_ref().map(|process| process.version().to_owned());
         *alone = Some(version.map_err(Absent::clone));
-        started?.run(order)
+        started
     }
 
     fn start(&self) -> Result<Process, Absent> {

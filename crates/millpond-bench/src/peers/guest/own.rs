@@ -25,17 +25,17 @@ pub fn is_asked() -> bool {
     env::var_os(ORDERS).is_some()
 }
 
-/// Has a process of its own do what is ordered, and nothing else.
+/// Starts it, to do nothing but what it is ordered from now on.
 ///
 /// # Errors
 ///
-/// [`Absent`] if it cannot be started, or hangs; or what it says went wrong.
-pub fn run(order: &Order<'_>) -> Result<Sample> {
+/// If it cannot be started.
+pub fn start() -> Result<Process, Absent> {
     let program = env::current_exe()
         .map_err(|error| Absent(format!("this program does not know where it is: {error}")))?;
     let mut command = Command::new(program);
     command.args(env::args_os().skip(1)).env(ORDERS, "1");
-    Process::start(command, WHO, PATIENCE)?.run(order)
+    Process::start(command, WHO, PATIENCE)
 }
 
 /// Greets, and has orders obeyed until there are no more.

@@ -123,6 +123,11 @@ impl Process {
         Ok(process)
     }
 
+    /// What the kernel calls it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What runs it, in its own words.
     pub fn version(&self) -> &str {
         &self.version

@@ -7,7 +7,7 @@
 //! | Java STPE, removes | with `setRemoveOnCancelPolicy(true)`: it is taken out at once |
 //! | Go AfterFunc | `time.AfterFunc` and `Stop`: a goroutine for each that is due |
 
-use super::Work;
+use super::{Work, hour};
 use crate::harness::Sample;
 use crate::peers::guest::{Guest, Language, Order, Program, WARM_UP_MILLIS};
 use anyhow::Result;
@@ -32,11 +32,7 @@ pub(super) const fn java(language: Language) -> Program {
         language,
         file: "ScheduledBench.java",
         text: include_str!("../../../java/ScheduledBench.java"),
-        more: &[
-            ("Waiting.java", include_str!("../../../java/Waiting.java")),
-            ("Counting.java", include_str!("../../../java/Counting.java")),
-            ("Usage.java", include_str!("../../../java/Usage.java")),
-        ],
+        more: &[("Waiting.java", include_str!("../../../java/Waiting.java"))],
     }
 }
 
@@ -47,23 +43,37 @@ pub struct Executor {
     pub name: &'static str,
     word: &'static str,
     guest: &'static Guest,
+    /// How the names of the threads begin that belong to it, and not to what runs it.
+    threads: &'static str,
 }
 
 impl Executor {
-    const fn new(name: &'static str, word: &'static str, guest: &'static Guest) -> Self {
-        Executor { name, word, guest }
+    const fn java(name: &'static str, word: &'static str, guest: &'static Guest) -> Self {
+        Executor {
+            name,
+            word,
+            guest,
+            // The JVM's own have other things to do.
+            threads: "pool-",
+        }
     }
 
     /// `ScheduledThreadPoolExecutor`, as it comes.
-    pub const JAVA_MARKS: Self = Self::new("Java STPE", "marks", &JAVA);
+    pub const JAVA_MARKS: Self = Self::java("Java STPE", "marks", &JAVA);
     /// With `setRemoveOnCancelPolicy(true)`.
-    pub const JAVA_REMOVES: Self = Self::new("Java STPE, removes", "removes", &JAVA);
+    pub const JAVA_REMOVES: Self = Self::java("Java STPE, removes", "removes", &JAVA);
     /// [`Self::JAVA_MARKS`], of Java 25.
-    pub const JAVA_25_MARKS: Self = Self::new("Java 25 STPE", "marks", &JAVA_25);
+    pub const JAVA_25_MARKS: Self = Self::java("Java 25 STPE", "marks", &JAVA_25);
     /// [`Self::JAVA_REMOVES`], of Java 25.
-    pub const JAVA_25_REMOVES: Self = Self::new("Java 25 STPE, removes", "removes", &JAVA_25);
+    pub const JAVA_25_REMOVES: Self = Self::java("Java 25 STPE, removes", "removes", &JAVA_25);
     /// `time.AfterFunc`.
-    pub const GO: Self = Self::new("Go AfterFunc", "after-func", &GO);
+    pub const GO: Self = Executor {
+        name: "Go AfterFunc",
+        word: "after-func",
+        guest: &GO,
+        // Its timers are the runtime's.
+        threads: "",
+    };
 
     /// Has it do the work with so many timers, or for so many milliseconds.
     ///
@@ -78,10 +88,10 @@ impl Executor {
             operations,
             warm_up_millis: WARM_UP_MILLIS,
         };
-        if work.is_alone() {
-            self.guest.run_alone(&order)
-        } else {
-            self.guest.run(&order)
+        match work {
+            Work::Hour => hour::watch(&mut self.guest.start_alone()?, &order, self.threads),
+            _ if work.is_alone() => self.guest.start_alone()?.run(&order),
+            _ => self.guest.run(&order),
         }
     }
 }

@@ -1,20 +1,25 @@
 //! Candidates that are written in Rust, in a process of their own for each turn: see
 //! [`own`].
 
-use super::{ENTRIES, Entry, Runner, Work};
+use super::{ENTRIES, Entry, Runner, Work, hour};
 use crate::harness::Sample;
 use crate::peers::guest::{Order, own};
 use anyhow::{Context, Result, bail};
 
 /// Has a process of its own do the work.
 pub(super) fn run(entry: &Entry, work: Work, operations: u64) -> Result<Sample> {
-    own::run(&Order {
+    let order = Order {
         work: work.word(),
         executor: &word(entry),
         producers: 1,
         operations,
         warm_up_millis: 0,
-    })
+    };
+    let mut process = own::start()?;
+    match work {
+        Work::Hour => hour::watch(&mut process, &order, ""),
+        _ => process.run(&order),
+    }
 }
 
 /// Does what is ordered, in this process.

@@ -203,7 +203,7 @@ fn run<T: Timers>(work: Work, operations: u64) -> Result<Sample> {
         Work::Pending => pending::run::<T>(operations),
         Work::Firing => firing::run::<T>(operations),
         Work::Memory => memory::run::<T>(operations),
-        Work::Hour => hour::run::<T>(operations),
+        Work::Hour => hour::begin::<T>(operations),
     }
 }
 

@@ -14,6 +14,7 @@ fn every_candidate_does_every_work_that_fits_it_and_its_books_balance() {
         let operations = if work == Work::Hour { 3 } else { TIMERS };
         // Here, even if each would have a process of its own: that is what tests/alone.rs is for.
         let done = match entry.run {
+            Runner::Here(_) if work == Work::Hour => continue,
             Runner::Here(run) => run(work, operations),
             Runner::Abroad(executor) => executor.run(work, operations),
         };
@@ -131,8 +132,6 @@ fn timers_that_fire_before_their_time_are_found_out() {
 #[test]
 fn every_guest_has_the_same_sizes() {
     let nanos = |time: Duration| time.as_nanos();
-    // Not the constant itself, which is shorter in tests.
-    let falls_asleep = Duration::from_millis(300);
     for program in [abroad::java(Language::Java), abroad::IN_GO] {
         for (name, value) in [
             ("WORKERS", WORKERS as u128),
@@ -143,7 +142,6 @@ fn every_guest_has_the_same_sizes() {
             ("LEAD_NANOS", nanos(firing::LEAD)),
             ("WITHIN_NANOS", nanos(firing::WITHIN)),
             ("WAVES", memory::WAVES.into()),
-            ("FALLS_ASLEEP_NANOS", nanos(falls_asleep)),
         ] {
             let file = program.file;
             assert_eq!(program.size(name), Some(value), "{name} in {file}");
