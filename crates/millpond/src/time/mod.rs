@@ -8,6 +8,9 @@ mod clock;
 mod deadline;
 mod ringer;
 mod ticker;
+mod wall;
+#[allow(dead_code, reason = "its users are being built")]
+pub(crate) mod wheel;
 
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
