@@ -9,10 +9,10 @@ mod deadline;
 mod ringer;
 mod ticker;
 mod wall;
-#[allow(dead_code, reason = "its users are being built")]
-pub(crate) mod wheel;
+mod wheel;
 
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use ticker::{Stamp, Ticker};
+pub(crate) use wheel::{Key, Wheel};

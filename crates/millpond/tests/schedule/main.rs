@@ -1,0 +1,11 @@
+//! Scheduled pools, on a manual clock wherever time matters.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    reason = "a test stands outside: it uses std's locks beside what it tests"
+)]
+
+mod kit;
+mod modes;
+mod once;
