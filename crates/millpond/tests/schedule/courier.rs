@@ -98,7 +98,7 @@ fn a_series_goes_on_when_a_run_was_refused() {
     assert_eq!(series.last_outcome(), Some(RunOutcome::Refused));
     go.send(()).unwrap();
     while timers.executor().snapshot().queued > 0 {
-        std::thread::yield_now();
+        millpond_raw::sync::thread::yield_now();
     }
     hand.advance(SECOND);
     runs.recv().unwrap();

@@ -181,7 +181,7 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
     // The courier runs it: a direct executor runs tasks where they are brought.
     while !ends.is_finished() {
         hand.advance(SECOND);
-        std::thread::yield_now();
+        millpond_raw::sync::thread::yield_now();
     }
     assert_eq!(ends.join().unwrap(), 2);
 }

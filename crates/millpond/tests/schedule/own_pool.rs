@@ -6,11 +6,11 @@ use millpond::interrupt;
 use millpond::pool::ThreadPool;
 use millpond::preset;
 use millpond::schedule::{Every, Overlap, ScheduledPool};
-use millpond::time::ManualClock;
+use millpond::time::{Clock, ManualClock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn on_a_manual_clock(workers: usize) -> (ManualClock, ScheduledPool<ThreadPool>) {
     let hand = ManualClock::new();
@@ -27,8 +27,9 @@ fn on_a_manual_clock(workers: usize) -> (ManualClock, ScheduledPool<ThreadPool>)
 #[test]
 fn by_the_systems_clock_a_task_begins_after_its_time_and_soon() {
     let timers = preset::scheduled("mill", 1).unwrap();
-    let due = Instant::now() + Duration::from_millis(20);
-    let mut task = timers.schedule_at(due, Instant::now).unwrap();
+    let now = || Clock::system().now();
+    let due = now() + Duration::from_millis(20);
+    let mut task = timers.schedule_at(due, now).unwrap();
     let began = task.join_timeout(Duration::from_secs(30)).unwrap();
     assert!(began >= due);
     timers.close();
@@ -39,12 +40,12 @@ fn by_the_systems_clock_a_task_begins_after_its_time_and_soon() {
 fn at_a_fixed_rate_there_is_no_drift() {
     let timers = preset::scheduled("mill", 1).unwrap();
     let period = Duration::from_millis(5);
-    let start = Instant::now();
+    let start = Clock::system().now();
     let mut runs = 0;
     let series = timers.schedule_at_fixed_rate(period, period, move || {
         runs += 1;
         match runs {
-            20 => std::ops::ControlFlow::Break(Instant::now()),
+            20 => std::ops::ControlFlow::Break(Clock::system().now()),
             _ => std::ops::ControlFlow::Continue(()),
         }
     });
@@ -169,7 +170,7 @@ fn a_due_time_that_comes_while_a_run_still_goes_is_skipped_and_counted() {
     assert_eq!(timers.snapshot().skipped, 2);
     go.send(()).unwrap();
     while series.last_outcome().is_none() {
-        std::thread::yield_now();
+        millpond_raw::sync::thread::yield_now();
     }
     hand.advance(SECOND);
     begins.recv().unwrap();
@@ -196,7 +197,7 @@ fn a_worker_that_waits_for_a_task_of_its_own_pool_runs_it_when_it_is_due() {
     let outer = outer.unwrap();
     while !outer.is_finished() {
         hand.advance(SECOND);
-        std::thread::yield_now();
+        millpond_raw::sync::thread::yield_now();
     }
     let (inside, outside) = outer.join().unwrap();
     assert_eq!(inside, outside);
@@ -245,7 +246,7 @@ fn a_decorator_is_around_every_run_of_a_series() {
     let series = series.unwrap();
     while !series.is_finished() {
         hand.advance(SECOND);
-        std::thread::yield_now();
+        millpond_raw::sync::thread::yield_now();
     }
     series.join().unwrap();
     let spec = millpond::task::TaskSpec::new().name("once");
