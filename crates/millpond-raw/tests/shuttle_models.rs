@@ -12,7 +12,7 @@ use std::io::Write as _;
 
 fn schedules() -> usize {
     match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 2_000,
+        Err(_) => 1_000,
         Ok(text) => text.parse().unwrap_or_else(|_| {
             panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
         }),

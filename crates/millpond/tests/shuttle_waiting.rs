@@ -15,7 +15,7 @@ use millpond_raw::sync::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    shuttle_drive::pct(1_000, scenario);
+    shuttle_drive::pct(500, scenario);
 }
 
 /// What a task of a ring heard.

@@ -16,7 +16,7 @@ use millpond_raw::task::current;
 use std::sync::Arc;
 
 fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(1_000, scenario);
+    crate::shuttle_drive::pct(500, scenario);
 }
 
 fn threads(count: usize) -> ThreadPerTask {

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    crate::shuttle_drive::pct(1_000, scenario);
+    crate::shuttle_drive::pct(500, scenario);
 }
 
 type Queue = Arc<dyn BlockingQueue<u32>>;

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(1_000, scenario);
+    crate::shuttle_drive::pct(500, scenario);
 }
 
 fn threads(count: usize) -> ThreadPerTask {
