@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// So many are taken out of the wheel at a time, under one lock.
 const BATCH: usize = 64;
 
+/// So many batches are handed over before others have their turn.
+const BATCHES: usize = 16;
+
 /// What is around every run.
 pub(super) type Decorator = dyn Fn(&super::RunInfo, &mut dyn FnMut()) + Send + Sync;
 
@@ -233,7 +236,8 @@ impl Core {
             books.rings = true;
         }
         loop {
-            while self.hand_over_some() {}
+            // A flood of ours must not keep the timer from others: what is left has an alarm that is due.
+            let _ = (0..BATCHES).all(|_| self.hand_over_some());
             let retry = self.courier_looks();
             let mut books = self.books();
             let next = books.wheel.next().min(retry);
