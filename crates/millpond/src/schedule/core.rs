@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// So many are taken out of the wheel at a time, under one lock.
 const BATCH: usize = 64;
 
+/// So many batches are handed over before others have their turn.
+const BATCHES: usize = 16;
+
 /// What is around every run.
 pub(super) type Decorator = dyn Fn(&super::RunInfo, &mut dyn FnMut()) + Send + Sync;
 
@@ -180,6 +183,11 @@ impl Core {
         self.books.lock()
     }
 
+    /// The books; `None` in a forked process, where their lock may be held by nobody.
+    pub(super) fn live_books(&self) -> Option<MutexGuard<'_, Books>> {
+        (!self.is_forked()).then(|| self.books())
+    }
+
     /// Whether the timer and the executor's threads are in the parent of this process.
     pub(super) fn is_forked(&self) -> bool {
         self.born != fork::generation()
@@ -228,7 +236,8 @@ impl Core {
             books.rings = true;
         }
         loop {
-            while self.hand_over_some() {}
+            // A flood of ours must not keep the timer from others: what is left has an alarm that is due.
+            let _ = (0..BATCHES).all(|_| self.hand_over_some());
             let retry = self.courier_looks();
             let mut books = self.books();
             let next = books.wheel.next().min(retry);
@@ -308,7 +317,7 @@ impl Core {
         // The run of a series counts and tells for itself, when it is dropped.
         if task.cancel(CancelReason::Refused) && !is_run {
             self.counts.refused.fetch_add(1, Ordering::Relaxed);
-            self.tell(&ScheduleNotice {
+            self.bag.add_notice(ScheduleNotice {
                 pool: self.name.to_string(),
                 label,
                 outcome: RunOutcome::Refused,
@@ -318,6 +327,7 @@ impl Core {
         }
     }
 
+    /// Tells who listens, here and now: never on the thread of the timer (K6).
     pub(super) fn tell(&self, notice: &ScheduleNotice) {
         let _ = quiet::call(|| match &self.listener {
             Some(listener) => listener(notice),
@@ -427,10 +437,26 @@ impl Core {
 
     /// The last ward is gone: nothing waits, and nothing that it has handed over runs.
     fn is_over_now(&self) {
+        if self.is_forked() {
+            return;
+        }
         if let Some(below) = &self.below {
             below.shutdown();
         }
-        self.books().is_over = true;
+        let alarm = {
+            let mut books = self.books();
+            books.is_over = true;
+            // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
+            books.again = books.rings;
+            match books.rings {
+                true => None,
+                false => {
+                    books.armed = Deadline::NEVER;
+                    books.alarm.take()
+                }
+            }
+        };
+        drop(alarm);
         self.bag.close();
         self.end.change(|()| ());
     }

@@ -5,11 +5,14 @@
 //! task, the task goes into the bag, and the courier brings it. From then on everything that becomes
 //! due goes through the bag until it is empty, so that the order stays.
 //!
+//! It also tells of what was refused, because hooks are the user's.
+//!
 //! The courier is started when it is first needed and stays until the pool is over. If its thread cannot
 //! be started, what is in the bag stays there, and whoever rings next tries again, soon
 //! ([`RETRY`]): nothing is lost.
 
 use super::core::Core;
+use super::notice::ScheduleNotice;
 use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
@@ -23,6 +26,9 @@ use std::time::Duration;
 
 /// When to try again to start a courier.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// How many notices may wait for the courier.
+const MOST_NOTICES: usize = 1_000;
 
 /// A task on its way to the executor.
 pub(super) struct Parcel {
@@ -49,6 +55,8 @@ pub(super) struct Bag {
 
 struct Inside {
     parcels: VecDeque<Parcel>,
+    /// What is to be told: who rings must not call a hook of the user's.
+    notices: VecDeque<ScheduleNotice>,
     /// Whether it is on its way with one.
     carries: bool,
     courier: OnDuty,
@@ -72,6 +80,7 @@ impl Bag {
         Bag {
             inside: Mutex::new(Inside {
                 parcels: VecDeque::new(),
+                notices: VecDeque::new(),
                 carries: false,
                 courier: OnDuty::Nobody,
                 is_asked_for: false,
@@ -99,6 +108,14 @@ impl Bag {
         let parcel = inside.parcels.pop_front();
         self.len.store(inside.parcels.len(), Ordering::Relaxed);
         parcel
+    }
+
+    /// Lets the courier tell this. If it is far behind, what is refused is only counted.
+    pub(super) fn add_notice(&self, notice: ScheduleNotice) {
+        let mut inside = self.inside.lock();
+        if inside.notices.len() < MOST_NOTICES {
+            inside.notices.push_back(notice);
+        }
     }
 
     /// Takes the parcel if others are before it; otherwise gives it back.
@@ -146,7 +163,7 @@ impl Core {
     pub(super) fn courier_looks(self: &Arc<Self>) -> Deadline {
         {
             let mut inside = self.bag.inside.lock();
-            if inside.parcels.is_empty() {
+            if inside.parcels.is_empty() && inside.notices.is_empty() {
                 return Deadline::NEVER;
             }
             if let Some(rests) = inside.rouse() {
@@ -193,6 +210,12 @@ impl Duty {
                 inside.courier = OnDuty::Works;
                 drop(inside);
                 self.bring(parcel);
+                continue;
+            }
+            if let Some(notice) = inside.notices.pop_front() {
+                inside.courier = OnDuty::Works;
+                drop(inside);
+                self.core.tell(&notice);
                 continue;
             }
             if inside.is_closed {

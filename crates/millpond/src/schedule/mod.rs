@@ -45,9 +45,9 @@
 //! - **K5** A task is in the wheel, or with who rings, or in the bag, or with the executor: it is moved, never
 //!   copied, so it is run once or cancelled with a reason. Between cancelling and running its cell
 //!   decides.
-//! - **K6** No code of a user's runs under a lock of the pool. On the thread of the timer no task runs and
-//!   nobody waits. What of a user's can be called there: `try_execute` of an executor of his own, a thread
-//!   factory, and for a task that is refused or discarded for good its destructor and the hook for notices.
+//! - **K6** No code of a user's runs under a lock of the pool; and none on the thread of the timer, but for
+//!   what an executor does to take a task: a thread factory, or the destructor of what its policy
+//!   throws away.
 //!
 //! with V1 to V4 in `series`.
 
@@ -402,40 +402,52 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 
     /// How many may wait for their time; `None` is any number.
     pub fn most_pending(&self) -> Option<usize> {
-        self.core.books().most
+        self.core.live_books()?.most
     }
 
     /// Changes how many may wait for their time. Those beyond it stay.
     pub fn set_most_pending(&self, most: impl Into<Option<usize>>) {
-        self.core.books().most = most.into();
+        if let Some(mut books) = self.core.live_books() {
+            books.most = most.into();
+        }
     }
 
     /// Whether tasks that wait for their time still run after a shutdown.
     #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn runs_delayed_after_shutdown(&self) -> bool {
-        self.core.books().runs_delayed
+        self.core
+            .live_books()
+            .is_some_and(|books| books.runs_delayed)
     }
 
     /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
     /// not are cancelled at once.
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn set_run_delayed_after_shutdown(&self, run: bool) {
-        self.core.books().runs_delayed = run;
-        self.core.sweep();
+        if let Some(mut books) = self.core.live_books() {
+            books.runs_delayed = run;
+            drop(books);
+            self.core.sweep();
+        }
     }
 
     /// Whether series go on after a shutdown.
     #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn runs_series_after_shutdown(&self) -> bool {
-        self.core.books().runs_periodic
+        self.core
+            .live_books()
+            .is_some_and(|books| books.runs_periodic)
     }
 
     /// Changes whether series go on after a shutdown. After one, if they may not, they are cancelled at
     /// once.
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn set_run_series_after_shutdown(&self, run: bool) {
-        self.core.books().runs_periodic = run;
-        self.core.sweep();
+        if let Some(mut books) = self.core.live_books() {
+            books.runs_periodic = run;
+            drop(books);
+            self.core.sweep();
+        }
     }
 
     /// Whether it takes no more tasks and has not ended.

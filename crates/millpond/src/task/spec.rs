@@ -68,7 +68,8 @@ impl TaskSpec {
         self
     }
 
-    /// Until when it must have started. Engines shed a task whose deadline has passed.
+    /// Until when it must have started. Engines shed a task whose deadline has passed when its turn comes; who
+    /// joins or awaits it hears at the deadline itself.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         if self.rare.is_some() || deadline != Deadline::NEVER {
             self.rare().inherited.deadline = deadline;
