@@ -5,16 +5,17 @@
 //!
 //! | clock | who rings |
 //! |---|---|
-//! | the system's | a thread of the process, `millpond-alarm-1` |
-//! | one with a ringer of its own ([`Clock::with_ringer`]) | a thread that its factory starts |
+//! | the system's | the timer of the process: a thread, `millpond-timer-1` |
+//! | one with a timer of its own ([`Clock::with_timer`]) | a thread that its factory starts |
 //! | a manual one | whoever moves its hand |
 //!
-//! `ringer.rs` says how the thread comes and goes, and what happens if it cannot be had.
+//! `timer.rs` says how the thread comes and goes, and what happens if it cannot be had.
 //!
 //! Models have no clock but the manual one (see `millpond_raw::sync::Futex`). There an alarm of the
 //! system's clock rings at once.
 
-use super::ringer::{self, Ringer, Spot};
+use super::timer::{self, Timer};
+use super::wheel::Key;
 use super::{Clock, Deadline};
 use millpond_raw::quiet;
 use millpond_raw::waits::{Ticket, Waits};
@@ -29,7 +30,7 @@ enum Set {
     /// Rung already, or for never.
     Nowhere,
     Hand(Clock, Ticket),
-    Ringer(Arc<Ringer>, Spot),
+    Timer(Arc<Timer>, Key),
 }
 
 impl Clock {
@@ -38,15 +39,15 @@ impl Clock {
         let Some(instant) = deadline.instant() else {
             return Alarm(Set::Nowhere);
         };
-        let own = self.ringer().cloned();
+        let own = self.timer().cloned();
         let hand = self.manual_parts().filter(|_| own.is_none());
         if let Some((now, sleepers)) = hand {
             if let Some(ticket) = sleepers.enlist(waker, || now() < instant) {
                 return Alarm(Set::Hand(self.clone(), ticket));
             }
-        } else if let Some(ringer) = own.or_else(ringer::of_process) {
-            let spot = ringer.set(self, instant, waker.clone());
-            return Alarm(Set::Ringer(ringer, spot));
+        } else if let Some(timer) = own.or_else(timer::of_process) {
+            let key = timer.set(self, deadline, waker.clone());
+            return Alarm(key.map_or(Set::Nowhere, |key| Set::Timer(timer, key)));
         }
         quiet::wake(waker.clone());
         Alarm(Set::Nowhere)
@@ -62,7 +63,7 @@ impl Drop for Alarm {
                     Waits::leave(sleepers, *ticket);
                 }
             }
-            Set::Ringer(ringer, spot) => ringer.take_back(*spot),
+            Set::Timer(timer, key) => timer.take_back(*key),
         }
     }
 }
@@ -71,7 +72,7 @@ impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Set::Nowhere => "Alarm(rung)",
-            Set::Hand(..) | Set::Ringer(..) => "Alarm(set)",
+            Set::Hand(..) | Set::Timer(..) => "Alarm(set)",
         })
     }
 }

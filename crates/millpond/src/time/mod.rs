@@ -6,8 +6,10 @@
 mod alarm;
 mod clock;
 mod deadline;
-mod ringer;
+#[cfg(test)]
+mod measure;
 mod ticker;
+mod timer;
 #[allow(dead_code, reason = "its users are being built")]
 pub(crate) mod wheel;
 
