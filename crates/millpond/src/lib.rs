@@ -19,6 +19,7 @@
 //! |---|---|---|
 //! | 7 | [`preset`] | pools for the usual needs, and how many workers they should have |
 //! | 6 | [`pool`] | the elastic thread pool |
+//! | 6 | [`schedule`] | tasks at their time: after a delay, at a rate, by the calendar |
 //! | 4 | [`manage`] | what an engine shows of itself, and how it is changed while it runs |
 //! | 4 | [`executor`] | who runs tasks: the traits, and the executors without a queue of their own |
 //! | 3 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
@@ -44,6 +45,7 @@ pub mod meter;
 pub mod pool;
 pub mod preset;
 pub mod queue;
+pub mod schedule;
 pub mod stack;
 pub mod task;
 pub mod thread;

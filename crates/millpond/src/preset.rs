@@ -5,6 +5,7 @@
 //! | [`fixed`] | always `n` | 1024 | refuses |
 //! | [`cached`] | as many as are needed, up to `n`; idle ones leave after a minute | none: hand-off | refuses |
 //! | [`single`] | one: tasks run in order | 1024 | refuses |
+//! | [`scheduled`] | always `n`, for tasks at their time | 1024 | lets what is due wait |
 //!
 //! All of them are bounded, because what is not bounded fails by running out of memory, at the worst
 //! time. Those who want what Java's `Executors` builds, unbounded queues and unlimited threads, find it
@@ -13,8 +14,11 @@
 //! Each gives a [`PoolBuilder`], so everything can still be changed before it is built.
 
 use crate::machine::Machine;
-use crate::pool::{PoolBuilder, Queue, ThreadPool};
+use crate::manage::PatchError;
+use crate::pool::{PoolBuilder, Queue, Rejection, ThreadPool};
+use crate::schedule::ScheduledPool;
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// As many workers as this, no more and no less, and at most 1024 tasks that wait.
 ///
@@ -67,6 +71,38 @@ pub fn cached(name: impl Into<Cow<'static, str>>, most: usize) -> PoolBuilder {
 #[doc(alias = "newSingleThreadExecutor")]
 pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
     fixed(name, 1)
+}
+
+/// A [`ScheduledPool`] with so many workers of its own.
+///
+/// What is due and finds no worker waits, up to 1024 in the queue and the others before it, in their
+/// order: nothing that was accepted is refused when its time comes. Who submits tasks to be run at
+/// once waits, too, when the queue is full.
+///
+/// For other queues and policies give it a pool of your own: [`ScheduledPool::owning`].
+///
+/// ```
+/// use millpond::preset;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 2)?;
+/// let flour = timers.schedule(Duration::from_millis(1), || "flour")?;
+/// assert_eq!(flour.join()?, "flour");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// No workers at all, or more than there can be.
+#[doc(alias = "newScheduledThreadPool")]
+#[doc(alias = "newSingleThreadScheduledExecutor")]
+pub fn scheduled(
+    name: impl Into<Cow<'static, str>>,
+    workers: usize,
+) -> Result<ScheduledPool<ThreadPool>, PatchError> {
+    let name = name.into();
+    let pool = fixed(name.clone(), workers).rejection(Rejection::Block(Duration::MAX));
+    Ok(ScheduledPool::owning(pool.build()?).name(name).build())
 }
 
 /// How many workers compute best: one for each CPU that this process may use, by its affinity and

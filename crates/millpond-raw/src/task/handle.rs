@@ -125,6 +125,19 @@ impl<T, M> Handle<T, M> {
         })
     }
 
+    /// Looks at the value, once the task is finished and as long as nobody has taken it. It takes the handle
+    /// for itself: what is behind a shared one need not be fit to be looked at by several threads.
+    pub fn peek(&mut self) -> Option<&T> {
+        let seen = self.state();
+        let is_there = seen.is_finished() && !self.taken;
+        if !is_there || seen.cancelled().is_some() || seen.is_panicked() {
+            return None;
+        }
+        // SAFETY: T4 - done, not cancelled, no panic, not taken, and we are the one handle, borrowed for as
+        // long as the reference lives; T5 - a handle's `T` is what its closure returns.
+        Some(unsafe { self.cell.value() })
+    }
+
     /// Asks for `waker` to be woken when the task finishes; replaces what was asked before.
     /// Returns false if it is finished.
     pub fn register(&mut self, waker: &Waker) -> bool {

@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::{Reading, Shell};
-use super::{CancelReason, Panic, Token};
+use super::{CancelReason, Panic, Token, Witness};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -71,6 +71,12 @@ impl<M> Task<M> {
     /// Where the cell is: what tells it from all others, as long as somebody refers to it.
     pub fn address(&self) -> usize {
         self.cell.address()
+    }
+
+    /// A reference that outlives this one, for those who want no outcome.
+    pub fn witness(&self) -> Witness<M> {
+        // SAFETY: T1 - our reference vouches for the new one; T6 - made with an `M`.
+        unsafe { Witness::new(self.cell) }
     }
 
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.

@@ -2,6 +2,7 @@
 
 use crate::interrupt::Interrupted;
 use crate::task::{CancelReason, Task, TaskError};
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -36,6 +37,15 @@ pub enum RejectReason {
     Cancelled,
     /// The executor was made before this process was forked: its threads are in the parent.
     Forked,
+    /// So many tasks and series wait for their time in a scheduled pool, and no more may.
+    ScheduleFull {
+        /// How many wait.
+        pending: usize,
+        /// How many may.
+        most: usize,
+    },
+    /// What was asked for makes no sense; this says why.
+    Invalid(Cow<'static, str>),
 }
 
 impl RejectReason {
@@ -95,7 +105,10 @@ impl RejectReason {
 
     /// Whether there was no room: it is worth trying again later.
     pub fn is_saturated(&self) -> bool {
-        matches!(self, RejectReason::Saturated { .. })
+        matches!(
+            self,
+            RejectReason::Saturated { .. } | RejectReason::ScheduleFull { .. }
+        )
     }
 
     /// Whether the executor's threads are in another process: it is not worth trying again.
@@ -147,6 +160,12 @@ impl fmt::Display for RejectReason {
                 "this process was forked, and the executor's threads stayed in the parent: build a \
                  new one after fork()",
             ),
+            RejectReason::ScheduleFull { pending, most } => write!(
+                f,
+                "the schedule is full ({pending} wait for their time, {most} may): cancel what is no \
+                 longer needed, or allow more with most_pending"
+            ),
+            RejectReason::Invalid(problem) => f.write_str(problem),
         }
     }
 }
@@ -242,6 +261,15 @@ impl<F> Error for Rejected<F> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.reason.source()
     }
+}
+
+/// A task that an executor has not taken [without waiting](super::Executor::try_execute).
+#[derive(Debug)]
+pub enum NotTaken {
+    /// It was refused, as [`execute`](super::Executor::execute) would have refused it.
+    Refused(Rejected<Task>),
+    /// It could be taken only by letting its bringer wait or run it, or nobody knows.
+    NotAtOnce(Task),
 }
 
 /// Why [`invoke_all`](super::ExecutorExt::invoke_all) has no results.

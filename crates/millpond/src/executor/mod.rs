@@ -55,7 +55,8 @@ mod tokio;
 pub use completion::{Arrived, CompletionService, TaskId};
 pub use direct::DirectExecutor;
 pub use error::{
-    BuildError, Failure, InvokeAllError, InvokeAnyError, RejectReason, Rejected, ScopeError,
+    BuildError, Failure, InvokeAllError, InvokeAnyError, NotTaken, RejectReason, Rejected,
+    ScopeError,
 };
 pub use future::SpawnFuture;
 pub use invoke::Results;

@@ -19,7 +19,7 @@
 //! - **E3** A slot is on the list before its thread starts, and `shutdown_now` sets the stop of
 //!   every slot on the list. So a body that has not begun by then begins interrupted.
 
-use super::error::{BuildError, RejectReason, Rejected};
+use super::error::{BuildError, NotTaken, RejectReason, Rejected};
 use super::traits::{Executor, Lifecycle};
 use super::uncaught::{Runner, UncaughtPanic};
 use super::watched::Watched;
@@ -233,6 +233,13 @@ impl Executor for ThreadPerTask {
         match slot.take() {
             Some(task) => Err(Rejected::new(task, refused)),
             None => Ok(()),
+        }
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        match self.engine.at_bound {
+            AtBound::Refuse => self.execute(task).map_err(NotTaken::Refused),
+            AtBound::Block | AtBound::BlockFor(_) => Err(NotTaken::NotAtOnce(task)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an executor is, and what every executor can do besides.
 
-use super::error::{InvokeAllError, InvokeAnyError, Rejected};
+use super::error::{InvokeAllError, InvokeAnyError, NotTaken, Rejected};
 use super::invoke;
 use super::scope::{self, Scope, ScopeOptions};
 use crate::interrupt::{self, Interrupted, WaitError};
@@ -49,6 +49,26 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// The task, if it cannot be taken.
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>>;
 
+    /// As [`execute`](Executor::execute), for a caller that can neither wait nor run the task itself: the
+    /// timer behind a [`ScheduledPool`](crate::schedule::ScheduledPool), which has others to serve.
+    ///
+    /// An executor that never lets its bringers wait, and never runs a task in their thread, says so by
+    /// taking it as in `execute`. For one that says nothing the task comes back, and a thread that can
+    /// wait brings it.
+    ///
+    /// # Errors
+    ///
+    /// The task: refused for good, or not to be had [at once](NotTaken::NotAtOnce).
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        Err(NotTaken::NotAtOnce(task))
+    }
+
+    /// Whether the present thread is one of its workers, so that who waits in it for another of its tasks
+    /// may have to run that one.
+    fn is_worker_here(&self) -> bool {
+        false
+    }
+
     /// The clock by which its time-outs run.
     fn clock(&self) -> Clock {
         Clock::system()
@@ -68,6 +88,14 @@ macro_rules! executor_through {
         impl<E: Executor + ?Sized> Executor for $pointer {
             fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
                 (**self).execute(task)
+            }
+
+            fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+                (**self).try_execute(task)
+            }
+
+            fn is_worker_here(&self) -> bool {
+                (**self).is_worker_here()
             }
 
             fn clock(&self) -> Clock {

@@ -97,7 +97,7 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
 pub use watch::{Health, RunWarning};
 
-use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
+use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::{CoDel, Growth, Invalid, Managed, OverloadOrder, Patch, PatchError};
 use crate::manage::{PoolSnapshot, RunState};
@@ -499,6 +499,31 @@ impl Executor for ThreadPool {
             Ok(()) => Ok(()),
             Err(refused) => self.refuse(refused),
         }
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        let engine = &self.engine;
+        if engine.is_forked() {
+            let refused = Rejected::new(task, RejectReason::Forked);
+            return Err(NotTaken::Refused(refused));
+        }
+        match engine.admit(task) {
+            Ok(()) => Ok(()),
+            // A handler of the user's may do anything.
+            Err(refused) => match engine.knobs().rejection() {
+                Rejection::Block(_) | Rejection::CallerRuns | Rejection::Custom(_)
+                    if !engine.is_shut_down() =>
+                {
+                    refused.task.leave_home();
+                    Err(NotTaken::NotAtOnce(refused.task))
+                }
+                _ => self.refuse(refused).map_err(NotTaken::Refused),
+            },
+        }
+    }
+
+    fn is_worker_here(&self) -> bool {
+        self.engine.home.is_here()
     }
 
     fn clock(&self) -> Clock {

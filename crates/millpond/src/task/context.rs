@@ -80,6 +80,11 @@ fn copy() -> Inherited {
     found.unwrap_or(Inherited::nothing())
 }
 
+/// What the task is called that runs here and now.
+pub(crate) fn current_name() -> Option<Name> {
+    is_something().then(copy)?.name
+}
+
 /// What is carried here and now.
 pub(super) fn load() -> Load {
     if !is_something() {

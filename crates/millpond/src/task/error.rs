@@ -3,6 +3,7 @@
 use super::{CancelReason, Cycle, Panic};
 use std::error::Error;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Why a join has no value.
 ///
@@ -29,15 +30,26 @@ pub enum TaskError {
     /// The caller, itself a task, is waited for by the very task that it wanted to wait for, directly or
     /// through others. The task goes on, and waits for the caller.
     Deadlock(Cycle),
+    /// A run of a series returned this, and that was the end of the series.
+    Failed(Box<dyn Error + Send + Sync>),
     /// The task was made before this process was forked, and was not finished by then. Whoever was to
     /// run it is in the parent process; here it will never end.
     Forked,
 }
 
+// Whoever has it decides what to do with the error of a run, as with what is left of a panic.
+impl UnwindSafe for TaskError {}
+impl RefUnwindSafe for TaskError {}
+
 impl TaskError {
     /// Whether the task panicked.
     pub fn is_panicked(&self) -> bool {
         matches!(self, TaskError::Panicked(_))
+    }
+
+    /// Whether a run of a series returned an error that has ended it.
+    pub fn is_failed(&self) -> bool {
+        matches!(self, TaskError::Failed(_))
     }
 
     /// Whether the task was cancelled.
@@ -112,6 +124,7 @@ impl fmt::Display for TaskError {
                 "deadlock: {cycle}. This join would never end: let one of them return before the \
                  other needs it, or join with a time-out"
             ),
+            TaskError::Failed(error) => write!(f, "a run failed: {error}"),
             TaskError::Forked => f.write_str(
                 "this process was forked while the task was unfinished, and whoever runs it stayed in \
                  the parent: submit it again, to an executor that was built after fork()",

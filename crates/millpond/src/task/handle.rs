@@ -141,10 +141,20 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn join_here(self) -> Result<T, TaskError> {
+        self.run_here();
+        self.join()
+    }
+
+    /// Runs the task on this thread, if nobody has started it.
+    pub(crate) fn run_here(&self) {
         if !self.raw.state().is_of_another_process() {
             in_place::run(&self.raw);
         }
-        self.join()
+    }
+
+    /// The value, if the task is finished and has one that nobody has taken.
+    pub(crate) fn peek(&mut self) -> Option<&T> {
+        self.raw.peek()
     }
 
     /// Cancels the task. One that has not started never will, and its closure is dropped before

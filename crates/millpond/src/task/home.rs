@@ -99,6 +99,11 @@ impl Home {
         self.gone.load(Ordering::Acquire)
     }
 
+    /// Whether the present thread is a worker of the engine that this is the home of, and of no other's.
+    pub(crate) fn is_here(&self) -> bool {
+        super::in_place::is_at(self.number()) && self.engines.load(Ordering::Relaxed) == 1
+    }
+
     pub(super) fn number(&self) -> u32 {
         self.number
     }

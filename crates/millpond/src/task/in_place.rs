@@ -202,6 +202,11 @@ impl Queued {
     }
 }
 
+/// Whether the present thread is a worker of the engine that has this home.
+pub(super) fn is_at(home: u32) -> bool {
+    home != 0 && here().home == home
+}
+
 /// Whether the present thread is a worker of an engine with a queue.
 pub(crate) fn is_at_home() -> bool {
     here().home != 0

@@ -53,6 +53,7 @@ mod stand_in;
 mod waiting;
 
 pub use carried::Carried;
+pub(crate) use context::current_name;
 pub use cycle::{Cycle, FoundCycle, TaskLabel, Waiting};
 pub use error::TaskError;
 pub use handle::{AbortOnDrop, TaskHandle};
@@ -63,6 +64,7 @@ pub(crate) use meta::About;
 pub use millpond_raw::task::{CancelReason, Panic, Place, Shell};
 pub(crate) use name::Name;
 pub use priority::Priority;
+pub(crate) use runnable::Witness;
 pub use runnable::{Ran, Task};
 pub use shared::SharedHandle;
 pub use spec::TaskSpec;

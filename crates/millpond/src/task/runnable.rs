@@ -48,6 +48,11 @@ impl Task {
         context::enter(inherited, || self.0.run())
     }
 
+    /// A reference that outlives this one, for those who want no outcome.
+    pub(crate) fn witness(&self) -> Witness {
+        Witness(self.0.witness())
+    }
+
     /// Says where handles count the task if they empty it before it starts, and since when it waits.
     /// For the engine that takes it in, before it puts it into its queue.
     #[inline]
@@ -155,6 +160,23 @@ impl Task {
     /// Where it was made.
     pub fn made_at(&self) -> &'static Location<'static> {
         self.0.meta().made_at()
+    }
+}
+
+/// Who knows of a task, and may have to stop it.
+#[derive(Debug)]
+pub(crate) struct Witness(raw::Witness<Meta>);
+
+impl Witness {
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.state().is_finished()
+    }
+
+    /// Cancels it if it has not begun; otherwise asks it to stop.
+    pub(crate) fn stop(&self, reason: CancelReason) {
+        if !self.0.give_up(reason) && !self.is_finished() {
+            self.0.token().set();
+        }
     }
 }
 

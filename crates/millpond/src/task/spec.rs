@@ -94,6 +94,26 @@ impl TaskSpec {
         self
     }
 
+    /// With no deadline but its own: one that it has from the task around it was not for this one.
+    pub(crate) fn without_inherited_deadline(self) -> Self {
+        let Some(inherited) = context::here() else {
+            return self;
+        };
+        let is_inherited = self.rare.as_ref().is_some_and(|rare| {
+            let deadline = rare.inherited.deadline;
+            deadline != Deadline::NEVER && deadline == inherited.deadline
+        });
+        match is_inherited {
+            true => self.deadline(Deadline::NEVER),
+            false => self,
+        }
+    }
+
+    /// Where it is made.
+    pub(crate) fn made_at(&self) -> &'static Location<'static> {
+        self.made_at
+    }
+
     /// Makes the task.
     pub fn build<T: Send + 'static>(
         self,

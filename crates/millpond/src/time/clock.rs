@@ -7,6 +7,7 @@
 
 use super::Deadline;
 use super::timer::Timer;
+use super::wall::ManualWall;
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{Site, Strand, Woken};
 use millpond_raw::sync::Mutex;
@@ -43,6 +44,7 @@ struct Own {
 
 struct Manual {
     now: Mutex<Instant>,
+    wall: ManualWall,
     sleepers: Waits,
 }
 
@@ -120,6 +122,11 @@ impl Clock {
         Some((|| *manual.now.lock(), &manual.sleepers))
     }
 
+    /// How a manual clock tells the time of day; `None` for the system's.
+    pub(super) fn manual_wall(&self) -> Option<&ManualWall> {
+        Some(&self.manual()?.wall)
+    }
+
     /// Parks the strand until it is woken, until the deadline, or for no reason.
     pub fn park_until(&self, here: &Strand, site: Site, deadline: Deadline) -> Woken {
         let Some(instant) = deadline.instant() else {
@@ -178,9 +185,11 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock that stands still, at the time it was made.
     pub fn new() -> Self {
+        let now = Clock::system().now();
         ManualClock {
             manual: Arc::new(Manual {
-                now: Mutex::new(Clock::system().now()),
+                now: Mutex::new(now),
+                wall: ManualWall::new(now),
                 sleepers: Waits::new(),
             }),
         }

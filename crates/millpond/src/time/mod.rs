@@ -10,10 +10,11 @@ mod deadline;
 mod measure;
 mod ticker;
 mod timer;
-#[allow(dead_code, reason = "its users are being built")]
-pub(crate) mod wheel;
+mod wall;
+mod wheel;
 
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use ticker::{Stamp, Ticker};
+pub(crate) use wheel::{Key, Wheel};

@@ -24,7 +24,7 @@ pub const LEAD: Duration = Duration::from_millis(250);
 pub const WITHIN: Duration = Duration::from_secs(1);
 
 /// Fewer are to warm up with, and are due sooner.
-const FEW: u64 = 5_000;
+pub const FEW: u64 = 5_000;
 
 /// How long to wait for threads to end. In tests some of them may be other tests', and stay.
 pub(super) const ENDS_IN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
@@ -92,5 +92,6 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
         usage: [by_the_caller, by_its_threads].into_iter().sum(),
         quantiles: settled.quantiles,
         rush: None,
+        memory: None,
     })
 }

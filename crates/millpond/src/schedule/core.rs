@@ -1,0 +1,530 @@
+//! What the handles of a scheduled pool share: its books, and how what is due comes to the executor.
+//! The protocol and its invariants are in the [module](super).
+
+use super::courier::{Bag, Parcel};
+use super::failure::RunOutcome;
+use super::notice::{ScheduleNotice, Then, to_nobody_in_particular};
+use super::plan::Now;
+use super::series::Series;
+use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Watched};
+use crate::interrupt::{self, Interrupted, WaitError};
+use crate::manage::RunState;
+use crate::meter::Distribution;
+use crate::task::{CancelReason, Task, Witness};
+use crate::thread::ThreadFactory;
+use crate::time::{Alarm, Clock, Deadline, Key, Wheel};
+use millpond_raw::fork;
+use millpond_raw::park::Site;
+use millpond_raw::quiet;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use millpond_raw::sync::{Mutex, MutexGuard, chaos};
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// So many are taken out of the wheel at a time, under one lock.
+const BATCH: usize = 64;
+
+/// What is around every run.
+pub(super) type Decorator = dyn Fn(&super::RunInfo, &mut dyn FnMut()) + Send + Sync;
+
+/// Who hears notices.
+pub(super) type Listener = dyn Fn(&ScheduleNotice) + Send + Sync;
+
+/// Who is ended with the pool.
+pub(super) type Below = dyn Lifecycle + Send + Sync;
+
+/// What its handles and its runs share.
+pub(super) struct Core {
+    pub(super) name: Cow<'static, str>,
+    pub(super) clock: Clock,
+    pub(super) executor: Arc<dyn Executor>,
+    /// The executor again, if it ends with the pool.
+    pub(super) below: Option<Arc<Below>>,
+    books: Mutex<Books>,
+    pub(super) bag: Bag,
+    pub(super) couriers: Box<dyn ThreadFactory>,
+    end: Watched<()>,
+    pub(super) lateness: Mutex<Distribution>,
+    pub(super) counts: Counts,
+    /// Whether the executor has said that it is shut down.
+    pub(super) is_alone: AtomicBool,
+    /// Tasks that are with an executor that is not ours to stop.
+    away: Mutex<Vec<Witness>>,
+    pub(super) decorator: Option<Box<Decorator>>,
+    pub(super) listener: Option<Box<Listener>>,
+    /// What instants are counted from where they must be small.
+    base: Instant,
+    /// The generation of the process that it was built in.
+    born: u32,
+}
+
+/// How often things happened.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) series: AtomicUsize,
+    pub(super) failed: AtomicU64,
+    pub(super) skipped: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) cancelled: AtomicU64,
+}
+
+impl Counts {
+    /// A run of a series was no success.
+    pub(super) fn note(&self, outcome: &RunOutcome) {
+        let count = match outcome {
+            RunOutcome::Refused => &self.refused,
+            _ => &self.failed,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What is waiting, and where the pool is in its life. One lock (K1).
+pub(super) struct Books {
+    pub(super) wheel: Wheel<Entry>,
+    pub(super) state: RunState,
+    /// `None` from the shutdown on (K2).
+    pub(super) ward: Option<Arc<Ward>>,
+    pub(super) is_over: bool,
+    pub(super) runs_delayed: bool,
+    pub(super) runs_periodic: bool,
+    pub(super) most: Option<usize>,
+    /// When the alarm rings; never, if there is none.
+    pub(super) armed: Deadline,
+    alarm: Option<Alarm>,
+    /// K3: whether somebody rings, and must look again before it stops.
+    rings: bool,
+    again: bool,
+    /// The time at the last look.
+    now: Instant,
+    /// Memory for those that are taken out.
+    spare: Vec<(Instant, Entry)>,
+}
+
+/// What waits for its time.
+pub(super) enum Entry {
+    Once(Task),
+    Series(Arc<Series>),
+}
+
+/// Whoever has one keeps the pool from being over: the pool itself until it is shut down, every task
+/// that is scheduled until its body is gone, every series until it has ended.
+pub(super) struct Ward(pub(super) Arc<Core>);
+
+impl Drop for Ward {
+    fn drop(&mut self) {
+        self.0.is_over_now();
+    }
+}
+
+/// What a pool is made of.
+pub(super) struct Parts {
+    pub(super) name: Cow<'static, str>,
+    pub(super) clock: Clock,
+    pub(super) executor: Arc<dyn Executor>,
+    pub(super) below: Option<Arc<Below>>,
+    pub(super) couriers: Box<dyn ThreadFactory>,
+    pub(super) decorator: Option<Box<Decorator>>,
+    pub(super) listener: Option<Box<Listener>>,
+    pub(super) most: Option<usize>,
+    pub(super) runs_delayed: bool,
+    pub(super) runs_periodic: bool,
+}
+
+impl Core {
+    pub(super) fn new(parts: Parts) -> Arc<Self> {
+        fork::watch();
+        let now = parts.clock.now();
+        let core = Arc::new(Core {
+            name: parts.name,
+            clock: parts.clock,
+            executor: parts.executor,
+            below: parts.below,
+            books: Mutex::new(Books {
+                wheel: Wheel::new(now),
+                state: RunState::Running,
+                ward: None,
+                is_over: false,
+                runs_delayed: parts.runs_delayed,
+                runs_periodic: parts.runs_periodic,
+                most: parts.most,
+                armed: Deadline::NEVER,
+                alarm: None,
+                rings: false,
+                again: false,
+                now,
+                spare: Vec::new(),
+            }),
+            bag: Bag::new(),
+            couriers: parts.couriers,
+            end: Watched::new(()),
+            lateness: Mutex::new(Distribution::new()),
+            counts: Counts::default(),
+            is_alone: AtomicBool::new(false),
+            away: Mutex::new(Vec::new()),
+            decorator: parts.decorator,
+            listener: parts.listener,
+            base: now,
+            born: fork::generation(),
+        });
+        let ward = Arc::new(Ward(Arc::clone(&core)));
+        core.books().ward = Some(ward);
+        core
+    }
+
+    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock()
+    }
+
+    /// The books; `None` in a forked process, where their lock may be held by nobody.
+    pub(super) fn live_books(&self) -> Option<MutexGuard<'_, Books>> {
+        (!self.is_forked()).then(|| self.books())
+    }
+
+    /// Whether the timer and the executor's threads are in the parent of this process.
+    pub(super) fn is_forked(&self) -> bool {
+        self.born != fork::generation()
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now {
+            instant: self.clock.now(),
+            wall: self.clock.wall(),
+        }
+    }
+
+    /// A due time in one word; the largest is never.
+    pub(super) fn nanos(&self, due: Deadline) -> u64 {
+        let Some(due) = due.instant() else {
+            return u64::MAX;
+        };
+        let nanos = due.saturating_duration_since(self.base).as_nanos();
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+
+    /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too.
+    pub(super) fn begins(&self, due: u64) -> u64 {
+        let late = self
+            .nanos(Deadline::at(self.clock.now()))
+            .saturating_sub(due);
+        self.lateness.lock().add(Duration::from_nanos(late));
+        late
+    }
+
+    pub(super) fn instant(&self, nanos: u64) -> Instant {
+        let due = self.base.checked_add(Duration::from_nanos(nanos));
+        due.unwrap_or(self.base)
+    }
+
+    /// K3: hands over what is due, and sets the alarm for what is due next.
+    ///
+    /// If somebody is at it already, that one looks again.
+    pub(super) fn ring(self: &Arc<Self>) {
+        {
+            let mut books = self.books();
+            if books.rings {
+                books.again = true;
+                return;
+            }
+            books.rings = true;
+        }
+        loop {
+            while self.hand_over_some() {}
+            let retry = self.courier_looks();
+            let mut books = self.books();
+            let next = books.wheel.next().min(retry);
+            if !books.again && books.armed != next {
+                books.armed = next;
+                let former = books.alarm.take();
+                drop(books);
+                drop(former);
+                chaos::point("schedule.arm");
+                // It may ring before this returns.
+                let alarm = self.clock.alarm(next, &Waker::from(Arc::clone(self)));
+                books = self.books();
+                books.alarm = (next != Deadline::NEVER).then_some(alarm);
+            }
+            if !std::mem::take(&mut books.again) {
+                books.rings = false;
+                return;
+            }
+        }
+    }
+
+    /// Takes out a batch of what is due. Returns whether there may be more.
+    fn hand_over_some(self: &Arc<Self>) -> bool {
+        let now = self.clock.now();
+        let mut batch = {
+            let mut books = self.books();
+            books.again = false;
+            books.now = now;
+            let mut batch = std::mem::take(&mut books.spare);
+            while batch.len() < BATCH {
+                let Some(due) = books.wheel.pop_due(now) else {
+                    break;
+                };
+                batch.push(due);
+            }
+            batch
+        };
+        let is_more = batch.len() == BATCH;
+        for (_, entry) in batch.drain(..) {
+            let parcel = match entry {
+                Entry::Once(task) => Some(Parcel::once(task)),
+                Entry::Series(series) => series.comes_due(),
+            };
+            if let Some(parcel) = parcel {
+                self.hand_over(parcel);
+            }
+        }
+        self.books().spare = batch;
+        is_more
+    }
+
+    /// Brings a task to the executor, without waiting and without running it here; the courier does what
+    /// cannot be done so, and what comes while it has something (K4).
+    fn hand_over(self: &Arc<Self>, parcel: Parcel) {
+        if parcel.task.is_gone() {
+            return;
+        }
+        self.note_away(&parcel.task);
+        let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
+            return;
+        };
+        match quiet::call(|| self.executor.try_execute(task)) {
+            // If it panicked, it has dropped the task.
+            None | Some(Ok(())) => {}
+            Some(Err(NotTaken::Refused(refused))) => self.refused(refused, is_run),
+            Some(Err(NotTaken::NotAtOnce(task))) => self.bag.add(Parcel { task, is_run }),
+        }
+    }
+
+    /// The executor would not have a task that was due.
+    pub(super) fn refused(&self, refused: Rejected<Task>, is_run: bool) {
+        let Rejected { task, reason, .. } = refused;
+        if reason.is_shut_down() || reason.is_forked() {
+            self.is_alone.store(true, Ordering::Relaxed);
+        }
+        let label = label_of(task.name(), task.made_at());
+        // The run of a series counts and tells for itself, when it is dropped.
+        if task.cancel(CancelReason::Refused) && !is_run {
+            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+            self.bag.add_notice(ScheduleNotice {
+                pool: self.name.to_string(),
+                label,
+                outcome: RunOutcome::Refused,
+                runs: 0,
+                then: Then::Nothing,
+            });
+        }
+    }
+
+    /// Tells who listens, here and now: never on the thread of the timer (K6).
+    pub(super) fn tell(&self, notice: &ScheduleNotice) {
+        let _ = quiet::call(|| match &self.listener {
+            Some(listener) => listener(notice),
+            None => to_nobody_in_particular(notice),
+        });
+    }
+
+    /// Remembers a task that an executor has which is not ours to stop.
+    fn note_away(&self, task: &Task) {
+        if self.below.is_some() {
+            return;
+        }
+        let mut over = Vec::new();
+        let mut away = self.away.lock();
+        if away.len() == away.capacity() {
+            let (gone, there) = away.drain(..).partition(Witness::is_finished);
+            (over, *away) = (gone, there);
+        }
+        away.push(task.witness());
+        drop(away);
+        // Not under the lock: what they have may be the last of a task.
+        drop(over);
+    }
+}
+
+/// What a task is called, or where it was made.
+pub(super) fn label_of(name: Option<&str>, made_at: &Location<'_>) -> String {
+    name.map_or_else(|| format!("the task made at {made_at}"), str::to_owned)
+}
+
+/// How it ends.
+impl Core {
+    /// Takes no more tasks. What becomes of those that wait is up to the two policies.
+    pub(super) fn shut_down(self: &Arc<Self>) {
+        if self.is_forked() {
+            return;
+        }
+        let ward = {
+            let mut books = self.books();
+            books.state = books.state.max(RunState::ShutDown);
+            books.ward.take()
+        };
+        self.sweep();
+        drop(ward);
+    }
+
+    /// After a shutdown: cancels what may not run any more, by the policies as they are now.
+    pub(super) fn sweep(self: &Arc<Self>) {
+        let unwanted = {
+            let mut books = self.books();
+            let (once, series) = (books.runs_delayed, books.runs_periodic);
+            if books.state == RunState::Running || (once && series) {
+                return;
+            }
+            books.wheel.take_where(|entry| match entry {
+                Entry::Once(_) => !once,
+                Entry::Series(_) => !series,
+            })
+        };
+        for entry in unwanted {
+            match entry {
+                Entry::Once(task) => {
+                    if task.cancel(CancelReason::ShutDown) {
+                        self.counts.cancelled.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Entry::Series(series) => series.end(CancelReason::ShutDown),
+            }
+        }
+        // For an alarm that nobody needs any more.
+        self.ring();
+    }
+
+    /// Takes no more tasks, asks what runs to stop, and hands back what has not begun.
+    pub(super) fn stop(self: &Arc<Self>) -> Vec<Task> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let (ward, entries) = {
+            let mut books = self.books();
+            books.state = books.state.max(RunState::Stopped);
+            (books.ward.take(), books.wheel.take_where(|_| true))
+        };
+        let mut unstarted: Vec<Task> = self
+            .bag
+            .empty()
+            .into_iter()
+            .map(|parcel| parcel.task)
+            .collect();
+        unstarted.extend(entries.into_iter().filter_map(|entry| match entry {
+            Entry::Once(task) => Some(task),
+            Entry::Series(series) => series.last_run(),
+        }));
+        match &self.below {
+            Some(below) => unstarted.extend(below.shutdown_now()),
+            None => {
+                let away = std::mem::take(&mut *self.away.lock());
+                away.iter()
+                    .for_each(|task| task.stop(CancelReason::ShutDown));
+            }
+        }
+        unstarted.retain(|task| !task.is_gone());
+        self.ring();
+        drop(ward);
+        unstarted
+    }
+
+    /// The last ward is gone: nothing waits, and nothing that it has handed over runs.
+    fn is_over_now(&self) {
+        if self.is_forked() {
+            return;
+        }
+        if let Some(below) = &self.below {
+            below.shutdown();
+        }
+        let alarm = {
+            let mut books = self.books();
+            books.is_over = true;
+            // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
+            books.again = books.rings;
+            match books.rings {
+                true => None,
+                false => {
+                    books.armed = Deadline::NEVER;
+                    books.alarm.take()
+                }
+            }
+        };
+        drop(alarm);
+        self.bag.close();
+        self.end.change(|()| ());
+    }
+
+    pub(super) fn is_terminated(&self) -> bool {
+        let is_over = self.is_forked() || self.books().is_over;
+        is_over
+            && self
+                .below
+                .as_ref()
+                .is_none_or(|below| below.is_terminated())
+    }
+
+    /// Waits until it is over, and the executor if that ends with it.
+    pub(super) fn await_end(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+        interrupt::check()?;
+        if self.is_forked() {
+            return Ok(true);
+        }
+        let site = Site::new("schedule.await_termination");
+        let over = |(): &mut ()| self.books().is_over.then_some(());
+        match self.end.wait(site, &self.clock, deadline, over) {
+            Ok(()) => {}
+            Err(WaitError::TimedOut) => return Ok(false),
+            Err(WaitError::Interrupted) => return Err(Interrupted),
+        }
+        match &self.below {
+            None => Ok(true),
+            Some(below) => below.await_termination_until(deadline),
+        }
+    }
+}
+
+/// The alarm rings.
+impl Wake for Core {
+    fn wake(self: Arc<Self>) {
+        // K3: it has rung, so the next one is to be set, whatever it was set for.
+        self.books().armed = Deadline::NEVER;
+        self.ring();
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Books {
+    /// Why nothing more is taken, if so.
+    pub(super) fn objection(&self, carried: usize) -> Option<RejectReason> {
+        if self.ward.is_none() {
+            return Some(RejectReason::ShutDown);
+        }
+        let (pending, most) = (self.wheel.len() + carried, self.most?);
+        (pending >= most).then_some(RejectReason::ScheduleFull { pending, most })
+    }
+
+    /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.
+    pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
+        let key = self.wheel.insert(self.now, due, entry);
+        (key, due < self.armed)
+    }
+
+    /// Whether series may go on.
+    pub(super) fn lets_series_run(&self) -> bool {
+        match self.state {
+            RunState::Running => true,
+            RunState::ShutDown => self.runs_periodic,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The courier: a thread that brings tasks to an executor that may let it wait.
+//!
+//! Whoever rings must not wait and must not run tasks: other pools' timers are behind it. If the
+//! executor cannot take a task at once, because it would let its bringer wait for room or run the
+//! task, the task goes into the bag, and the courier brings it. From then on everything that becomes
+//! due goes through the bag until it is empty, so that the order stays.
+//!
+//! It also tells of what was refused, because hooks are the user's.
+//!
+//! The courier is started when it is first needed and stays until the pool is over. If its thread cannot
+//! be started, what is in the bag stays there, and whoever rings next tries again, soon
+//! ([`RETRY`]): nothing is lost.
+
+use super::core::Core;
+use super::notice::ScheduleNotice;
+use crate::task::Task;
+use crate::time::Deadline;
+use millpond_raw::park::{self, Site};
+use millpond_raw::quiet;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+/// When to try again to start a courier.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// How many notices may wait for the courier.
+const MOST_NOTICES: usize = 1_000;
+
+/// A task on its way to the executor.
+pub(super) struct Parcel {
+    pub(super) task: Task,
+    /// Whether it is a run of a series.
+    pub(super) is_run: bool,
+}
+
+impl Parcel {
+    pub(super) fn once(task: Task) -> Self {
+        Parcel {
+            task,
+            is_run: false,
+        }
+    }
+}
+
+/// What the courier has to bring.
+pub(super) struct Bag {
+    inside: Mutex<Inside>,
+    /// How many are in it; for those who only want to know.
+    len: AtomicUsize,
+}
+
+struct Inside {
+    parcels: VecDeque<Parcel>,
+    /// What is to be told: who rings must not call a hook of the user's.
+    notices: VecDeque<ScheduleNotice>,
+    /// Whether it is on its way with one.
+    carries: bool,
+    courier: OnDuty,
+    /// Whether somebody asks the factory for a thread, and will see what came of it.
+    is_asked_for: bool,
+    /// The pool is over, and the courier may go.
+    is_closed: bool,
+}
+
+enum OnDuty {
+    Nobody,
+    /// Its thread is being started.
+    Expected,
+    Works,
+    /// It has nothing to do; what wakes it.
+    Rests(Waker),
+}
+
+impl Bag {
+    pub(super) fn new() -> Self {
+        Bag {
+            inside: Mutex::new(Inside {
+                parcels: VecDeque::new(),
+                notices: VecDeque::new(),
+                carries: false,
+                courier: OnDuty::Nobody,
+                is_asked_for: false,
+                is_closed: false,
+            }),
+            len: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many wait in it.
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, parcel: Parcel) {
+        self.put(&mut self.inside.lock(), parcel);
+    }
+
+    fn put(&self, inside: &mut Inside, parcel: Parcel) {
+        inside.parcels.push_back(parcel);
+        self.len.store(inside.parcels.len(), Ordering::Relaxed);
+    }
+
+    fn take(&self, inside: &mut Inside) -> Option<Parcel> {
+        let parcel = inside.parcels.pop_front();
+        self.len.store(inside.parcels.len(), Ordering::Relaxed);
+        parcel
+    }
+
+    /// Lets the courier tell this. If it is far behind, what is refused is only counted.
+    pub(super) fn add_notice(&self, notice: ScheduleNotice) {
+        let mut inside = self.inside.lock();
+        if inside.notices.len() < MOST_NOTICES {
+            inside.notices.push_back(notice);
+        }
+    }
+
+    /// Takes the parcel if others are before it; otherwise gives it back.
+    pub(super) fn add_if_busy(&self, parcel: Parcel) -> Option<Parcel> {
+        let mut inside = self.inside.lock();
+        if inside.parcels.is_empty() && !inside.carries {
+            return Some(parcel);
+        }
+        self.put(&mut inside, parcel);
+        None
+    }
+
+    pub(super) fn empty(&self) -> VecDeque<Parcel> {
+        let mut inside = self.inside.lock();
+        self.len.store(0, Ordering::Relaxed);
+        std::mem::take(&mut inside.parcels)
+    }
+
+    /// The pool is over.
+    pub(super) fn close(&self) {
+        let mut inside = self.inside.lock();
+        inside.is_closed = true;
+        let rests = inside.rouse();
+        drop(inside);
+        rests.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Inside {
+    /// Who is to be woken, if the courier rests.
+    fn rouse(&mut self) -> Option<Waker> {
+        match std::mem::replace(&mut self.courier, OnDuty::Works) {
+            OnDuty::Rests(waker) => Some(waker),
+            other => {
+                self.courier = other;
+                None
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Sees to it that somebody brings what is in the bag. Returns when to look again because nobody could
+    /// be had.
+    pub(super) fn courier_looks(self: &Arc<Self>) -> Deadline {
+        {
+            let mut inside = self.bag.inside.lock();
+            if inside.parcels.is_empty() && inside.notices.is_empty() {
+                return Deadline::NEVER;
+            }
+            if let Some(rests) = inside.rouse() {
+                drop(inside);
+                rests.wake();
+                return Deadline::NEVER;
+            }
+            match inside.courier {
+                OnDuty::Nobody => inside.courier = OnDuty::Expected,
+                _ => return Deadline::NEVER,
+            }
+            inside.is_asked_for = true;
+        }
+        let duty = Duty {
+            core: Arc::clone(self),
+            is_over: false,
+        };
+        // A refusal drops the body, and with it the duty; so does a panic of the factory.
+        let _ = quiet::call(|| self.couriers.start(Box::new(move || duty.carry())));
+        let mut inside = self.bag.inside.lock();
+        inside.is_asked_for = false;
+        match inside.courier {
+            OnDuty::Nobody => self.clock.deadline(RETRY),
+            _ => Deadline::NEVER,
+        }
+    }
+}
+
+/// Being the courier, or about to become it.
+struct Duty {
+    core: Arc<Core>,
+    is_over: bool,
+}
+
+impl Duty {
+    fn carry(mut self) {
+        let here = park::current();
+        self.core.bag.inside.lock().courier = OnDuty::Works;
+        loop {
+            let mut inside = self.core.bag.inside.lock();
+            inside.carries = false;
+            if let Some(parcel) = self.core.bag.take(&mut inside) {
+                inside.carries = true;
+                inside.courier = OnDuty::Works;
+                drop(inside);
+                self.bring(parcel);
+                continue;
+            }
+            if let Some(notice) = inside.notices.pop_front() {
+                inside.courier = OnDuty::Works;
+                drop(inside);
+                self.core.tell(&notice);
+                continue;
+            }
+            if inside.is_closed {
+                inside.courier = OnDuty::Nobody;
+                self.is_over = true;
+                return;
+            }
+            inside.courier = OnDuty::Rests(here.waker());
+            drop(inside);
+            here.park(Site::new("schedule.courier"));
+        }
+    }
+
+    fn bring(&self, parcel: Parcel) {
+        let Parcel { task, is_run } = parcel;
+        let taken = quiet::call(|| self.core.executor.execute(task));
+        if let Some(Err(refused)) = taken {
+            self.core.refused(refused, is_run);
+        }
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        // It never began: whoever asked for it sees that, or whoever rings next tries again.
+        let mut inside = self.core.bag.inside.lock();
+        inside.carries = false;
+        inside.courier = OnDuty::Nobody;
+        let is_seen = inside.is_asked_for;
+        drop(inside);
+        if !is_seen {
+            self.core.ring();
+        }
+    }
+}

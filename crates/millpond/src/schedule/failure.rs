@@ -1,0 +1,179 @@
+//! What a run of a series may return, and what becomes of the series when one fails.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Why a run failed: what it returned.
+pub type RunError = Box<dyn Error + Send + Sync>;
+
+/// What a run of a series says.
+#[derive(Debug)]
+pub enum Verdict<T> {
+    /// Well; the series goes on.
+    Again,
+    /// Well; the series ends with this.
+    End(T),
+    /// It failed. See [`OnFailure`].
+    Failed(RunError),
+}
+
+/// What the closure of a series may return.
+///
+/// | it returns | the series |
+/// |---|---|
+/// | `()` | goes on for ever |
+/// | `ControlFlow<T>` | ends with the value of a `Break` |
+/// | `Result<_, E>` of these | the same, and an error is a failure |
+///
+/// ```
+/// use millpond::preset;
+/// use millpond::schedule::ScheduledPool;
+/// use std::ops::ControlFlow;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// let mut sacks = 0;
+/// let full = timers.schedule_with_fixed_delay(Duration::ZERO, Duration::from_millis(1), move || {
+///     sacks += 1;
+///     match sacks {
+///         3 => ControlFlow::Break(sacks),
+///         _ => ControlFlow::Continue(()),
+///     }
+/// })?;
+/// assert_eq!(full.join()?, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait RunReturn {
+    /// What the series can end with.
+    type End: Send + 'static;
+
+    /// What the run says.
+    fn verdict(self) -> Verdict<Self::End>;
+}
+
+impl RunReturn for () {
+    type End = Infallible;
+
+    fn verdict(self) -> Verdict<Infallible> {
+        Verdict::Again
+    }
+}
+
+impl<T: Send + 'static> RunReturn for ControlFlow<T> {
+    type End = T;
+
+    fn verdict(self) -> Verdict<T> {
+        match self {
+            ControlFlow::Continue(()) => Verdict::Again,
+            ControlFlow::Break(value) => Verdict::End(value),
+        }
+    }
+}
+
+impl<R: RunReturn, E: Into<RunError>> RunReturn for Result<R, E> {
+    type End = R::End;
+
+    fn verdict(self) -> Verdict<R::End> {
+        match self {
+            Ok(run) => run.verdict(),
+            Err(error) => Verdict::Failed(error.into()),
+        }
+    }
+}
+
+/// What becomes of a series when a run of it panics or returns an error.
+///
+/// Whatever it is: the handle tells, and the pool gives a
+/// [notice](super::ScheduleNotice), so no series ends in silence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It ends, and its handle has the failure. What Java does.
+    #[default]
+    Stop,
+    /// It goes on as if nothing had happened.
+    Continue,
+    /// It is tried again, after a pause that grows; when that has been tried too often, it ends.
+    Retry(Backoff),
+}
+
+/// Pauses between tries: each twice as long as the one before.
+///
+/// ```
+/// use millpond::schedule::Backoff;
+/// use std::time::Duration;
+///
+/// let second = Duration::from_secs(1);
+/// let pauses = Backoff::starting_at(second).at_most(5 * second).tries(4);
+/// let all: Vec<_> = (1..=5).map(|failures| pauses.after(failures)).collect();
+/// assert_eq!(all, [Some(second), Some(2 * second), Some(4 * second), Some(5 * second), None]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    first: Duration,
+    most: Duration,
+    tries: Option<u32>,
+}
+
+impl Backoff {
+    /// A first pause of so long, then twice as long, and so on, up to a minute (or `first`, if that is
+    /// longer), for ever.
+    pub fn starting_at(first: Duration) -> Self {
+        Backoff {
+            first,
+            most: first.max(Duration::from_secs(60)),
+            tries: None,
+        }
+    }
+
+    /// No pause is longer than this.
+    #[must_use]
+    pub fn at_most(mut self, most: Duration) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// So many tries after the first failure, and no more. A run that succeeds starts the count anew.
+    #[must_use]
+    pub fn tries(mut self, tries: u32) -> Self {
+        self.tries = Some(tries);
+        self
+    }
+
+    /// The pause after so many failures in a row; `None` if it is not tried again.
+    pub fn after(&self, failures: u32) -> Option<Duration> {
+        if self.tries.is_some_and(|tries| failures > tries) {
+            return None;
+        }
+        let doubled = 1_u32.checked_shl(failures.saturating_sub(1));
+        let pause = doubled.and_then(|factor| self.first.checked_mul(factor));
+        Some(pause.map_or(self.most, |pause| pause.min(self.most)))
+    }
+}
+
+/// How a run of a series went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunOutcome {
+    /// Well.
+    Completed,
+    /// It returned an error: what that says.
+    Failed(String),
+    /// It panicked: with what.
+    Panicked(String),
+    /// It did not begin: the executor refused it, or dropped it.
+    Refused,
+}
+
+impl fmt::Display for RunOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunOutcome::Completed => f.write_str("completed"),
+            RunOutcome::Failed(error) => write!(f, "failed: {error}"),
+            RunOutcome::Panicked(text) => write!(f, "panicked: {text}"),
+            RunOutcome::Refused => f.write_str("refused by the executor, or dropped by it"),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What waits for a scheduled task, or for a series.
+
+use super::core::Core;
+use super::failure::{RunError, RunOutcome};
+use super::series::Series;
+use crate::task::{CancelReason, TaskError, TaskHandle};
+use crate::time::{Deadline, Key};
+use millpond_raw::sync::atomic::Ordering;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// The handle of a scheduled task or of a series: block on it, `.await` it, cancel it, ask it how it goes.
+///
+/// Dropping it lets the task or the series go on.
+///
+/// The handle of a series is finished when the series has ended: it was cancelled, it failed, or its
+/// closure said so ([`RunReturn`](super::RunReturn)).
+///
+/// ```
+/// use millpond::preset;
+/// use millpond::time::ManualClock;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// let bread = timers.schedule(Duration::from_millis(5), || "bread")?;
+/// let cake = timers.schedule(Duration::from_secs(3600), || "cake")?;
+/// assert_eq!(bread.join()?, "bread");
+///
+/// assert!(cake.cancel());
+/// assert!(cake.join().unwrap_err().is_cancelled());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "ScheduledFuture")]
+pub struct Scheduled<T> {
+    core: Arc<Core>,
+    task: TaskHandle<Ending<T>>,
+    place: Place,
+}
+
+/// Where it waits.
+enum Place {
+    Once { key: Key, due: Deadline },
+    Series(Arc<Series>),
+}
+
+/// What its task returns.
+pub(super) enum Ending<T> {
+    Value {
+        value: T,
+        late: u64,
+    },
+    Failed(RunError),
+    /// A decorator has not run it.
+    NotRun,
+}
+
+impl<T> Scheduled<T> {
+    pub(super) fn once(
+        core: Arc<Core>,
+        task: TaskHandle<Ending<T>>,
+        key: Key,
+        due: Deadline,
+    ) -> Self {
+        let place = Place::Once { key, due };
+        Scheduled { core, task, place }
+    }
+
+    pub(super) fn series(
+        core: Arc<Core>,
+        task: TaskHandle<Ending<T>>,
+        series: Arc<Series>,
+    ) -> Self {
+        let place = Place::Series(series);
+        Scheduled { core, task, place }
+    }
+
+    /// Waits for the task, or for the end of the series, and takes its value.
+    ///
+    /// # Errors
+    ///
+    /// It panicked, failed or was cancelled; or the caller, itself a task, was interrupted.
+    ///
+    /// # Inside its own executor
+    ///
+    /// If the caller is a task on a worker of the executor that is to run this one, and it is due and nobody
+    /// has started it, it runs here and now: so a pool cannot starve on tasks that wait for others.
+    #[doc(alias = "get")]
+    pub fn join(mut self) -> Result<T, TaskError> {
+        self.join_until(Deadline::NEVER)
+    }
+
+    /// As [`join`](Scheduled::join), but not longer than `patience`. After a time-out or an interrupt the
+    /// handle can be used again.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](Scheduled::join), or the time was up.
+    #[doc(alias = "get")]
+    pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
+        if let Some(result) = self.try_join() {
+            return result;
+        }
+        self.join_until(self.core.clock.deadline(patience))
+    }
+
+    /// As [`join`](Scheduled::join), but not longer than `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`join_timeout`](Scheduled::join_timeout).
+    pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
+        if let Place::Once { due, .. } = self.place {
+            let is_worker = !self.task.is_started() && self.core.executor.is_worker_here();
+            if is_worker && due < deadline {
+                match self.task.join_until(due) {
+                    Err(TaskError::TimedOut) => self.task.run_here(),
+                    result => return result.and_then(Ending::into_result),
+                }
+            }
+        }
+        self.task.join_until(deadline).and_then(Ending::into_result)
+    }
+
+    /// Takes the value if it is there, and does not wait.
+    pub fn try_join(&mut self) -> Option<Result<T, TaskError>> {
+        let result = self.task.try_join()?;
+        Some(result.and_then(Ending::into_result))
+    }
+
+    /// Cancels it. What has not begun never will, and its closure is dropped before this returns; of a
+    /// run that has begun the value is dropped, and no other follows. Returns false if it was finished
+    /// before.
+    ///
+    /// Nothing of it is left behind, however far away its time was.
+    pub fn cancel(&self) -> bool {
+        let was_first = self.task.cancel();
+        self.leave(was_first, false);
+        was_first
+    }
+
+    /// Cancels it and asks what runs of it to stop; see [`crate::interrupt`]. Returns whether this call
+    /// cancelled it.
+    #[doc(alias = "cancel")]
+    pub fn interrupt(&self) -> bool {
+        let was_first = self.task.interrupt();
+        self.leave(was_first, true);
+        was_first
+    }
+
+    /// It leaves the wheel.
+    fn leave(&self, was_first: bool, interrupts: bool) {
+        if self.core.is_forked() {
+            return;
+        }
+        match &self.place {
+            Place::Series(series) => series.cancel(interrupts),
+            Place::Once { key, .. } => {
+                if was_first {
+                    let left = self.core.books().wheel.remove(*key);
+                    if left.is_some() {
+                        self.core.counts.cancelled.fetch_add(1, Ordering::Relaxed);
+                    }
+                    drop(left);
+                }
+            }
+        }
+    }
+
+    /// Whether there is an outcome. Once true it stays true, and joining does not block.
+    #[doc(alias = "isDone")]
+    pub fn is_finished(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.task.is_cancelled()
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> Option<&str> {
+        self.task.name()
+    }
+
+    /// When the next run is due; [never](Deadline::NEVER) if there is none, or if that depends on one
+    /// that has not ended.
+    #[doc(alias = "getDelay")]
+    pub fn next_run(&self) -> Deadline {
+        match &self.place {
+            _ if self.core.is_forked() => Deadline::NEVER,
+            Place::Once { due, .. } => match self.task.is_started() {
+                true => Deadline::NEVER,
+                false => *due,
+            },
+            Place::Series(series) => series.next_run(),
+        }
+    }
+
+    /// How many runs have begun.
+    pub fn runs(&self) -> u64 {
+        match &self.place {
+            Place::Once { .. } => u64::from(self.task.is_started() && !self.task.is_cancelled()),
+            Place::Series(series) => series.figures().runs,
+        }
+    }
+
+    /// How many runs of a series panicked or returned an error.
+    pub fn failures(&self) -> u64 {
+        self.of_series(|series| series.figures().failures)
+    }
+
+    /// How many due times of a series were skipped, because a run of it was still going
+    /// ([`Overlap::Skip`](super::Overlap::Skip)).
+    pub fn skipped(&self) -> u64 {
+        self.of_series(|series| series.figures().skipped)
+    }
+
+    /// How many runs of a series the executor would not have, or dropped.
+    pub fn refused(&self) -> u64 {
+        self.of_series(|series| series.figures().refused)
+    }
+
+    fn of_series(&self, count: impl FnOnce(&Series) -> u64) -> u64 {
+        match &self.place {
+            Place::Once { .. } => 0,
+            Place::Series(series) => count(series),
+        }
+    }
+
+    /// How the last run of a series went; `None` before the first has ended, and for a task that is no
+    /// series: its outcome is what [`join`](Scheduled::join) returns.
+    pub fn last_outcome(&self) -> Option<RunOutcome> {
+        match &self.place {
+            Place::Once { .. } => None,
+            Place::Series(series) => series.figures().outcome,
+        }
+    }
+
+    /// How late the last run began; `None` before the first, and when the value of a task has been taken.
+    pub fn lateness(&mut self) -> Option<Duration> {
+        match &self.place {
+            Place::Series(series) => series.figures().late,
+            Place::Once { .. } => match self.task.peek()? {
+                Ending::Value { late, .. } => Some(Duration::from_nanos(*late)),
+                Ending::Failed(_) | Ending::NotRun => None,
+            },
+        }
+    }
+
+    /// A handle that cancels it when it is dropped, and asks what runs of it to stop.
+    pub fn abort_on_drop(self) -> AbortScheduled<T> {
+        AbortScheduled(Some(self))
+    }
+}
+
+impl<T> Ending<T> {
+    fn into_result(self) -> Result<T, TaskError> {
+        match self {
+            Ending::Value { value, .. } => Ok(value),
+            Ending::Failed(error) => Err(TaskError::Failed(error)),
+            Ending::NotRun => Err(TaskError::Cancelled(CancelReason::Dropped)),
+        }
+    }
+}
+
+/// Awaiting is cancel-safe, as that of a [`TaskHandle`].
+impl<T> Future for Scheduled<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = Pin::new(&mut self.task).poll(context);
+        polled.map(|result| result.and_then(Ending::into_result))
+    }
+}
+
+impl<T> fmt::Debug for Scheduled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduled")
+            .field("name", &self.name())
+            .field("next_run", &self.next_run())
+            .field("runs", &self.runs())
+            .field("is_finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A [`Scheduled`] that is cancelled when it is dropped.
+///
+/// ```
+/// use millpond::preset;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// let hour = Duration::from_secs(3600);
+/// drop(timers.schedule(hour, || ())?.abort_on_drop());
+/// assert_eq!(timers.snapshot().pending, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it cancels the task"]
+pub struct AbortScheduled<T>(Option<Scheduled<T>>);
+
+impl<T> AbortScheduled<T> {
+    /// The plain handle again; the task goes on without it.
+    pub fn keep(mut self) -> Scheduled<T> {
+        self.0
+            .take()
+            .expect("it is only taken here and in the drop")
+    }
+}
+
+impl<T> Drop for AbortScheduled<T> {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.interrupt();
+        }
+    }
+}

@@ -1,0 +1,584 @@
+//! Tasks at their time: after a delay, at a rate, by the calendar.
+//!
+//! ```text
+//!   schedule(5 s, task) ----> [ wheel: what waits for its time ]
+//!                                    |  due: the timer of the process rings
+//!                                    v
+//!                             try_execute ------------------> executor: any of ours
+//!                                    |  it would have to wait        ^
+//!                                    +---> bag ---> courier ---------+
+//! ```
+//!
+//! [`ScheduledPool`] is everything that Java's `ScheduledThreadPoolExecutor` is, without its traps. It has no
+//! workers of its own: what is due goes to an executor, so the bounds, policies, hooks and figures of a
+//! pool hold for scheduled work, too. What is cancelled leaves at once and frees its closure. A series that
+//! fails does not end in silence. How long ago a task was due when it began is measured.
+//!
+//! # Who does what
+//!
+//! | file | what |
+//! |---|---|
+//! | `plan` | when the next run is due: pure functions |
+//! | `cron` | the times of a calendar (feature `cron`) |
+//! | `core` | the books, and how what is due comes to the executor |
+//! | `courier` | who brings tasks to an executor that lets its bringers wait |
+//! | `series` | one closure, many runs |
+//! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
+//! | `handle` | what waits for it all |
+//! | `builder`, `snapshot` | describing a pool and a series; what a pool shows |
+//!
+//! # The protocol
+//!
+//! - **K1** What waits, and whether the pool still takes something, are under one lock. So a task that is
+//!   scheduled is in the wheel before the shutdown, and subject to it, or it is refused: there is no
+//!   moment between the two. (In Java there was one, for twenty years.)
+//! - **K2** A pool is over when its last ward is gone. The pool has one until it is shut down; every
+//!   scheduled task has one inside its closure, so until its body is gone, run or dropped; every series
+//!   until it has ended, and every run of one. A ward is only made from a ward that is there, or under the
+//!   lock while the pool has its own.
+//! - **K3** One at a time rings: it hands over what is due and sets the alarm for what comes next. Who
+//!   would like to ring meanwhile says so under the lock, and the one that rings looks again before
+//!   it stops. Who puts something into the wheel that is due before the alarm rings; so does the
+//!   alarm.
+//! - **K4** What is due is handed over in the order of the due times, and what is due at the same time in the
+//!   order in which it was scheduled, also if the courier has to bring it.
+//! - **K5** A task is in the wheel, or with who rings, or in the bag, or with the executor: it is moved, never
+//!   copied, so it is run once or cancelled with a reason. Between cancelling and running its cell
+//!   decides.
+//! - **K6** No code of a user's runs under a lock of the pool; and none on the thread of the timer, but for
+//!   what an executor does to take a task: a thread factory, or the destructor of what its policy
+//!   throws away.
+//!
+//! with V1 to V4 in `series`.
+
+mod builder;
+mod core;
+mod courier;
+#[cfg(feature = "cron")]
+mod cron;
+mod failure;
+mod handle;
+mod notice;
+mod plan;
+mod series;
+mod snapshot;
+
+pub use builder::{ScheduledBuilder, SeriesBuilder};
+#[cfg(feature = "cron")]
+pub use cron::{Cron, CronError};
+pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, Verdict};
+pub use handle::{AbortScheduled, Scheduled};
+pub use notice::{ScheduleNotice, Then};
+pub use plan::{Catchup, Every, Overlap};
+pub use snapshot::{ScheduleSnapshot, Upcoming};
+
+use self::core::{Core, Entry, Ward};
+use self::handle::Ending;
+use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected};
+use crate::interrupt::Interrupted;
+use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::task::{self, Task, TaskSpec};
+use crate::time::{Clock, Deadline};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Runs tasks at their time, on an executor.
+///
+/// Clones are handles to one pool; dropping the last of them is an orderly
+/// [shutdown](ScheduledPool#impl-Lifecycle-for-ScheduledPool<E>) that does not block.
+///
+/// In a child that `fork()` makes of this process it refuses tasks, with [`RejectReason::Forked`]; build a
+/// new one there. (Linux.)
+///
+/// ```
+/// use millpond::executor::Lifecycle;
+/// use millpond::preset;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 2)?;
+/// let beats = Arc::new(AtomicU32::new(0));
+/// let counted = Arc::clone(&beats);
+/// let series = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
+///     counted.fetch_add(1, Ordering::Relaxed);
+/// })?;
+/// let flour = timers.schedule(Duration::from_millis(20), || "flour")?;
+/// assert_eq!(flour.join()?, "flour");
+/// series.cancel();
+/// assert!(beats.load(Ordering::Relaxed) >= 2);
+/// timers.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "ScheduledThreadPoolExecutor")]
+#[doc(alias = "ScheduledExecutorService")]
+pub struct ScheduledPool<E> {
+    core: Arc<Core>,
+    executor: Arc<E>,
+    _owner: Arc<Owner>,
+}
+
+/// What the handles share and the tasks do not: when it drops, no handle is left.
+struct Owner(Arc<Core>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.shut_down();
+    }
+}
+
+/// What a [decorator](ScheduledBuilder::decorator) is told of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunInfo {
+    /// What the task or the series is called.
+    pub name: Option<String>,
+    /// When the run was due.
+    pub due: Instant,
+    /// How late it begins.
+    pub lateness: Duration,
+    /// The how manieth run of its series it is, counted from 1.
+    pub number: u64,
+}
+
+impl<E: Executor + 'static> ScheduledPool<E> {
+    /// Describes a pool that brings what is due to `executor`, and leaves it alone otherwise: others may use
+    /// it, too, and it goes on when this pool ends.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::schedule::ScheduledPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("orders").core(2).build()?;
+    /// let timers = ScheduledPool::on(pool.clone()).build();
+    /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
+    /// timers.close();
+    /// assert_eq!(pool.submit(|| 8)?.join()?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on(executor: E) -> ScheduledBuilder<E> {
+        ScheduledBuilder::new(Arc::new(executor), None)
+    }
+
+    /// As [`on`](ScheduledPool::on), but the executor is the pool's own: it is shut down with it, and
+    /// waited for with it.
+    pub fn owning(executor: E) -> ScheduledBuilder<E>
+    where
+        E: Lifecycle,
+    {
+        let executor = Arc::new(executor);
+        let below = Arc::clone(&executor);
+        ScheduledBuilder::new(executor, Some(below))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// The executor that runs what is due.
+    pub fn executor(&self) -> &E {
+        &self.executor
+    }
+
+    /// Runs the closure once, after `delay`. A delay that is further away than time can be told never ends.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the pool is shut down or full.
+    #[track_caller]
+    pub fn schedule<F, T>(&self, delay: Duration, f: F) -> Result<Scheduled<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let due = self.core.clock.deadline(delay);
+        self.schedule_spec(TaskSpec::new(), due, f)
+    }
+
+    /// Runs the closure once, at this time; at once if it has passed.
+    ///
+    /// # Errors
+    ///
+    /// As [`schedule`](ScheduledPool::schedule).
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let due = Instant::now() + Duration::from_millis(3);
+    /// let began = timers.schedule_at(due, Instant::now)?.join()?;
+    /// assert!(began >= due);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn schedule_at<F, T>(&self, due: Instant, f: F) -> Result<Scheduled<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.schedule_spec(TaskSpec::new(), Deadline::at(due), f)
+    }
+
+    /// Runs the closure once, at this time, as the task that is described: with a name, a priority, a
+    /// deadline. The deadline of the task around it is not inherited: it is long past by then.
+    ///
+    /// # Errors
+    ///
+    /// As [`schedule`](ScheduledPool::schedule).
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::Deadline;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let never = timers.schedule_spec(TaskSpec::new().name("judgement"), Deadline::NEVER, || ())?;
+    /// assert_eq!(timers.upcoming(1)[0].label, "judgement");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn schedule_spec<F, T>(
+        &self,
+        spec: TaskSpec,
+        due: Deadline,
+        f: F,
+    ) -> Result<Scheduled<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let core = &self.core;
+        if core.is_forked() {
+            return Err(Rejected::new(f, RejectReason::Forked));
+        }
+        let spec = spec.without_inherited_deadline().clock(core.clock.clone());
+        let nanos = core.nanos(due);
+        let carried = core.bag.len();
+        let mut books = core.books();
+        if let Some(reason) = books.objection(carried) {
+            drop(books);
+            return Err(Rejected::new(f, reason));
+        }
+        // K1: made under the lock, so that a closure that is refused can be given back. That runs no code
+        // of the user's.
+        let Some(ward) = books.ward.clone() else {
+            unreachable!("K2: nobody objects while the pool has a ward")
+        };
+        let (task, handle) = spec.build(move || run_once(ward, nanos, f));
+        let (key, rings) = books.insert(due, Entry::Once(task));
+        drop(books);
+        if rings {
+            core.ring();
+        }
+        Ok(Scheduled::once(Arc::clone(core), handle, key, due))
+    }
+
+    /// Runs the closure again and again, at a fixed rate: first after `initial`, then whenever a `period` has
+    /// passed since the run before was *due*. If a run takes longer, the next one is late, and follows at
+    /// once.
+    ///
+    /// If a run fails, the series ends; [`series`](ScheduledPool::series) has more to choose from.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the pool is shut down or full, or the period is 0.
+    #[doc(alias = "scheduleAtFixedRate")]
+    #[track_caller]
+    pub fn schedule_at_fixed_rate<F, R>(
+        &self,
+        initial: Duration,
+        period: Duration,
+        f: F,
+    ) -> Result<Scheduled<R::End>, Rejected<F>>
+    where
+        F: FnMut() -> R + Send + 'static,
+        R: RunReturn,
+    {
+        self.series(Every::rate(period))
+            .first_after(initial)
+            .start(f)
+    }
+
+    /// Runs the closure again and again, with a fixed delay: first after `initial`, then whenever `delay` has
+    /// passed since the run before *ended*.
+    ///
+    /// If a run fails, the series ends; [`series`](ScheduledPool::series) has more to choose from.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the pool is shut down or full, or the delay is 0.
+    #[doc(alias = "scheduleWithFixedDelay")]
+    #[track_caller]
+    pub fn schedule_with_fixed_delay<F, R>(
+        &self,
+        initial: Duration,
+        delay: Duration,
+        f: F,
+    ) -> Result<Scheduled<R::End>, Rejected<F>>
+    where
+        F: FnMut() -> R + Send + 'static,
+        R: RunReturn,
+    {
+        self.series(Every::delay(delay))
+            .first_after(initial)
+            .start(f)
+    }
+
+    /// Runs the closure at the times of a calendar.
+    ///
+    /// If a run fails, the series ends; [`series`](ScheduledPool::series) has more to choose from.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the pool is shut down or full.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::schedule::Cron;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let weekdays_at_nine = Cron::parse("0 9 * * Mon-Fri")?.in_zone("Europe/Berlin")?;
+    /// let series = timers.schedule_cron(weekdays_at_nine, || println!("good morning"))?;
+    /// # series.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "cron")]
+    #[track_caller]
+    pub fn schedule_cron<F, R>(&self, cron: Cron, f: F) -> Result<Scheduled<R::End>, Rejected<F>>
+    where
+        F: FnMut() -> R + Send + 'static,
+        R: RunReturn,
+    {
+        self.series(Every::cron(cron)).start(f)
+    }
+
+    /// Describes a series: how it repeats, what happens when runs overlap, fall behind, or fail.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::schedule::{Backoff, Catchup, Every, OnFailure, Overlap};
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let second = Duration::from_secs(1);
+    /// let flush = timers
+    ///     .series(Every::rate(5 * second))
+    ///     .name("flush")
+    ///     .first_after(second)
+    ///     .overlap(Overlap::Skip)
+    ///     .catchup(Catchup::Skip)
+    ///     .on_failure(OnFailure::Retry(Backoff::starting_at(second).tries(5)))
+    ///     .start(|| std::fs::write("/dev/null", "figures"))?;
+    /// flush.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn series(&self, every: Every) -> SeriesBuilder<'_> {
+        SeriesBuilder::new(&self.core, every)
+    }
+
+    /// Its parameters and figures at one moment, with the runs that come next.
+    pub fn snapshot(&self) -> ScheduleSnapshot {
+        snapshot::of(&self.core)
+    }
+
+    /// What is due next, in this order, at most so many. A task that has been handed over is not among them.
+    ///
+    /// Cheap, however many wait.
+    #[doc(alias = "getQueue")]
+    pub fn upcoming(&self, most: usize) -> Vec<Upcoming> {
+        match self.core.is_forked() {
+            true => Vec::new(),
+            false => snapshot::upcoming(&self.core.books(), most),
+        }
+    }
+
+    /// How many may wait for their time; `None` is any number.
+    pub fn most_pending(&self) -> Option<usize> {
+        self.core.live_books()?.most
+    }
+
+    /// Changes how many may wait for their time. Those beyond it stay.
+    pub fn set_most_pending(&self, most: impl Into<Option<usize>>) {
+        if let Some(mut books) = self.core.live_books() {
+            books.most = most.into();
+        }
+    }
+
+    /// Whether tasks that wait for their time still run after a shutdown.
+    #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
+    pub fn runs_delayed_after_shutdown(&self) -> bool {
+        self.core
+            .live_books()
+            .is_some_and(|books| books.runs_delayed)
+    }
+
+    /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
+    /// not are cancelled at once.
+    #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
+    pub fn set_run_delayed_after_shutdown(&self, run: bool) {
+        if let Some(mut books) = self.core.live_books() {
+            books.runs_delayed = run;
+            drop(books);
+            self.core.sweep();
+        }
+    }
+
+    /// Whether series go on after a shutdown.
+    #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
+    pub fn runs_series_after_shutdown(&self) -> bool {
+        self.core
+            .live_books()
+            .is_some_and(|books| books.runs_periodic)
+    }
+
+    /// Changes whether series go on after a shutdown. After one, if they may not, they are cancelled at
+    /// once.
+    #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
+    pub fn set_run_series_after_shutdown(&self, run: bool) {
+        if let Some(mut books) = self.core.live_books() {
+            books.runs_periodic = run;
+            drop(books);
+            self.core.sweep();
+        }
+    }
+
+    /// Whether it takes no more tasks and has not ended.
+    #[doc(alias = "isTerminating")]
+    pub fn is_terminating(&self) -> bool {
+        self.is_shutdown() && !self.is_terminated()
+    }
+}
+
+/// The body of a task that is no series. The ward is dropped when the closure has returned (K2).
+fn run_once<F: FnOnce() -> T, T>(ward: Arc<Ward>, due: u64, f: F) -> Ending<T> {
+    let core = &*ward.0;
+    let late = core.begins(due);
+    let Some(decorator) = &core.decorator else {
+        return Ending::Value { value: f(), late };
+    };
+    let info = RunInfo {
+        name: task::current_name().map(|name| name.as_str().to_owned()),
+        due: core.instant(due),
+        lateness: Duration::from_nanos(late),
+        number: 1,
+    };
+    let (mut f, mut value) = (Some(f), None);
+    decorator(&info, &mut || {
+        value = f.take().map(|f| f()).or(value.take())
+    });
+    match value {
+        Some(value) => Ending::Value { value, late },
+        None => Ending::NotRun,
+    }
+}
+
+/// What comes to be run at once goes straight to the executor, as long as the pool is not shut down.
+impl<E: Executor + 'static> Executor for ScheduledPool<E> {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        match self.door() {
+            Ok(_ward) => self.executor.execute(task),
+            Err(reason) => Err(Rejected::new(task, reason)),
+        }
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        match self.door() {
+            Ok(_ward) => self.executor.try_execute(task),
+            Err(reason) => Err(NotTaken::Refused(Rejected::new(task, reason))),
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        self.core.clock.clone()
+    }
+
+    fn may_run_in_place(&self) -> bool {
+        self.executor.may_run_in_place()
+    }
+
+    fn is_worker_here(&self) -> bool {
+        self.executor.is_worker_here()
+    }
+}
+
+impl<E> ScheduledPool<E> {
+    /// As long as one has what this returns, the pool is not over, and neither is the executor if it ends
+    /// with it.
+    fn door(&self) -> Result<Arc<Ward>, RejectReason> {
+        if self.core.is_forked() {
+            return Err(RejectReason::Forked);
+        }
+        let ward = self.core.books().ward.clone();
+        ward.ok_or(RejectReason::ShutDown)
+    }
+}
+
+/// # Shutdown
+///
+/// What waits for its time still runs, and series end: both can be changed
+/// ([`set_run_delayed_after_shutdown`](ScheduledPool::set_run_delayed_after_shutdown),
+/// [`set_run_series_after_shutdown`](ScheduledPool::set_run_series_after_shutdown)). It has terminated when
+/// nothing waits any more and all that it has handed over has ended; if the executor is its own, when that
+/// has terminated.
+///
+/// `shutdown_now` hands back what has not begun, tasks and series. Running what it hands back of a series is
+/// one last run; dropping it cancels the series.
+impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
+    fn shutdown(&self) {
+        self.core.shut_down();
+    }
+
+    fn shutdown_now(&self) -> Vec<Task> {
+        self.core.stop()
+    }
+
+    fn is_shutdown(&self) -> bool {
+        self.core.is_forked() || self.core.books().state != RunState::Running
+    }
+
+    fn is_terminated(&self) -> bool {
+        self.core.is_terminated()
+    }
+
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+        self.core.await_end(deadline)
+    }
+
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+        self.core.await_end(self.core.clock.deadline(patience))
+    }
+}
+
+/// What is managed is the executor.
+impl<E: Executor + Managed + 'static> Managed for ScheduledPool<E> {
+    fn snapshot(&self) -> PoolSnapshot {
+        self.executor.snapshot()
+    }
+
+    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        self.executor.apply(patch)
+    }
+}
+
+impl<E> Clone for ScheduledPool<E> {
+    fn clone(&self) -> Self {
+        ScheduledPool {
+            core: Arc::clone(&self.core),
+            executor: Arc::clone(&self.executor),
+            _owner: Arc::clone(&self._owner),
+        }
+    }
+}
+
+impl<E: Executor + 'static> fmt::Debug for ScheduledPool<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ScheduledPool")
+            .field(&format_args!("{}", ScheduledPool::snapshot(self)))
+            .finish()
+    }
+}

@@ -1,0 +1,249 @@
+//! When the runs of a series are due: plain rules over plain times, without a clock.
+
+#[cfg(feature = "cron")]
+use super::cron::Cron;
+use std::fmt;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How a series repeats.
+///
+/// ```
+/// use millpond::schedule::Every;
+/// use std::time::Duration;
+///
+/// let beat = Every::rate(Duration::from_secs(5)); // start to start
+/// let pause = Every::delay(Duration::from_secs(5)); // end to start
+/// assert_eq!(beat.to_string(), "every 5s");
+/// assert_eq!(pause.to_string(), "5s after each run");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Every(pub(super) Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Rate(Duration),
+    Delay(Duration),
+    #[cfg(feature = "cron")]
+    Cron(Box<Cron>),
+}
+
+impl Every {
+    /// At a fixed rate: so much time from the due time of one run to that of the next.
+    pub fn rate(period: Duration) -> Self {
+        Every(Kind::Rate(period))
+    }
+
+    /// With a fixed delay: so much time from the end of one run to the due time of the next.
+    pub fn delay(delay: Duration) -> Self {
+        Every(Kind::Delay(delay))
+    }
+
+    /// At the times of a calendar.
+    #[cfg(feature = "cron")]
+    pub fn cron(cron: Cron) -> Self {
+        Every(Kind::Cron(Box::new(cron)))
+    }
+
+    /// What is wrong with it, if something is.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        match &self.0 {
+            Kind::Rate(Duration::ZERO) => Some(
+                "a period of 0 would run without end in no time: give it at least a nanosecond, or \
+                 use a fixed delay",
+            ),
+            Kind::Delay(Duration::ZERO) => Some(
+                "a delay of 0 would run without end in no time: give it at least a nanosecond, or \
+                 loop inside one task",
+            ),
+            _ => None,
+        }
+    }
+
+    /// Whether runs of it can overlap at all.
+    pub(super) fn may_overlap(&self) -> bool {
+        !matches!(self.0, Kind::Delay(_))
+    }
+
+    /// Whether it goes by the wall clock.
+    pub(super) fn is_calendar(&self) -> bool {
+        match self.0 {
+            Kind::Rate(_) | Kind::Delay(_) => false,
+            #[cfg(feature = "cron")]
+            Kind::Cron(_) => true,
+        }
+    }
+
+    /// What [`Catchup`] it has if it is not told.
+    pub(super) fn usual_catchup(&self) -> Catchup {
+        match self.0 {
+            Kind::Rate(_) | Kind::Delay(_) => Catchup::All,
+            #[cfg(feature = "cron")]
+            Kind::Cron(_) => Catchup::Skip,
+        }
+    }
+}
+
+impl fmt::Display for Every {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Rate(period) => write!(f, "every {period:?}"),
+            Kind::Delay(delay) => write!(f, "{delay:?} after each run"),
+            #[cfg(feature = "cron")]
+            Kind::Cron(cron) => cron.fmt(f),
+        }
+    }
+}
+
+/// What becomes of a run that is due while one of the same series still runs, or waits for a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// It does not take place, and is counted as skipped.
+    Skip,
+    /// It waits until the one before it has ended. What Java does.
+    #[default]
+    Queue,
+    /// It starts beside the other one. The closure is called by several threads at once then, so such
+    /// a series is started with [`start_shared`](super::SeriesBuilder::start_shared).
+    Concurrent,
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Overlap::Skip => "skip",
+            Overlap::Queue => "queue",
+            Overlap::Concurrent => "concurrent",
+        })
+    }
+}
+
+/// What becomes of due times that have gone by: the machine slept, the executor had no room, a run took
+/// long. The run that was late takes place in any case; this is about those behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Catchup {
+    /// All of them take place, at once, one after the other. What Java does.
+    All,
+    /// None of them: the next one is the first that is still to come.
+    #[doc(alias = "MissedTickBehavior")]
+    Skip,
+    /// None of them, and the series is shifted: the next one is a period from now. For the times of a
+    /// calendar this is the same as `Skip`.
+    Delay,
+}
+
+impl fmt::Display for Catchup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Catchup::All => "all",
+            Catchup::Skip => "skip",
+            Catchup::Delay => "delay",
+        })
+    }
+}
+
+/// Where a series is: the due time of the run before, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    pub(super) due: Instant,
+    /// What the calendar said; for series without one, nothing of interest.
+    pub(super) wall: SystemTime,
+}
+
+/// The time, by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    pub(super) instant: Instant,
+    pub(super) wall: SystemTime,
+}
+
+/// When the next run is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Further away than time can be told, or the calendar has no such time.
+    Never,
+    At(Last),
+}
+
+/// A wall clock that is further back than this has been set; less is noise.
+#[cfg(feature = "cron")]
+const STEP: Duration = Duration::from_secs(60);
+
+impl Every {
+    /// The run after the one that was due at `last`. For a fixed delay `now` is the end of that run.
+    pub(super) fn next(&self, catchup: Catchup, last: Last, now: Now) -> Next {
+        let due = match &self.0 {
+            Kind::Delay(delay) => now.instant.checked_add(*delay),
+            Kind::Rate(period) => after(last.due, *period, catchup, now.instant),
+            #[cfg(feature = "cron")]
+            Kind::Cron(cron) => return next_of(cron, catchup, last, now),
+        };
+        let wall = now.wall;
+        due.map_or(Next::Never, |due| Next::At(Last { due, wall }))
+    }
+
+    /// The first run of a series that starts now.
+    pub(super) fn first(&self, initial: Option<Duration>, now: Now) -> Next {
+        let wall = now.wall;
+        let delay = match &self.0 {
+            Kind::Rate(own) | Kind::Delay(own) => initial.unwrap_or(*own),
+            #[cfg(feature = "cron")]
+            Kind::Cron(cron) => {
+                let from = wall.checked_add(initial.unwrap_or(Duration::ZERO));
+                let target = from.and_then(|from| cron.next_after(from));
+                return target.map_or(Next::Never, |target| at_wall(target, now));
+            }
+        };
+        let due = now.instant.checked_add(delay);
+        due.map_or(Next::Never, |due| Next::At(Last { due, wall }))
+    }
+}
+
+fn after(last: Instant, period: Duration, catchup: Catchup, now: Instant) -> Option<Instant> {
+    let regular = last.checked_add(period)?;
+    if regular >= now {
+        return Some(regular);
+    }
+    match catchup {
+        Catchup::All => Some(regular),
+        Catchup::Delay => now.checked_add(period),
+        Catchup::Skip => {
+            // How far into its period it is now; what is left of it is the way to the next.
+            let gone = now.duration_since(last).as_nanos() % period.as_nanos();
+            now.checked_add(period - from_nanos(gone))
+        }
+    }
+}
+
+/// What `Duration::from_nanos` does, for as many as an `Instant` can be away from another.
+fn from_nanos(nanos: u128) -> Duration {
+    const SECOND: u128 = 1_000_000_000;
+    match u64::try_from(nanos / SECOND) {
+        Ok(seconds) => Duration::new(seconds, (nanos % SECOND) as u32),
+        Err(_) => Duration::MAX,
+    }
+}
+
+#[cfg(feature = "cron")]
+fn next_of(cron: &Cron, catchup: Catchup, last: Last, now: Now) -> Next {
+    let set_back = now
+        .wall
+        .checked_add(STEP)
+        .is_some_and(|late| late < last.wall);
+    let from = match catchup {
+        // Times that come again because the clock was set back are times like any other.
+        _ if set_back => now.wall,
+        Catchup::All => last.wall,
+        Catchup::Skip | Catchup::Delay => last.wall.max(now.wall),
+    };
+    let target = cron.next_after(from);
+    target.map_or(Next::Never, |target| at_wall(target, now))
+}
+
+/// The moment at which the wall clock will show `target`, if nobody sets it.
+pub(super) fn at_wall(target: SystemTime, now: Now) -> Next {
+    let left = target.duration_since(now.wall).unwrap_or(Duration::ZERO);
+    match now.instant.checked_add(left) {
+        Some(due) => Next::At(Last { due, wall: target }),
+        None => Next::Never,
+    }
+}

@@ -1,0 +1,672 @@
+//! A series: one closure, many runs.
+//!
+//! ```text
+//!              due            executor            body                 verdict
+//!   waits ------------> handed over ------> runs ------------> settled ----------> over
+//!     ^                     |                                      |
+//!     |                     +-- refused, or dropped: lost ---------+
+//!     +------------------------- the next due time ----------------+
+//! ```
+//!
+//! With [`Overlap::Queue`], and with a fixed delay, the next due time is worked out when the run before
+//! has settled. Otherwise it is worked out when the run before is handed over.
+//!
+//! # Rules
+//!
+//! - **V1** State, and the place in the wheel, change under the lock of the books and that of the state, in
+//!   this order. So a series that is over is in the wheel no more, and never will be.
+//! - **V2** Every run is a task of its own, with a fresh token, and settles exactly once: when its body has
+//!   ended, or when the task is dropped without having begun.
+//! - **V3** The closure is called by one thread at a time, unless it is shared. It leaves its place while it
+//!   runs and comes back afterwards, unless the series is over; then it is dropped, at once.
+//! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
+//!   waits for the end.
+
+use super::RunInfo;
+use super::core::{Books, Core, Entry, Ward, label_of};
+use super::courier::Parcel;
+use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
+use super::notice::{ScheduleNotice, Then};
+use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
+use crate::task::{CancelReason, Panic, Task, TaskHandle, TaskSpec};
+use crate::time::{Deadline, Key};
+use millpond_raw::quiet;
+use millpond_raw::sync::atomic::Ordering;
+use millpond_raw::sync::{Mutex, chaos};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::Duration;
+#[cfg(feature = "cron")]
+use std::time::Instant;
+
+/// A run of it, as the rest of the series sees it: what it ends with has been put aside.
+pub(super) type Exclusive = Box<dyn FnMut() -> Verdict<()> + Send>;
+pub(super) type Shared = Arc<dyn Fn() -> Verdict<()> + Send + Sync>;
+
+/// What is called.
+pub(super) enum Body {
+    Exclusive(Exclusive),
+    Shared(Shared),
+}
+
+/// How a series ends, told to its handle.
+pub(super) enum Finish {
+    /// With a value that has been put aside.
+    Value,
+    Failed(RunError),
+    Panicked(Panic),
+    Cancelled(CancelReason),
+}
+
+pub(super) type Done = Box<dyn FnOnce(Finish) + Send>;
+
+pub(super) struct Series {
+    core: Arc<Core>,
+    pub(super) spec: TaskSpec,
+    pub(super) name: Option<String>,
+    pub(super) every: Every,
+    pub(super) overlap: Overlap,
+    pub(super) catchup: Catchup,
+    pub(super) on_failure: OnFailure,
+    body: Mutex<Option<Body>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Where it waits.
+    key: Option<Key>,
+    /// What it waits for there; the run before, if it is not waiting.
+    planned: Last,
+    /// Whether it waits for another try, and not for a time of its plan.
+    is_retry: bool,
+    /// The last run by plan.
+    last: Last,
+    /// Runs that are handed over and not settled.
+    out: Vec<(u64, Option<TaskHandle<()>>)>,
+    next_number: u64,
+    is_over: bool,
+    done: Option<Done>,
+    ward: Option<Arc<Ward>>,
+    failures_in_a_row: u32,
+    figures: SeriesFigures,
+}
+
+/// What a series has counted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SeriesFigures {
+    pub(super) runs: u64,
+    pub(super) failures: u64,
+    pub(super) skipped: u64,
+    pub(super) refused: u64,
+    pub(super) outcome: Option<RunOutcome>,
+    pub(super) late: Option<Duration>,
+}
+
+/// What a series is made of.
+pub(super) struct Parts {
+    pub(super) spec: TaskSpec,
+    pub(super) name: Option<String>,
+    pub(super) every: Every,
+    pub(super) overlap: Overlap,
+    pub(super) catchup: Catchup,
+    pub(super) on_failure: OnFailure,
+    pub(super) body: Body,
+    pub(super) done: Done,
+    pub(super) first: Next,
+    pub(super) now: Now,
+}
+
+/// How a run went.
+enum Went {
+    Well,
+    Ends,
+    Failed(RunError),
+    Panicked(Panic),
+    Lost,
+}
+
+/// How often a calendar is looked at, in case somebody sets the wall clock.
+#[cfg(feature = "cron")]
+const LOOK: Duration = Duration::from_secs(60);
+
+impl Series {
+    /// A series that waits nowhere yet.
+    pub(super) fn new(core: &Arc<Core>, ward: Arc<Ward>, parts: Parts) -> Arc<Self> {
+        let planned = match parts.first {
+            Next::At(planned) => planned,
+            Next::Never => Last {
+                due: parts.now.instant,
+                wall: parts.now.wall,
+            },
+        };
+        core.counts.series.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Series {
+            core: Arc::clone(core),
+            spec: parts.spec,
+            name: parts.name,
+            every: parts.every,
+            overlap: parts.overlap,
+            catchup: parts.catchup,
+            on_failure: parts.on_failure,
+            body: Mutex::new(Some(parts.body)),
+            state: Mutex::new(State {
+                key: None,
+                planned,
+                is_retry: false,
+                last: planned,
+                out: Vec::new(),
+                next_number: 0,
+                is_over: false,
+                done: Some(parts.done),
+                ward: Some(ward),
+                failures_in_a_row: 0,
+                figures: SeriesFigures::default(),
+            }),
+        })
+    }
+
+    pub(super) fn figures(&self) -> SeriesFigures {
+        match self.core.is_forked() {
+            false => self.state.lock().figures.clone(),
+            true => SeriesFigures::default(),
+        }
+    }
+
+    pub(super) fn label(&self) -> String {
+        label_of(self.name.as_deref(), self.spec.made_at())
+    }
+
+    /// When the next run is due; never, if it is over, or if that depends on one that has not ended.
+    pub(super) fn next_run(&self) -> Deadline {
+        let books = self.core.books();
+        let state = self.state.lock();
+        match state.key.and_then(|key| books.wheel.get(key)) {
+            Some((Deadline::NEVER, _)) | None => Deadline::NEVER,
+            Some(_) => Deadline::at(state.planned.due),
+        }
+    }
+
+    /// When the next run is due, in place of when it is looked at next.
+    pub(super) fn planned(&self, looked_at: Deadline) -> Deadline {
+        match looked_at {
+            Deadline::NEVER => looked_at,
+            _ => Deadline::at(self.state.lock().planned.due),
+        }
+    }
+
+    /// V1: waits for what is next. Returns whether somebody must ring for it.
+    pub(super) fn waits_for(self: &Arc<Self>, books: &mut Books, next: Next, now: Now) -> bool {
+        let mut state = self.state.lock();
+        self.waits_in(books, &mut state, next, now)
+    }
+
+    fn waits_in(
+        self: &Arc<Self>,
+        books: &mut Books,
+        state: &mut State,
+        next: Next,
+        now: Now,
+    ) -> bool {
+        let due = match next {
+            Next::Never => Deadline::NEVER,
+            Next::At(planned) => {
+                state.planned = planned;
+                self.look_at(planned, now)
+            }
+        };
+        let (key, rings) = books.insert(due, Entry::Series(Arc::clone(self)));
+        state.key = Some(key);
+        rings
+    }
+
+    #[cfg(feature = "cron")]
+    fn look_at(&self, planned: Last, now: Now) -> Deadline {
+        let look = now.instant.checked_add(LOOK);
+        let sooner = |due: Instant| look.map_or(due, |look| look.min(due));
+        match self.every.is_calendar() {
+            true => Deadline::at(sooner(planned.due)),
+            false => Deadline::at(planned.due),
+        }
+    }
+
+    #[cfg(not(feature = "cron"))]
+    fn look_at(&self, planned: Last, _: Now) -> Deadline {
+        Deadline::at(planned.due)
+    }
+
+    /// Its time has come: the task to be handed over, if there is to be one.
+    pub(super) fn comes_due(self: &Arc<Self>) -> Option<Parcel> {
+        let now = self.core.now();
+        let run = {
+            let mut books = self.core.books();
+            let mut state = self.state.lock();
+            state.key = None;
+            if state.is_over {
+                return None;
+            }
+            // The wall clock may have been set meanwhile, or this was only a look.
+            if self.every.is_calendar() && !state.is_retry && now.wall < state.planned.wall {
+                let next = plan::at_wall(state.planned.wall, now);
+                // Whoever calls this rings, and looks again.
+                let _ = self.waits_in(&mut books, &mut state, next, now);
+                return None;
+            }
+            let planned = state.planned;
+            if !std::mem::take(&mut state.is_retry) {
+                state.last = planned;
+            }
+            let plans_ahead = self.plans_ahead();
+            let skips = plans_ahead && self.overlap == Overlap::Skip && !state.out.is_empty();
+            if plans_ahead {
+                let next = self.every.next(self.catchup, state.last, now);
+                let _ = self.waits_in(&mut books, &mut state, next, now);
+            }
+            match skips {
+                true => {
+                    state.figures.skipped += 1;
+                    self.core.counts.skipped.fetch_add(1, Ordering::Relaxed);
+                    None
+                }
+                false => self.begin(&mut state, planned),
+            }
+        }?;
+        Some(Parcel {
+            task: self.task_of(run),
+            is_run: true,
+        })
+    }
+
+    /// Whether the next due time is known before the run before has ended.
+    fn plans_ahead(&self) -> bool {
+        self.every.may_overlap() && self.overlap != Overlap::Queue
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut State, planned: Last) -> Option<Run> {
+        let ward = Arc::clone(state.ward.as_ref()?);
+        let number = state.next_number;
+        state.next_number += 1;
+        state.out.push((number, None));
+        Some(Run {
+            series: Arc::clone(self),
+            number,
+            planned,
+            is_settled: false,
+            is_last: false,
+            ward,
+        })
+    }
+
+    fn task_of(self: &Arc<Self>, run: Run) -> Task {
+        let number = run.number;
+        let (task, handle) = self.spec.clone().build(move || run.go());
+        let mut state = self.state.lock();
+        let out = state.out.iter_mut().find(|(own, _)| *own == number);
+        if let Some((_, place)) = out {
+            *place = Some(handle);
+        }
+        task
+    }
+
+    /// The pool has been stopped: a task for who did that. Running it is one last run; dropping it cancels
+    /// the series.
+    pub(super) fn last_run(self: &Arc<Self>) -> Option<Task> {
+        let mut run = {
+            let mut state = self.state.lock();
+            state.key = None;
+            let planned = state.planned;
+            match state.is_over {
+                true => return None,
+                false => self.begin(&mut state, planned)?,
+            }
+        };
+        run.is_last = true;
+        Some(self.task_of(run))
+    }
+
+    /// Ends it, if it is not over, for this reason. A run that has begun goes on.
+    pub(super) fn end(self: &Arc<Self>, reason: CancelReason) {
+        let over = {
+            let mut books = self.core.books();
+            let mut state = self.state.lock();
+            self.close(&mut books, &mut state)
+        };
+        self.finish(over, Finish::Cancelled(reason));
+    }
+
+    /// As [`end`](Series::end), for its handle: runs that have not begun never will, and those that have
+    /// are asked to stop, if `interrupts`.
+    pub(super) fn cancel(self: &Arc<Self>, interrupts: bool) {
+        self.end(CancelReason::Requested);
+        let out = std::mem::take(&mut self.state.lock().out);
+        for handle in out.iter().filter_map(|(_, handle)| handle.as_ref()) {
+            match interrupts {
+                true => handle.interrupt(),
+                false => handle.cancel(),
+            };
+        }
+    }
+
+    /// V1: over, and in the wheel no more. `None` if it was over before.
+    fn close(&self, books: &mut Books, state: &mut State) -> Option<Over> {
+        if std::mem::replace(&mut state.is_over, true) {
+            return None;
+        }
+        let waits = state.key.take().and_then(|key| books.wheel.remove(key));
+        Some(Over {
+            done: state.done.take(),
+            ward: state.ward.take(),
+            waits,
+        })
+    }
+
+    /// V4: outside the locks.
+    fn finish(&self, over: Option<Over>, finish: Finish) {
+        let Some(Over { done, ward, waits }) = over else {
+            return;
+        };
+        self.core.counts.series.fetch_sub(1, Ordering::Relaxed);
+        if matches!(finish, Finish::Cancelled(_)) {
+            self.core.counts.cancelled.fetch_add(1, Ordering::Relaxed);
+        }
+        drop(waits);
+        let body = self.body.lock().take();
+        quiet::drop(body);
+        if let Some(done) = done {
+            done(finish);
+        }
+        drop(ward);
+    }
+
+    /// Whether a run may begin now.
+    fn may_begin(self: &Arc<Self>, is_last: bool) -> bool {
+        let is_over = {
+            let books = self.core.books();
+            let state = self.state.lock();
+            let may = is_last || books.lets_series_run();
+            match state.is_over {
+                true => None,
+                false => Some(may),
+            }
+        };
+        match is_over {
+            None => false,
+            Some(true) => true,
+            Some(false) => {
+                self.end(CancelReason::ShutDown);
+                false
+            }
+        }
+    }
+
+    /// Calls the closure; `None` if it is gone.
+    fn call(&self) -> Option<Verdict<()>> {
+        let mut exclusive = {
+            let mut body = self.body.lock();
+            match body.take()? {
+                Body::Exclusive(exclusive) => exclusive,
+                Body::Shared(shared) => {
+                    *body = Some(Body::Shared(Arc::clone(&shared)));
+                    drop(body);
+                    return Some(shared());
+                }
+            }
+        };
+        let verdict = panic::catch_unwind(AssertUnwindSafe(&mut exclusive));
+        // V3: it comes back, also when it has panicked.
+        let mut unwanted = None;
+        {
+            let state = self.state.lock();
+            let mut body = self.body.lock();
+            match state.is_over {
+                true => unwanted = Some(exclusive),
+                false => *body = Some(Body::Exclusive(exclusive)),
+            }
+        }
+        quiet::drop(unwanted);
+        match verdict {
+            Ok(verdict) => Some(verdict),
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+
+    /// V2: a run is over. What comes next is worked out here.
+    fn settle(self: &Arc<Self>, run: &Run, went: Went) {
+        chaos::point("schedule.settle");
+        let now = self.core.now();
+        let outcome = went.outcome();
+        let mut rings = false;
+        let settled = {
+            let mut books = self.core.books();
+            let mut state = self.state.lock();
+            let place = state.out.iter().position(|(own, _)| *own == run.number);
+            let handle = place.map(|place| state.out.swap_remove(place));
+            let was_over = state.is_over;
+            if !was_over {
+                state.count(&went, &outcome);
+            }
+            let then = self.after(&state, &went);
+            let may_go_on = books.lets_series_run()
+                && !run.is_last
+                && !self.core.is_alone.load(Ordering::Relaxed);
+            let then = match may_go_on {
+                true => then,
+                false => Then::Nothing,
+            };
+            let over = match then {
+                Then::Nothing => self.close(&mut books, &mut state),
+                _ => None,
+            };
+            if !state.is_over {
+                rings = self.goes_on(&mut books, &mut state, then, now);
+            }
+            Settled {
+                was_over,
+                then,
+                over,
+                handle,
+                runs: state.figures.runs,
+            }
+        };
+        drop(settled.handle);
+        if settled.over.is_some() {
+            self.finish(settled.over, went.into_finish(self.on_failure));
+        } else {
+            quiet::drop(went);
+        }
+        if rings {
+            self.core.ring();
+        }
+        if settled.was_over || outcome == RunOutcome::Completed {
+            return;
+        }
+        self.core.counts.note(&outcome);
+        let is_lost = outcome == RunOutcome::Refused;
+        let notice = ScheduleNotice {
+            pool: self.core.name.to_string(),
+            label: self.label(),
+            outcome,
+            runs: settled.runs,
+            then: settled.then,
+        };
+        match is_lost {
+            // K6: this may be the thread of the timer.
+            true => {
+                self.core.bag.add_notice(notice);
+                self.core.ring();
+            }
+            false => self.core.tell(&notice),
+        }
+    }
+
+    /// What a run that went so means for the series, as far as it is up to the series.
+    fn after(&self, state: &State, went: &Went) -> Then {
+        match (went, self.on_failure) {
+            (Went::Ends, _) => Then::Nothing,
+            (Went::Well | Went::Lost, _) | (_, OnFailure::Continue) => Then::Next,
+            (Went::Failed(_) | Went::Panicked(_), OnFailure::Stop) => Then::Nothing,
+            (Went::Failed(_) | Went::Panicked(_), OnFailure::Retry(backoff)) => backoff
+                .after(state.failures_in_a_row)
+                .map_or(Then::Nothing, Then::RetryIn),
+        }
+    }
+
+    /// The next run, after one that has settled. Returns whether somebody must ring for it.
+    fn goes_on(
+        self: &Arc<Self>,
+        books: &mut Books,
+        state: &mut State,
+        then: Then,
+        now: Now,
+    ) -> bool {
+        if let Then::RetryIn(pause) = then {
+            // Instead of what was planned, if something was.
+            let waits = state.key.take().and_then(|key| books.wheel.remove(key));
+            debug_assert!(waits.is_none() || self.plans_ahead());
+            // It is one of many references to this series, and not the last.
+            drop(waits);
+            state.is_retry = true;
+            let due = now.instant.checked_add(pause);
+            let wall = state.planned.wall;
+            let next = due.map_or(Next::Never, |due| Next::At(Last { due, wall }));
+            return self.waits_in(books, state, next, now);
+        }
+        if state.key.is_some() || self.plans_ahead() {
+            return false;
+        }
+        let next = self.every.next(self.catchup, state.last, now);
+        self.waits_in(books, state, next, now)
+    }
+}
+
+impl State {
+    fn count(&mut self, went: &Went, outcome: &RunOutcome) {
+        let figures = &mut self.figures;
+        match went {
+            Went::Well | Went::Ends => self.failures_in_a_row = 0,
+            Went::Failed(_) | Went::Panicked(_) => {
+                figures.failures += 1;
+                self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+            }
+            Went::Lost => figures.refused += 1,
+        }
+        figures.outcome = Some(outcome.clone());
+    }
+}
+
+impl Went {
+    fn outcome(&self) -> RunOutcome {
+        match self {
+            Went::Well | Went::Ends => RunOutcome::Completed,
+            Went::Failed(error) => RunOutcome::Failed(error.to_string()),
+            Went::Panicked(panic) => RunOutcome::Panicked(text_of(panic)),
+            Went::Lost => RunOutcome::Refused,
+        }
+    }
+
+    /// What the handle of a series hears that ends after this run.
+    fn into_finish(self, on_failure: OnFailure) -> Finish {
+        match (self, on_failure) {
+            (Went::Ends, _) => Finish::Value,
+            (Went::Failed(error), OnFailure::Stop | OnFailure::Retry(_)) => Finish::Failed(error),
+            (Went::Panicked(panic), OnFailure::Stop | OnFailure::Retry(_)) => {
+                Finish::Panicked(panic)
+            }
+            // It would have gone on, but for a shutdown.
+            _ => Finish::Cancelled(CancelReason::ShutDown),
+        }
+    }
+}
+
+fn text_of(panic: &Panic) -> String {
+    panic
+        .message()
+        .unwrap_or("with something that is no text")
+        .to_owned()
+}
+
+/// What a run has left behind.
+struct Settled {
+    was_over: bool,
+    then: Then,
+    over: Option<Over>,
+    handle: Option<(u64, Option<TaskHandle<()>>)>,
+    runs: u64,
+}
+
+/// What is left of a series that is over.
+struct Over {
+    done: Option<Done>,
+    ward: Option<Arc<Ward>>,
+    waits: Option<Entry>,
+}
+
+/// One run, inside its task. Dropping it without a [`go`](Run::go) is a run that was lost.
+struct Run {
+    series: Arc<Series>,
+    number: u64,
+    planned: Last,
+    is_settled: bool,
+    /// Whether it was handed back by a stop, and is the last.
+    is_last: bool,
+    ward: Arc<Ward>,
+}
+
+impl Run {
+    fn go(mut self) {
+        let series = Arc::clone(&self.series);
+        if !series.may_begin(self.is_last) {
+            self.is_settled = true;
+            return;
+        }
+        let core = &self.ward.0;
+        let late = core.begins(core.nanos(Deadline::at(self.planned.due)));
+        let late = Duration::from_nanos(late);
+        let number = {
+            let mut state = series.state.lock();
+            state.figures.runs += 1;
+            state.figures.late = Some(late);
+            state.figures.runs
+        };
+        let called = panic::catch_unwind(AssertUnwindSafe(|| match &core.decorator {
+            None => series.call(),
+            Some(decorator) => {
+                let info = RunInfo {
+                    name: series.name.clone(),
+                    due: self.planned.due,
+                    lateness: late,
+                    number,
+                };
+                let mut verdict = None;
+                decorator(&info, &mut || verdict = series.call());
+                verdict
+            }
+        }));
+        let (went, text) = match called {
+            Ok(None | Some(Verdict::Again)) => (Went::Well, None),
+            Ok(Some(Verdict::End(()))) => (Went::Ends, None),
+            Ok(Some(Verdict::Failed(error))) => (Went::Failed(error), None),
+            Err(payload) => {
+                let panic = Panic::new(payload);
+                let text = text_of(&panic);
+                (Went::Panicked(panic), Some(text))
+            }
+        };
+        self.is_settled = true;
+        series.settle(&self, went);
+        if let Some(text) = text {
+            // For the executor's figures; the panic itself is the series'.
+            panic::resume_unwind(Box::new(text));
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.is_settled {
+            return;
+        }
+        self.is_settled = true;
+        let series = Arc::clone(&self.series);
+        series.settle(self, Went::Lost);
+    }
+}

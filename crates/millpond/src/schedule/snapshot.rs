@@ -1,0 +1,130 @@
+//! What a scheduled pool shows of itself.
+
+use super::core::{Books, Core, Entry, label_of};
+use crate::manage::RunState;
+use crate::meter::Distribution;
+use crate::time::Deadline;
+use millpond_raw::sync::atomic::Ordering;
+use std::fmt;
+
+/// How many of the runs to come are in a snapshot.
+const UPCOMING: usize = 16;
+
+/// The figures of a scheduled pool at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScheduleSnapshot {
+    /// What it is called.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: RunState,
+    /// How many tasks and series wait for their time, or for the executor to take them.
+    pub pending: usize,
+    /// How many may; `None` is any number.
+    pub most_pending: Option<usize>,
+    /// How many series there are that have not ended.
+    pub series: usize,
+    /// How many runs have begun, of tasks and of series.
+    pub runs: u64,
+    /// How many runs of series failed.
+    pub failed: u64,
+    /// How many runs of series were skipped, because the one before was still going.
+    pub skipped: u64,
+    /// How many tasks and runs the executor would not have when they were due.
+    pub refused: u64,
+    /// How many tasks and series were cancelled while they waited for their time.
+    pub cancelled: u64,
+    /// How late runs began.
+    pub lateness: Distribution,
+    /// What is due next, in this order: the first sixteen.
+    pub upcoming: Vec<Upcoming>,
+}
+
+/// A run to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Upcoming {
+    /// What the task or the series is called, or where it was made.
+    pub label: String,
+    /// When it is due.
+    pub due: Deadline,
+    /// How it repeats: `once`, or as the series says.
+    pub repeats: String,
+}
+
+pub(super) fn of(core: &Core) -> ScheduleSnapshot {
+    let counts = &core.counts;
+    let (pending, most_pending, state, upcoming) = match core.is_forked() {
+        true => (0, None, RunState::Terminated, Vec::new()),
+        false => {
+            let carried = core.bag.len();
+            let is_terminated = core.is_terminated();
+            let books = core.books();
+            let state = match is_terminated {
+                true => RunState::Terminated,
+                false => books.state,
+            };
+            let pending = books.wheel.len() + carried;
+            (pending, books.most, state, upcoming(&books, UPCOMING))
+        }
+    };
+    let lateness = match core.is_forked() {
+        true => Distribution::new(),
+        false => core.lateness.lock().clone(),
+    };
+    ScheduleSnapshot {
+        name: core.name.to_string(),
+        state,
+        pending,
+        most_pending,
+        series: counts.series.load(Ordering::Relaxed),
+        runs: lateness.count(),
+        failed: counts.failed.load(Ordering::Relaxed),
+        skipped: counts.skipped.load(Ordering::Relaxed),
+        refused: counts.refused.load(Ordering::Relaxed),
+        cancelled: counts.cancelled.load(Ordering::Relaxed),
+        lateness,
+        upcoming,
+    }
+}
+
+pub(super) fn upcoming(books: &Books, most: usize) -> Vec<Upcoming> {
+    let first = books.wheel.first(most);
+    first
+        .into_iter()
+        .map(|(due, entry)| match entry {
+            Entry::Once(task) => Upcoming {
+                label: label_of(task.name(), task.made_at()),
+                due,
+                repeats: "once".to_owned(),
+            },
+            Entry::Series(series) => Upcoming {
+                label: series.label(),
+                due: series.planned(due),
+                repeats: series.every.to_string(),
+            },
+        })
+        .collect()
+}
+
+impl fmt::Display for ScheduleSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ScheduleSnapshot {
+            name,
+            state,
+            pending,
+            series,
+            runs,
+            ..
+        } = self;
+        write!(
+            f,
+            "{name}: {state}, {pending} pending, {series} series, {runs} runs"
+        )?;
+        if self.lateness.count() > 0 {
+            let [p50, p99] = [0.5, 0.99].map(|share| self.lateness.quantile(share));
+            write!(f, ", lateness {p50:.1?} (p99 {p99:.1?})")?;
+        }
+        Ok(())
+    }
+}

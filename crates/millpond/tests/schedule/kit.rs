@@ -1,0 +1,117 @@
+//! An executor that runs everything at once where it is brought, so that moving the hand of a manual clock
+//! runs what is due and nothing happens beside it; and a diary of what ran when.
+
+use millpond::executor::{Executor, NotTaken, Rejected};
+use millpond::schedule::{ScheduleNotice, ScheduledPool};
+use millpond::task::Task;
+use millpond::time::{Clock, ManualClock};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+/// Runs tasks where they are brought, by a manual clock.
+#[derive(Debug)]
+pub(crate) struct InPlace(Clock);
+
+impl Executor for InPlace {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        let _ = task.run();
+        Ok(())
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.clone()
+    }
+}
+
+/// A hand, a pool that it drives, and what was noted.
+pub(crate) struct Bench {
+    pub(crate) hand: ManualClock,
+    pub(crate) timers: ScheduledPool<InPlace>,
+    pub(crate) diary: Diary,
+    pub(crate) notices: Arc<Mutex<Vec<ScheduleNotice>>>,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let hand = ManualClock::new();
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&notices);
+        let timers = ScheduledPool::on(InPlace(hand.clock()))
+            .name("bench")
+            .on_notice(move |notice| heard.lock().unwrap().push(notice.clone()))
+            .build();
+        Bench {
+            diary: Diary::new(&hand),
+            hand,
+            timers,
+            notices,
+        }
+    }
+
+    /// Lets so many seconds pass, one after the other.
+    pub(crate) fn pass(&self, seconds: u64) {
+        for _ in 0..seconds {
+            self.hand.advance(SECOND);
+        }
+    }
+
+    /// Lets time pass until it is so late; runs may take some of it, too.
+    pub(crate) fn pass_until(&self, second: u64) {
+        while self.diary.second() < second {
+            self.hand.advance(SECOND);
+        }
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let notices = self.notices.lock().unwrap();
+        notices.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// What was noted, with the second in which it was.
+#[derive(Clone)]
+pub(crate) struct Diary {
+    clock: Clock,
+    start: Instant,
+    pages: Arc<Mutex<Vec<(u64, String)>>>,
+}
+
+impl Diary {
+    pub(crate) fn new(hand: &ManualClock) -> Self {
+        let clock = hand.clock();
+        Diary {
+            start: clock.now(),
+            clock,
+            pages: Arc::default(),
+        }
+    }
+
+    pub(crate) fn second(&self) -> u64 {
+        (self.clock.now() - self.start).as_secs()
+    }
+
+    pub(crate) fn note(&self, what: &str) {
+        let page = (self.second(), what.to_owned());
+        self.pages.lock().unwrap().push(page);
+    }
+
+    /// The seconds at which this was noted.
+    pub(crate) fn times(&self, what: &str) -> Vec<u64> {
+        let pages = self.pages.lock().unwrap();
+        let found = pages.iter().filter(|(_, noted)| noted == what);
+        found.map(|(second, _)| *second).collect()
+    }
+
+    /// What was noted, in its order.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let pages = self.pages.lock().unwrap();
+        pages.iter().map(|(_, word)| word.clone()).collect()
+    }
+}

@@ -1,0 +1,16 @@
+//! Scheduled pools, on a manual clock wherever time matters.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    reason = "a test stands outside: it uses std's locks beside what it tests"
+)]
+
+mod calendar;
+mod courier;
+mod ends;
+mod failures;
+mod kit;
+mod modes;
+mod once;
+mod own_pool;
