@@ -14,3 +14,4 @@ mod kit;
 mod modes;
 mod once;
 mod own_pool;
+mod stop;
