@@ -147,8 +147,9 @@ impl Timer {
             timer: Arc::clone(self),
             is_over: false,
         };
-        // A refusal drops the body, and with it the duty: R4.
-        let _ = self.threads.start(Box::new(move || duty.ring(&clock)));
+        // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
+        // happens to set an alarm: a pool, a task that waits for a value.
+        let _ = quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))));
     }
 }
 
