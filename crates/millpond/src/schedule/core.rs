@@ -136,6 +136,8 @@ pub(super) struct Books {
     /// K3: whether somebody rings, and must look again before it stops.
     rings: bool,
     again: bool,
+    /// How many tasks their handles have cancelled here. Those of all others are in [`Counts`].
+    pub(super) cancelled: u64,
     /// The time at the last look.
     now: Instant,
     /// Memory for those that are taken out.
@@ -193,6 +195,7 @@ impl Core {
                 alarm: None,
                 rings: false,
                 again: false,
+                cancelled: 0,
                 now,
                 spare: Vec::new(),
             }),
@@ -246,8 +249,10 @@ impl Core {
         let Some(due) = due.instant() else {
             return u64::MAX;
         };
-        let nanos = due.saturating_duration_since(self.base).as_nanos();
-        u64::try_from(nanos).unwrap_or(u64::MAX)
+        const SECOND: u64 = 1_000_000_000;
+        let since = due.saturating_duration_since(self.base);
+        let whole = since.as_secs().saturating_mul(SECOND);
+        whole.saturating_add(u64::from(since.subsec_nanos()))
     }
 
     /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too; and what
@@ -599,6 +604,13 @@ impl Books {
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let key = self.wheel.insert(self.now, due, entry);
         (key, due < self.armed)
+    }
+
+    /// Takes out a task that its handle has cancelled.
+    pub(super) fn cancel(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.wheel.remove(key)?;
+        self.cancelled += 1;
+        Some(entry)
     }
 
     /// Whether series may go on.
