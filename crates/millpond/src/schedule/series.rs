@@ -383,7 +383,7 @@ impl Series {
         let is_over = {
             let books = self.core.books();
             let state = self.state.lock();
-            // After a stop only what was handed back is left, or what a worker had in its hands.
+            // After a stop it is who has it back that runs it, or a worker that had it already.
             let may = is_last || books.lets_series_run() || books.state == RunState::Stopped;
             match state.is_over {
                 true => None,
@@ -621,7 +621,7 @@ impl Run {
             return;
         }
         let core = &self.ward.0;
-        let late = core.begins(core.nanos(Deadline::at(self.planned.due)));
+        let (late, _busy) = core.begins(core.nanos(Deadline::at(self.planned.due)));
         let late = Duration::from_nanos(late);
         let number = {
             let mut state = series.state.lock();

@@ -15,3 +15,4 @@ mod modes;
 mod once;
 mod own_pool;
 mod picture;
+mod stop;
