@@ -21,7 +21,20 @@ use std::time::Duration;
 /// How many may wait for their time in a pool that was not told otherwise.
 const DEFAULT_PENDING: usize = 1 << 20;
 
-/// Describes a [`ScheduledPool`].
+/// Describes a [`ScheduledPool`]: begun by [`ScheduledPool::on`] or [`ScheduledPool::owning`].
+///
+/// ```
+/// use millpond::pool::ThreadPool;
+/// use millpond::schedule::ScheduledPool;
+///
+/// let timers = ScheduledPool::owning(ThreadPool::builder("mill").core(2).build()?)
+///     .name("mill")
+///     .most_pending(10_000)
+///     .run_delayed_after_shutdown(false)
+///     .build();
+/// assert_eq!(timers.most_pending(), Some(10_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a description does nothing until it is built"]
 pub struct ScheduledBuilder<E> {
     executor: Arc<E>,
@@ -167,7 +180,7 @@ impl<E: fmt::Debug> fmt::Debug for ScheduledBuilder<E> {
     }
 }
 
-/// Describes a series: see [`ScheduledPool::series`].
+/// Describes a series: see [`ScheduledPool::series`], which has an example.
 #[must_use = "a description does nothing until the series is started"]
 pub struct SeriesBuilder<'a> {
     core: &'a Arc<Core>,

@@ -88,6 +88,29 @@ impl<R: RunReturn, E: Into<RunError>> RunReturn for Result<R, E> {
 ///
 /// Whatever it is: the handle tells, and the pool gives a
 /// [notice](super::ScheduleNotice), so no series ends in silence.
+///
+/// ```
+/// use millpond::preset;
+/// use millpond::schedule::{Backoff, Every, OnFailure};
+/// use std::ops::ControlFlow;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// let ms = Duration::from_millis(1);
+/// let mut tries = 0;
+/// let pump = timers
+///     .series(Every::rate(ms))
+///     .on_failure(OnFailure::Retry(Backoff::starting_at(ms).tries(5)))
+///     .start(move || {
+///         tries += 1;
+///         match tries {
+///             3 => Ok(ControlFlow::Break("water")),
+///             _ => Err("dry"),
+///         }
+///     })?;
+/// assert_eq!(pump.join()?, "water");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// It ends, and its handle has the failure. What Java does.

@@ -21,7 +21,6 @@ use std::time::Duration;
 ///
 /// ```
 /// use millpond::preset;
-/// use millpond::time::ManualClock;
 /// use std::time::Duration;
 ///
 /// let timers = preset::scheduled("mill", 1)?;

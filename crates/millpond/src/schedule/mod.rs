@@ -14,6 +14,17 @@
 //! pool hold for scheduled work, too. What is cancelled leaves at once and frees its closure. A series that
 //! fails does not end in silence. How long ago a task was due when it began is measured.
 //!
+//! | I want | take |
+//! |---|---|
+//! | a few workers for timers, and no thinking | [`preset::scheduled`](crate::preset::scheduled) |
+//! | timers on a pool of mine | [`ScheduledPool::on`], or [`ScheduledPool::owning`] if it ends with them |
+//! | something later | [`schedule`](ScheduledPool::schedule) |
+//! | something again and again | [`schedule_at_fixed_rate`](ScheduledPool::schedule_at_fixed_rate), [`schedule_with_fixed_delay`](ScheduledPool::schedule_with_fixed_delay), `schedule_cron` |
+//! | to say what happens when runs overlap, fall behind or fail | [`series`](ScheduledPool::series) |
+//! | to test it without waiting | a [`ManualClock`](crate::time::ManualClock) |
+//!
+//! The guide, with drawings of what "every 5 seconds" means, is `docs/guide/scheduling.md`.
+//!
 //! # Who does what
 //!
 //! | file | what |
@@ -134,7 +145,7 @@ impl Drop for Owner {
     }
 }
 
-/// What a [decorator](ScheduledBuilder::decorator) is told of a run.
+/// What a [decorator](ScheduledBuilder::decorator) is told of a run; there is an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunInfo {
@@ -144,7 +155,7 @@ pub struct RunInfo {
     pub due: Instant,
     /// How late it begins.
     pub lateness: Duration,
-    /// The how manieth run of its series it is, counted from 1.
+    /// Which run of its series it is, counted from 1; 1 for a task that is no series.
     pub number: u64,
 }
 
@@ -171,6 +182,24 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 
     /// As [`on`](ScheduledPool::on), but the executor is the pool's own: it is shut down with it, and
     /// waited for with it.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::pool::{Queue, Rejection, ThreadPool};
+    /// use millpond::schedule::ScheduledPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("orders")
+    ///     .core(2)
+    ///     .queue(Queue::bounded(100))
+    ///     .rejection(Rejection::CallerRuns)
+    ///     .build()?;
+    /// let timers = ScheduledPool::owning(pool).name("orders").build();
+    /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
+    /// timers.close();
+    /// assert!(timers.executor().is_terminated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn owning(executor: E) -> ScheduledBuilder<E>
     where
         E: Lifecycle,
@@ -195,6 +224,21 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Errors
     ///
     /// The closure, if the pool is shut down or full.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let flour = timers.schedule(Duration::from_millis(1), || "flour")?;
+    /// assert_eq!(flour.join()?, "flour");
+    ///
+    /// timers.shutdown();
+    /// let refused = timers.schedule(Duration::from_secs(1), || "bread").unwrap_err();
+    /// assert_eq!((refused.task)(), "bread"); // it is still ours
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn schedule<F, T>(&self, delay: Duration, f: F) -> Result<Scheduled<T>, Rejected<F>>
     where
@@ -292,6 +336,18 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Errors
     ///
     /// The closure, if the pool is shut down or full, or the period is 0.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let second = Duration::from_secs(1);
+    /// let beat = timers.schedule_at_fixed_rate(second, 5 * second, || println!("beat"))?;
+    /// assert_eq!(timers.upcoming(1)[0].repeats, "every 5s");
+    /// beat.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "scheduleAtFixedRate")]
     #[track_caller]
     pub fn schedule_at_fixed_rate<F, R>(
@@ -317,6 +373,24 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Errors
     ///
     /// The closure, if the pool is shut down or full, or the delay is 0.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let mut asked = 0;
+    /// let answer = timers.schedule_with_fixed_delay(Duration::ZERO, Duration::from_millis(1), move || {
+    ///     asked += 1;
+    ///     match asked {
+    ///         3 => ControlFlow::Break("it is there"),
+    ///         _ => ControlFlow::Continue(()),
+    ///     }
+    /// })?;
+    /// assert_eq!(answer.join()?, "it is there");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "scheduleWithFixedDelay")]
     #[track_caller]
     pub fn schedule_with_fixed_delay<F, R>(

@@ -6,7 +6,32 @@ use std::time::Duration;
 
 /// What a scheduled pool tells: a run has failed, or there was no room for one.
 ///
-/// Left alone it goes to the standard error; with the feature `tracing` it is an event.
+/// Left alone it goes to the standard error; with the feature `tracing` it is an event. With
+/// [`on_notice`](super::ScheduledBuilder::on_notice) it is yours:
+///
+/// ```
+/// use millpond::pool::ThreadPool;
+/// use millpond::queue::{BlockingQueue, LinkedQueue};
+/// use millpond::schedule::ScheduledPool;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let told = Arc::new(LinkedQueue::unbounded());
+/// let tell = Arc::clone(&told);
+/// let timers = ScheduledPool::owning(ThreadPool::builder("mill").core(1).build()?)
+///     .name("mill")
+///     .on_notice(move |notice| drop(tell.offer(notice.clone())))
+///     .build();
+/// let ms = Duration::from_millis(1);
+/// let pump = timers.series(millpond::schedule::Every::rate(ms)).name("pump");
+/// let pump = pump.start(|| Err::<(), _>("dry"))?;
+/// assert_eq!(
+///     told.take()?.to_string(),
+///     "mill: run 1 of pump failed: dry; the series has ended"
+/// );
+/// assert_eq!(pump.failures(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScheduleNotice {

@@ -95,6 +95,28 @@ impl fmt::Display for Every {
 }
 
 /// What becomes of a run that is due while one of the same series still runs, or waits for a worker.
+///
+/// A run every 5 seconds, of which `b` takes 12; each column is a second:
+///
+/// ```text
+///  due          a    b    c    d    e    f
+///  Queue        aa   bbbbbbbbbbbbccddee  ff
+///  Skip         aa   bbbbbbbbbbbb   ee   ff
+///  Concurrent   aa   bbbbbbbbbbbb   ee   ff
+///                         cc   dd
+/// ```
+///
+/// ```
+/// use millpond::preset;
+/// use millpond::schedule::{Every, Overlap};
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 2)?;
+/// let every = Every::rate(Duration::from_secs(5));
+/// let sample = timers.series(every).overlap(Overlap::Skip).start(|| println!("a sample"))?;
+/// # sample.cancel();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overlap {
     /// It does not take place, and is counted as skipped.
@@ -119,6 +141,27 @@ impl fmt::Display for Overlap {
 
 /// What becomes of due times that have gone by: the machine slept, the executor had no room, a run took
 /// long. The run that was late takes place in any case; this is about those behind it.
+///
+/// A run every 5 seconds, of which `b` takes 12, with [`Overlap::Queue`]; each column is a second:
+///
+/// ```text
+///  due          a    b    c    d    e    f
+///  All          aa   bbbbbbbbbbbbccddee  ff
+///  Skip         aa   bbbbbbbbbbbb   ee   ff
+///  Delay        aa   bbbbbbbbbbbb     cc   dd
+/// ```
+///
+/// ```
+/// use millpond::preset;
+/// use millpond::schedule::{Catchup, Every};
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// let every = Every::rate(Duration::from_secs(5));
+/// let beat = timers.series(every).catchup(Catchup::Skip).start(|| println!("beat"))?;
+/// # beat.cancel();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Catchup {
     /// All of them take place, at once, one after the other. What Java does.
@@ -126,8 +169,9 @@ pub enum Catchup {
     /// None of them: the next one is the first that is still to come.
     #[doc(alias = "MissedTickBehavior")]
     Skip,
-    /// None of them, and the series is shifted: the next one is a period from now. For the times of a
-    /// calendar this is the same as `Skip`.
+    /// None of them, and the series is shifted: the next one is a period from when that is worked out.
+    /// With [`Overlap::Queue`] that is when the late run has ended, otherwise when it is handed over. For
+    /// the times of a calendar this is the same as `Skip`.
     Delay,
 }
 

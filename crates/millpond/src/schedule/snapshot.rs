@@ -11,6 +11,22 @@ use std::fmt;
 const UPCOMING: usize = 16;
 
 /// The figures of a scheduled pool at one moment.
+///
+/// ```
+/// use millpond::preset;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// timers.schedule(Duration::from_millis(1), || ())?.join()?;
+/// let later = timers.schedule(Duration::from_secs(3600), || ())?;
+///
+/// let now = timers.snapshot();
+/// assert_eq!((now.runs, now.pending, now.series), (1, 1, 0));
+/// assert_eq!(now.upcoming[0].repeats, "once");
+/// println!("half of the runs were no later than {:?}", now.lateness.quantile(0.5));
+/// # later.cancel();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScheduleSnapshot {
@@ -40,7 +56,7 @@ pub struct ScheduleSnapshot {
     pub upcoming: Vec<Upcoming>,
 }
 
-/// A run to come.
+/// A run to come: see [`ScheduledPool::upcoming`](super::ScheduledPool::upcoming).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Upcoming {

@@ -277,6 +277,30 @@ fn every_row_of_the_drawings_is_what_the_pool_does() {
 }
 
 #[test]
+fn the_small_drawings_in_the_documentation_are_the_same() {
+    let plan = include_str!("../../src/schedule/plan.rs");
+    let mut compared = 0;
+    let rows = rows();
+    // Those of a cron are drawn for its own way of catching up.
+    let long = rows
+        .iter()
+        .filter(|row| row.section == LONG && !row.label.starts_with("cron"));
+    for row in long {
+        let Some((_, choice)) = row.label.split_once("::") else {
+            continue;
+        };
+        let drawn = &draw("", play(row, Pause::Stopped))[0];
+        let begin = format!("///  {choice:<13}");
+        for small in plan.lines().filter_map(|line| line.strip_prefix(&begin)) {
+            assert_eq!(drawn.trim_start().get(..small.len()), Some(small));
+            compared += 1;
+        }
+    }
+    // Skip is the name of two choices, and is drawn for each.
+    assert_eq!(compared, 8);
+}
+
+#[test]
 fn workers_that_are_busy_are_a_pause_like_any_other() {
     for row in rows().iter().filter(|row| row.is_paused) {
         let [stopped, busy] = [Pause::Stopped, Pause::Busy].map(|pause| play(row, pause));
