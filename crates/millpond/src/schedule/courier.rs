@@ -62,6 +62,8 @@ struct Inside {
     courier: OnDuty,
     /// Whether somebody asks the factory for a thread, and will see what came of it.
     is_asked_for: bool,
+    /// The pool was stopped: it brings nothing more.
+    is_stopped: bool,
     /// The pool is over, and the courier may go.
     is_closed: bool,
 }
@@ -84,6 +86,7 @@ impl Bag {
                 carries: false,
                 courier: OnDuty::Nobody,
                 is_asked_for: false,
+                is_stopped: false,
                 is_closed: false,
             }),
             len: AtomicUsize::new(0),
@@ -95,8 +98,14 @@ impl Bag {
         self.len.load(Ordering::Relaxed)
     }
 
-    pub(super) fn add(&self, parcel: Parcel) {
-        self.put(&mut self.inside.lock(), parcel);
+    /// Puts it in; after a stop, gives it back.
+    pub(super) fn add(&self, parcel: Parcel) -> Option<Parcel> {
+        let mut inside = self.inside.lock();
+        if inside.is_stopped {
+            return Some(parcel);
+        }
+        self.put(&mut inside, parcel);
+        None
     }
 
     fn put(&self, inside: &mut Inside, parcel: Parcel) {
@@ -121,15 +130,17 @@ impl Bag {
     /// Takes the parcel if others are before it; otherwise gives it back.
     pub(super) fn add_if_busy(&self, parcel: Parcel) -> Option<Parcel> {
         let mut inside = self.inside.lock();
-        if inside.parcels.is_empty() && !inside.carries {
+        if inside.is_stopped || (inside.parcels.is_empty() && !inside.carries) {
             return Some(parcel);
         }
         self.put(&mut inside, parcel);
         None
     }
 
+    /// A stop takes everything out, and nothing more comes in.
     pub(super) fn empty(&self) -> VecDeque<Parcel> {
         let mut inside = self.inside.lock();
+        inside.is_stopped = true;
         self.len.store(0, Ordering::Relaxed);
         std::mem::take(&mut inside.parcels)
     }
@@ -208,6 +219,7 @@ impl Duty {
             if let Some(parcel) = self.core.bag.take(&mut inside) {
                 inside.carries = true;
                 inside.courier = OnDuty::Works;
+                let _busy = self.core.busy();
                 drop(inside);
                 self.bring(parcel);
                 continue;

@@ -35,7 +35,10 @@
 //! - **K2** A pool is over when its last ward is gone. The pool has one until it is shut down; every
 //!   scheduled task has one inside its closure, so until its body is gone, run or dropped; every series
 //!   until it has ended, and every run of one. A ward is only made from a ward that is there, or under the
-//!   lock while the pool has its own.
+//!   lock while the pool has its own. A pool that was stopped does not wait for the tasks that it has
+//!   handed back: it is over when no body runs and nobody has a task in its hands, so who rings and the
+//!   courier count as busy from when they take one. (Of an executor of others, a body that was claimed
+//!   and has not made its first step is not seen.)
 //! - **K3** One at a time rings: it hands over what is due and sets the alarm for what comes next. Who
 //!   would like to ring meanwhile says so under the lock, and the one that rings looks again before
 //!   it stops. Who puts something into the wheel that is due before the alarm rings; so does the
@@ -94,20 +97,23 @@ use std::time::{Duration, Instant};
 /// ```
 /// use millpond::executor::Lifecycle;
 /// use millpond::preset;
-/// use std::sync::atomic::{AtomicU32, Ordering};
-/// use std::sync::Arc;
+/// use std::ops::ControlFlow;
 /// use std::time::Duration;
 ///
 /// let timers = preset::scheduled("mill", 2)?;
-/// let beats = Arc::new(AtomicU32::new(0));
-/// let counted = Arc::clone(&beats);
-/// let series = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
-///     counted.fetch_add(1, Ordering::Relaxed);
-/// })?;
+/// // Once, after a delay.
 /// let flour = timers.schedule(Duration::from_millis(20), || "flour")?;
+/// // Every 2 ms, until the closure says that it is enough.
+/// let mut turns = 0;
+/// let wheel = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
+///     turns += 1;
+///     match turns {
+///         5 => ControlFlow::Break(turns),
+///         _ => ControlFlow::Continue(()),
+///     }
+/// })?;
 /// assert_eq!(flour.join()?, "flour");
-/// series.cancel();
-/// assert!(beats.load(Ordering::Relaxed) >= 2);
+/// assert_eq!(wheel.join()?, 5);
 /// timers.close();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -457,7 +463,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 /// The body of a task that is no series. The ward is dropped when the closure has returned (K2).
 fn run_once<F: FnOnce() -> T, T>(ward: Arc<Ward>, due: u64, f: F) -> Ending<T> {
     let core = &*ward.0;
-    let late = core.begins(due);
+    let (late, _busy) = core.begins(due);
     let Some(decorator) = &core.decorator else {
         return Ending::Value { value: f(), late };
     };

@@ -28,6 +28,7 @@ use super::courier::Parcel;
 use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
 use super::notice::{ScheduleNotice, Then};
 use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
+use crate::manage::RunState;
 use crate::task::{CancelReason, Panic, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
 use millpond_raw::quiet;
@@ -382,7 +383,8 @@ impl Series {
         let is_over = {
             let books = self.core.books();
             let state = self.state.lock();
-            let may = is_last || books.lets_series_run();
+            // After a stop it is who has it back that runs it, or a worker that had it already.
+            let may = is_last || books.lets_series_run() || books.state == RunState::Stopped;
             match state.is_over {
                 true => None,
                 false => Some(may),
@@ -619,7 +621,7 @@ impl Run {
             return;
         }
         let core = &self.ward.0;
-        let late = core.begins(core.nanos(Deadline::at(self.planned.due)));
+        let (late, _busy) = core.begins(core.nanos(Deadline::at(self.planned.due)));
         let late = Duration::from_nanos(late);
         let number = {
             let mut state = series.state.lock();
