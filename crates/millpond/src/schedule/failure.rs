@@ -9,7 +9,16 @@ use std::time::Duration;
 /// Why a run failed: what it returned.
 pub type RunError = Box<dyn Error + Send + Sync>;
 
-/// What a run of a series says.
+/// What a run of a series says: what [`RunReturn`] makes of what its closure returned.
+///
+/// ```
+/// use millpond::schedule::{RunReturn, Verdict};
+/// use std::ops::ControlFlow;
+///
+/// assert!(matches!(().verdict(), Verdict::Again));
+/// assert!(matches!(ControlFlow::Break(7).verdict(), Verdict::End(7)));
+/// assert!(matches!(Err::<(), _>("no water").verdict(), Verdict::Failed(_)));
+/// ```
 #[derive(Debug)]
 pub enum Verdict<T> {
     /// Well; the series goes on.
@@ -176,7 +185,7 @@ impl Backoff {
     }
 }
 
-/// How a run of a series went.
+/// How a run of a series went: see [`last_outcome`](super::Scheduled::last_outcome).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunOutcome {

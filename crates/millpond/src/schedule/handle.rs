@@ -228,6 +228,23 @@ impl<T> Scheduled<T> {
 
     /// How the last run of a series went; `None` before the first has ended, and for a task that is no
     /// series: its outcome is what [`join`](Scheduled::join) returns.
+    ///
+    /// ```
+    /// use millpond::interrupt;
+    /// use millpond::preset;
+    /// use millpond::schedule::RunOutcome;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let ms = Duration::from_millis(1);
+    /// let wheel = timers.schedule_at_fixed_rate(ms, ms, || ())?;
+    /// while wheel.last_outcome().is_none() {
+    ///     interrupt::sleep(ms)?;
+    /// }
+    /// assert_eq!(wheel.last_outcome(), Some(RunOutcome::Completed));
+    /// wheel.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn last_outcome(&self) -> Option<RunOutcome> {
         match &self.place {
             Place::Once { .. } => None,

@@ -469,6 +469,23 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// What is due next, in this order, at most so many. A task that has been handed over is not among them.
     ///
     /// Cheap, however many wait.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::schedule::Every;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let hour = Duration::from_secs(3600);
+    /// let backup = timers.series(Every::rate(24 * hour)).name("backup").start(|| ())?;
+    /// let oven = timers.schedule(hour, || ())?;
+    /// let next = timers.upcoming(10);
+    /// assert_eq!(next[0].due, oven.next_run());
+    /// assert_eq!((&*next[1].label, &*next[1].repeats), ("backup", "every 86400s"));
+    /// # backup.cancel();
+    /// # oven.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "getQueue")]
     pub fn upcoming(&self, most: usize) -> Vec<Upcoming> {
         match self.core.is_forked() {
@@ -499,6 +516,21 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 
     /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
     /// not are cancelled at once.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let later = timers.schedule(Duration::from_secs(3600), || ())?;
+    /// timers.shutdown();
+    /// assert!(!later.is_finished()); // it would still run, in an hour
+    /// timers.set_run_delayed_after_shutdown(false);
+    /// assert!(later.is_cancelled());
+    /// timers.close(); // at once
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn set_run_delayed_after_shutdown(&self, run: bool) {
         if let Some(mut books) = self.core.live_books() {
