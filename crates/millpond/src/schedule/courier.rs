@@ -145,12 +145,16 @@ impl Bag {
         std::mem::take(&mut inside.parcels)
     }
 
-    /// The pool is over.
+    /// The pool is over. What is left of tasks that were cancelled in here goes, too (K2: nothing else is).
     pub(super) fn close(&self) {
         let mut inside = self.inside.lock();
         inside.is_closed = true;
+        self.len.store(0, Ordering::Relaxed);
+        let gone = std::mem::take(&mut inside.parcels);
         let rests = inside.rouse();
         drop(inside);
+        debug_assert!(gone.iter().all(|parcel| parcel.task.is_gone()));
+        drop(gone);
         rests.into_iter().for_each(Waker::wake);
     }
 }

@@ -21,6 +21,7 @@
 //! | `plan` | when the next run is due: pure functions |
 //! | `cron` | the times of a calendar (feature `cron`) |
 //! | `core` | the books, and how what is due comes to the executor |
+//! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `series` | one closure, many runs |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
@@ -55,6 +56,7 @@
 //! with V1 to V4 in `series`.
 
 mod builder;
+mod busy;
 mod core;
 mod courier;
 #[cfg(feature = "cron")]

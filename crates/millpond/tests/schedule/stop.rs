@@ -1,7 +1,7 @@
 //! What a stop leaves behind.
 
 use crate::kit::{Bench, HOUR, SECOND};
-use millpond::executor::{Executor, Lifecycle, NotTaken, Rejected};
+use millpond::executor::{DirectExecutor, Executor, Lifecycle, NotTaken, Rejected};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
@@ -98,6 +98,32 @@ fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arr
         ));
     }
     assert!(series.is_cancelled() && timers.is_terminated());
+}
+
+/// Starts nothing.
+#[derive(Debug)]
+struct Exhausted;
+
+impl ThreadFactory for Exhausted {
+    fn start(&self, _: Body) -> std::io::Result<JoinHandle<()>> {
+        Err(std::io::ErrorKind::WouldBlock.into())
+    }
+}
+
+#[test]
+fn what_is_left_of_tasks_that_were_cancelled_on_their_way_goes_with_the_pool() {
+    let hand = ManualClock::new();
+    let timers = ScheduledPool::on(DirectExecutor::new())
+        .clock(hand.clock())
+        .courier_threads(Exhausted)
+        .build();
+    let task = timers.schedule(SECOND, || ()).unwrap();
+    hand.advance(SECOND);
+    assert_eq!(timers.snapshot().pending, 1, "nobody brings it");
+    assert!(task.cancel());
+    timers.shutdown();
+    assert!(timers.is_terminated());
+    assert_eq!((timers.snapshot().pending, hand.sleepers()), (0, 0));
 }
 
 /// Panics a few times before it starts a thread.
