@@ -12,7 +12,7 @@
 //!
 //! And of a pool: **B5** it ends; nothing waits and no series is left.
 //!
-//! What is drawn comes from a seed, which a failure prints: `MILLPOND_SCHEDULE_SEED` runs that round first.
+//! What is drawn comes from a seed, which a failure prints: `MILLPOND_STRESS_SEED` runs that round first.
 
 use crate::schedule_kit::{Moody, Rng, Told};
 use millpond::executor::Lifecycle;
@@ -373,7 +373,7 @@ fn round(seed: u64) {
 
 #[test]
 fn whatever_happens_to_what_is_scheduled_the_books_balance() {
-    let chosen = std::env::var("MILLPOND_SCHEDULE_SEED").ok();
+    let chosen = std::env::var("MILLPOND_STRESS_SEED").ok();
     let first = chosen.map_or(SEED, |seed| seed.parse().expect("a seed is a number"));
     for number in 0..ROUNDS {
         round(first.wrapping_add(number));

@@ -50,7 +50,7 @@ pub(crate) struct Told(pub(crate) u64);
 impl Drop for Told {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("run it again with MILLPOND_SCHEDULE_SEED={}", self.0);
+            eprintln!("run it again with MILLPOND_STRESS_SEED={}", self.0);
         }
     }
 }
