@@ -532,7 +532,7 @@ impl<E> ScheduledPool<E> {
 /// has terminated.
 ///
 /// `shutdown_now` hands back what has not begun, tasks and series. Running what it hands back of a series is
-/// one last run; dropping it cancels the series.
+/// one last run; dropping it cancels the series. The pool does not wait for what it has handed back.
 impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
     fn shutdown(&self) {
         self.core.shut_down();
