@@ -47,10 +47,12 @@ fn a_pool_that_was_stopped_waits_for_what_runs() {
     assert!(bench.timers.is_terminated() && other.is_cancelled());
 }
 
+type Meddle = Box<dyn FnOnce() + Send>;
+
 /// Keeps the tasks that it takes, or takes none at once. With the first one it does something else, too.
 #[derive(Clone)]
 struct Keeper {
-    meddles: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    meddles: Arc<Mutex<Option<Meddle>>>,
     kept: Arc<Mutex<Vec<Task>>>,
     takes: bool,
     clock: Clock,
