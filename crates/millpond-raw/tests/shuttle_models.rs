@@ -1,6 +1,6 @@
 //! PCT schedules of every scenario, with more threads than loom can take.
 //!
-//! Run with `cargo xtask models shuttle`. Each scenario runs under 2,000 schedules for each depth
+//! Run with `cargo xtask models shuttle`. Each scenario runs under 1,000 schedules for each depth
 //! from 1 to 4: a depth of d finds every bug that needs d ordering constraints with a probability
 //! that can be told. `MILLPOND_SCHEDULES` changes the number. A failure prints the schedule, and
 //! `shuttle::replay` runs it again.

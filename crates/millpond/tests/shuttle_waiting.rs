@@ -1,7 +1,7 @@
 //! PCT schedules of tasks that wait for each other, and of workers that run what they join.
 //!
 //! Run with `RUSTFLAGS="--cfg millpond_shuttle" cargo test -p millpond --profile models --test
-//! shuttle_waiting`. Each scenario runs under 1,000 schedules for each depth from 1 to 4;
+//! shuttle_waiting`. Each scenario runs under 500 schedules for each depth from 1 to 4;
 //! `MILLPOND_SCHEDULES` changes the number.
 #![cfg(millpond_shuttle)]
 

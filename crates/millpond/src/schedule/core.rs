@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// So many are taken out of the wheel at a time, under one lock.
 const BATCH: usize = 64;
 
+/// So many batches are handed over before others have their turn.
+const BATCHES: usize = 16;
+
 /// What is around every run.
 pub(super) type Decorator = dyn Fn(&super::RunInfo, &mut dyn FnMut()) + Send + Sync;
 
@@ -105,6 +108,8 @@ pub(super) struct Books {
     /// K3: whether somebody rings, and must look again before it stops.
     rings: bool,
     again: bool,
+    /// How many tasks their handles have cancelled here. Those of all others are in [`Counts`].
+    pub(super) cancelled: u64,
     /// The time at the last look.
     now: Instant,
     /// Memory for those that are taken out.
@@ -162,6 +167,7 @@ impl Core {
                 alarm: None,
                 rings: false,
                 again: false,
+                cancelled: 0,
                 now,
                 spare: Vec::new(),
             }),
@@ -211,8 +217,10 @@ impl Core {
         let Some(due) = due.instant() else {
             return u64::MAX;
         };
-        let nanos = due.saturating_duration_since(self.base).as_nanos();
-        u64::try_from(nanos).unwrap_or(u64::MAX)
+        const SECOND: u64 = 1_000_000_000;
+        let since = due.saturating_duration_since(self.base);
+        let whole = since.as_secs().saturating_mul(SECOND);
+        whole.saturating_add(u64::from(since.subsec_nanos()))
     }
 
     pub(super) fn instant(&self, nanos: u64) -> Instant {
@@ -233,7 +241,8 @@ impl Core {
             books.rings = true;
         }
         loop {
-            while self.hand_over_some() {}
+            // A flood of ours must not keep the timer from others: what is left has an alarm that is due.
+            let _ = (0..BATCHES).all(|_| self.hand_over_some());
             let retry = self.courier_looks();
             let mut books = self.books();
             let next = books.wheel.next().min(retry);
@@ -536,6 +545,13 @@ impl Books {
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let key = self.wheel.insert(self.now, due, entry);
         (key, due < self.armed)
+    }
+
+    /// Takes out a task that its handle has cancelled.
+    pub(super) fn cancel(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.wheel.remove(key)?;
+        self.cancelled += 1;
+        Some(entry)
     }
 
     /// Whether series may go on.

@@ -99,20 +99,23 @@ use std::time::{Duration, Instant};
 /// ```
 /// use millpond::executor::Lifecycle;
 /// use millpond::preset;
-/// use std::sync::atomic::{AtomicU32, Ordering};
-/// use std::sync::Arc;
+/// use std::ops::ControlFlow;
 /// use std::time::Duration;
 ///
 /// let timers = preset::scheduled("mill", 2)?;
-/// let beats = Arc::new(AtomicU32::new(0));
-/// let counted = Arc::clone(&beats);
-/// let series = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
-///     counted.fetch_add(1, Ordering::Relaxed);
-/// })?;
+/// // Once, after a delay.
 /// let flour = timers.schedule(Duration::from_millis(20), || "flour")?;
+/// // Every 2 ms, until the closure says that it is enough.
+/// let mut turns = 0;
+/// let wheel = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
+///     turns += 1;
+///     match turns {
+///         5 => ControlFlow::Break(turns),
+///         _ => ControlFlow::Continue(()),
+///     }
+/// })?;
 /// assert_eq!(flour.join()?, "flour");
-/// series.cancel();
-/// assert!(beats.load(Ordering::Relaxed) >= 2);
+/// assert_eq!(wheel.join()?, 5);
 /// timers.close();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

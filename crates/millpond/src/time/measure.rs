@@ -199,7 +199,8 @@ fn wake_ups_while_one_alarm_is_an_hour_away() {
             let _ = clock.park_until(&park::current(), Site::new("measure.wait"), until);
         }
     };
-    wait(Duration::from_millis(100));
+    // A thread that had nothing to do before looks once more.
+    wait(Duration::from_millis(1200));
     let before = wake_ups_of_timer();
     wait(Duration::from_secs(2));
     println!("before: {before:?}\nafter:  {:?}", wake_ups_of_timer());

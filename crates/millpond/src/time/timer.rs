@@ -33,8 +33,10 @@
 //!
 //! # Punctuality
 //!
-//! The thread asks the system to wake it in time ([`slack`]). A nap shorter than it takes to go to sleep
-//! and to wake up again would end late for certain, so it waits for what is that near ([`NEAR`]) awake.
+//! The thread asks the system to wake it in time ([`slack`]). Even so it wakes some microseconds late: that
+//! is what it takes to wake up. It learns how many they are, of late, and goes to sleep until so much before
+//! the next alarm ([`Lead`]); what is left then it waits awake. For what is nearer than [`NEAR`] it does not
+//! go to sleep at all: such a nap would end late for certain.
 
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
@@ -53,6 +55,30 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How near an alarm is that the thread waits for awake. Less than a nap costs: where this was measured
 /// (`measure.rs`, on a virtual machine), one took 14 microseconds of a CPU, and ended as late.
 const NEAR: Duration = Duration::from_micros(10);
+
+/// How much earlier than an alarm the thread gets up, at most. It is what it takes to wake up, and no more:
+/// for that long it waits awake.
+const MOST_LEAD: Duration = Duration::from_micros(20);
+
+/// How late the thread wakes up, of late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lead(Duration);
+
+impl Lead {
+    /// When to get up for an alarm.
+    fn before(self, alarm: Deadline) -> Deadline {
+        let early = alarm.instant().and_then(|due| due.checked_sub(self.0));
+        early.map_or(alarm, Deadline::at)
+    }
+
+    /// It was to sleep until `until`, and it is `now`. What was far too late was somebody else's fault: it
+    /// counts as much as the most.
+    fn learn(&mut self, until: Deadline, now: Instant) {
+        let Some(until) = until.instant() else { return };
+        let late = now.saturating_duration_since(until).min(MOST_LEAD);
+        self.0 = (self.0 * 7 + late) / 8;
+    }
+}
 
 /// How many ring between two looks. The more, the less the lock is taken; and the longer one that is set
 /// meanwhile and due at once has to wait.
@@ -177,8 +203,9 @@ impl Duty {
         self.timer.alarms.lock().duty = on_duty;
         let mut due = Vec::with_capacity(AT_ONCE);
         let mut woken = Woken::Maybe;
+        let mut lead = Lead::default();
         loop {
-            match self.look(clock, woken, &mut due) {
+            match self.look(clock, woken, lead, &mut due) {
                 Next::Ring => due.drain(..).for_each(quiet::wake),
                 Next::WaitAwake(until) => {
                     while !until.has_passed(clock.now()) {
@@ -187,6 +214,9 @@ impl Duty {
                 }
                 Next::Sleep(until) => {
                     woken = clock.park_until(&here, Site::new("timer.sleep"), until);
+                    if woken == Woken::TimedOut && !clock.is_manual() {
+                        lead.learn(until, clock.now());
+                    }
                     continue;
                 }
                 Next::End => return,
@@ -196,7 +226,7 @@ impl Duty {
     }
 
     /// Takes out the first alarms that are due.
-    fn look(&mut self, clock: &Clock, woken: Woken, due: &mut Vec<Waker>) -> Next {
+    fn look(&mut self, clock: &Clock, woken: Woken, lead: Lead, due: &mut Vec<Waker>) -> Next {
         let now = clock.now();
         let mut alarms = self.timer.alarms.lock();
         let Alarms {
@@ -211,11 +241,12 @@ impl Duty {
             Next::Ring
         } else if wheel.len() > 0 {
             let next = wheel.next();
-            if !clock.is_manual() && next <= Deadline::after(now, NEAR) {
+            let up = lead.before(next);
+            if !clock.is_manual() && up <= Deadline::after(now, NEAR) {
                 Next::WaitAwake(next)
             } else {
-                sleeps = Some(next);
-                Next::Sleep(next)
+                sleeps = Some(up);
+                Next::Sleep(up)
             }
         } else if woken == Woken::TimedOut {
             // R1
@@ -354,6 +385,26 @@ mod tests {
         assert_eq!(thread.rung(), 1);
         set(8);
         assert_eq!(thread.rung(), 1, "it is awake again");
+    }
+
+    #[test]
+    fn the_thread_learns_how_late_it_wakes_up_and_gets_up_so_much_earlier() {
+        let now = Clock::system().now();
+        let alarm = Deadline::after(now, SECOND);
+        let mut lead = Lead::default();
+        assert_eq!(lead.before(alarm), alarm);
+        let late = Duration::from_micros(8);
+        for _ in 0..100 {
+            lead.learn(Deadline::at(now), now + late);
+        }
+        assert!(late - lead.0 < Duration::from_nanos(100), "{lead:?}");
+        assert_eq!(lead.before(alarm), Deadline::at(now + SECOND - lead.0));
+        // A machine that was busy for long does not make it get up at midnight.
+        for _ in 0..100 {
+            lead.learn(Deadline::at(now), now + SECOND);
+        }
+        assert!(lead.0 <= MOST_LEAD);
+        assert_eq!(lead.before(Deadline::NEVER), Deadline::NEVER);
     }
 
     #[test]

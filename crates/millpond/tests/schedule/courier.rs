@@ -86,16 +86,24 @@ fn a_series_goes_on_when_a_run_was_refused() {
     let hand = ManualClock::new();
     let (pool, go) = busy(&hand, Rejection::Abort);
     pool.run(|| ()).unwrap();
-    let timers = ScheduledPool::owning(pool).on_notice(|_| ()).build();
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    let timers = ScheduledPool::owning(pool)
+        .name("mill")
+        .on_notice(move |notice| tell.lock().unwrap().send(notice.to_string()).unwrap())
+        .build();
     let (ran, runs) = channel();
     let series = timers
         .series(Every::rate(SECOND))
+        .name("beat")
         .start(move || ran.send(()).unwrap())
         .unwrap();
     hand.advance(SECOND);
     hand.advance(SECOND);
     assert_eq!((series.refused(), series.runs()), (2, 0));
     assert_eq!(series.last_outcome(), Some(RunOutcome::Refused));
+    let text = "mill: a run of beat refused by the executor, or dropped by it; the series goes on";
+    assert_eq!(told.recv().unwrap(), text);
     go.send(()).unwrap();
     while timers.executor().snapshot().queued > 0 {
         millpond_raw::sync::thread::yield_now();

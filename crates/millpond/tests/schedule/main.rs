@@ -14,4 +14,5 @@ mod kit;
 mod modes;
 mod once;
 mod own_pool;
+mod picture;
 mod stop;

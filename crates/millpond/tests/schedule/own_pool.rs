@@ -1,7 +1,7 @@
 //! On a thread pool: real workers, interrupts, joins inside the pool.
 
 use crate::kit::{HOUR, SECOND};
-use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::executor::{Executor, ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::pool::ThreadPool;
 use millpond::preset;
@@ -302,4 +302,28 @@ fn what_runs_at_once_goes_straight_to_the_pool() {
     assert_eq!(all.into_iter().map(Result::unwrap).sum::<i32>(), 3);
     assert_eq!(timers.snapshot().runs, 0);
     timers.close();
+}
+
+#[test]
+#[cfg(all(feature = "tokio", feature = "rayon"))]
+fn executors_of_others_take_what_is_due_without_a_courier() {
+    use millpond::executor::{RayonExecutor, TokioExecutor};
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.unwrap();
+    let tokio = TokioExecutor::new(runtime.handle().clone());
+    let rayon = rayon_core::ThreadPoolBuilder::new().num_threads(1);
+    let rayon = RayonExecutor::new(Arc::new(rayon.build().unwrap()));
+    let names = || std::thread::current().name().map(str::to_owned);
+    for timers in [
+        ScheduledPool::on(Arc::new(tokio) as Arc<dyn Executor>).name("t"),
+        ScheduledPool::on(Arc::new(rayon) as Arc<dyn Executor>).name("r"),
+    ] {
+        let timers = timers.build();
+        let name = timers.schedule(Duration::from_millis(1), names).unwrap();
+        let name = name.join().unwrap();
+        assert_ne!(name.as_deref(), Some("t-courier-1"));
+        assert_ne!(name.as_deref(), Some("r-courier-1"));
+        timers.close();
+    }
 }

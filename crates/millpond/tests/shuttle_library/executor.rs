@@ -1,7 +1,7 @@
 //! PCT schedules of executors: stopping against submitting, lanes that end against tasks that come,
 //! wakes against polls, arrivals against takers.
 //!
-//! Each scenario runs under 1,000 schedules for each depth.
+//! Each scenario runs under 500 schedules for each depth.
 
 use millpond::executor::{
     AtBound, CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,

@@ -1,6 +1,6 @@
 //! PCT schedules of givers, takers and those who give up, on hand-off and transfer queues.
 //!
-//! Each scenario runs under 1,000 schedules for each depth.
+//! Each scenario runs under 500 schedules for each depth.
 
 use millpond::queue::{BlockingQueue, HandOffQueue, Offered, Place, Reason, Taken, TransferQueue};
 use millpond::task;

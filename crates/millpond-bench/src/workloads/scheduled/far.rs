@@ -5,6 +5,7 @@ use crate::peers::timers::Timers;
 use crate::plan::Random;
 use crate::staff::Staff;
 use crate::tally::Tally;
+use crate::usage::Usage;
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,11 @@ impl<T: Timers> Far<T> {
     /// The threads that were started when it was opened.
     pub fn staff(&self) -> &Staff {
         &self.staff
+    }
+
+    /// What its threads have used, and those that work for it beside others.
+    pub fn used(&self) -> Usage {
+        [self.staff.usage(), T::used_beside()].into_iter().sum()
     }
 
     /// One more.

@@ -51,7 +51,8 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
     let (timers, staff) = Staff::of(T::open);
     let mut timers = timers?;
     let tally = Tally::take();
-    let before = staff.usage();
+    let used = || -> Usage { [staff.usage(), T::used_beside()].into_iter().sum() };
+    let before = used();
     let (elapsed, by_the_caller) = Usage::during(|| {
         let start = Instant::now() + lead;
         for (number, &at) in plan.arrivals().iter().enumerate() {
@@ -73,7 +74,7 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
         tally.wait_for(tasks);
         (start + plan.end()).elapsed() + plan.end()
     });
-    let by_its_threads = staff.usage() - before;
+    let by_its_threads = used() - before;
     timers.close();
     staff.wait_until_gone(ENDS_IN);
     tally.check(tasks)?;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How long threads may take to fall asleep. A thread that was started a moment ago has more to do than
 /// one that waits.
-const FALLS_ASLEEP_IN: Duration = Duration::from_millis(if cfg!(test) { 3 } else { 300 });
+const FALLS_ASLEEP_IN: Duration = Duration::from_millis(if cfg!(test) { 3 } else { 100 });
 
 /// Schedules the timer. It waits until this process ends.
 ///

@@ -12,8 +12,8 @@
 //!
 //! # Who is compared
 //!
-//! Ours is what there is of it today, and named after that: the delay queue, with threads that take
-//! tasks out of it. It has no periods and no fixed rates, and nothing here asks for them.
+//! Ours is the scheduled pool, with as many workers as the others have. What one can build of our delay
+//! queue and threads of one's own is shown beside it.
 //!
 //! Whoever *marks* a task as cancelled and leaves it where it is until it is due (our delay queue, the
 //! crate `scheduled-thread-pool`, Java by default) is quick at cancelling and pays in memory. Whoever
@@ -34,6 +34,7 @@ use crate::figure::{Figure, Goal};
 use crate::harness::{Candidate, Planned, Sample, Settings, Standing, Suite, Workload};
 use crate::peers::timers::Timers;
 use crate::peers::timers::async_io::AsyncIo;
+use crate::peers::timers::delay_queue::Delayed;
 use crate::peers::timers::millpond::Millpond;
 use crate::peers::timers::scheduled_thread_pool::Scheduled;
 use crate::peers::timers::tokio::{Queue, Sleep};
@@ -121,7 +122,7 @@ impl Work {
         let [full, quick, warm_up] = match self {
             Work::Pending | Work::Memory => [1_000_000, 100_000, 2_000],
             Work::Firing => [100_000, 20_000, 1_000],
-            Work::Hour => [1_000, 200, 1],
+            Work::Hour => [1_000, 100, 1],
         };
         match round_time / self.stretch() {
             time if time >= Settings::FULL.round_time => full,
@@ -183,9 +184,14 @@ const FOR_ONE_THREAD: Standing = Standing::Reference {
     because: "one task owns it, so there is no lock, nothing is handed over, and nobody else can use it",
 };
 
+const BY_HAND: Standing = Standing::Reference {
+    because: "it is built by hand and takes no series; what is cancelled stays in it until it is due",
+};
+
 /// THE table of candidates.
 const ENTRIES: &[Entry] = &[
     entry::<Millpond>(Standing::Ours, any),
+    entry::<Delayed>(BY_HAND, any),
     entry::<Scheduled>(Standing::Peer, any),
     entry::<Sleep>(Standing::Peer, any),
     entry::<AsyncIo>(Standing::Peer, any),

@@ -37,7 +37,7 @@ pub fn run<T: Timers>(pending: u64) -> Result<Sample> {
     }
     let mut recent: VecDeque<T::Ticket> = (0..LATER).map(|_| far.schedule()).collect();
     let most = (pending / SHARE).max(1);
-    let before = far.staff().usage();
+    let before = far.used();
     let ((operations, elapsed), by_the_caller) = Usage::during(|| {
         let (start, mut done) = (Instant::now(), 0);
         while done < most && start.elapsed() < LONGEST {
@@ -52,7 +52,7 @@ pub fn run<T: Timers>(pending: u64) -> Result<Sample> {
         }
         (done, start.elapsed())
     });
-    let by_its_threads = far.staff().usage() - before;
+    let by_its_threads = far.used() - before;
     drop(recent);
     far.close()?;
     Ok(Sample {
