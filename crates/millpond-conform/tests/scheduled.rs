@@ -62,15 +62,15 @@ fn extended(name: String, workers: usize, clock: Clock) -> ScheduledBuilder<Thre
 
 ask! { scheduled_plain, |name, workers, clock| plain(name, workers, clock),
 scheduled_delays_suite scheduled_periods_suite scheduled_counts_suite scheduled_leaving_suite
-scheduled_ends_suite scheduled_races_suite }
+scheduled_policies_suite scheduled_ends_suite scheduled_races_suite }
 
 ask! { scheduled_plain_waits, |name, workers, clock| waits(name, workers, clock),
 scheduled_delays_suite scheduled_periods_suite scheduled_counts_suite scheduled_leaving_suite
-scheduled_ends_suite scheduled_races_suite }
+scheduled_policies_suite scheduled_ends_suite scheduled_races_suite }
 
 ask! { scheduled_extended, |name, workers, clock| extended(name, workers, clock),
 scheduled_delays_suite scheduled_periods_suite scheduled_counts_suite scheduled_leaving_suite
-scheduled_ends_suite scheduled_races_suite }
+scheduled_policies_suite scheduled_ends_suite scheduled_races_suite }
 
 /// By the clock of the machine, and with four workers.
 fn service(

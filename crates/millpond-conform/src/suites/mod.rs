@@ -39,6 +39,7 @@
 //! | [`scheduled_periods_suite!`](crate::scheduled_periods_suite) | scheduled pools: how series repeat |
 //! | [`scheduled_counts_suite!`](crate::scheduled_counts_suite) | scheduled pools: figures |
 //! | [`scheduled_leaving_suite!`](crate::scheduled_leaving_suite) | scheduled pools: what leaves before its time |
+//! | [`scheduled_policies_suite!`](crate::scheduled_policies_suite) | scheduled pools: what a shutdown means for what waits |
 //! | [`scheduled_ends_suite!`](crate::scheduled_ends_suite) | scheduled pools: how they end |
 //! | [`scheduled_races_suite!`](crate::scheduled_races_suite) | scheduled pools: under pressure |
 
@@ -76,6 +77,7 @@ pub mod scheduled_delays;
 pub mod scheduled_ends;
 pub mod scheduled_leaving;
 pub mod scheduled_periods;
+pub mod scheduled_policies;
 pub mod scheduled_races;
 pub mod storing;
 pub mod stress;

@@ -31,10 +31,7 @@ macro_rules! scheduled_delays_suite {
 /// Holds: ScheduledExecutorTest.testExecute, ScheduledExecutorSubclassTest.testExecute
 pub fn a_task_that_is_brought_without_a_delay_is_run_once_by_a_worker(make: &Make) {
     let timers = Timers::plain(make, 2);
-    let (sink, prefix) = (
-        FailureSink::new(),
-        format!("{}-", timers.below().name().to_owned()),
-    );
+    let (sink, prefix) = (FailureSink::new(), format!("{}-", timers.below().name()));
     let diary = timers.diary();
     for zero in [false, true] {
         let (own, prefix) = (diary.clone(), prefix.clone());
@@ -78,16 +75,16 @@ pub fn an_action_runs_when_its_delay_is_over(make: &Make) {
     handle.join().unwrap();
 }
 
-/// With the thread of the process that rings, and with a courier's clock of its own.
+/// The other tests move the hand of a clock; here real time passes.
 pub fn by_the_clock_of_the_machine_nothing_is_early(make: &Make) {
     let timers = Guard::new(Arc::new(make(fresh_name(), 2, Clock::system()).build()));
     let delay = delays::short();
     let watch = Stopwatch::start();
     let handles: Vec<_> = (1..=3)
-        .map(|times| timers.schedule(times * delay, move || (times, Stopwatch::start())))
+        .map(|times| timers.schedule(times * delay, move || times))
         .collect();
     for handle in handles {
-        let (times, _) = handle.unwrap().join().unwrap();
+        let times = handle.unwrap().join().unwrap();
         watch.assert_at_least(times * delay);
     }
     watch.assert_prompt();
@@ -227,11 +224,11 @@ pub fn all_run_in_the_order_of_their_times_whatever_leaves(make: &Make) {
 pub fn threads_that_cannot_be_started_for_the_alarm_cost_no_task(make: &Make) {
     for vice in [Start::Refuse, Start::DropBody, Start::Panic] {
         let own = vice.clone();
-        let ringer = Arc::new(Factory::new("ringer", move |number| match number {
+        let threads = Arc::new(Factory::new("timer", move |number| match number {
             0..=20 => own.clone(),
             _ => Start::Well,
         }));
-        let clock = Clock::system().with_timer(Arc::clone(&ringer));
+        let clock = Clock::system().with_timer(Arc::clone(&threads));
         let timers = Guard::new(Arc::new(make(fresh_name(), 1, clock).build()));
         let watch = Stopwatch::start();
         let delay = delays::short();
@@ -240,6 +237,6 @@ pub fn threads_that_cannot_be_started_for_the_alarm_cost_no_task(make: &Make) {
         watch.assert_at_least(delay);
         let next = timers.schedule(delay, || 8).unwrap();
         assert_eq!(next.join().unwrap(), 8, "{vice:?}");
-        until("it was tried again", || ringer.asked() > 1);
+        until("it was tried again", || threads.asked() > 1);
     }
 }

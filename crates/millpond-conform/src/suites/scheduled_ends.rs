@@ -1,14 +1,13 @@
-//! How a scheduled pool ends, and what becomes of what waits then.
+//! How a scheduled pool ends.
 
 use super::scheduled::{HOUR, Make, NOW, SECOND, Timers, keeping};
 use crate::kit::{DropCount, Gate, Latch, delays};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::manage::RunState;
-use millpond::schedule::{Every, Scheduled, ScheduledPool};
+use millpond::pool::ThreadPool;
+use millpond::schedule::{Every, ScheduledPool};
 use millpond::task::{CancelReason, TaskError};
-use std::convert::Infallible;
-use std::panic::panic_any;
 
 /// Tests of the end of a scheduled pool that is described by a [`Make`].
 #[macro_export]
@@ -20,18 +19,11 @@ macro_rules! scheduled_ends_suite {
             a_stop_hands_back_what_has_not_begun_and_interrupts_what_has
             a_stop_hands_back_what_waits_for_its_time_and_leaves_its_handles_alone
             what_a_stop_hands_back_of_a_series_is_one_last_run
-            at_a_shutdown_tasks_still_run_and_series_end
-            both_policies_can_be_the_other_way_round
-            with_both_policies_off_every_handle_hears_of_it
-            the_policies_can_be_changed_when_it_is_shut_down_already
-            a_series_that_goes_on_after_the_shutdown_ends_when_it_fails
             what_runs_at_the_shutdown_is_left_alone
             a_pool_that_is_forgotten_still_runs_its_tasks
         }
     };
 }
-
-type Pool = ScheduledPool<millpond::pool::ThreadPool>;
 
 /// Holds: ScheduledExecutorTest.testIsShutdown, ScheduledExecutorSubclassTest.testIsShutdown
 /// Holds: ScheduledExecutorTest.testIsTerminated, ScheduledExecutorSubclassTest.testIsTerminated
@@ -63,7 +55,7 @@ pub fn it_says_where_it_is_in_its_life(make: &Make) {
 }
 
 /// Every form there is, and each gives its closure back.
-fn assert_refuses(timers: &Pool) {
+fn assert_refuses(timers: &ScheduledPool<ThreadPool>) {
     for delay in [NOW, SECOND] {
         let refused = timers.schedule(delay, || 7).unwrap_err();
         assert!(refused.reason.is_shut_down());
@@ -215,164 +207,6 @@ pub fn what_a_stop_hands_back_of_a_series_is_one_last_run(make: &Make) {
             TaskError::Cancelled(CancelReason::ShutDown)
         ));
     }
-}
-
-/// A pool with a task and a series of each kind that wait, and one task that is due and has no worker.
-struct Waiting {
-    timers: Timers,
-    gate: Gate,
-    due: Scheduled<u32>,
-    task: Scheduled<u32>,
-    series: [Scheduled<Infallible>; 2],
-}
-
-impl Waiting {
-    fn new(make: &Make) -> Self {
-        let timers = Timers::plain(make, 1);
-        let gate = timers.hold(1);
-        let due = timers.schedule(NOW, || 1).unwrap();
-        let task = timers.schedule(2 * SECOND, || 2).unwrap();
-        let series = [
-            timers
-                .schedule_at_fixed_rate(SECOND, SECOND, || ())
-                .unwrap(),
-            timers
-                .schedule_with_fixed_delay(SECOND, SECOND, || ())
-                .unwrap(),
-        ];
-        Waiting {
-            timers,
-            gate,
-            due,
-            task,
-            series,
-        }
-    }
-}
-
-/// The policies as they are if nobody says anything.
-///
-/// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation
-pub fn at_a_shutdown_tasks_still_run_and_series_end(make: &Make) {
-    let Waiting {
-        timers,
-        gate,
-        due,
-        task,
-        series,
-    } = Waiting::new(make);
-    assert!(timers.runs_delayed_after_shutdown() && !timers.runs_series_after_shutdown());
-    timers.shutdown();
-    assert!(series.iter().all(|series| series.is_cancelled()));
-    assert_eq!((timers.pending(), task.is_finished()), (1, false));
-    gate.open();
-    timers.pass(1);
-    assert!(!timers.is_terminated());
-    timers.hand.advance(SECOND);
-    assert_eq!((due.join().unwrap(), task.join().unwrap()), (1, 2));
-    timers.await_end();
-    assert_eq!(timers.pending(), 0);
-}
-
-/// Tasks are cancelled and series go on.
-///
-/// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation
-pub fn both_policies_can_be_the_other_way_round(make: &Make) {
-    let Waiting {
-        timers,
-        gate,
-        due,
-        task,
-        series,
-    } = Waiting::new(make);
-    timers.set_run_delayed_after_shutdown(false);
-    timers.set_run_series_after_shutdown(true);
-    assert!(!timers.runs_delayed_after_shutdown() && timers.runs_series_after_shutdown());
-    timers.shutdown();
-    let ended = task.join().unwrap_err();
-    assert!(matches!(
-        ended,
-        TaskError::Cancelled(CancelReason::ShutDown)
-    ));
-    assert_eq!(timers.pending(), 2);
-    gate.open();
-    assert_eq!(
-        due.join().unwrap(),
-        1,
-        "what was due is with the pool below"
-    );
-    timers.pass(3);
-    assert!(series.iter().all(|series| series.runs() == 3));
-    assert!(!timers.is_terminated());
-    assert!(series.iter().all(|series| series.cancel()));
-    timers.await_end();
-}
-
-/// Lesson 29.
-///
-/// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation
-pub fn with_both_policies_off_every_handle_hears_of_it(make: &Make) {
-    let Waiting {
-        timers,
-        gate,
-        due,
-        task,
-        series,
-    } = Waiting::new(make);
-    timers.set_run_delayed_after_shutdown(false);
-    timers.shutdown();
-    assert!(task.is_cancelled() && series.iter().all(|series| series.is_cancelled()));
-    assert_eq!(
-        (timers.pending(), ScheduledPool::snapshot(&timers).series),
-        (0, 0)
-    );
-    gate.open();
-    assert_eq!(due.join().unwrap(), 1);
-    timers.await_end();
-}
-
-/// Both of them, one after the other.
-pub fn the_policies_can_be_changed_when_it_is_shut_down_already(make: &Make) {
-    let Waiting {
-        timers,
-        gate,
-        task,
-        series,
-        ..
-    } = Waiting::new(make);
-    gate.open();
-    timers.set_run_series_after_shutdown(true);
-    timers.shutdown();
-    timers.pass(1);
-    assert!(series.iter().all(|series| series.runs() == 1));
-    timers.set_run_series_after_shutdown(false);
-    assert!(series.iter().all(|series| series.is_cancelled()));
-    assert!(!task.is_finished() && !timers.is_terminated());
-    timers.set_run_delayed_after_shutdown(false);
-    assert!(task.is_cancelled());
-    timers.await_end();
-}
-
-/// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation
-pub fn a_series_that_goes_on_after_the_shutdown_ends_when_it_fails(make: &Make) {
-    let timers = Timers::new(make, 1, |timers| {
-        timers.run_series_after_shutdown(true).on_notice(|_| ())
-    });
-    let mut runs = 0;
-    let run = move || {
-        runs += 1;
-        if runs == 3 {
-            panic_any("no grain");
-        }
-    };
-    let series = timers.schedule_at_fixed_rate(SECOND, SECOND, run).unwrap();
-    timers.shutdown();
-    timers.pass(2);
-    assert!(!series.is_finished() && !timers.is_terminated());
-    timers.pass(1);
-    assert!(series.join().unwrap_err().is_panicked());
-    timers.await_end();
-    assert_eq!(timers.pending(), 0);
 }
 
 /// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation

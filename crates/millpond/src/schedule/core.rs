@@ -1,6 +1,7 @@
 //! What the handles of a scheduled pool share: its books, and how what is due comes to the executor.
 //! The protocol and its invariants are in the [module](super).
 
+use super::busy::Bodies;
 use super::courier::{Bag, Parcel};
 use super::failure::RunOutcome;
 use super::notice::{ScheduleNotice, Then, to_nobody_in_particular};
@@ -9,7 +10,6 @@ use super::series::Series;
 use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Watched};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::RunState;
-use crate::meter::Distribution;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
 use crate::time::{Alarm, Clock, Deadline, Key, Wheel};
@@ -51,7 +51,7 @@ pub(super) struct Core {
     pub(super) bag: Bag,
     pub(super) couriers: Box<dyn ThreadFactory>,
     end: Watched<()>,
-    pub(super) bodies: Mutex<Bodies>,
+    pub(super) bodies: Bodies,
     pub(super) counts: Counts,
     /// Whether the executor has said that it is shut down.
     pub(super) is_alone: AtomicBool,
@@ -64,39 +64,11 @@ pub(super) struct Core {
     born: u32,
 }
 
-/// The bodies of tasks, from their first step to their last.
-pub(super) struct Bodies {
-    /// How late they began.
-    pub(super) lateness: Distribution,
-    /// How many have begun and not ended; who has a task in its hands counts as one, too (K2).
-    busy: usize,
-    is_stopped: bool,
-}
-
 /// Tasks that are with an executor that is not ours to stop.
 struct Away {
     tasks: Vec<Witness>,
     /// Whether they have been told to stop: nothing more goes there.
     is_stopped: bool,
-}
-
-/// Keeps a pool from being over that has been stopped (K2).
-pub(super) struct Busy<'a>(&'a Core);
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        if self.0.is_forked() {
-            return;
-        }
-        let is_over = {
-            let mut bodies = self.0.bodies.lock();
-            bodies.busy -= 1;
-            bodies.busy == 0 && bodies.is_stopped
-        };
-        if is_over {
-            self.0.is_over_now();
-        }
-    }
 }
 
 /// How often things happened.
@@ -202,11 +174,7 @@ impl Core {
             bag: Bag::new(),
             couriers: parts.couriers,
             end: Watched::new(()),
-            bodies: Mutex::new(Bodies {
-                lateness: Distribution::new(),
-                busy: 0,
-                is_stopped: false,
-            }),
+            bodies: Bodies::new(),
             counts: Counts::default(),
             is_alone: AtomicBool::new(false),
             away: Mutex::new(Away {
@@ -253,26 +221,6 @@ impl Core {
         let since = due.saturating_duration_since(self.base);
         let whole = since.as_secs().saturating_mul(SECOND);
         whole.saturating_add(u64::from(since.subsec_nanos()))
-    }
-
-    /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too; and what
-    /// is to be dropped when it has ended.
-    pub(super) fn begins(&self, due: u64) -> (u64, Busy<'_>) {
-        let late = self
-            .nanos(Deadline::at(self.clock.now()))
-            .saturating_sub(due);
-        let mut bodies = self.bodies.lock();
-        bodies.lateness.add(Duration::from_nanos(late));
-        bodies.busy += 1;
-        drop(bodies);
-        (late, Busy(self))
-    }
-
-    /// Somebody takes tasks into its hands. Called under the lock of what they are taken from, so that a
-    /// stop finds them there, or finds this.
-    pub(super) fn busy(&self) -> Busy<'_> {
-        self.bodies.lock().busy += 1;
-        Busy(self)
     }
 
     pub(super) fn instant(&self, nanos: u64) -> Instant {
@@ -506,20 +454,13 @@ impl Core {
         unstarted.retain(|task| !task.is_gone());
         self.ring();
         drop(ward);
-        let is_over = {
-            let mut bodies = self.bodies.lock();
-            bodies.is_stopped = true;
-            bodies.busy == 0
-        };
-        if is_over {
-            self.is_over_now();
-        }
+        self.stops_waiting();
         unstarted
     }
 
     /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped
     /// and nobody is busy. After a stop that may be found out more than once.
-    fn is_over_now(&self) {
+    pub(super) fn is_over_now(&self) {
         if self.is_forked() {
             return;
         }

@@ -62,8 +62,8 @@ struct Inside {
     courier: OnDuty,
     /// Whether somebody asks the factory for a thread, and will see what came of it.
     is_asked_for: bool,
-    /// The pool was stopped: it brings nothing more.
-    is_stopped: bool,
+    /// The pool was stopped, or is over: nothing more comes in.
+    is_sealed: bool,
     /// The pool is over, and the courier may go.
     is_closed: bool,
 }
@@ -86,7 +86,7 @@ impl Bag {
                 carries: false,
                 courier: OnDuty::Nobody,
                 is_asked_for: false,
-                is_stopped: false,
+                is_sealed: false,
                 is_closed: false,
             }),
             len: AtomicUsize::new(0),
@@ -98,10 +98,10 @@ impl Bag {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Puts it in; after a stop, gives it back.
+    /// Puts it in; if nothing more comes in, gives it back.
     pub(super) fn add(&self, parcel: Parcel) -> Option<Parcel> {
         let mut inside = self.inside.lock();
-        if inside.is_stopped {
+        if inside.is_sealed {
             return Some(parcel);
         }
         self.put(&mut inside, parcel);
@@ -130,7 +130,7 @@ impl Bag {
     /// Takes the parcel if others are before it; otherwise gives it back.
     pub(super) fn add_if_busy(&self, parcel: Parcel) -> Option<Parcel> {
         let mut inside = self.inside.lock();
-        if inside.is_stopped || (inside.parcels.is_empty() && !inside.carries) {
+        if inside.is_sealed || (inside.parcels.is_empty() && !inside.carries) {
             return Some(parcel);
         }
         self.put(&mut inside, parcel);
@@ -140,17 +140,21 @@ impl Bag {
     /// A stop takes everything out, and nothing more comes in.
     pub(super) fn empty(&self) -> VecDeque<Parcel> {
         let mut inside = self.inside.lock();
-        inside.is_stopped = true;
+        inside.is_sealed = true;
         self.len.store(0, Ordering::Relaxed);
         std::mem::take(&mut inside.parcels)
     }
 
-    /// The pool is over.
+    /// The pool is over. What is left of tasks that were cancelled in here goes, too (K2: nothing else is).
     pub(super) fn close(&self) {
         let mut inside = self.inside.lock();
-        inside.is_closed = true;
+        (inside.is_closed, inside.is_sealed) = (true, true);
+        self.len.store(0, Ordering::Relaxed);
+        let gone = std::mem::take(&mut inside.parcels);
         let rests = inside.rouse();
         drop(inside);
+        debug_assert!(gone.iter().all(|parcel| parcel.task.is_gone()));
+        drop(gone);
         rests.into_iter().for_each(Waker::wake);
     }
 }

@@ -32,6 +32,7 @@
 //! | `plan` | when the next run is due: pure functions |
 //! | `cron` | the times of a calendar (feature `cron`) |
 //! | `core` | the books, and how what is due comes to the executor |
+//! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `series` | one closure, many runs |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
@@ -66,6 +67,7 @@
 //! with V1 to V4 in `series`.
 
 mod builder;
+mod busy;
 mod core;
 mod courier;
 #[cfg(feature = "cron")]
@@ -639,7 +641,7 @@ impl<E> ScheduledPool<E> {
 /// has terminated.
 ///
 /// `shutdown_now` hands back what has not begun, tasks and series. Running what it hands back of a series is
-/// one last run; dropping it cancels the series.
+/// one last run; dropping it cancels the series. The pool does not wait for what it has handed back.
 impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
     fn shutdown(&self) {
         self.core.shut_down();

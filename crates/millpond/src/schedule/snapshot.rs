@@ -87,7 +87,7 @@ pub(super) fn of(core: &Core) -> ScheduleSnapshot {
     };
     let lateness = match core.is_forked() {
         true => Distribution::new(),
-        false => core.bodies.lock().lateness.clone(),
+        false => core.bodies.lateness(),
     };
     ScheduleSnapshot {
         name: core.name.to_string(),

@@ -1,11 +1,12 @@
 //! What a stop leaves behind.
 
 use crate::kit::{Bench, HOUR, SECOND};
-use millpond::executor::{Executor, Lifecycle, NotTaken, Rejected};
+use millpond::executor::{DirectExecutor, Executor, Lifecycle, NotTaken, Rejected};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -46,12 +47,36 @@ fn a_pool_that_was_stopped_waits_for_what_runs() {
     assert!(bench.timers.is_terminated() && other.is_cancelled());
 }
 
-/// Keeps the tasks that it takes; the first one makes it stop the pool that brings them.
-#[derive(Clone, Debug, Default)]
+type Meddle = Box<dyn FnOnce() + Send>;
+
+/// Keeps the tasks that it takes, or takes none at once. With the first one it does something else, too.
+#[derive(Clone)]
 struct Keeper {
-    timers: Arc<Mutex<Option<ScheduledPool<Keeper>>>>,
+    meddles: Arc<Mutex<Option<Meddle>>>,
     kept: Arc<Mutex<Vec<Task>>>,
+    takes: bool,
     clock: Clock,
+}
+
+impl Keeper {
+    fn new(hand: &ManualClock, takes: bool) -> Self {
+        Keeper {
+            meddles: Arc::default(),
+            kept: Arc::default(),
+            takes,
+            clock: hand.clock(),
+        }
+    }
+
+    fn meddle(&self, how: impl FnOnce() + Send + 'static) {
+        *self.meddles.lock().unwrap() = Some(Box::new(how));
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
 }
 
 impl Executor for Keeper {
@@ -61,12 +86,18 @@ impl Executor for Keeper {
     }
 
     fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.kept.lock().unwrap().push(task);
-        let timers = self.timers.lock().unwrap().take();
-        if let Some(timers) = timers {
-            assert!(timers.shutdown_now().is_empty(), "nothing waits any more");
+        let not_taken = match self.takes {
+            true => {
+                self.kept.lock().unwrap().push(task);
+                Ok(())
+            }
+            false => Err(NotTaken::NotAtOnce(task)),
+        };
+        let meddles = self.meddles.lock().unwrap().take();
+        if let Some(meddle) = meddles {
+            meddle();
         }
-        Ok(())
+        not_taken
     }
 
     fn clock(&self) -> Clock {
@@ -77,12 +108,11 @@ impl Executor for Keeper {
 #[test]
 fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arrive() {
     let hand = ManualClock::new();
-    let keeper = Keeper {
-        clock: hand.clock(),
-        ..Keeper::default()
-    };
-    let timers = ScheduledPool::on(keeper.clone()).on_notice(|_| ()).build();
-    *keeper.timers.lock().unwrap() = Some(timers.clone());
+    let keeper = Keeper::new(&hand, true);
+    let timers = ScheduledPool::on(keeper.clone());
+    let timers = timers.on_notice(|_| ()).build();
+    let own = timers.clone();
+    keeper.meddle(move || assert!(own.shutdown_now().is_empty(), "nothing waits any more"));
     let first = timers.schedule(SECOND, || 1).unwrap();
     let second = timers.schedule(SECOND, || 2).unwrap();
     let series = timers
@@ -98,6 +128,50 @@ fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arr
         ));
     }
     assert!(series.is_cancelled() && timers.is_terminated());
+}
+
+/// Starts nothing.
+#[derive(Debug)]
+struct Exhausted;
+
+impl ThreadFactory for Exhausted {
+    fn start(&self, _: Body) -> std::io::Result<JoinHandle<()>> {
+        Err(std::io::ErrorKind::WouldBlock.into())
+    }
+}
+
+#[test]
+fn what_is_left_of_tasks_that_were_cancelled_on_their_way_goes_with_the_pool() {
+    let hand = ManualClock::new();
+    let timers = ScheduledPool::on(DirectExecutor::new())
+        .clock(hand.clock())
+        .courier_threads(Exhausted)
+        .build();
+    let task = timers.schedule(SECOND, || ()).unwrap();
+    hand.advance(SECOND);
+    assert_eq!(timers.snapshot().pending, 1, "nobody brings it");
+    assert!(task.cancel());
+    timers.shutdown();
+    assert!(timers.is_terminated());
+    assert_eq!((timers.snapshot().pending, hand.sleepers()), (0, 0));
+}
+
+#[test]
+fn a_pool_that_ends_while_somebody_brings_a_task_is_left_with_nothing() {
+    let hand = ManualClock::new();
+    let keeper = Keeper::new(&hand, false);
+    let timers = ScheduledPool::on(keeper.clone())
+        .courier_threads(Exhausted)
+        .build();
+    let task = timers.schedule(SECOND, || ()).unwrap();
+    let own = timers.clone();
+    keeper.meddle(move || {
+        assert!(task.cancel());
+        own.shutdown();
+        assert!(own.is_terminated());
+    });
+    hand.advance(SECOND);
+    assert_eq!((timers.snapshot().pending, hand.sleepers()), (0, 0));
 }
 
 /// Panics a few times before it starts a thread.

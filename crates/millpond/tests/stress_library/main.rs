@@ -4,4 +4,6 @@
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 
 mod queues;
+mod schedule;
+mod schedule_kit;
 mod scope;
