@@ -12,7 +12,7 @@ use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
-use crate::time::{Alarm, Clock, Deadline, Key, Wheel};
+use crate::time::{Alarm, Clock, Deadline, Key, Wheel, due_since};
 use millpond_raw::fork;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
@@ -58,7 +58,7 @@ pub(super) struct Core {
     away: Mutex<Away>,
     pub(super) decorator: Option<Box<Decorator>>,
     pub(super) listener: Option<Box<Listener>>,
-    /// What instants are counted from where they must be small.
+    /// What instants are counted from where they must be small: the base of the wheel.
     base: Instant,
     /// The generation of the process that it was built in.
     born: u32,
@@ -150,13 +150,15 @@ impl Core {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         fork::watch();
         let now = parts.clock.now();
+        let wheel = Wheel::new(now);
+        let base = wheel.base();
         let core = Arc::new(Core {
             name: parts.name,
             clock: parts.clock,
             executor: parts.executor,
             below: parts.below,
             books: Mutex::new(Books {
-                wheel: Wheel::new(now),
+                wheel,
                 state: RunState::Running,
                 ward: None,
                 is_over: false,
@@ -183,7 +185,7 @@ impl Core {
             }),
             decorator: parts.decorator,
             listener: parts.listener,
-            base: now,
+            base,
             born: fork::generation(),
         });
         let ward = Arc::new(Ward(Arc::clone(&core)));
@@ -214,13 +216,7 @@ impl Core {
 
     /// A due time in one word; the largest is never.
     pub(super) fn nanos(&self, due: Deadline) -> u64 {
-        let Some(due) = due.instant() else {
-            return u64::MAX;
-        };
-        const SECOND: u64 = 1_000_000_000;
-        let since = due.saturating_duration_since(self.base);
-        let whole = since.as_secs().saturating_mul(SECOND);
-        whole.saturating_add(u64::from(since.subsec_nanos()))
+        due_since(self.base, due)
     }
 
     pub(super) fn instant(&self, nanos: u64) -> Instant {
@@ -543,7 +539,14 @@ impl Books {
 
     /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
-        let key = self.wheel.insert(self.now, due, entry);
+        let nanos = due_since(self.wheel.base(), due);
+        self.insert_at(due, nanos, entry)
+    }
+
+    /// The same for who knows [how many nanoseconds](Core::nanos) that is.
+    #[inline]
+    pub(super) fn insert_at(&mut self, due: Deadline, nanos: u64, entry: Entry) -> (Key, bool) {
+        let key = self.wheel.insert_at(self.now, nanos, entry);
         (key, due < self.armed)
     }
 

@@ -321,7 +321,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
             unreachable!("K2: nobody objects while the pool has a ward")
         };
         let (task, handle) = spec.build(move || run_once(ward, nanos, f));
-        let (key, rings) = books.insert(due, Entry::Once(task));
+        let (key, rings) = books.insert_at(due, nanos, Entry::Once(task));
         drop(books);
         if rings {
             core.ring();

@@ -60,6 +60,19 @@ fn granule(due: u64) -> u64 {
     due >> GRANULE_BITS
 }
 
+/// How many nanoseconds after `base` something is due. What was due before is due then; the largest number
+/// is never.
+#[inline]
+pub(crate) fn due_since(base: Instant, due: Deadline) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    let Some(instant) = due.instant() else {
+        return NEVER;
+    };
+    let since = instant.saturating_duration_since(base);
+    let whole = since.as_secs().saturating_mul(SECOND);
+    whole.saturating_add(u64::from(since.subsec_nanos()))
+}
+
 /// What finds an entry again, as long as it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
@@ -102,13 +115,12 @@ impl<P> Wheel<P> {
 
     #[inline]
     fn due(&self, deadline: Deadline) -> u64 {
-        const SECOND: u64 = 1_000_000_000;
-        let Some(instant) = deadline.instant() else {
-            return NEVER;
-        };
-        let since = instant.saturating_duration_since(self.base);
-        let whole = since.as_secs().saturating_mul(SECOND);
-        whole.saturating_add(u64::from(since.subsec_nanos()))
+        due_since(self.base, deadline)
+    }
+
+    /// What due times are counted from: see [`due_since`].
+    pub(crate) fn base(&self) -> Instant {
+        self.base
     }
 
     fn deadline(&self, due: u64) -> Deadline {
@@ -128,10 +140,16 @@ impl<P> Wheel<P> {
     /// Takes an entry in. `now` lets the wheel move on cheaply; it may be stale.
     #[inline]
     pub(crate) fn insert(&mut self, now: Instant, due: Deadline, payload: P) -> Key {
+        self.insert_at(now, self.due(due), payload)
+    }
+
+    /// The same for who has worked out before, and without a lock, how many nanoseconds after the
+    /// [base](Wheel::base) it is due.
+    #[inline]
+    pub(crate) fn insert_at(&mut self, now: Instant, due: u64, payload: P) -> Key {
         if now >= self.moved_until {
             self.move_on(self.time(now));
         }
-        let due = self.due(due);
         match place(self.current, due) {
             Place::Bucket(bucket) => self
                 .entries
