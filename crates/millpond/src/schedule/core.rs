@@ -52,14 +52,21 @@ pub(super) struct Core {
     pub(super) counts: Counts,
     /// Whether the executor has said that it is shut down.
     pub(super) is_alone: AtomicBool,
-    /// Tasks that are with an executor that is not ours to stop.
-    away: Mutex<Vec<Witness>>,
+    away: Mutex<Away>,
     pub(super) decorator: Option<Box<Decorator>>,
     pub(super) listener: Option<Box<Listener>>,
     /// What instants are counted from where they must be small.
     base: Instant,
     /// The generation of the process that it was built in.
     born: u32,
+}
+
+/// Tasks that are with an executor that is not ours to stop.
+#[derive(Default)]
+struct Away {
+    tasks: Vec<Witness>,
+    /// The pool has been stopped: who comes with another one stops it.
+    is_stopped: bool,
 }
 
 /// How often things happened.
@@ -165,7 +172,7 @@ impl Core {
             lateness: Mutex::new(Distribution::new()),
             counts: Counts::default(),
             is_alone: AtomicBool::new(false),
-            away: Mutex::new(Vec::new()),
+            away: Mutex::new(Away::default()),
             decorator: parts.decorator,
             listener: parts.listener,
             base: now,
@@ -241,7 +248,8 @@ impl Core {
                 // It may ring before this returns.
                 let alarm = self.clock.alarm(next, &Waker::from(Arc::clone(self)));
                 books = self.books();
-                books.alarm = (next != Deadline::NEVER).then_some(alarm);
+                let is_needed = next != Deadline::NEVER && !books.is_over;
+                books.alarm = is_needed.then_some(alarm);
             }
             if !std::mem::take(&mut books.again) {
                 books.rings = false;
@@ -286,13 +294,13 @@ impl Core {
         if parcel.task.is_gone() {
             return;
         }
-        self.note_away(&parcel.task);
         let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
             return;
         };
+        let witness = self.witness(&task);
         match quiet::call(|| self.executor.try_execute(task)) {
             // If it panicked, it has dropped the task.
-            None | Some(Ok(())) => {}
+            None | Some(Ok(())) => self.note_away(witness),
             Some(Err(NotTaken::Refused(refused))) => self.refused(refused, is_run),
             Some(Err(NotTaken::NotAtOnce(task))) => self.bag.add(Parcel { task, is_run }),
         }
@@ -325,18 +333,30 @@ impl Core {
         });
     }
 
-    /// Remembers a task that an executor has which is not ours to stop.
-    fn note_away(&self, task: &Task) {
-        if self.below.is_some() {
+    /// Who knows of a task when it is with an executor that is not ours to stop.
+    pub(super) fn witness(&self, task: &Task) -> Option<Witness> {
+        self.below.is_none().then(|| task.witness())
+    }
+
+    /// Remembers a task that such an executor has or is about to get. A stop finds it here; if it came
+    /// before, the task is stopped now.
+    pub(super) fn note_away(&self, witness: Option<Witness>) {
+        let Some(witness) = witness else {
             return;
-        }
+        };
         let mut over = Vec::new();
         let mut away = self.away.lock();
-        if away.len() == away.capacity() {
-            let (gone, there) = away.drain(..).partition(Witness::is_finished);
-            (over, *away) = (gone, there);
+        if away.is_stopped {
+            drop(away);
+            witness.stop(CancelReason::ShutDown);
+            return;
         }
-        away.push(task.witness());
+        let tasks = &mut away.tasks;
+        if tasks.len() == tasks.capacity() {
+            let (gone, there) = tasks.drain(..).partition(Witness::is_finished);
+            (over, *tasks) = (gone, there);
+        }
+        tasks.push(witness);
         drop(away);
         // Not under the lock: what they have may be the last of a task.
         drop(over);
@@ -414,7 +434,11 @@ impl Core {
         match &self.below {
             Some(below) => unstarted.extend(below.shutdown_now()),
             None => {
-                let away = std::mem::take(&mut *self.away.lock());
+                let away = {
+                    let mut away = self.away.lock();
+                    away.is_stopped = true;
+                    std::mem::take(&mut away.tasks)
+                };
                 away.iter()
                     .for_each(|task| task.stop(CancelReason::ShutDown));
             }
@@ -430,7 +454,13 @@ impl Core {
         if let Some(below) = &self.below {
             below.shutdown();
         }
-        self.books().is_over = true;
+        let alarm = {
+            let mut books = self.books();
+            books.is_over = true;
+            books.alarm.take()
+        };
+        // It was set for what has been cancelled, and would keep the pool's memory until then.
+        drop(alarm);
         self.bag.close();
         self.end.change(|()| ());
     }

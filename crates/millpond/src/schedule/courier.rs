@@ -208,6 +208,11 @@ impl Duty {
 
     fn bring(&self, parcel: Parcel) {
         let Parcel { task, is_run } = parcel;
+        // Not when it has been brought: that may have to wait, and a stop must find it meanwhile.
+        self.core.note_away(self.core.witness(&task));
+        if task.is_gone() {
+            return;
+        }
         let taken = quiet::call(|| self.core.executor.execute(task));
         if let Some(Err(refused)) = taken {
             self.core.refused(refused, is_run);

@@ -82,7 +82,7 @@ struct State {
     /// The last run by plan.
     last: Last,
     /// Runs that are handed over and not settled.
-    out: Vec<(u64, Option<TaskHandle<()>>)>,
+    out: Vec<Out>,
     next_number: u64,
     is_over: bool,
     done: Option<Done>,
@@ -90,6 +90,9 @@ struct State {
     failures_in_a_row: u32,
     figures: SeriesFigures,
 }
+
+/// A run that is handed over, and its handle, unless its task is still being made.
+type Out = (u64, Option<Arc<TaskHandle<()>>>);
 
 /// What a series has counted.
 #[derive(Clone, Debug, Default)]
@@ -299,7 +302,7 @@ impl Series {
         let mut state = self.state.lock();
         let out = state.out.iter_mut().find(|(own, _)| *own == number);
         if let Some((_, place)) = out {
-            *place = Some(handle);
+            *place = Some(Arc::new(handle));
         }
         task
     }
@@ -334,8 +337,16 @@ impl Series {
     /// are asked to stop, if `interrupts`.
     pub(super) fn cancel(self: &Arc<Self>, interrupts: bool) {
         self.end(CancelReason::Requested);
-        let out = std::mem::take(&mut self.state.lock().out);
-        for handle in out.iter().filter_map(|(_, handle)| handle.as_ref()) {
+        // They stay: who has cancelled it may still ask what runs to stop.
+        let out: Vec<_> = {
+            let state = self.state.lock();
+            state
+                .out
+                .iter()
+                .filter_map(|(_, run)| run.clone())
+                .collect()
+        };
+        for handle in out {
             match interrupts {
                 true => handle.interrupt(),
                 false => handle.cancel(),
@@ -577,7 +588,7 @@ struct Settled {
     was_over: bool,
     then: Then,
     over: Option<Over>,
-    handle: Option<(u64, Option<TaskHandle<()>>)>,
+    handle: Option<Out>,
     runs: u64,
 }
 
