@@ -21,3 +21,8 @@ struct Pools;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/watching.md")]
 struct Watching;
+
+/// What "every 5 seconds" means, and how.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/scheduling.md")]
+struct Scheduling;

@@ -1,4 +1,4 @@
-// What threads used, from /proc.
+// What threads used, and what memory the process has, from /proc.
 
 package main
 
@@ -45,4 +45,18 @@ func number(text string) int64 {
 
 func (u usage) since(before usage) *usage {
 	return &usage{u.cpu - before.cpu, u.sleeps - before.sleeps, u.preemptions - before.preemptions}
+}
+
+// What timers hold, in bytes: while they wait, and of those that were cancelled.
+type memory struct{ resident, kept int64 }
+
+// What the process has of the machine's memory, in bytes.
+func resident() (bytes int64, known bool) {
+	rollup, err := os.ReadFile("/proc/self/smaps_rollup")
+	for _, line := range strings.Split(string(rollup), "\n") {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == "Rss:" {
+			return number(words[1]) * 1024, err == nil
+		}
+	}
+	return 0, false
 }

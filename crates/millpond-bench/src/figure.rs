@@ -165,6 +165,31 @@ impl Figure {
         }
     }
 
+    /// What an operation holds of the machine's memory while it waits.
+    pub fn bytes(operation: &str) -> Self {
+        Figure {
+            name: "while it waits",
+            unit: format!("bytes/{operation}"),
+            of: Arc::new(|sample| {
+                Some(sample.memory?.resident as f64 / sample.operations.max(1) as f64)
+            }),
+            better: Better::Less,
+            goal: Goal::BestPeer,
+        }
+    }
+
+    /// What is still held of one that was cancelled. It must be below `limit`.
+    pub fn kept_bytes(operation: &str, limit: f64) -> Self {
+        Figure {
+            name: "kept when it is cancelled",
+            of: Arc::new(|sample| {
+                Some(sample.memory?.kept as f64 / sample.operations.max(1) as f64)
+            }),
+            goal: Goal::Below(limit),
+            ..Self::bytes(operation)
+        }
+    }
+
     /// How a rush went: how many answers came in time, and how long the answers took.
     pub fn rush() -> Vec<Self> {
         type Of = fn(&Sample) -> Option<f64>;
@@ -225,6 +250,7 @@ impl fmt::Debug for Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Memory;
     use crate::rush::{Fates, Rush};
     use crate::usage::Usage;
 
@@ -238,6 +264,7 @@ mod tests {
             },
             quantiles: Some(Quantiles::told(1_500, 70_000)),
             rush: None,
+            memory: None,
         }
     }
 
@@ -322,6 +349,23 @@ mod tests {
         let better: Vec<_> = figures.iter().map(|figure| figure.better).collect();
         use Better::{Less, More};
         assert_eq!(better, [More, More, Less, Less]);
+    }
+
+    #[test]
+    fn memory_is_told_in_bytes_of_one() {
+        let figures = [Figure::bytes("timer"), Figure::kept_bytes("timer", 8.0)];
+        let holding = Sample {
+            memory: Some(Memory {
+                resident: 600,
+                kept: 10,
+            }),
+            ..sample()
+        };
+        let values = figures.each_ref().map(|figure| (figure.of)(&holding));
+        assert_eq!(values, [150.0, 2.5].map(Some));
+        let values = figures.each_ref().map(|figure| (figure.of)(&sample()));
+        assert_eq!(values, [None; 2]);
+        assert_eq!(figures[1].unit, "bytes/timer");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub use sizing::Planned;
 
 use crate::alloc::{self, CountingAlloc};
 use crate::figure::Figure;
+use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::report::{self, PerOperation, Point, Row};
 use crate::rush::{Fates, Rush};
@@ -141,6 +142,8 @@ pub struct Sample {
     pub quantiles: Option<Quantiles>,
     /// What became of the tasks, if they came whether there was room or not.
     pub rush: Option<Rush>,
+    /// What was held, if memory was the question.
+    pub memory: Option<Memory>,
 }
 
 /// How long and how often.

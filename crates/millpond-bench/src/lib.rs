@@ -38,7 +38,7 @@
 //! | [`workloads`] | the suites: one file per question |
 //! | [`peers`] | others and us behind one trait each, so that a workload is written once |
 //! | [`crew`], [`tally`] | threads that start together; which tasks have run |
-//! | [`usage`], [`staff`], [`alloc`] | CPU time and context switches; those of a pool; allocations |
+//! | [`usage`], [`staff`], [`alloc`], [`memory`] | CPU time and context switches; those of a pool; allocations; what is resident |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
 //! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
 //! | [`apart`] | CPUs for those who work, and one for the thread that watches the clock |
@@ -63,6 +63,7 @@ pub mod ctrl_c;
 pub mod figure;
 pub mod harness;
 pub mod machine;
+pub mod memory;
 pub mod outlet;
 pub mod page;
 pub mod peers;

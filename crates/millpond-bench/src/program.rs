@@ -9,12 +9,12 @@ use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
 use crate::outlet::Outlet;
 use crate::page;
-use crate::peers::guest::{self, install::install};
+use crate::peers::guest::{self, install::install, own};
 use crate::progress::{Bar, Watched};
 use crate::record::Record;
 use crate::report::{Report, Row};
 use crate::table;
-use crate::workloads::SUITES;
+use crate::workloads::{SUITES, scheduled};
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use std::io::Write;
@@ -145,6 +145,9 @@ pub fn run(
     allocator: Option<&CountingAlloc>,
     out: &mut dyn Write,
 ) -> Result<()> {
+    if own::is_asked() {
+        return own::take_orders(std::io::stdin().lock(), out, scheduled::alone::obey);
+    }
     let workloads = options.workloads()?;
     if options.list {
         return list(&workloads, out);

@@ -4,7 +4,7 @@
 //! that are there after a pool was opened and were not there before are the pool's. (Two pools that
 //! are opened at the same time would each count the other's; the bench opens one at a time.)
 //!
-//! One thread is nobody's: the one that rings the alarms of our clock ([`RINGER`]). All pools of the
+//! One thread is nobody's: the one that rings the alarms of our clock ([`TIMER`]). All pools of the
 //! process share it, and it stays for a second after the last alarm; whoever opens a pool when it is not
 //! there would get it all. It wakes up once a second while a pool of ours works.
 //!
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How the name begins of the thread that rings the alarms of our clock. (The kernel keeps 15 letters.)
-pub const RINGER: &str = "millpond-alarm";
+pub const TIMER: &str = "millpond-timer";
 
 /// Some threads of this process; `None` where the kernel does not list them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,11 +77,11 @@ impl Staff {
         self.0.as_ref().map(|_| self.ids().count())
     }
 
-    /// All but the ringer. A thread that has just been started has no name yet, so this is looked up
+    /// All but the timer. A thread that has just been started has no name yet, so this is looked up
     /// each time.
     fn ids(&self) -> impl Iterator<Item = u32> {
         let all = self.0.iter().flatten().copied();
-        all.filter(|id| !name(*id).is_some_and(|name| name.starts_with(RINGER)))
+        all.filter(|id| !name(*id).is_some_and(|name| name.starts_with(TIMER)))
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     fn the_one_that_rings_alarms_is_no_staff() {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
-        let thread = std::thread::Builder::new().name(format!("{RINGER}-1"));
+        let thread = std::thread::Builder::new().name(format!("{TIMER}-1"));
         let thread = thread.spawn(move || {
             let own = fs::read_link("/proc/thread-self").unwrap();
             tell.send(own.file_name().unwrap().to_str().unwrap().parse().unwrap())

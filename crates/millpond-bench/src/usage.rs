@@ -14,6 +14,7 @@
 use std::fs;
 use std::iter::Sum;
 use std::ops::Sub;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// CPU time and context switches. What is not known is `None`.
@@ -46,6 +47,22 @@ impl Usage {
     /// is some milliseconds old.
     pub fn of_thread(id: u32) -> Self {
         Self::read(&format!("self/task/{id}"))
+    }
+
+    /// What those threads of a process have used since they were started whose names begin so. They
+    /// should be asleep, as above.
+    pub fn of_process(id: u32, names: &str) -> Self {
+        let Ok(threads) = fs::read_dir(format!("/proc/{id}/task")) else {
+            return Usage::default();
+        };
+        let folders = threads.flatten().map(|thread| thread.path());
+        let is_meant = |folder: &PathBuf| {
+            let name = fs::read_to_string(folder.join("comm"));
+            name.is_ok_and(|name| name.starts_with(names))
+        };
+        let folders = folders.filter(is_meant);
+        let usage = |folder: PathBuf| Self::read(&folder.to_string_lossy()["/proc/".len()..]);
+        folders.map(usage).sum()
     }
 
     fn read(folder: &str) -> Self {
@@ -179,5 +196,27 @@ mod tests {
         assert!(busy.cpu.is_none_or(|cpu| cpu > Duration::ZERO), "{busy:?}");
         let ((), asleep) = Usage::during(|| std::thread::sleep(Duration::from_millis(1)));
         assert!(asleep.sleeps.is_none_or(|sleeps| sleeps >= 1), "{asleep:?}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn threads_of_a_process_are_found_by_how_their_names_begin() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("sleeps-often".into());
+        let thread = thread.spawn(move || {
+            for _ in 0..3 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            begin.send(()).unwrap();
+            ended.recv()
+        });
+        begun.recv().unwrap();
+        let named = |name| Usage::of_process(std::process::id(), name).sleeps;
+        assert!(named("sleeps-often").is_none_or(|sleeps| sleeps >= 3));
+        assert_eq!(named("sleeps-never"), Some(0));
+        drop(end);
+        let _ = thread.unwrap().join();
+        assert_eq!(Usage::of_process(u32::MAX, "").sleeps, None);
     }
 }

@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Title and name of each page of rows.
-const PAGES: [(&str, &str); 3] = [
+const PAGES: [(&str, &str); 4] = [
     ("Task handles", "task-handle"),
     ("Blocking queues", "queues"),
     ("Thread pool and executor service", "thread-pool"),
+    ("Scheduled executor", "scheduled"),
 ];
 
 /// The rows of these classes are held only by tests of this implementation.
-const SUBJECTS: [(&str, &str); 9] = [
+const SUBJECTS: [(&str, &str); 11] = [
     ("ArrayBlockingQueueTest", "array"),
     ("LinkedBlockingQueueTest", "linked"),
     ("LinkedBlockingDequeTest", "deque"),
@@ -23,6 +24,8 @@ const SUBJECTS: [(&str, &str); 9] = [
     ("LinkedTransferQueueTest", "transfer"),
     ("ThreadPoolExecutorTest", "pool"),
     ("ThreadPoolExecutorSubclassTest", "extended"),
+    ("ScheduledExecutorTest", "scheduled_plain"),
+    ("ScheduledExecutorSubclassTest", "scheduled_extended"),
 ];
 
 fn home() -> &'static Path {

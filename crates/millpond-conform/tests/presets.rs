@@ -5,12 +5,13 @@
     reason = "a test stands outside: it uses std's locks beside what it tests"
 )]
 
-use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::executor::{Executor, ExecutorExt, Lifecycle};
 use millpond::manage::Growth;
 use millpond::pool::{PoolBuilder, Rejection, ThreadPool};
 use millpond::preset::{self, java};
+use millpond::schedule::ScheduledPool;
 use millpond::time::ManualClock;
-use millpond_conform::kit::{Factory, Gate, Latch, Start, until};
+use millpond_conform::kit::{Factory, Gate, Latch, Start, Stopwatch, delays, until};
 use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,6 +125,38 @@ fn a_pool_without_workers_is_refused_with_advice() {
             "{error}"
         );
     }
+}
+
+/// Holds: ExecutorsTest.testNewSingleThreadScheduledExecutor
+/// Holds: ExecutorsTest.testNewScheduledThreadPool
+#[test]
+fn a_scheduled_pool_runs_a_task_when_its_delay_is_over() {
+    for workers in [1, 3] {
+        let timers = preset::scheduled(fresh_name(), workers).unwrap();
+        assert_eq!(timers.executor().core(), workers);
+        let watch = Stopwatch::start();
+        let ran_in = timers.schedule(delays::short(), name_of_thread).unwrap();
+        let ran_in = ran_in.join().unwrap();
+        watch.assert_at_least(delays::short());
+        assert_eq!(ran_in, Some(format!("{}-1", timers.name())));
+        timers.close();
+    }
+    let error = preset::scheduled("none", 0).unwrap_err();
+    assert!(error.to_string().contains("allow at least one worker"));
+}
+
+/// Who has this cannot reach the parameters of the pool below.
+///
+/// Holds: ExecutorsTest.testUnconfigurableScheduledExecutorService
+#[test]
+fn a_scheduled_pool_over_a_facade_runs_delayed_tasks() {
+    let below: Arc<dyn Executor> = Arc::new(preset::fixed(fresh_name(), 1).build().unwrap());
+    let timers: ScheduledPool<Arc<dyn Executor>> = ScheduledPool::on(below).build();
+    let watch = Stopwatch::start();
+    let handle = timers.schedule(delays::short(), || 7).unwrap();
+    assert_eq!(handle.join().unwrap(), 7);
+    watch.assert_at_least(delays::short());
+    timers.close();
 }
 
 #[test]

@@ -21,12 +21,13 @@
 //! | [`headroom`] | how much of the present thread's stack is left |
 //! | [`fork`] | which process this is, for what has threads in the parent |
 //! | [`pad`] | keeping two hot words off one cache line |
+//! | [`slack`] | how punctually a thread is woken |
 //! | [`usage`] | what a thread has used of the CPUs |
 //! | `count` | an allocator that counts, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick` and `usage` know nobody,
-//! `park`, `waits`, `publish`, `recycle` and `stack` know those, `task` knows them all, and `scope` knows
-//! `task`.
+//! The dependencies point upwards in this table: `sync`, `quiet`, `pad`, `tick`, `slack` and `usage` know
+//! nobody, `park`, `waits`, `publish`, `recycle` and `stack` know those, `task` knows them all, and `scope`
+//! knows `task`.
 
 #[cfg(feature = "count-alloc")]
 pub mod count;
@@ -38,6 +39,7 @@ pub mod publish;
 pub mod quiet;
 pub mod recycle;
 pub mod scope;
+pub mod slack;
 pub mod stack;
 pub mod sync;
 pub mod task;

@@ -1,6 +1,6 @@
 //! PCT schedules of every scenario, with more threads than loom can take.
 //!
-//! Run with `cargo xtask models shuttle`. Each scenario runs under 2,000 schedules for each depth
+//! Run with `cargo xtask models shuttle`. Each scenario runs under 1,000 schedules for each depth
 //! from 1 to 4: a depth of d finds every bug that needs d ordering constraints with a probability
 //! that can be told. `MILLPOND_SCHEDULES` changes the number. A failure prints the schedule, and
 //! `shuttle::replay` runs it again.
@@ -12,7 +12,7 @@ use std::io::Write as _;
 
 fn schedules() -> usize {
     match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => 2_000,
+        Err(_) => 1_000,
         Ok(text) => text.parse().unwrap_or_else(|_| {
             panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
         }),

@@ -20,6 +20,8 @@ use millpond::manage::Patch;
 use millpond::pool::{Queue, Rejection, ThreadPool};
 use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::task::{self, TaskHandle};
+use millpond::thread::Threads;
+use millpond::time::Clock;
 use millpond_raw::fork::{Child, run_in_child};
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -245,6 +247,31 @@ fn alarms_ring_in_the_child() {
     };
     assert!(later());
     in_child(later);
+    assert!(later());
+}
+
+/// That one has its thread in the parent for good. In the child, who waits looks for itself.
+#[test]
+fn alarms_of_a_timer_that_the_parent_made_keep_nobody_waiting_in_the_child() {
+    let _alone = alone();
+    let _watch = watch();
+    let clock = Clock::system().with_timer(Threads::named("parents-timer"));
+    let due_after = |delay| {
+        let queue = DelayQueue::new().with_clock(clock.clone());
+        queue.offer_after(7, delay).unwrap();
+        queue
+    };
+    let later = || block_on(due_after(Duration::from_millis(3)).recv()) == 7;
+    assert!(later());
+    // An alarm that is set in the parent and dropped on both sides.
+    let far = due_after(Duration::from_secs(3600));
+    let mut receiving = Box::pin(far.recv());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(receiving.as_mut().poll(&mut context).is_pending());
+    in_child(|| {
+        drop(receiving);
+        later()
+    });
     assert!(later());
 }
 

@@ -1,7 +1,7 @@
 //! PCT schedules of tasks that wait for each other, and of workers that run what they join.
 //!
 //! Run with `RUSTFLAGS="--cfg millpond_shuttle" cargo test -p millpond --profile models --test
-//! shuttle_waiting`. Each scenario runs under 1,000 schedules for each depth from 1 to 4;
+//! shuttle_waiting`. Each scenario runs under 500 schedules for each depth from 1 to 4;
 //! `MILLPOND_SCHEDULES` changes the number.
 #![cfg(millpond_shuttle)]
 
@@ -15,7 +15,7 @@ use millpond_raw::sync::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    shuttle_drive::pct(1_000, scenario);
+    shuttle_drive::pct(500, scenario);
 }
 
 /// What a task of a ring heard.

@@ -32,6 +32,7 @@ fn planted(
                 },
                 quantiles: None,
                 rush: None,
+                memory: None,
             })
         }),
     }
@@ -298,6 +299,7 @@ fn uneven(name: &'static str, standing: Standing, nanos: &'static [u64]) -> Cand
                 usage: Usage::default(),
                 quantiles: None,
                 rush: None,
+                memory: None,
             })
         }),
         ..planted(name, 1, &Rc::default())

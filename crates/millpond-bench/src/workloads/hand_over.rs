@@ -158,6 +158,7 @@ fn run(
         usage: done.usage,
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }
 

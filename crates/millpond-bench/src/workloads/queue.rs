@@ -168,6 +168,7 @@ fn move_all<C: Channel, A: Default + std::marker::Send>(
         usage: done.usage,
         quantiles: None,
         rush: None,
+        memory: None,
     };
     let left = done.results.into_iter().flatten();
     (left.map(|(kept, _receiver)| kept).collect(), sample)

@@ -101,6 +101,7 @@ fn run(tasks: u64, one: fn(u64) -> Result<u64>) -> Result<Sample> {
         usage,
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }
 

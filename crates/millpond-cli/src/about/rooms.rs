@@ -31,6 +31,7 @@ macro_rules! ready {
 ready! {
     millpond::preset => "pools for the usual needs, sized by CPUs and quota",
     millpond::pool => "the elastic pool: core, queue, max, policies, hooks, all live",
+    millpond::schedule => "tasks later, at a rate, by the calendar; on any executor",
     millpond::manage => "figures of an engine, and parameters that change together",
     millpond::executor => "submit, invoke all or any; thread per task, in order by key",
     millpond::queue => "blocking queues of eight kinds, for threads and async code",
@@ -49,7 +50,6 @@ ready! {
 
 /// What comes next, in the order it is built.
 pub(super) const PLANNED: &[&str] = &[
-    "ScheduledPool",
     "Completable",
     "ForkJoinPool",
     "virtual threads",

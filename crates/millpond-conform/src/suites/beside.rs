@@ -61,6 +61,7 @@ impl Sleepers {
 
 /// Holds: AbstractExecutorServiceTest.testTimedInvokeAll6
 /// Holds: ThreadPoolExecutorTest.testTimedInvokeAll6
+/// Holds: ScheduledExecutorSubclassTest.testTimedInvokeAll6
 pub fn a_batch_out_of_time_cancels_what_is_unfinished_and_keeps_the_rest(make: &Make) {
     // How long the quick one takes is the machine's business: try with more and more time.
     for factor in 1..=200 {

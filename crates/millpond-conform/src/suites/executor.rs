@@ -61,6 +61,7 @@ pub fn an_action_is_run_once(make: &Make) {
 /// Holds: ExecutorService/SubmitTest.testSubmitCallable
 /// Holds: ThreadPoolExecutorTest.testSubmitCallable
 /// Holds: ThreadPoolExecutorSubclassTest.testSubmitCallable
+/// Holds: ScheduledExecutorTest.testSubmitCallable, ScheduledExecutorSubclassTest.testSubmitCallable
 pub fn a_value_goes_to_whoever_joins(make: &Make) {
     let handle = make().submit(|| "flour").unwrap();
     assert_eq!(handle.join().unwrap(), "flour");
@@ -70,6 +71,7 @@ pub fn a_value_goes_to_whoever_joins(make: &Make) {
 /// Holds: ExecutorService/SubmitTest.testSubmitRunnable
 /// Holds: ThreadPoolExecutorTest.testSubmitRunnable
 /// Holds: ThreadPoolExecutorSubclassTest.testSubmitRunnable
+/// Holds: ScheduledExecutorTest.testSubmitRunnable, ScheduledExecutorSubclassTest.testSubmitRunnable
 pub fn an_action_is_done_when_it_has_run(make: &Make) {
     let mut handle = make().submit(|| ()).unwrap();
     handle.wait().unwrap();
@@ -79,6 +81,7 @@ pub fn an_action_is_done_when_it_has_run(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testSubmitRunnable2, ExecutorsTest.testCallable2
 /// Holds: ThreadPoolExecutorSubclassTest.testSubmitRunnable2
+/// Holds: ScheduledExecutorTest.testSubmitRunnable2, ScheduledExecutorSubclassTest.testSubmitRunnable2
 pub fn an_action_with_a_preset_value_gives_that_value(make: &Make) {
     let action = || drop(String::from("grain"));
     let handle = make()
@@ -119,6 +122,8 @@ pub fn a_panic_costs_the_executor_nothing(make: &Make) {
 /// Holds: ExecutorService/InvokeTest.testInvokeAllEmpty1
 /// Holds: ThreadPoolExecutorTest.testTimedInvokeAll2
 /// Holds: ThreadPoolExecutorSubclassTest.testInvokeAll2, ThreadPoolExecutorSubclassTest.testTimedInvokeAll2
+/// Holds: ScheduledExecutorTest.testInvokeAll2, ScheduledExecutorSubclassTest.testInvokeAll2
+/// Holds: ScheduledExecutorTest.testTimedInvokeAll2, ScheduledExecutorSubclassTest.testTimedInvokeAll2
 pub fn all_of_nothing_is_nothing(make: &Make) {
     let executor = make();
     let nothing: [fn(); 0] = [];
@@ -132,6 +137,7 @@ pub fn all_of_nothing_is_nothing(make: &Make) {
 /// Holds: AbstractExecutorServiceTest.testInvokeAll5, AbstractExecutorServiceTest.testTimedInvokeAll5
 /// Holds: ExecutorService/InvokeTest.testInvokeAll1, ExecutorService/InvokeTest.testInvokeAll3
 /// Holds: ThreadPoolExecutorSubclassTest.testInvokeAll5, ThreadPoolExecutorSubclassTest.testTimedInvokeAll5
+/// Holds: ScheduledExecutorTest.testTimedInvokeAll5
 pub fn all_come_back_finished_in_the_order_of_the_tasks(make: &Make) {
     let executor = make();
     let tasks = || (0..3).map(|number| move || number * number);
@@ -148,6 +154,8 @@ pub fn all_come_back_finished_in_the_order_of_the_tasks(make: &Make) {
 /// Holds: AbstractExecutorServiceTest.testInvokeAll4, AbstractExecutorServiceTest.testTimedInvokeAll4
 /// Holds: ExecutorService/InvokeTest.testInvokeAll2
 /// Holds: ThreadPoolExecutorTest.testInvokeAll4, ThreadPoolExecutorSubclassTest.testTimedInvokeAll4
+/// Holds: ScheduledExecutorTest.testInvokeAll4, ScheduledExecutorSubclassTest.testInvokeAll4
+/// Holds: ScheduledExecutorTest.testTimedInvokeAll4, ScheduledExecutorSubclassTest.testTimedInvokeAll4
 pub fn one_that_fails_among_all_fails_alone(make: &Make) {
     for patience in [Duration::MAX, delays::long()] {
         let tasks = (0..3).map(|number| {
@@ -175,6 +183,8 @@ pub fn one_that_fails_among_all_fails_alone(make: &Make) {
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyEmpty2
 /// Holds: ThreadPoolExecutorTest.testInvokeAny2, ThreadPoolExecutorTest.testTimedInvokeAny2
 /// Holds: ThreadPoolExecutorSubclassTest.testInvokeAny2, ThreadPoolExecutorSubclassTest.testTimedInvokeAny2
+/// Holds: ScheduledExecutorTest.testInvokeAny2, ScheduledExecutorSubclassTest.testInvokeAny2
+/// Holds: ScheduledExecutorTest.testTimedInvokeAny2, ScheduledExecutorSubclassTest.testTimedInvokeAny2
 pub fn any_of_nothing_is_an_error(make: &Make) {
     let executor = make();
     let nothing: [fn() -> Result<(), &'static str>; 0] = [];
@@ -191,6 +201,8 @@ pub fn any_of_nothing_is_an_error(make: &Make) {
 /// Holds: ExecutorService/InvokeTest.testInvokeAny1, ExecutorService/InvokeTest.testInvokeAny5
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyWithTimeout1
 /// Holds: ThreadPoolExecutorTest.testTimedInvokeAny5, ThreadPoolExecutorSubclassTest.testInvokeAny5
+/// Holds: ScheduledExecutorTest.testInvokeAny5
+/// Holds: ScheduledExecutorTest.testTimedInvokeAny5, ScheduledExecutorSubclassTest.testTimedInvokeAny5
 pub fn any_is_one_that_succeeds(make: &Make) {
     let tasks = || {
         (0..3).map(|number| {
@@ -212,6 +224,7 @@ pub fn any_is_one_that_succeeds(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testInvokeAny4, ExecutorService/InvokeTest.testInvokeAny3
 /// Holds: ThreadPoolExecutorTest.testInvokeAny4, ThreadPoolExecutorSubclassTest.testInvokeAny4
+/// Holds: ScheduledExecutorTest.testInvokeAny4
 pub fn any_fails_when_all_fail_and_tells_why(make: &Make) {
     let tasks = (0..3).map(|number| {
         move || match number {
@@ -235,6 +248,7 @@ pub fn any_fails_when_all_fail_and_tells_why(make: &Make) {
 }
 
 /// Holds: AbstractExecutorServiceTest.testTimedInvokeAny4
+/// Holds: ScheduledExecutorTest.testTimedInvokeAny4, ScheduledExecutorSubclassTest.testTimedInvokeAny4
 pub fn a_timed_any_that_fails_reports_failures_and_not_a_time_out(make: &Make) {
     let watch = Stopwatch::start();
     let tasks = [|| Err::<(), _>("no grain")];

@@ -35,6 +35,12 @@
 //! | [`pool_refusal_suite!`](crate::pool_refusal_suite) | pools with a bound: the rejection policies |
 //! | [`pool_block_suite!`](crate::pool_block_suite) | pools with a bound: waiting for room |
 //! | [`pool_extra_suite!`](crate::pool_extra_suite) | pools with a bound: threads outside |
+//! | [`scheduled_delays_suite!`](crate::scheduled_delays_suite) | scheduled pools: when things run |
+//! | [`scheduled_periods_suite!`](crate::scheduled_periods_suite) | scheduled pools: how series repeat |
+//! | [`scheduled_counts_suite!`](crate::scheduled_counts_suite) | scheduled pools: figures |
+//! | [`scheduled_leaving_suite!`](crate::scheduled_leaving_suite) | scheduled pools: what leaves before its time |
+//! | [`scheduled_ends_suite!`](crate::scheduled_ends_suite) | scheduled pools: how they end |
+//! | [`scheduled_races_suite!`](crate::scheduled_races_suite) | scheduled pools: under pressure |
 
 pub mod asynchronous;
 pub mod beside;
@@ -64,6 +70,13 @@ pub mod pool_sizes;
 pub mod pool_waiting;
 pub mod priority;
 pub mod queue;
+pub mod scheduled;
+pub mod scheduled_counts;
+pub mod scheduled_delays;
+pub mod scheduled_ends;
+pub mod scheduled_leaving;
+pub mod scheduled_periods;
+pub mod scheduled_races;
 pub mod storing;
 pub mod stress;
 pub mod task;

@@ -1,7 +1,7 @@
 //! A rayon pool as an executor.
 
 use super::uncaught::{Runner, UncaughtPanic};
-use super::{Executor, Rejected};
+use super::{Executor, NotTaken, Rejected};
 use crate::task::Task;
 use rayon_core::ThreadPool;
 use std::sync::Arc;
@@ -51,5 +51,10 @@ impl Executor for RayonExecutor {
             runner.run(task);
         });
         Ok(())
+    }
+
+    // It neither lets who brings a task wait nor runs it there.
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
     }
 }

@@ -1,7 +1,7 @@
 //! The blocking threads of a tokio runtime as an executor.
 
 use super::uncaught::{Runner, UncaughtPanic};
-use super::{Executor, Rejected};
+use super::{Executor, NotTaken, Rejected};
 use crate::task::Task;
 use tokio::runtime::Handle;
 
@@ -49,5 +49,10 @@ impl Executor for TokioExecutor {
         let runner = self.runner.clone();
         drop(self.runtime.spawn_blocking(move || runner.run(task)));
         Ok(())
+    }
+
+    // It neither lets who brings a task wait nor runs it there.
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
     }
 }

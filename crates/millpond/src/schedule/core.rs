@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// So many are taken out of the wheel at a time, under one lock.
 const BATCH: usize = 64;
 
+/// So many batches are handed over before others have their turn.
+const BATCHES: usize = 16;
+
 /// What is around every run.
 pub(super) type Decorator = dyn Fn(&super::RunInfo, &mut dyn FnMut()) + Send + Sync;
 
@@ -48,7 +51,7 @@ pub(super) struct Core {
     pub(super) bag: Bag,
     pub(super) couriers: Box<dyn ThreadFactory>,
     end: Watched<()>,
-    pub(super) lateness: Mutex<Distribution>,
+    pub(super) bodies: Mutex<Bodies>,
     pub(super) counts: Counts,
     /// Whether the executor has said that it is shut down.
     pub(super) is_alone: AtomicBool,
@@ -61,12 +64,39 @@ pub(super) struct Core {
     born: u32,
 }
 
+/// The bodies of tasks, from their first step to their last.
+pub(super) struct Bodies {
+    /// How late they began.
+    pub(super) lateness: Distribution,
+    /// How many have begun and not ended; who has a task in its hands counts as one, too (K2).
+    busy: usize,
+    is_stopped: bool,
+}
+
 /// Tasks that are with an executor that is not ours to stop.
-#[derive(Default)]
 struct Away {
     tasks: Vec<Witness>,
-    /// The pool has been stopped: who comes with another one stops it.
+    /// Whether they have been told to stop: nothing more goes there.
     is_stopped: bool,
+}
+
+/// Keeps a pool from being over that has been stopped (K2).
+pub(super) struct Busy<'a>(&'a Core);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        if self.0.is_forked() {
+            return;
+        }
+        let is_over = {
+            let mut bodies = self.0.bodies.lock();
+            bodies.busy -= 1;
+            bodies.busy == 0 && bodies.is_stopped
+        };
+        if is_over {
+            self.0.is_over_now();
+        }
+    }
 }
 
 /// How often things happened.
@@ -106,6 +136,8 @@ pub(super) struct Books {
     /// K3: whether somebody rings, and must look again before it stops.
     rings: bool,
     again: bool,
+    /// How many tasks their handles have cancelled here. Those of all others are in [`Counts`].
+    pub(super) cancelled: u64,
     /// The time at the last look.
     now: Instant,
     /// Memory for those that are taken out.
@@ -163,16 +195,24 @@ impl Core {
                 alarm: None,
                 rings: false,
                 again: false,
+                cancelled: 0,
                 now,
                 spare: Vec::new(),
             }),
             bag: Bag::new(),
             couriers: parts.couriers,
             end: Watched::new(()),
-            lateness: Mutex::new(Distribution::new()),
+            bodies: Mutex::new(Bodies {
+                lateness: Distribution::new(),
+                busy: 0,
+                is_stopped: false,
+            }),
             counts: Counts::default(),
             is_alone: AtomicBool::new(false),
-            away: Mutex::new(Away::default()),
+            away: Mutex::new(Away {
+                tasks: Vec::new(),
+                is_stopped: false,
+            }),
             decorator: parts.decorator,
             listener: parts.listener,
             base: now,
@@ -185,6 +225,11 @@ impl Core {
 
     pub(super) fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock()
+    }
+
+    /// The books; `None` in a forked process, where their lock may be held by nobody.
+    pub(super) fn live_books(&self) -> Option<MutexGuard<'_, Books>> {
+        (!self.is_forked()).then(|| self.books())
     }
 
     /// Whether the timer and the executor's threads are in the parent of this process.
@@ -204,17 +249,30 @@ impl Core {
         let Some(due) = due.instant() else {
             return u64::MAX;
         };
-        let nanos = due.saturating_duration_since(self.base).as_nanos();
-        u64::try_from(nanos).unwrap_or(u64::MAX)
+        const SECOND: u64 = 1_000_000_000;
+        let since = due.saturating_duration_since(self.base);
+        let whole = since.as_secs().saturating_mul(SECOND);
+        whole.saturating_add(u64::from(since.subsec_nanos()))
     }
 
-    /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too.
-    pub(super) fn begins(&self, due: u64) -> u64 {
+    /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too; and what
+    /// is to be dropped when it has ended.
+    pub(super) fn begins(&self, due: u64) -> (u64, Busy<'_>) {
         let late = self
             .nanos(Deadline::at(self.clock.now()))
             .saturating_sub(due);
-        self.lateness.lock().add(Duration::from_nanos(late));
-        late
+        let mut bodies = self.bodies.lock();
+        bodies.lateness.add(Duration::from_nanos(late));
+        bodies.busy += 1;
+        drop(bodies);
+        (late, Busy(self))
+    }
+
+    /// Somebody takes tasks into its hands. Called under the lock of what they are taken from, so that a
+    /// stop finds them there, or finds this.
+    pub(super) fn busy(&self) -> Busy<'_> {
+        self.bodies.lock().busy += 1;
+        Busy(self)
     }
 
     pub(super) fn instant(&self, nanos: u64) -> Instant {
@@ -235,7 +293,8 @@ impl Core {
             books.rings = true;
         }
         loop {
-            while self.hand_over_some() {}
+            // A flood of ours must not keep the timer from others: what is left has an alarm that is due.
+            let _ = (0..BATCHES).all(|_| self.hand_over_some());
             let retry = self.courier_looks();
             let mut books = self.books();
             let next = books.wheel.next().min(retry);
@@ -248,8 +307,7 @@ impl Core {
                 // It may ring before this returns.
                 let alarm = self.clock.alarm(next, &Waker::from(Arc::clone(self)));
                 books = self.books();
-                let is_needed = next != Deadline::NEVER && !books.is_over;
-                books.alarm = is_needed.then_some(alarm);
+                books.alarm = (next != Deadline::NEVER).then_some(alarm);
             }
             if !std::mem::take(&mut books.again) {
                 books.rings = false;
@@ -261,7 +319,7 @@ impl Core {
     /// Takes out a batch of what is due. Returns whether there may be more.
     fn hand_over_some(self: &Arc<Self>) -> bool {
         let now = self.clock.now();
-        let mut batch = {
+        let (mut batch, _busy) = {
             let mut books = self.books();
             books.again = false;
             books.now = now;
@@ -272,7 +330,8 @@ impl Core {
                 };
                 batch.push(due);
             }
-            batch
+            let busy = (!batch.is_empty()).then(|| self.busy());
+            (batch, busy)
         };
         let is_more = batch.len() == BATCH;
         for (_, entry) in batch.drain(..) {
@@ -294,15 +353,22 @@ impl Core {
         if parcel.task.is_gone() {
             return;
         }
+        if !self.note_away(&parcel.task) {
+            parcel.task.cancel(CancelReason::ShutDown);
+            return;
+        }
         let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
             return;
         };
-        let witness = self.witness(&task);
         match quiet::call(|| self.executor.try_execute(task)) {
             // If it panicked, it has dropped the task.
-            None | Some(Ok(())) => self.note_away(witness),
+            None | Some(Ok(())) => {}
             Some(Err(NotTaken::Refused(refused))) => self.refused(refused, is_run),
-            Some(Err(NotTaken::NotAtOnce(task))) => self.bag.add(Parcel { task, is_run }),
+            Some(Err(NotTaken::NotAtOnce(task))) => {
+                if let Some(late) = self.bag.add(Parcel { task, is_run }) {
+                    late.task.cancel(CancelReason::ShutDown);
+                }
+            }
         }
     }
 
@@ -316,7 +382,7 @@ impl Core {
         // The run of a series counts and tells for itself, when it is dropped.
         if task.cancel(CancelReason::Refused) && !is_run {
             self.counts.refused.fetch_add(1, Ordering::Relaxed);
-            self.tell(&ScheduleNotice {
+            self.bag.add_notice(ScheduleNotice {
                 pool: self.name.to_string(),
                 label,
                 outcome: RunOutcome::Refused,
@@ -326,6 +392,7 @@ impl Core {
         }
     }
 
+    /// Tells who listens, here and now: never on the thread of the timer (K6).
     pub(super) fn tell(&self, notice: &ScheduleNotice) {
         let _ = quiet::call(|| match &self.listener {
             Some(listener) => listener(notice),
@@ -333,33 +400,26 @@ impl Core {
         });
     }
 
-    /// Who knows of a task when it is with an executor that is not ours to stop.
-    pub(super) fn witness(&self, task: &Task) -> Option<Witness> {
-        self.below.is_none().then(|| task.witness())
-    }
-
-    /// Remembers a task that such an executor has or is about to get. A stop finds it here; if it came
-    /// before, the task is stopped now.
-    pub(super) fn note_away(&self, witness: Option<Witness>) {
-        let Some(witness) = witness else {
-            return;
-        };
+    /// Remembers a task that an executor has which is not ours to stop. Returns false if the pool has been
+    /// stopped: a task that comes after that would not hear of it.
+    fn note_away(&self, task: &Task) -> bool {
+        if self.below.is_some() {
+            return true;
+        }
         let mut over = Vec::new();
         let mut away = self.away.lock();
         if away.is_stopped {
-            drop(away);
-            witness.stop(CancelReason::ShutDown);
-            return;
+            return false;
         }
-        let tasks = &mut away.tasks;
-        if tasks.len() == tasks.capacity() {
-            let (gone, there) = tasks.drain(..).partition(Witness::is_finished);
-            (over, *tasks) = (gone, there);
+        if away.tasks.len() == away.tasks.capacity() {
+            let (gone, there) = away.tasks.drain(..).partition(Witness::is_finished);
+            (over, away.tasks) = (gone, there);
         }
-        tasks.push(witness);
+        away.tasks.push(task.witness());
         drop(away);
         // Not under the lock: what they have may be the last of a task.
         drop(over);
+        true
     }
 }
 
@@ -446,20 +506,39 @@ impl Core {
         unstarted.retain(|task| !task.is_gone());
         self.ring();
         drop(ward);
+        let is_over = {
+            let mut bodies = self.bodies.lock();
+            bodies.is_stopped = true;
+            bodies.busy == 0
+        };
+        if is_over {
+            self.is_over_now();
+        }
         unstarted
     }
 
-    /// The last ward is gone: nothing waits, and nothing that it has handed over runs.
+    /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped
+    /// and nobody is busy. After a stop that may be found out more than once.
     fn is_over_now(&self) {
+        if self.is_forked() {
+            return;
+        }
         if let Some(below) = &self.below {
             below.shutdown();
         }
         let alarm = {
             let mut books = self.books();
             books.is_over = true;
-            books.alarm.take()
+            // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
+            books.again = books.rings;
+            match books.rings {
+                true => None,
+                false => {
+                    books.armed = Deadline::NEVER;
+                    books.alarm.take()
+                }
+            }
         };
-        // It was set for what has been cancelled, and would keep the pool's memory until then.
         drop(alarm);
         self.bag.close();
         self.end.change(|()| ());
@@ -525,6 +604,13 @@ impl Books {
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let key = self.wheel.insert(self.now, due, entry);
         (key, due < self.armed)
+    }
+
+    /// Takes out a task that its handle has cancelled.
+    pub(super) fn cancel(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.wheel.remove(key)?;
+        self.cancelled += 1;
+        Some(entry)
     }
 
     /// Whether series may go on.

@@ -5,11 +5,14 @@
 //! task, the task goes into the bag, and the courier brings it. From then on everything that becomes
 //! due goes through the bag until it is empty, so that the order stays.
 //!
+//! It also tells of what was refused, because hooks are the user's.
+//!
 //! The courier is started when it is first needed and stays until the pool is over. If its thread cannot
 //! be started, what is in the bag stays there, and whoever rings next tries again, soon
 //! ([`RETRY`]): nothing is lost.
 
 use super::core::Core;
+use super::notice::ScheduleNotice;
 use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
@@ -23,6 +26,9 @@ use std::time::Duration;
 
 /// When to try again to start a courier.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// How many notices may wait for the courier.
+const MOST_NOTICES: usize = 1_000;
 
 /// A task on its way to the executor.
 pub(super) struct Parcel {
@@ -49,11 +55,15 @@ pub(super) struct Bag {
 
 struct Inside {
     parcels: VecDeque<Parcel>,
+    /// What is to be told: who rings must not call a hook of the user's.
+    notices: VecDeque<ScheduleNotice>,
     /// Whether it is on its way with one.
     carries: bool,
     courier: OnDuty,
     /// Whether somebody asks the factory for a thread, and will see what came of it.
     is_asked_for: bool,
+    /// The pool was stopped: it brings nothing more.
+    is_stopped: bool,
     /// The pool is over, and the courier may go.
     is_closed: bool,
 }
@@ -72,9 +82,11 @@ impl Bag {
         Bag {
             inside: Mutex::new(Inside {
                 parcels: VecDeque::new(),
+                notices: VecDeque::new(),
                 carries: false,
                 courier: OnDuty::Nobody,
                 is_asked_for: false,
+                is_stopped: false,
                 is_closed: false,
             }),
             len: AtomicUsize::new(0),
@@ -86,8 +98,14 @@ impl Bag {
         self.len.load(Ordering::Relaxed)
     }
 
-    pub(super) fn add(&self, parcel: Parcel) {
-        self.put(&mut self.inside.lock(), parcel);
+    /// Puts it in; after a stop, gives it back.
+    pub(super) fn add(&self, parcel: Parcel) -> Option<Parcel> {
+        let mut inside = self.inside.lock();
+        if inside.is_stopped {
+            return Some(parcel);
+        }
+        self.put(&mut inside, parcel);
+        None
     }
 
     fn put(&self, inside: &mut Inside, parcel: Parcel) {
@@ -101,18 +119,28 @@ impl Bag {
         parcel
     }
 
+    /// Lets the courier tell this. If it is far behind, what is refused is only counted.
+    pub(super) fn add_notice(&self, notice: ScheduleNotice) {
+        let mut inside = self.inside.lock();
+        if inside.notices.len() < MOST_NOTICES {
+            inside.notices.push_back(notice);
+        }
+    }
+
     /// Takes the parcel if others are before it; otherwise gives it back.
     pub(super) fn add_if_busy(&self, parcel: Parcel) -> Option<Parcel> {
         let mut inside = self.inside.lock();
-        if inside.parcels.is_empty() && !inside.carries {
+        if inside.is_stopped || (inside.parcels.is_empty() && !inside.carries) {
             return Some(parcel);
         }
         self.put(&mut inside, parcel);
         None
     }
 
+    /// A stop takes everything out, and nothing more comes in.
     pub(super) fn empty(&self) -> VecDeque<Parcel> {
         let mut inside = self.inside.lock();
+        inside.is_stopped = true;
         self.len.store(0, Ordering::Relaxed);
         std::mem::take(&mut inside.parcels)
     }
@@ -146,7 +174,7 @@ impl Core {
     pub(super) fn courier_looks(self: &Arc<Self>) -> Deadline {
         {
             let mut inside = self.bag.inside.lock();
-            if inside.parcels.is_empty() {
+            if inside.parcels.is_empty() && inside.notices.is_empty() {
                 return Deadline::NEVER;
             }
             if let Some(rests) = inside.rouse() {
@@ -191,8 +219,15 @@ impl Duty {
             if let Some(parcel) = self.core.bag.take(&mut inside) {
                 inside.carries = true;
                 inside.courier = OnDuty::Works;
+                let _busy = self.core.busy();
                 drop(inside);
                 self.bring(parcel);
+                continue;
+            }
+            if let Some(notice) = inside.notices.pop_front() {
+                inside.courier = OnDuty::Works;
+                drop(inside);
+                self.core.tell(&notice);
                 continue;
             }
             if inside.is_closed {
@@ -208,11 +243,6 @@ impl Duty {
 
     fn bring(&self, parcel: Parcel) {
         let Parcel { task, is_run } = parcel;
-        // Not when it has been brought: that may have to wait, and a stop must find it meanwhile.
-        self.core.note_away(self.core.witness(&task));
-        if task.is_gone() {
-            return;
-        }
         let taken = quiet::call(|| self.core.executor.execute(task));
         if let Some(Err(refused)) = taken {
             self.core.refused(refused, is_run);

@@ -5,7 +5,6 @@ use super::failure::{RunError, RunOutcome};
 use super::series::Series;
 use crate::task::{CancelReason, TaskError, TaskHandle};
 use crate::time::{Deadline, Key};
-use millpond_raw::sync::atomic::Ordering;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -165,10 +164,7 @@ impl<T> Scheduled<T> {
             Place::Series(series) => series.cancel(interrupts),
             Place::Once { key, .. } => {
                 if was_first {
-                    let left = self.core.books().wheel.remove(*key);
-                    if left.is_some() {
-                        self.core.counts.cancelled.fetch_add(1, Ordering::Relaxed);
-                    }
+                    let left = self.core.books().cancel(*key);
                     drop(left);
                 }
             }

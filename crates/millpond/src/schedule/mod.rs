@@ -35,7 +35,10 @@
 //! - **K2** A pool is over when its last ward is gone. The pool has one until it is shut down; every
 //!   scheduled task has one inside its closure, so until its body is gone, run or dropped; every series
 //!   until it has ended, and every run of one. A ward is only made from a ward that is there, or under the
-//!   lock while the pool has its own.
+//!   lock while the pool has its own. A pool that was stopped does not wait for the tasks that it has
+//!   handed back: it is over when no body runs and nobody has a task in its hands, so who rings and the
+//!   courier count as busy from when they take one. (Of an executor of others, a body that was claimed
+//!   and has not made its first step is not seen.)
 //! - **K3** One at a time rings: it hands over what is due and sets the alarm for what comes next. Who
 //!   would like to ring meanwhile says so under the lock, and the one that rings looks again before
 //!   it stops. Who puts something into the wheel that is due before the alarm rings; so does the
@@ -45,8 +48,9 @@
 //! - **K5** A task is in the wheel, or with who rings, or in the bag, or with the executor: it is moved, never
 //!   copied, so it is run once or cancelled with a reason. Between cancelling and running its cell
 //!   decides.
-//! - **K6** No code of a user's runs under a lock of the pool, and none but the thread factory's on the thread
-//!   of the timer.
+//! - **K6** No code of a user's runs under a lock of the pool; and none on the thread of the timer, but for
+//!   what an executor does to take a task: a thread factory, or the destructor of what its policy
+//!   throws away.
 //!
 //! with V1 to V4 in `series`.
 
@@ -93,20 +97,23 @@ use std::time::{Duration, Instant};
 /// ```
 /// use millpond::executor::Lifecycle;
 /// use millpond::preset;
-/// use std::sync::atomic::{AtomicU32, Ordering};
-/// use std::sync::Arc;
+/// use std::ops::ControlFlow;
 /// use std::time::Duration;
 ///
 /// let timers = preset::scheduled("mill", 2)?;
-/// let beats = Arc::new(AtomicU32::new(0));
-/// let counted = Arc::clone(&beats);
-/// let series = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
-///     counted.fetch_add(1, Ordering::Relaxed);
-/// })?;
+/// // Once, after a delay.
 /// let flour = timers.schedule(Duration::from_millis(20), || "flour")?;
+/// // Every 2 ms, until the closure says that it is enough.
+/// let mut turns = 0;
+/// let wheel = timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(2), move || {
+///     turns += 1;
+///     match turns {
+///         5 => ControlFlow::Break(turns),
+///         _ => ControlFlow::Continue(()),
+///     }
+/// })?;
 /// assert_eq!(flour.join()?, "flour");
-/// series.cancel();
-/// assert!(beats.load(Ordering::Relaxed) >= 2);
+/// assert_eq!(wheel.join()?, 5);
 /// timers.close();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -267,7 +274,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         let Some(ward) = books.ward.clone() else {
             unreachable!("K2: nobody objects while the pool has a ward")
         };
-        let (task, handle) = spec.build(move || run_once(ward, nanos, f));
+        // K2: what a closure has captured is dropped in this order, so the ward outlives the user's part.
+        let (task, handle) = spec.build(move || run_once(f, nanos, ward));
         let (key, rings) = books.insert(due, Entry::Once(task));
         drop(books);
         if rings {
@@ -398,40 +406,52 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 
     /// How many may wait for their time; `None` is any number.
     pub fn most_pending(&self) -> Option<usize> {
-        self.core.books().most
+        self.core.live_books()?.most
     }
 
     /// Changes how many may wait for their time. Those beyond it stay.
     pub fn set_most_pending(&self, most: impl Into<Option<usize>>) {
-        self.core.books().most = most.into();
+        if let Some(mut books) = self.core.live_books() {
+            books.most = most.into();
+        }
     }
 
     /// Whether tasks that wait for their time still run after a shutdown.
     #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn runs_delayed_after_shutdown(&self) -> bool {
-        self.core.books().runs_delayed
+        self.core
+            .live_books()
+            .is_some_and(|books| books.runs_delayed)
     }
 
     /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
     /// not are cancelled at once.
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn set_run_delayed_after_shutdown(&self, run: bool) {
-        self.core.books().runs_delayed = run;
-        self.core.sweep();
+        if let Some(mut books) = self.core.live_books() {
+            books.runs_delayed = run;
+            drop(books);
+            self.core.sweep();
+        }
     }
 
     /// Whether series go on after a shutdown.
     #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn runs_series_after_shutdown(&self) -> bool {
-        self.core.books().runs_periodic
+        self.core
+            .live_books()
+            .is_some_and(|books| books.runs_periodic)
     }
 
     /// Changes whether series go on after a shutdown. After one, if they may not, they are cancelled at
     /// once.
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn set_run_series_after_shutdown(&self, run: bool) {
-        self.core.books().runs_periodic = run;
-        self.core.sweep();
+        if let Some(mut books) = self.core.live_books() {
+            books.runs_periodic = run;
+            drop(books);
+            self.core.sweep();
+        }
     }
 
     /// Whether it takes no more tasks and has not ended.
@@ -442,9 +462,9 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 }
 
 /// The body of a task that is no series. The ward is dropped when the closure has returned (K2).
-fn run_once<F: FnOnce() -> T, T>(ward: Arc<Ward>, due: u64, f: F) -> Ending<T> {
+fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: Arc<Ward>) -> Ending<T> {
     let core = &*ward.0;
-    let late = core.begins(due);
+    let (late, _busy) = core.begins(due);
     let Some(decorator) = &core.decorator else {
         return Ending::Value { value: f(), late };
     };

@@ -43,9 +43,10 @@ impl fmt::Display for ScheduleNotice {
             runs,
             then,
         } = self;
-        match runs {
-            0 => return write!(f, "{pool}: {label} {outcome}; it will not run"),
-            runs => write!(f, "{pool}: run {runs} of {label} {outcome}")?,
+        match (runs, then) {
+            (0, Then::Nothing) => return write!(f, "{pool}: {label} {outcome}; it will not run"),
+            (0, _) => write!(f, "{pool}: a run of {label} {outcome}")?,
+            (runs, _) => write!(f, "{pool}: run {runs} of {label} {outcome}")?,
         }
         match then {
             Then::Nothing => f.write_str("; the series has ended"),

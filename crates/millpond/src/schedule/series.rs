@@ -28,6 +28,7 @@ use super::courier::Parcel;
 use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
 use super::notice::{ScheduleNotice, Then};
 use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
+use crate::manage::RunState;
 use crate::task::{CancelReason, Panic, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
 use millpond_raw::quiet;
@@ -169,7 +170,10 @@ impl Series {
     }
 
     pub(super) fn figures(&self) -> SeriesFigures {
-        self.state.lock().figures.clone()
+        match self.core.is_forked() {
+            false => self.state.lock().figures.clone(),
+            true => SeriesFigures::default(),
+        }
     }
 
     pub(super) fn label(&self) -> String {
@@ -390,7 +394,8 @@ impl Series {
         let is_over = {
             let books = self.core.books();
             let state = self.state.lock();
-            let may = is_last || books.lets_series_run();
+            // After a stop it is who has it back that runs it, or a worker that had it already.
+            let may = is_last || books.lets_series_run() || books.state == RunState::Stopped;
             match state.is_over {
                 true => None,
                 false => Some(may),
@@ -488,13 +493,22 @@ impl Series {
             return;
         }
         self.core.counts.note(&outcome);
-        self.core.tell(&ScheduleNotice {
+        let is_lost = outcome == RunOutcome::Refused;
+        let notice = ScheduleNotice {
             pool: self.core.name.to_string(),
             label: self.label(),
             outcome,
             runs: settled.runs,
             then: settled.then,
-        });
+        };
+        match is_lost {
+            // K6: this may be the thread of the timer.
+            true => {
+                self.core.bag.add_notice(notice);
+                self.core.ring();
+            }
+            false => self.core.tell(&notice),
+        }
     }
 
     /// What a run that went so means for the series, as far as it is up to the series.
@@ -618,7 +632,7 @@ impl Run {
             return;
         }
         let core = &self.ward.0;
-        let late = core.begins(core.nanos(Deadline::at(self.planned.due)));
+        let (late, _busy) = core.begins(core.nanos(Deadline::at(self.planned.due)));
         let late = Duration::from_nanos(late);
         let number = {
             let mut state = series.state.lock();

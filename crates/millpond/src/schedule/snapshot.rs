@@ -54,8 +54,8 @@ pub struct Upcoming {
 
 pub(super) fn of(core: &Core) -> ScheduleSnapshot {
     let counts = &core.counts;
-    let (pending, most_pending, state, upcoming) = match core.is_forked() {
-        true => (0, None, RunState::Terminated, Vec::new()),
+    let (pending, most_pending, state, upcoming, cancelled) = match core.is_forked() {
+        true => (0, None, RunState::Terminated, Vec::new(), 0),
         false => {
             let carried = core.bag.len();
             let is_terminated = core.is_terminated();
@@ -65,12 +65,13 @@ pub(super) fn of(core: &Core) -> ScheduleSnapshot {
                 false => books.state,
             };
             let pending = books.wheel.len() + carried;
-            (pending, books.most, state, upcoming(&books, UPCOMING))
+            let upcoming = upcoming(&books, UPCOMING);
+            (pending, books.most, state, upcoming, books.cancelled)
         }
     };
     let lateness = match core.is_forked() {
         true => Distribution::new(),
-        false => core.lateness.lock().clone(),
+        false => core.bodies.lock().lateness.clone(),
     };
     ScheduleSnapshot {
         name: core.name.to_string(),
@@ -82,7 +83,7 @@ pub(super) fn of(core: &Core) -> ScheduleSnapshot {
         failed: counts.failed.load(Ordering::Relaxed),
         skipped: counts.skipped.load(Ordering::Relaxed),
         refused: counts.refused.load(Ordering::Relaxed),
-        cancelled: counts.cancelled.load(Ordering::Relaxed),
+        cancelled: cancelled + counts.cancelled.load(Ordering::Relaxed),
         lateness,
         upcoming,
     }

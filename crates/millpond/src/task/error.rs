@@ -3,6 +3,7 @@
 use super::{CancelReason, Cycle, Panic};
 use std::error::Error;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Why a join has no value.
 ///
@@ -35,6 +36,10 @@ pub enum TaskError {
     /// run it is in the parent process; here it will never end.
     Forked,
 }
+
+// Whoever has it decides what to do with the error of a run, as with what is left of a panic.
+impl UnwindSafe for TaskError {}
+impl RefUnwindSafe for TaskError {}
 
 impl TaskError {
     /// Whether the task panicked.

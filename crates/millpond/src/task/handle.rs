@@ -1,5 +1,6 @@
 //! The side of a task that waits for its value.
 
+use super::expiry::{self, Bell};
 use super::in_place::{self, Queued};
 use super::meta::Meta;
 use super::name::Name;
@@ -36,11 +37,15 @@ use std::time::Duration;
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
     raw: raw::Handle<T, Meta>,
+    bell: Bell,
 }
 
 impl<T> TaskHandle<T> {
     pub(super) fn from_raw(raw: raw::Handle<T, Meta>) -> Self {
-        TaskHandle { raw }
+        TaskHandle {
+            raw,
+            bell: Bell::new(),
+        }
     }
 
     /// Waits for the task and takes its value.
@@ -123,7 +128,10 @@ impl<T> TaskHandle<T> {
         let listed = Listed::enter(deadline, || Awaited::task(raw.witness()));
         let listed = listed.map_err(deadlock)?;
         let site = Site::new("task.join").on(raw.token());
-        let waited = wait_listed(&listed, site, &clock, deadline, |waker| raw.register(waker));
+        let waited = wait_listed(&listed, site, &clock, deadline, |waker| {
+            let again = expiry::look(&*raw);
+            raw.register(waker).then_some(again)
+        });
         self.raw.unregister();
         waited
     }
@@ -250,23 +258,27 @@ pub(super) fn finishes_soon(deadline: Deadline, look: impl Fn() -> raw::state::R
         && interrupt::linger(|| look().is_finished(), || Some(())).is_some()
 }
 
-/// Waits until `register` has nothing to wait for, as who is listed as waiting for it.
+/// Waits until `register` has nothing to wait for, as who is listed as waiting for it. As long as it has, it
+/// says when to look again although nobody wakes the waiter.
 pub(crate) fn wait_listed(
     listed: &Listed,
     site: Site,
     clock: &Clock,
     deadline: Deadline,
-    mut register: impl FnMut(&Waker) -> bool,
+    mut register: impl FnMut(&Waker) -> Option<Deadline>,
 ) -> Result<(), TaskError> {
     let mut cycle = None;
     let look = |waker: &Waker| {
         // What is done is done, whoever says what.
-        if !register(waker) {
+        let Some(again) = register(waker) else {
             cycle = None;
             return Look::Done;
-        }
+        };
         cycle = listed.news(waker);
-        Look::done_if(cycle.is_some())
+        match cycle {
+            Some(_) => Look::Done,
+            None => Look::AgainAt(again),
+        }
     };
     let waited = interrupt::wait(site, clock, deadline, look);
     match (waited, cycle) {
@@ -309,7 +321,8 @@ impl<T> Future for TaskHandle<T> {
     type Output = Result<T, TaskError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let raw = &mut self.get_mut().raw;
+        let TaskHandle { raw, bell } = self.get_mut();
+        bell.look(raw, context.waker());
         match raw.poll(context) {
             Poll::Pending if raw.state().is_of_another_process() => {
                 Poll::Ready(Err(TaskError::Forked))

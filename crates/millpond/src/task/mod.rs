@@ -39,6 +39,7 @@ mod carried;
 mod context;
 mod cycle;
 mod error;
+mod expiry;
 mod handle;
 mod home;
 mod in_place;

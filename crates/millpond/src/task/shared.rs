@@ -1,5 +1,6 @@
 //! A handle for many: it shows the value and takes nothing.
 
+use super::expiry::{self, Bell};
 use super::handle::{deadlock, finishes_soon, wait_listed};
 use super::in_place;
 use super::meta::Meta;
@@ -32,11 +33,16 @@ pub struct SharedHandle<T> {
     pub(super) raw: raw::Shared<T, Meta>,
     /// The place of this handle's future among the waiters.
     ticket: Option<Ticket>,
+    bell: Bell,
 }
 
 impl<T> SharedHandle<T> {
     pub(super) fn from_raw(raw: raw::Shared<T, Meta>) -> Self {
-        SharedHandle { raw, ticket: None }
+        SharedHandle {
+            raw,
+            ticket: None,
+            bell: Bell::new(),
+        }
     }
 
     /// Waits for the task and shows its value.
@@ -74,7 +80,10 @@ impl<T> SharedHandle<T> {
             let clock = self.raw.meta().clock();
             let listed = Listed::enter(deadline, || Awaited::task(self.raw.witness()));
             let listed = listed.map_err(deadlock)?;
-            wait_listed(&listed, site, &clock, deadline, |waker| place.take(waker))?;
+            wait_listed(&listed, site, &clock, deadline, |waker| {
+                let again = expiry::look(&self.raw);
+                place.take(waker).then_some(again)
+            })?;
         }
         self.try_join()
             .expect("the wait has ended well, so the task is finished")
@@ -156,6 +165,7 @@ impl<T: Clone> Future for SharedHandle<T> {
         if !seen.is_finished() && seen.is_of_another_process() {
             return Poll::Ready(Err(TaskError::Forked));
         }
+        this.bell.look(&this.raw, context.waker());
         let mut place = Place {
             raw: &this.raw,
             ticket: this.ticket.take(),
@@ -175,6 +185,7 @@ impl<T> Clone for SharedHandle<T> {
         SharedHandle {
             raw: self.raw.clone(),
             ticket: None,
+            bell: Bell::new(),
         }
     }
 }

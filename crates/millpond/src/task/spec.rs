@@ -68,7 +68,8 @@ impl TaskSpec {
         self
     }
 
-    /// Until when it must have started. Engines shed a task whose deadline has passed.
+    /// Until when it must have started. Engines shed a task whose deadline has passed when its turn comes; who
+    /// joins or awaits it hears at the deadline itself.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         if self.rare.is_some() || deadline != Deadline::NEVER {
             self.rare().inherited.deadline = deadline;
@@ -96,14 +97,11 @@ impl TaskSpec {
 
     /// With no deadline but its own: one that it has from the task around it was not for this one.
     pub(crate) fn without_inherited_deadline(self) -> Self {
-        let Some(inherited) = context::here() else {
+        let own = self.rare.as_ref().map(|rare| rare.inherited.deadline);
+        let Some(own) = own.filter(|own| *own != Deadline::NEVER) else {
             return self;
         };
-        let is_inherited = self.rare.as_ref().is_some_and(|rare| {
-            let deadline = rare.inherited.deadline;
-            deadline != Deadline::NEVER && deadline == inherited.deadline
-        });
-        match is_inherited {
+        match context::here().is_some_and(|inherited| inherited.deadline == own) {
             true => self.deadline(Deadline::NEVER),
             false => self,
         }

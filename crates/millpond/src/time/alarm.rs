@@ -5,16 +5,17 @@
 //!
 //! | clock | who rings |
 //! |---|---|
-//! | the system's | a thread of the process, `millpond-alarm-1` |
-//! | one with a ringer of its own ([`Clock::with_ringer`]) | a thread that its factory starts |
+//! | the system's | the timer of the process: a thread, `millpond-timer-1` |
+//! | one with a timer of its own ([`Clock::with_timer`]) | a thread that its factory starts |
 //! | a manual one | whoever moves its hand |
 //!
-//! `ringer.rs` says how the thread comes and goes, and what happens if it cannot be had.
+//! `timer.rs` says how the thread comes and goes, and what happens if it cannot be had.
 //!
 //! Models have no clock but the manual one (see `millpond_raw::sync::Futex`). There an alarm of the
 //! system's clock rings at once.
 
-use super::ringer::{self, Ringer, Spot};
+use super::timer::{self, Timer};
+use super::wheel::Key;
 use super::{Clock, Deadline};
 use millpond_raw::quiet;
 use millpond_raw::waits::{Ticket, Waits};
@@ -29,7 +30,7 @@ enum Set {
     /// Rung already, or for never.
     Nowhere,
     Hand(Clock, Ticket),
-    Ringer(Arc<Ringer>, Spot),
+    Timer(Arc<Timer>, Key),
 }
 
 impl Clock {
@@ -38,15 +39,15 @@ impl Clock {
         let Some(instant) = deadline.instant() else {
             return Alarm(Set::Nowhere);
         };
-        let own = self.ringer().cloned();
+        let own = self.timer().cloned();
         let hand = self.manual_parts().filter(|_| own.is_none());
         if let Some((now, sleepers)) = hand {
             if let Some(ticket) = sleepers.enlist(waker, || now() < instant) {
                 return Alarm(Set::Hand(self.clone(), ticket));
             }
-        } else if let Some(ringer) = own.or_else(ringer::of_process) {
-            let spot = ringer.set(self, instant, waker.clone());
-            return Alarm(Set::Ringer(ringer, spot));
+        } else if let Some(timer) = own.or_else(timer::of_process) {
+            let key = timer.set(self, deadline, waker.clone());
+            return Alarm(key.map_or(Set::Nowhere, |key| Set::Timer(timer, key)));
         }
         quiet::wake(waker.clone());
         Alarm(Set::Nowhere)
@@ -62,7 +63,7 @@ impl Drop for Alarm {
                     Waits::leave(sleepers, *ticket);
                 }
             }
-            Set::Ringer(ringer, spot) => ringer.take_back(*spot),
+            Set::Timer(timer, key) => timer.take_back(*key),
         }
     }
 }
@@ -71,7 +72,98 @@ impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Set::Nowhere => "Alarm(rung)",
-            Set::Hand(..) | Set::Ringer(..) => "Alarm(set)",
+            Set::Hand(..) | Set::Timer(..) => "Alarm(set)",
         })
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::thread::Threads;
+    use millpond_raw::park::{self, Site};
+    use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+    use millpond_raw::sync::thread;
+    use std::ops::Range;
+    use std::task::Wake;
+    use std::time::{Duration, Instant};
+
+    /// Notes when it is rung too early, and that it is rung.
+    struct Bell {
+        clock: Clock,
+        due: Instant,
+        rung: Arc<AtomicUsize>,
+        early: Arc<AtomicUsize>,
+        done: Waker,
+    }
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            if self.clock.now() < self.due {
+                self.early.fetch_add(1, Ordering::Relaxed);
+            }
+            self.rung.fetch_add(1, Ordering::Relaxed);
+            self.done.wake_by_ref();
+        }
+    }
+
+    #[test]
+    fn alarms_that_many_threads_set_and_take_back_ring_once_each_and_none_before_its_time() {
+        const EACH: usize = 600;
+        let clock = Clock::system().with_timer(Threads::named("own-timer"));
+        let setters: Vec<_> = (1..=4_u64)
+            .map(|seed| {
+                let clock = clock.clone();
+                thread::spawn(move || set_and_take_back(&clock, seed, EACH))
+            })
+            .collect();
+        for setter in setters {
+            setter.join().unwrap();
+        }
+    }
+
+    fn set_and_take_back(clock: &Clock, seed: u64, count: usize) {
+        let (rung, early) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let here = park::current();
+        let mut random = seed;
+        let mut bell = |micros: Range<u64>| {
+            // Marsaglia's xorshift.
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let after = micros.start + random % (micros.end - micros.start);
+            let due = clock.now() + Duration::from_micros(after);
+            let (rung, early) = (Arc::clone(&rung), Arc::clone(&early));
+            let (clock, done) = (clock.clone(), here.waker());
+            Arc::new(Bell {
+                clock,
+                due,
+                rung,
+                early,
+                done,
+            })
+        };
+        let alarm =
+            |bell: &Arc<Bell>| clock.alarm(Deadline::at(bell.due), &Waker::from(Arc::clone(bell)));
+        let mut set = Vec::new();
+        for _ in 0..count {
+            // A minute to an hour away.
+            let far = bell(60_000_000..3_600_000_000);
+            let soon = bell(0..3_000);
+            let fickle = alarm(&far);
+            set.push(alarm(&soon));
+            drop(fickle);
+            assert_eq!(Arc::strong_count(&far), 1, "its waker has gone with it");
+        }
+        let patience = clock.deadline(Duration::from_secs(30));
+        while rung.load(Ordering::Relaxed) < count {
+            let out_of_patience = patience.has_passed(clock.now());
+            let missing = count - rung.load(Ordering::Relaxed);
+            assert!(!out_of_patience, "seed {seed}: {missing} have not rung");
+            let _ = clock.park_until(&here, Site::new("alarm.test"), patience);
+        }
+        drop(set);
+        assert_eq!(early.load(Ordering::Relaxed), 0, "seed {seed}");
+        assert_eq!(rung.load(Ordering::Relaxed), count, "seed {seed}");
     }
 }

@@ -6,7 +6,7 @@
 //! difference; code that waits cannot tell which clock it waits by.
 
 use super::Deadline;
-use super::ringer::Ringer;
+use super::timer::Timer;
 use super::wall::ManualWall;
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{Site, Strand, Woken};
@@ -39,7 +39,7 @@ struct Own {
     /// `None` is the system's time.
     manual: Option<Arc<Manual>>,
     /// Who rings its alarms, if it is not the usual one.
-    ringer: Option<Arc<Ringer>>,
+    timer: Option<Arc<Timer>>,
 }
 
 struct Manual {
@@ -79,14 +79,14 @@ impl Clock {
     /// use millpond::thread::Threads;
     /// use millpond::time::Clock;
     ///
-    /// let clock = Clock::system().with_ringer(Threads::named("orders-alarm").stack_size(64 * 1024));
+    /// let clock = Clock::system().with_timer(Threads::named("orders-timer").stack_size(64 * 1024));
     /// # let _ = clock;
     /// ```
     #[must_use]
-    pub fn with_ringer(&self, threads: impl ThreadFactory) -> Self {
+    pub fn with_timer(&self, threads: impl ThreadFactory) -> Self {
         let own = Own {
             manual: self.manual().cloned(),
-            ringer: Some(Arc::new(Ringer::new(threads))),
+            timer: Some(Arc::new(Timer::new(self.now(), threads))),
         };
         Clock {
             own: Some(Arc::new(own)),
@@ -98,8 +98,8 @@ impl Clock {
     }
 
     /// Who rings its alarms, if it is not the usual one.
-    pub(super) fn ringer(&self) -> Option<&Arc<Ringer>> {
-        self.own.as_ref()?.ringer.as_ref()
+    pub(super) fn timer(&self) -> Option<&Arc<Timer>> {
+        self.own.as_ref()?.timer.as_ref()
     }
 
     /// The time.
@@ -199,7 +199,7 @@ impl ManualClock {
     pub fn clock(&self) -> Clock {
         let own = Own {
             manual: Some(Arc::clone(&self.manual)),
-            ringer: None,
+            timer: None,
         };
         Clock {
             own: Some(Arc::new(own)),

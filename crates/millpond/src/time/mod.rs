@@ -6,8 +6,10 @@
 mod alarm;
 mod clock;
 mod deadline;
-mod ringer;
+#[cfg(test)]
+mod measure;
 mod ticker;
+mod timer;
 mod wall;
 mod wheel;
 

@@ -131,7 +131,7 @@ mod tests {
         let hand = ManualClock::new();
         let ringing = hand
             .clock()
-            .with_ringer(crate::thread::Threads::named("own"));
+            .with_timer(crate::thread::Threads::named("own"));
         hand.set_wall(SystemTime::UNIX_EPOCH);
         assert_eq!(ringing.wall(), SystemTime::UNIX_EPOCH);
         assert_eq!(hand.clone().clock().wall(), SystemTime::UNIX_EPOCH);

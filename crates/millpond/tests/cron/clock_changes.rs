@@ -324,6 +324,12 @@ fn asked_within_a_repeat_it_knows_which_half_it_is() {
         nightly.next_after(second - Duration::from_secs(1)),
         Some(second + day)
     );
+    let change = second - Duration::from_secs(1800);
+    assert_eq!(nightly.next_after(change), Some(second + day));
+    assert_eq!(
+        cron("0 2 * * *", BERLIN).next_after(change - Duration::from_nanos(1)),
+        Some(change + day)
+    );
     let hourly = cron("30 * * * *", BERLIN);
     assert_eq!(hourly.next_after(first), Some(second));
     assert_eq!(

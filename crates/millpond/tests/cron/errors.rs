@@ -93,7 +93,7 @@ fn each_field_says_what_it_takes() {
         ),
         (
             "? * * * *",
-            r#"minute "?": ? stands alone in its field: take the rest away"#,
+            r#"minute "?": ? is for days and weekdays: write *"#,
         ),
         (
             "5/15 * * * *",
@@ -134,6 +134,14 @@ fn each_field_says_what_it_takes() {
         (
             "0 0 * * monday",
             r#"weekday "MONDAY": "MONDAY" is not known: write MON"#,
+        ),
+        (
+            "0 0 1 * +",
+            r#"weekday "+": behind + goes a weekday, such as +FRI"#,
+        ),
+        (
+            "+0 0 1 * *",
+            r#"minute "+0": "+0" is no minute: write a number from 0 to 59, or *"#,
         ),
         (
             "0 0 * XII *",

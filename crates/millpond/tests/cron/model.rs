@@ -112,7 +112,8 @@ fn around_a_change_it_does_what_the_rules_say() {
             .take_while(|time| *time < last)
             .filter(|time| model.runs_at(*time))
             .collect();
-        let found: Vec<_> = cron(&expression, zone)
+        let cron = cron(&expression, zone);
+        let found: Vec<_> = cron
             .upcoming((first - SignedDuration::from_nanos(1)).into())
             .map(|time| Timestamp::try_from(time).unwrap())
             .take_while(|time| *time < last)
@@ -127,5 +128,21 @@ fn around_a_change_it_does_what_the_rules_say() {
             expected.len(),
             "{expression} in {zone} at {change}"
         );
+        // From wherever one begins to look, and in either half of a repeat.
+        let mut from = change - SignedDuration::from_mins(150);
+        while from < change + SignedDuration::from_mins(150) {
+            let next = cron
+                .next_after(from.into())
+                .map(|time| Timestamp::try_from(time).unwrap());
+            let expected = expected.iter().find(|time| **time > from);
+            if next.is_some_and(|next| next < last) || expected.is_some() {
+                assert_eq!(
+                    next.as_ref(),
+                    expected,
+                    "{expression} in {zone} after {from}"
+                );
+            }
+            from += SignedDuration::from_mins(15);
+        }
     });
 }

@@ -6,6 +6,13 @@
     reason = "a test stands outside: it uses std's locks beside what it tests"
 )]
 
+mod calendar;
+mod courier;
+mod ends;
+mod failures;
 mod kit;
 mod modes;
 mod once;
+mod own_pool;
+mod picture;
+mod stop;

@@ -153,8 +153,7 @@ fn runs_that_may_overlap_need_a_closure_that_threads_can_share() {
             .series(Every::rate(FIVE))
             .overlap(Overlap::Concurrent)
     };
-    let mut count = 0;
-    let refused = series().start(move || count += 1).unwrap_err();
+    let refused = series().start(|| ()).unwrap_err();
     assert!(refused.to_string().contains("start_shared"), "{refused}");
     series().start_shared(|| ()).unwrap();
 }

@@ -34,6 +34,21 @@ fn what_is_due_comes_in_the_order_of_its_time_and_then_of_its_coming() {
 }
 
 #[test]
+fn a_flood_that_is_due_at_once_comes_whole_and_in_order() {
+    let bench = Bench::new();
+    let numbers: Vec<String> = (0..5_000).map(|number| format!("{number}")).collect();
+    for number in numbers.clone() {
+        let diary = bench.diary.clone();
+        bench
+            .timers
+            .schedule(SECOND, move || diary.note(&number))
+            .unwrap();
+    }
+    bench.pass(1);
+    assert_eq!(bench.diary.words(), numbers);
+}
+
+#[test]
 fn a_task_without_delay_runs_at_once() {
     let bench = Bench::new();
     let now = bench.timers.schedule(Duration::ZERO, || 7).unwrap();

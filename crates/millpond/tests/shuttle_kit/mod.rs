@@ -27,9 +27,9 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Runs the scenario under 1,000 schedules for each depth.
+/// Runs the scenario under 500 schedules for each depth.
 pub(crate) fn pct(scenario: fn()) {
-    shuttle_drive::pct(1_000, scenario);
+    shuttle_drive::pct(500, scenario);
 }
 
 /// How long idle workers of the models stay. Time passes when a model moves the clock.

@@ -1,5 +1,5 @@
-//! PCT schedules of alarms on a clock with a ringer: futures that set them, look again and drop them,
-//! while the hand of the clock moves, the ringer comes and goes, and threads are refused.
+//! PCT schedules of alarms on a clock with a timer of its own: futures that set them, look again and drop them,
+//! while the hand of the clock moves, the timer's thread comes and goes, and threads are refused.
 //!
 //! The futures are those of delay queues, each with one element. The hand is moved by a thread of the
 //! model, so that time comes before, after or in the middle of every step. A future that is forgotten
@@ -15,29 +15,30 @@ use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::thread::{Body, JoinHandle, ThreadFactory};
 use millpond::time::{Clock, ManualClock};
 use millpond_raw::park::{self, Site};
+use millpond_raw::sync::Mutex;
 use millpond_raw::sync::thread::{self, spawn};
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(10);
 const LATER: Duration = Duration::from_secs(20);
 
-/// Longer than a ringer stays without an alarm, and shorter than `SOON`.
+/// Longer than the thread stays without an alarm, and shorter than `SOON`.
 const IDLE: Duration = Duration::from_secs(5);
 
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
     crate::shuttle_drive::pct(500, scenario);
 }
 
-/// Counts the ringers that it starts, and refuses as many as it is told to. What it does with the body
+/// Counts the threads that it starts, and refuses as many as it is told to. What it does with the body
 /// of one that it refuses differs: a thread may also be had and die before it runs.
 #[derive(Clone, Debug, Default)]
-struct Ringers(Arc<Counts>);
+struct Moody(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -48,17 +49,17 @@ struct Counts {
     most_at_once: AtomicUsize,
 }
 
-impl Ringers {
+impl Moody {
     fn refusing(count: usize) -> Self {
-        let ringers = Ringers::default();
-        ringers.0.to_refuse.store(count, Ordering::SeqCst);
-        ringers
+        let threads = Moody::default();
+        threads.0.to_refuse.store(count, Ordering::SeqCst);
+        threads
     }
 
     fn losing(count: usize) -> Self {
-        let ringers = Ringers::default();
-        ringers.0.to_lose.store(count, Ordering::SeqCst);
-        ringers
+        let threads = Moody::default();
+        threads.0.to_lose.store(count, Ordering::SeqCst);
+        threads
     }
 
     fn one_less(count: &AtomicUsize) -> bool {
@@ -73,7 +74,7 @@ impl Ringers {
         self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// Lets time pass until the last ringer has ended, and checks that there were never two.
+    /// Lets time pass until the last thread has ended, and checks that there were never two.
     fn end(&self, hand: &ManualClock) {
         while self.0.running.load(Ordering::SeqCst) > 0 {
             hand.advance(IDLE);
@@ -84,7 +85,7 @@ impl Ringers {
     }
 }
 
-impl ThreadFactory for Ringers {
+impl ThreadFactory for Moody {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
         self.0.asked.fetch_add(1, Ordering::SeqCst);
         // Others get in between the wish and the answer.
@@ -155,37 +156,37 @@ fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 #[test]
 fn whoever_waits_for_a_time_is_woken_when_it_comes() {
     pct(|| {
-        let (hand, ringers) = (ManualClock::new(), Ringers::default());
-        let clock = hand.clock().with_ringer(ringers.clone());
+        let (hand, threads) = (ManualClock::new(), Moody::default());
+        let clock = hand.clock().with_timer(threads.clone());
         join_all([
             in_thread(LATER, &clock),
             in_thread(SOON, &clock),
             mover(&hand, LATER),
         ]);
-        ringers.end(&hand);
+        threads.end(&hand);
     });
 }
 
 #[test]
 fn an_alarm_that_becomes_the_next_one_does_not_wait_for_the_other() {
     pct(|| {
-        let (hand, ringers) = (ManualClock::new(), Ringers::default());
-        let clock = hand.clock().with_ringer(ringers.clone());
+        let (hand, threads) = (ManualClock::new(), Moody::default());
+        let clock = hand.clock().with_timer(threads.clone());
         let later = in_thread(LATER, &clock);
         // The last step may come between the look that finds it early and the alarm. Then no step is
-        // left that would wake the ringer.
+        // left that would wake the thread.
         join_all([in_thread(SOON, &clock), mover(&hand, SOON)]);
         join_all([later, mover(&hand, SOON)]);
-        ringers.end(&hand);
+        threads.end(&hand);
     });
 }
 
 #[test]
-fn a_ringer_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
+fn a_thread_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
     pct(|| {
-        let (hand, ringers) = (ManualClock::new(), Ringers::default());
-        let clock = hand.clock().with_ringer(ringers.clone());
-        // Each alarm comes when the ringer of the one before is about to end, or has.
+        let (hand, threads) = (ManualClock::new(), Moody::default());
+        let clock = hand.clock().with_timer(threads.clone());
+        // Each alarm comes when the thread of the one before is about to end, or has.
         let done = Arc::new(AtomicBool::new(false));
         let says_so = Arc::clone(&done);
         let waits = spawn(move || {
@@ -199,15 +200,15 @@ fn a_ringer_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
             thread::yield_now();
         }
         join_all([waits]);
-        ringers.end(&hand);
+        threads.end(&hand);
     });
 }
 
 #[test]
 fn an_alarm_that_is_taken_back_takes_no_other_along() {
     pct(|| {
-        let (hand, ringers) = (ManualClock::new(), Ringers::default());
-        let clock = hand.clock().with_ringer(ringers.clone());
+        let (hand, threads) = (ManualClock::new(), Moody::default());
+        let clock = hand.clock().with_timer(threads.clone());
         let fickle = due_after(SOON, &clock);
         let drops = spawn(move || {
             let here = park::current();
@@ -220,15 +221,15 @@ fn an_alarm_that_is_taken_back_takes_no_other_along() {
             drop(receiving);
         });
         join_all([drops, in_thread(LATER, &clock), mover(&hand, LATER)]);
-        ringers.end(&hand);
+        threads.end(&hand);
     });
 }
 
 #[test]
 fn a_look_with_another_waker_is_the_one_that_is_answered() {
     pct(|| {
-        let (hand, ringers) = (ManualClock::new(), Ringers::default());
-        let clock = hand.clock().with_ringer(ringers.clone());
+        let (hand, threads) = (ManualClock::new(), Moody::default());
+        let clock = hand.clock().with_timer(threads.clone());
         let queue = due_after(SOON, &clock);
         let waits = spawn(move || {
             let mut receiving = queue.recv();
@@ -239,22 +240,22 @@ fn a_look_with_another_waker_is_the_one_that_is_answered() {
             }
         });
         join_all([waits, mover(&hand, LATER)]);
-        ringers.end(&hand);
+        threads.end(&hand);
     });
 }
 
 #[test]
 fn threads_that_are_refused_or_lost_make_it_busy_but_nobody_is_forgotten() {
-    for make in [Ringers::refusing as fn(usize) -> Ringers, Ringers::losing] {
+    for make in [Moody::refusing as fn(usize) -> Moody, Moody::losing] {
         pct(move || {
-            let (hand, ringers) = (ManualClock::new(), make(2));
-            let clock = hand.clock().with_ringer(ringers.clone());
+            let (hand, threads) = (ManualClock::new(), make(2));
+            let clock = hand.clock().with_timer(threads.clone());
             join_all([
                 in_thread(LATER, &clock),
                 in_thread(SOON, &clock),
                 mover(&hand, LATER),
             ]);
-            ringers.end(&hand);
+            threads.end(&hand);
         });
     }
 }
@@ -262,16 +263,86 @@ fn threads_that_are_refused_or_lost_make_it_busy_but_nobody_is_forgotten() {
 #[test]
 fn without_any_thread_futures_look_for_themselves_until_the_time_comes() {
     pct(|| {
-        let (hand, ringers) = (ManualClock::new(), Ringers::refusing(usize::MAX));
-        let clock = hand.clock().with_ringer(ringers.clone());
+        let (hand, threads) = (ManualClock::new(), Moody::refusing(usize::MAX));
+        let clock = hand.clock().with_timer(threads.clone());
         let queue = due_after(SOON, &clock);
-        let asked = ringers.clone();
+        let asked = threads.clone();
         let waits = spawn(move || {
             let (_, polls) = block_on(queue.recv());
             // Every look that found it early asked for a thread once.
             assert_eq!(asked.asked(), polls - 1);
         });
         join_all([waits, mover(&hand, LATER)]);
-        ringers.end(&hand);
+        threads.end(&hand);
+    });
+}
+
+/// A future that is polled by its own waker: in the thread that rings.
+struct Inside {
+    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    is_done: AtomicBool,
+    done: Waker,
+}
+
+impl Wake for Inside {
+    fn wake(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        let mut place = self.future.lock();
+        let Some(future) = place.as_mut() else {
+            return;
+        };
+        if future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            let future = place.take();
+            drop(place);
+            drop(future);
+            self.is_done.store(true, Ordering::SeqCst);
+            self.done.wake_by_ref();
+        }
+    }
+}
+
+/// Sets the next alarm from inside the waker that the alarm before rings, three times; while another
+/// thread sets earlier and later ones and takes them back.
+#[test]
+fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
+    pct(|| {
+        let (hand, threads) = (ManualClock::new(), Moody::default());
+        let clock = hand.clock().with_timer(threads.clone());
+        let queue = due_after(IDLE, &clock);
+        queue.offer_after(2, SOON).expect("there is room");
+        queue.offer_after(3, LATER).expect("there is room");
+        let inside = Arc::new(Inside {
+            future: Mutex::new(Some(Box::pin(async move {
+                for element in 1..=3 {
+                    assert_eq!(queue.recv().await, element);
+                }
+            }))),
+            is_done: AtomicBool::new(false),
+            done: park::current().waker(),
+        });
+        let fickle = spawn({
+            let clock = clock.clone();
+            move || {
+                for delay in [LATER, SOON, IDLE] {
+                    let queue = due_after(delay, &clock);
+                    let mut receiving = queue.recv();
+                    let mut context = Context::from_waker(Waker::noop());
+                    let _ = Pin::new(&mut receiving).poll(&mut context);
+                    thread::yield_now();
+                }
+            }
+        });
+        let moves = mover(&hand, LATER);
+        Arc::clone(&inside).wake();
+        join_all([fickle, moves]);
+        // No step is left that would wake the thread: an alarm that is set too late must do it itself.
+        while !inside.is_done.load(Ordering::SeqCst) {
+            park::current().park(Site::new("test.inside"));
+        }
+        threads.end(&hand);
     });
 }

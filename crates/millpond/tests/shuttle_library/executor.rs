@@ -1,7 +1,7 @@
 //! PCT schedules of executors: stopping against submitting, lanes that end against tasks that come,
 //! wakes against polls, arrivals against takers.
 //!
-//! Each scenario runs under 1,000 schedules for each depth.
+//! Each scenario runs under 500 schedules for each depth.
 
 use millpond::executor::{
     AtBound, CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
@@ -16,7 +16,7 @@ use millpond_raw::task::current;
 use std::sync::Arc;
 
 fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(1_000, scenario);
+    crate::shuttle_drive::pct(500, scenario);
 }
 
 fn threads(count: usize) -> ThreadPerTask {

@@ -1,6 +1,6 @@
 //! PCT schedules of givers, takers and those who give up, on hand-off and transfer queues.
 //!
-//! Each scenario runs under 1,000 schedules for each depth.
+//! Each scenario runs under 500 schedules for each depth.
 
 use millpond::queue::{BlockingQueue, HandOffQueue, Offered, Place, Reason, Taken, TransferQueue};
 use millpond::task;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 fn pct(scenario: impl Fn() + Send + Sync + 'static) {
-    crate::shuttle_drive::pct(1_000, scenario);
+    crate::shuttle_drive::pct(500, scenario);
 }
 
 type Queue = Arc<dyn BlockingQueue<u32>>;

@@ -1,6 +1,6 @@
 //! PCT schedules of a whole pool, first part: workers come and go while tasks come.
 //!
-//! Each scenario runs under 1,000 schedules for each depth. A task that is forgotten, or a worker that
+//! Each scenario runs under 500 schedules for each depth. A task that is forgotten, or a worker that
 //! sleeps on, shows as a deadlock, which shuttle reports with its schedule.
 
 use crate::shuttle_kit::{

@@ -123,29 +123,6 @@ fn a_stop_while_the_courier_waits_leaves_an_executor_alone_that_goes_on() {
     });
 }
 
-/// What is in the bag has been given to nobody, so all of it comes back.
-#[test]
-fn a_stop_hands_back_what_is_in_the_bag() {
-    pct(|| {
-        let (workers, gate, hand) = narrow();
-        workers.run(|| ()).unwrap();
-        let timers = ScheduledPool::on(workers.clone()).build();
-        let books = Books::new(3);
-        let (held, _) = in_a_row(&books, &timers, &[1, 1, 1]);
-        hand.advance(SECOND);
-        handed_back(&books, timers.shutdown_now());
-        hear(&books, held);
-        ends(&timers, &hand);
-        let sums = books.add_up(&[CancelReason::ShutDown]);
-        assert!(
-            sums.handed_back >= 2,
-            "all but the one it carries: {sums:?}"
-        );
-        gate.open();
-        workers.close();
-    });
-}
-
 /// Starts threads that are lost before their first step, as many as it is told to.
 #[derive(Debug)]
 struct Losing(AtomicUsize);

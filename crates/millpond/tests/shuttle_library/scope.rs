@@ -1,7 +1,7 @@
 //! PCT schedules of scopes on real executors: the end against tasks that run, are brought, cancelled,
 //! handed back, interrupted.
 //!
-//! Each scenario runs under 1,000 schedules for each depth.
+//! Each scenario runs under 500 schedules for each depth.
 
 use millpond::executor::{
     AtBound, Executor, ExecutorExt, Lifecycle, Rejected, ScopeOptions, SerialExecutor,
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(1_000, scenario);
+    crate::shuttle_drive::pct(500, scenario);
 }
 
 fn threads(count: usize) -> ThreadPerTask {

@@ -1,4 +1,4 @@
-//! Alarms on a clock with a ringer of its own: the thread comes with the first alarm and goes when it
+//! Alarms on a clock with a timer of its own: the thread comes with the first alarm and goes when it
 //! is idle; and if it cannot be had, futures are woken at once, as often as they ask.
 //!
 //! The races are in `shuttle_library/alarm.rs`.
@@ -8,7 +8,6 @@ use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -107,14 +106,14 @@ fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<Bell>) -> Poll<F::Output> 
 /// A hand, and a queue by its clock with one element that is due in ten seconds.
 fn bread(threads: &Arc<Moody>) -> (ManualClock, DelayQueue<&'static str>) {
     let hand = ManualClock::new();
-    let clock = hand.clock().with_ringer(Arc::clone(threads));
+    let clock = hand.clock().with_timer(Arc::clone(threads));
     let queue = DelayQueue::new().with_clock(clock);
     queue.offer_after("bread", 10 * SECOND).unwrap();
     (hand, queue)
 }
 
 #[test]
-fn a_future_whose_ringer_is_refused_is_woken_at_once_and_asks_again_with_every_look() {
+fn a_future_whose_thread_is_refused_is_woken_at_once_and_asks_again_with_every_look() {
     let threads = Moody::new(&[Next::Refuse; 9]);
     let (hand, queue) = bread(&threads);
     let bell = Arc::new(Bell::default());
@@ -136,13 +135,12 @@ fn a_factory_that_refuses_loses_or_panics_once_is_forgiven() {
         let (hand, queue) = bread(&threads);
         let bell = Arc::new(Bell::default());
         let mut receiving = queue.recv();
-        let looked = catch_unwind(AssertUnwindSafe(|| poll(&mut receiving, &bell)));
-        assert_eq!(looked.is_err(), mood == Next::Panic);
+        assert!(poll(&mut receiving, &bell).is_pending());
         assert_eq!(bell.rung(), 1, "{mood:?}: it is woken at once");
 
         assert!(poll(&mut receiving, &bell).is_pending());
         assert_eq!(threads.asked(), 2, "{mood:?}: it asks again");
-        until("the ringer sleeps", || hand.sleepers() == 1);
+        until("the thread sleeps", || hand.sleepers() == 1);
         assert_eq!(bell.rung(), 1, "{mood:?}: now somebody watches the time");
         hand.advance(10 * SECOND);
         until("it is woken", || bell.rung() == 2);
@@ -151,14 +149,14 @@ fn a_factory_that_refuses_loses_or_panics_once_is_forgiven() {
 }
 
 #[test]
-fn alarms_in_a_row_share_one_ringer_which_ends_when_it_has_had_none_for_a_second() {
+fn alarms_in_a_row_share_one_thread_which_ends_when_it_has_had_none_for_a_second() {
     let threads = Moody::new(&[]);
     let (hand, queue) = bread(&threads);
     let bell = Arc::new(Bell::default());
     for meal in 1..=3 {
         let mut receiving = queue.recv();
         assert!(poll(&mut receiving, &bell).is_pending());
-        until("the ringer sleeps", || hand.sleepers() == 1);
+        until("the thread sleeps", || hand.sleepers() == 1);
         hand.advance(10 * SECOND);
         until("it is woken", || bell.rung() == meal);
         assert_eq!(poll(&mut receiving, &bell), Poll::Ready("bread"));
@@ -166,9 +164,9 @@ fn alarms_in_a_row_share_one_ringer_which_ends_when_it_has_had_none_for_a_second
     }
     assert_eq!((threads.asked(), threads.ended()), (1, 0));
 
-    until("the ringer is idle", || hand.sleepers() == 1);
+    until("the thread is idle", || hand.sleepers() == 1);
     hand.advance(SECOND);
-    until("the ringer has ended", || threads.ended() == 1);
+    until("the thread has ended", || threads.ended() == 1);
     assert_eq!(hand.sleepers(), 0);
     let mut receiving = queue.recv();
     assert!(poll(&mut receiving, &bell).is_pending());
@@ -179,7 +177,7 @@ fn alarms_in_a_row_share_one_ringer_which_ends_when_it_has_had_none_for_a_second
 fn alarms_for_the_same_instant_all_ring() {
     let threads = Moody::new(&[]);
     let hand = ManualClock::new();
-    let clock = hand.clock().with_ringer(Arc::clone(&threads));
+    let clock = hand.clock().with_timer(Arc::clone(&threads));
     let queues = [(); 3].map(|()| DelayQueue::new().with_clock(clock.clone()));
     let bells = [(); 3].map(|()| Arc::new(Bell::default()));
     let mut receiving = Vec::new();
@@ -207,9 +205,9 @@ fn an_alarm_that_is_taken_back_lets_go_of_its_waker_and_never_rings() {
     assert!(Arc::strong_count(&bell) > 1);
     drop(receiving);
     assert_eq!(Arc::strong_count(&bell), 1, "nobody holds the waker");
-    until("the ringer sleeps", || hand.sleepers() == 1);
+    until("the thread sleeps", || hand.sleepers() == 1);
     hand.advance(10 * SECOND);
-    until("the ringer has ended", || {
+    until("the thread has ended", || {
         hand.advance(SECOND);
         threads.ended() == 1
     });
@@ -217,9 +215,9 @@ fn an_alarm_that_is_taken_back_lets_go_of_its_waker_and_never_rings() {
 }
 
 #[test]
-fn the_systems_clock_can_have_a_ringer_of_its_own() {
+fn the_systems_clock_can_have_a_timer_of_its_own() {
     let threads = Moody::new(&[]);
-    let clock = Clock::system().with_ringer(Arc::clone(&threads));
+    let clock = Clock::system().with_timer(Arc::clone(&threads));
     let queue = DelayQueue::new().with_clock(clock.clone());
     let start = clock.now();
     queue

@@ -11,4 +11,5 @@
 mod watch_kit;
 
 mod alarm;
+mod expiry;
 mod handle;

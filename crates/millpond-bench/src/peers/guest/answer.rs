@@ -1,16 +1,18 @@
 //! What the program answers to an order: one line, `done` with its figures or `failed` with a reason.
 //!
 //! ```
-//! use millpond_bench::peers::guest::answer::parse;
+//! use millpond_bench::peers::guest::answer::{line, parse};
 //!
 //! let sample = parse("done operations=1000 nanos=52000 p50=40 p99=300")?;
 //! assert_eq!((sample.operations, sample.nanos()), (1_000, 52.0));
+//! assert_eq!(line(&Ok(sample)), "done operations=1000 nanos=52000 p50=40 p99=300");
 //! let error = parse("failed 1000 tasks were submitted and 999 ran").unwrap_err();
 //! assert_eq!(error.to_string(), "1000 tasks were submitted and 999 ran");
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
 use crate::harness::Sample;
+use crate::memory::Memory;
 use crate::stats::Quantiles;
 use crate::usage::Usage;
 use anyhow::{Context, Result, bail, ensure};
@@ -43,9 +45,44 @@ pub fn parse(line: &str) -> Result<Sample> {
         },
         quantiles,
         rush: None,
+        memory: figures
+            .get("resident")
+            .zip(figures.get("kept"))
+            .map(|(resident, kept)| Memory { resident, kept }),
     };
     ensure!(sample.operations > 0, "{line:?} says that nothing was done");
     Ok(sample)
+}
+
+/// The line for an outcome, as [`parse`] reads it. What became of a rush does not fit into one.
+pub fn line(outcome: &Result<Sample>) -> String {
+    let sample = match outcome {
+        Ok(sample) => sample,
+        Err(error) => {
+            let reason = format!("{error:#}");
+            let words: Vec<_> = reason.split_whitespace().collect();
+            return format!("failed {}", words.join(" "));
+        }
+    };
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let (usage, quantiles, memory) = (&sample.usage, sample.quantiles.as_ref(), sample.memory);
+    let figures = [
+        ("operations", Some(sample.operations)),
+        ("nanos", Some(nanos(sample.elapsed))),
+        ("cpu", usage.cpu.map(nanos)),
+        ("sleeps", usage.sleeps),
+        ("preemptions", usage.preemptions),
+        ("p50", quantiles.map(Quantiles::p50)),
+        ("p99", quantiles.map(Quantiles::p99)),
+        ("p999", quantiles.and_then(Quantiles::p999)),
+        ("max", quantiles.and_then(Quantiles::max)),
+        ("resident", memory.map(|memory| memory.resident)),
+        ("kept", memory.map(|memory| memory.kept)),
+    ];
+    let known = figures
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!(" {name}={}", value?)));
+    format!("done{}", known.collect::<String>())
 }
 
 struct Figures<'a>(Vec<(&'a str, u64)>);
@@ -85,7 +122,7 @@ mod tests {
     #[test]
     fn an_answer_has_its_figures_in_any_order() {
         let line = "done nanos=52000 operations=1000 preemptions=0 sleeps=3 cpu=81000 p99=300 p50=40 \
-             max=900 p999=800\n";
+             max=900 p999=800 kept=9 resident=700\n";
         let sample = parse(line).unwrap();
         assert_eq!(sample.operations, 1_000);
         assert_eq!(sample.elapsed, Duration::from_micros(52));
@@ -97,6 +134,25 @@ mod tests {
         assert_eq!(sample.usage, usage);
         let quantiles = Quantiles::told_with_tail(40, 300, Some(800), Some(900));
         assert_eq!(sample.quantiles, Some(quantiles));
+        let memory = Memory {
+            resident: 700,
+            kept: 9,
+        };
+        assert_eq!(sample.memory, Some(memory));
+    }
+
+    #[test]
+    fn what_is_said_is_what_is_read() {
+        for text in [
+            "done operations=1000 nanos=52000 cpu=81000 sleeps=3 preemptions=0 p50=40 p99=300 \
+             p999=800 max=900 resident=700 kept=9",
+            "done operations=1 nanos=2 sleeps=3",
+            "failed no memory",
+        ] {
+            assert_eq!(line(&parse(text)), text);
+        }
+        let error = anyhow::anyhow!("no\nstone").context("in the mill");
+        assert_eq!(line(&Err(error)), "failed in the mill: no stone");
     }
 
     #[test]
@@ -104,6 +160,7 @@ mod tests {
         let sample = parse("done operations=1 nanos=2").unwrap();
         assert_eq!(sample.usage, Usage::default());
         assert_eq!(sample.quantiles, None);
+        assert_eq!(sample.memory, None);
     }
 
     #[test]

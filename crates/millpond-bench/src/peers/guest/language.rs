@@ -4,6 +4,7 @@
 //! programs, and started. What was built stays, so that the next run begins at once; another source or
 //! another compiler makes another folder.
 
+use super::process::Who;
 use super::{cache, find};
 use crate::harness::Absent;
 use anyhow::{Context, Result, ensure};
@@ -53,6 +54,14 @@ impl Language {
             Language::Java25 => "Java 25",
             Language::Go => "Go",
             Language::Python => "Python",
+        }
+    }
+
+    /// Who a guest in it is.
+    pub const fn who(self) -> Who {
+        Who {
+            name: self.name(),
+            takes: self.versions(),
         }
     }
 
@@ -127,6 +136,21 @@ impl Program {
         let tool = self.language.find()?;
         self.command_with(&tool)
             .map_err(|error| Absent(format!("{error:#}: it takes {}", self.language.versions())))
+    }
+
+    /// What its source says that `name` is: Java says BATCH, Go and Python say batch or BATCH.
+    #[cfg(test)]
+    pub(crate) fn size(&self, name: &str) -> Option<u128> {
+        let plain = |word: &str| word.replace('_', "").to_lowercase();
+        let value = |line: &str| {
+            let (left, right) = line.split_once(" = ")?;
+            let last = left.split_whitespace().last()?;
+            let value = right.split([';', ' ', 'L']).next()?;
+            (plain(last) == plain(name)).then(|| value.replace('_', "").parse().ok())?
+        };
+        let more = self.more.iter().map(|(_, text)| *text);
+        let mut texts = iter::once(self.text).chain(more);
+        texts.find_map(|text| text.lines().find_map(value))
     }
 
     fn command_with(&self, tool: &Path) -> Result<Command> {

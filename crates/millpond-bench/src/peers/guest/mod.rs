@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`language`] | what a guest is written in: how it is found, built and started |
 //! | [`process`] | a guest that was started: orders go in, answers come out, a line each |
-//! | [`answer`] | reads what it says |
+//! | [`answer`] | what it says |
+//! | [`own`] | this program, as its own guest |
 //! | [`cache`] | the folder where built programs and a fetched Java stay |
 //! | [`find`] | where programs are on this machine |
 //! | [`install`] | `--install`: gets what is missing |
@@ -25,7 +26,8 @@
 //! ```
 //!
 //! Times are nanoseconds; what is not known is left out of an answer; a work that times single
-//! operations adds their `p50`, `p99`, `p999` and `max`. A guest ends when its orders do.
+//! operations adds their `p50`, `p99`, `p999` and `max`, and one that asks for memory the bytes that are
+//! `resident` and `kept`. A guest ends when its orders do.
 //!
 //! # Being left out
 //!
@@ -38,14 +40,14 @@ pub mod cache;
 pub mod find;
 pub mod install;
 pub mod language;
+pub mod own;
 pub mod process;
 
 pub use language::{Language, Program};
-pub use process::Order;
+pub use process::{Order, Process};
 
 use crate::harness::{Absent, Sample};
 use anyhow::Result;
-use process::Process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -73,6 +75,8 @@ pub const PATIENCE: Duration = Duration::from_secs(45);
 pub struct Guest {
     program: Program,
     process: Mutex<State>,
+    /// What became of the latest that was started alone: its version, or why there was none.
+    alone: Mutex<Option<Result<String, Absent>>>,
 }
 
 /// What has become of it so far; nothing if nobody has asked for it.
@@ -84,6 +88,7 @@ impl Guest {
         Guest {
             program,
             process: Mutex::new(None),
+            alone: Mutex::new(None),
         }
     }
 
@@ -98,7 +103,7 @@ impl Guest {
     ///
     /// [`Absent`] if it cannot be started, or hangs; or what it says went wrong.
     pub fn run(&self, order: &Order<'_>) -> Result<Sample> {
-        let mut state = self.state();
+        let mut state = lock(&self.process);
         let started = state.get_or_insert_with(|| self.start());
         let process = started.as_mut().map_err(|absent| absent.clone())?;
         let most = MOST_WARM_UP.load(Ordering::Relaxed);
@@ -117,21 +122,43 @@ impl Guest {
         outcome
     }
 
+    /// Starts a process of its own for whoever calls, in which nothing has been done yet.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn start_alone(&self) -> Result<Process, Absent> {
+        let mut alone = lock(&self.alone);
+        // Who could not be started cannot be started now.
+        if let Some(Err(absent)) = &*alone {
+            return Err(absent.clone());
+        }
+        let started = self.start();
+        let version = started.as_ref().map(|process| process.version().to_owned());
+        *alone = Some(version.map_err(Absent::clone));
+        started
+    }
+
     fn start(&self) -> Result<Process, Absent> {
         let command = self.program.command()?;
-        Process::start(command, self.language(), PATIENCE)
+        Process::start(command, self.language().who(), PATIENCE)
     }
 
     /// Which version it was, or why it was left out; nothing if nobody asked for it.
     pub fn note(&self) -> Option<String> {
         let name = self.language().name();
-        self.state().as_ref().map(|started| match started {
-            Ok(process) => format!("{name}: {}, in a process of its own", process.version()),
+        let beside = lock(&self.process).as_ref().map(|started| {
+            let version = started.as_ref().map(|process| process.version().to_owned());
+            version.map_err(Absent::clone)
+        });
+        let known = beside.or_else(|| lock(&self.alone).clone());
+        known.map(|version| match version {
+            Ok(version) => format!("{name}: {version}, in a process of its own"),
             Err(absent) => format!("{name}: left out: {absent}"),
         })
     }
+}
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.process.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 //! A thread of its own reads the answers, so that waiting for one can end. It sleeps while the guest
 //! works, and the guest takes its times itself.
 
-use super::{Language, answer};
+use super::answer;
 use crate::harness::{Absent, Sample};
 use anyhow::{Context, Result, bail};
 use std::fmt;
@@ -27,6 +27,28 @@ pub struct Order<'a> {
     pub warm_up_millis: u64,
 }
 
+impl<'a> Order<'a> {
+    /// Reads what is displayed.
+    ///
+    /// # Errors
+    ///
+    /// If it is no order.
+    pub fn parse(line: &'a str) -> Result<Self> {
+        let words: Vec<&'a str> = line.split_whitespace().collect();
+        let &["run", work, executor, producers, operations, warm_up] = words.as_slice() else {
+            bail!("not an order: {line}");
+        };
+        let no_order = || format!("not an order: {line}");
+        Ok(Order {
+            work,
+            executor,
+            producers: producers.parse().with_context(no_order)?,
+            operations: operations.parse().with_context(no_order)?,
+            warm_up_millis: warm_up.parse().with_context(no_order)?,
+        })
+    }
+}
+
 impl fmt::Display for Order<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Order {
@@ -43,6 +65,15 @@ impl fmt::Display for Order<'_> {
     }
 }
 
+/// Who a process is, for whoever reads what went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it takes to run it.
+    pub takes: &'static str,
+}
+
 /// A program that takes orders. It ends when this is dropped, or when this process ends.
 #[derive(Debug)]
 pub struct Process {
@@ -50,7 +81,7 @@ pub struct Process {
     /// `None` once it is to end.
     orders: Option<ChildStdin>,
     answers: Receiver<String>,
-    language: Language,
+    who: Who,
     version: String,
     patience: Duration,
 }
@@ -61,11 +92,7 @@ impl Process {
     /// # Errors
     ///
     /// If it cannot be started, or does not greet within `patience`.
-    pub fn start(
-        mut command: Command,
-        language: Language,
-        patience: Duration,
-    ) -> Result<Self, Absent> {
+    pub fn start(mut command: Command, who: Who, patience: Duration) -> Result<Self, Absent> {
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
@@ -78,7 +105,7 @@ impl Process {
             child,
             orders: Some(orders),
             answers: lines(answers),
-            language,
+            who,
             version: String::new(),
             patience,
         };
@@ -87,13 +114,18 @@ impl Process {
             Some(version) => version.clone_into(&mut process.version),
             None => {
                 process.end();
-                let versions = language.versions();
+                let takes = who.takes;
                 return Err(Absent(format!(
-                    "`{program}` does not run the bench's program: it takes {versions}"
+                    "`{program}` does not run the bench's program: it takes {takes}"
                 )));
             }
         }
         Ok(process)
+    }
+
+    /// What the kernel calls it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// What runs it, in its own words.
@@ -108,7 +140,7 @@ impl Process {
     /// What the program says went wrong, or that it is gone; [`Absent`] if it hangs, and then it is
     /// ended.
     pub fn run(&mut self, order: &Order<'_>) -> Result<Sample> {
-        let name = self.language.name();
+        let name = self.who.name;
         let orders = self.orders.as_mut();
         let sent = orders.map_or(Ok(()), |orders| {
             writeln!(orders, "{order}").and_then(|()| orders.flush())
@@ -163,6 +195,7 @@ impl Drop for Process {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use super::super::Language;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -181,7 +214,7 @@ mod tests {
     fn shell(script: &str) -> Result<Process, Absent> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(script);
-        Process::start(command, Language::Go, PATIENCE)
+        Process::start(command, Language::Go.who(), PATIENCE)
     }
 
     #[test]
@@ -196,6 +229,21 @@ mod tests {
     }
 
     #[test]
+    fn an_order_is_read_as_it_was_given() {
+        let text = order("fire", "channel").to_string();
+        assert_eq!(Order::parse(&text).unwrap().to_string(), text);
+        for wrong in [
+            "",
+            "run fire channel 1 2",
+            "run fire channel 1 many 3",
+            "go fire channel 1 2 3",
+        ] {
+            let error = Order::parse(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("not an order: {wrong}"));
+        }
+    }
+
+    #[test]
     fn a_guest_that_does_not_greet_is_none() {
         let absent = shell("echo 'error: no compiler'").unwrap_err();
         assert_eq!(
@@ -207,7 +255,7 @@ mod tests {
     #[test]
     fn a_guest_that_is_not_there_is_none() {
         let command = Command::new("no-such-guest");
-        let absent = Process::start(command, Language::Python, PATIENCE).unwrap_err();
+        let absent = Process::start(command, Language::Python.who(), PATIENCE).unwrap_err();
         assert!(absent.0.starts_with("`no-such-guest` cannot be started: "));
     }
 

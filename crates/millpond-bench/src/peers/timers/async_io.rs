@@ -1,7 +1,7 @@
 //! `async-io`: a timer that a task awaits, on an `async-executor` that is driven as in the suite `pool`.
 //!
 //! The timers themselves are kept by a reactor of the whole process. It has a thread of its own, which
-//! nobody can end, and whose CPU time is in no figure.
+//! nobody can end.
 
 use super::Timers;
 use crate::peers::pool::async_executor::AsyncExecutor;
@@ -29,6 +29,7 @@ impl Drop for Ticket {
 
 impl Timers for AsyncIo {
     const NAME: &'static str = "async-io timer";
+    const BESIDE: Option<&'static str> = Some("async-io");
     type Ticket = Ticket;
 
     fn open() -> Result<Self> {

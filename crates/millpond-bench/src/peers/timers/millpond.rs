@@ -1,51 +1,39 @@
-//! Ours, as far as it goes today: [`DelayQueue`], with threads that take tasks out of it.
-//!
-//! Who cancels a task empties it. What is left of it stays in the queue until it is due, as it does in
-//! `scheduled-thread-pool` and, unless told otherwise, in Java.
+//! Ours: [`ScheduledPool`].
 
 use super::Timers;
 use crate::peers::pool::WORKERS;
-use anyhow::Result;
-use millpond::queue::{BlockingQueue, DelayQueue, QueueExt};
-use millpond::task::{self, Task, TaskHandle};
-use std::fmt;
-use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
+use crate::staff::TIMER;
+use anyhow::{Result, ensure};
+use millpond::executor::Lifecycle;
+use millpond::pool::ThreadPool;
+use millpond::preset;
+use millpond::schedule::{Scheduled, ScheduledPool};
+use std::time::{Duration, Instant};
 
-/// Nothing, as an element, is the end of a thread.
-type Element = Option<Task>;
+/// [`ScheduledPool`] with a pool of its own, as the preset makes it.
+#[derive(Debug)]
+pub struct Millpond(ScheduledPool<ThreadPool>);
 
-/// A [`DelayQueue`] of tasks, and threads.
-pub struct Millpond {
-    queue: Arc<DelayQueue<Element>>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-const REFUSED: &str = "a queue without a bound refuses nothing";
+/// How long its workers may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Timers for Millpond {
-    const NAME: &'static str = "millpond delay queue";
-    type Ticket = TaskHandle<()>;
+    const NAME: &'static str = "millpond";
+    const BESIDE: Option<&'static str> = Some(TIMER);
+    type Ticket = Scheduled<()>;
 
     fn open() -> Result<Self> {
-        let queue: Arc<DelayQueue<Element>> = Arc::new(DelayQueue::new());
-        let work = |queue: Arc<DelayQueue<Element>>| {
-            std::thread::spawn(move || {
-                while let Ok(Some(task)) = queue.take() {
-                    // It has a handle, which knows how it went.
-                    let _ = task.run();
-                }
-            })
-        };
-        let threads = (0..WORKERS).map(|_| work(Arc::clone(&queue))).collect();
-        Ok(Millpond { queue, threads })
+        let timers = preset::scheduled("bench", WORKERS)?;
+        // The others have theirs from the start.
+        let started = timers.executor().prestart_all_core()?;
+        ensure!(started == WORKERS, "{started} of {WORKERS} workers started");
+        Ok(Millpond(timers))
     }
 
     fn schedule<F: FnOnce() + Send + 'static>(&mut self, due: Instant, task: F) -> Self::Ticket {
-        let (task, handle) = task::new(task);
-        self.queue.offer_at(Some(task), due).expect(REFUSED);
-        handle
+        self.0
+            .schedule_at(due, task)
+            .unwrap_or_else(|refused| panic!("a pool with room refuses nothing: {refused}"))
     }
 
     fn cancel(&mut self, ticket: Self::Ticket) {
@@ -53,18 +41,8 @@ impl Timers for Millpond {
     }
 
     fn close(self) {
-        self.queue.clear();
-        for _ in &self.threads {
-            self.queue.offer(None).expect(REFUSED);
-        }
-        for thread in self.threads {
-            thread.join().expect("a worker of the bench does not panic");
-        }
-    }
-}
-
-impl fmt::Debug for Millpond {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Millpond").finish_non_exhaustive()
+        drop(self.0.shutdown_now());
+        let ended = self.0.await_termination_timeout(PATIENCE);
+        assert_eq!(ended, Ok(true), "it was told to end, and goes on");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! | file | who |
 //! |---|---|
-//! | [`millpond`] | ours: a delay queue, and threads that take tasks out of it |
+//! | [`millpond`] | ours: a scheduled pool |
+//! | [`delay_queue`] | our delay queue, and threads that take tasks out of it |
 //! | [`scheduled_thread_pool`] | the crate of that name |
 //! | [`tokio`] | a task that sleeps; and the `DelayQueue` of `tokio-util` |
 //! | [`async_io`] | a task that awaits a timer |
@@ -10,10 +11,12 @@
 //! Each is called as its users call it, and has [`WORKERS`](super::pool::WORKERS) threads.
 
 pub mod async_io;
+pub mod delay_queue;
 pub mod millpond;
 pub mod scheduled_thread_pool;
 pub mod tokio;
 
+use crate::usage::Usage;
 use anyhow::Result;
 use std::time::Instant;
 
@@ -21,6 +24,10 @@ use std::time::Instant;
 pub trait Timers: Sized {
     /// What it is called.
     const NAME: &'static str;
+
+    /// How the names of threads begin that it shares with all of the process, if there are some: they
+    /// work for it, too, and are there when nobody does.
+    const BESIDE: Option<&'static str> = None;
 
     /// What a task is cancelled with.
     type Ticket;
@@ -45,6 +52,15 @@ pub trait Timers: Sized {
 
     /// Forgets what is not due yet, and ends the threads.
     fn close(self);
+
+    /// What the threads have used that it shares with others. They should be asleep: see
+    /// [`crate::usage`].
+    fn used_beside() -> Usage {
+        let names = Self::BESIDE;
+        names.map_or(Usage::NONE, |names| {
+            Usage::of_process(std::process::id(), names)
+        })
+    }
 }
 
 #[cfg(test)]

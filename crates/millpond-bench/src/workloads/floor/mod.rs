@@ -159,6 +159,7 @@ fn measure(probe: Probe, rounds: u64) -> Result<Sample> {
         usage,
         quantiles: Quantiles::of(&watch.times),
         rush: None,
+        memory: None,
     })
 }
 

@@ -139,6 +139,7 @@ fn alone(length: Duration, threads: usize, tasks: u64) -> Result<Sample> {
         usage: done.usage,
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }
 

@@ -201,6 +201,7 @@ fn round<P: Pool>(plan: &Plan) -> Result<Sample> {
         usage,
         quantiles,
         rush: None,
+        memory: None,
     })
 }
 

@@ -197,6 +197,7 @@ fn rush(open: Open, peak: f64, arrivals: u64) -> Result<Sample> {
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles,
         rush: Some(Rush { fates, peak }),
+        memory: None,
     })
 }
 

@@ -29,6 +29,7 @@ const IN_GO: Program = Program {
     text: include_str!("../../../go/pool_bench.go"),
     more: &[
         ("pools.go", include_str!("../../../go/pools.go")),
+        ("answer.go", include_str!("../../../go/answer.go")),
         ("usage.go", include_str!("../../../go/usage.go")),
     ],
 };
@@ -165,23 +166,10 @@ mod tests {
                 ("BURST", burst::TASKS.into()),
                 ("PAUSE_NANOS", nanos),
             ] {
-                let more = program.more.iter().map(|(_, text)| *text);
-                let mut texts = std::iter::once(program.text).chain(more);
-                let (file, size) = (program.file, texts.find_map(|text| size(text, name)));
-                assert_eq!(size, Some(value), "{name} in {file}");
+                let file = program.file;
+                assert_eq!(program.size(name), Some(value), "{name} in {file}");
             }
         }
-    }
-
-    /// What a source says that `name` is: Java says BATCH, Go and Python say batch or BATCH.
-    fn size(text: &str, name: &str) -> Option<u128> {
-        let plain = |word: &str| word.replace('_', "").to_lowercase();
-        text.lines().find_map(|line| {
-            let (left, right) = line.split_once(" = ")?;
-            let last = left.split_whitespace().last()?;
-            let value = right.split([';', ' ']).next()?;
-            (plain(last) == plain(name)).then(|| value.replace('_', "").parse().ok())?
-        })
     }
 
     /// All that every guest is asked for.

@@ -42,5 +42,6 @@ pub fn run<P: Pool>(bursts: u64) -> Result<Sample> {
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }

@@ -52,5 +52,6 @@ pub fn bring<P: Pool>(
         usage: [done.usage, by_the_pool].into_iter().sum(),
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }

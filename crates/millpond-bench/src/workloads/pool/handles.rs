@@ -52,6 +52,7 @@ pub fn join_all<P: Pool>(tasks: u64) -> Result<Sample> {
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }
 
@@ -96,6 +97,7 @@ pub fn trips<P: Pool>(pause: bool, here: bool, trips: u64) -> Result<Sample> {
         usage: [by_the_caller, by_the_pool].into_iter().sum(),
         quantiles: Quantiles::of(&times),
         rush: None,
+        memory: None,
     })
 }
 

@@ -36,5 +36,6 @@ pub fn leave_alone<P: Pool>(mut opened: Opened<P>, millis: u64) -> Result<Sample
         usage: opened.close(),
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }

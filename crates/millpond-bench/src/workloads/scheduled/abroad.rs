@@ -1,62 +1,103 @@
-//! The same work, done by Java: in the words that its program has for it.
+//! The same work, done by guests (see [`crate::peers::guest`]), in the words that their programs have
+//! for it.
+//!
+//! | who | what it is |
+//! |---|---|
+//! | Java STPE | `ScheduledThreadPoolExecutor` as it comes: what is cancelled stays in the queue until it is due |
+//! | Java STPE, removes | with `setRemoveOnCancelPolicy(true)`: it is taken out at once |
+//! | Go AfterFunc | `time.AfterFunc` and `Stop`: a goroutine for each that is due |
 
-use super::Work;
+use super::{Work, hour};
 use crate::harness::Sample;
 use crate::peers::guest::{Guest, Language, Order, Program, WARM_UP_MILLIS};
 use anyhow::Result;
 
-static JAVA: Guest = Guest::new(Program {
-    language: Language::Java,
-    file: "ScheduledBench.java",
-    text: include_str!("../../../java/ScheduledBench.java"),
-    more: &[],
-});
+static JAVA: Guest = Guest::new(java(Language::Java));
+static JAVA_25: Guest = Guest::new(java(Language::Java25));
+static GO: Guest = Guest::new(IN_GO);
 
-/// A `ScheduledThreadPoolExecutor` of Java's.
+pub(super) const IN_GO: Program = Program {
+    language: Language::Go,
+    file: "scheduled_bench.go",
+    text: include_str!("../../../go/scheduled_bench.go"),
+    more: &[
+        ("waiting.go", include_str!("../../../go/waiting.go")),
+        ("answer.go", include_str!("../../../go/answer.go")),
+        ("usage.go", include_str!("../../../go/usage.go")),
+    ],
+};
+
+pub(super) const fn java(language: Language) -> Program {
+    Program {
+        language,
+        file: "ScheduledBench.java",
+        text: include_str!("../../../java/ScheduledBench.java"),
+        more: &[("Waiting.java", include_str!("../../../java/Waiting.java"))],
+    }
+}
+
+/// A guest's timers.
 #[derive(Clone, Copy, Debug)]
 pub struct Executor {
     /// What it is called.
     pub name: &'static str,
     word: &'static str,
+    guest: &'static Guest,
+    /// How the names of the threads begin that belong to it, and not to what runs it.
+    threads: &'static str,
 }
 
 impl Executor {
-    /// As it comes: a task that was cancelled stays in the queue until it is due.
-    pub const MARKS: Self = Executor {
-        name: "Java STPE",
-        word: "marks",
+    const fn java(name: &'static str, word: &'static str, guest: &'static Guest) -> Self {
+        Executor {
+            name,
+            word,
+            guest,
+            // The JVM's own have other things to do.
+            threads: "pool-",
+        }
+    }
+
+    /// `ScheduledThreadPoolExecutor`, as it comes.
+    pub const JAVA_MARKS: Self = Self::java("Java STPE", "marks", &JAVA);
+    /// With `setRemoveOnCancelPolicy(true)`.
+    pub const JAVA_REMOVES: Self = Self::java("Java STPE, removes", "removes", &JAVA);
+    /// [`Self::JAVA_MARKS`], of Java 25.
+    pub const JAVA_25_MARKS: Self = Self::java("Java 25 STPE", "marks", &JAVA_25);
+    /// [`Self::JAVA_REMOVES`], of Java 25.
+    pub const JAVA_25_REMOVES: Self = Self::java("Java 25 STPE, removes", "removes", &JAVA_25);
+    /// `time.AfterFunc`.
+    pub const GO: Self = Executor {
+        name: "Go AfterFunc",
+        word: "after-func",
+        guest: &GO,
+        // Its timers are the runtime's.
+        threads: "",
     };
 
-    /// With `setRemoveOnCancelPolicy(true)`: it is taken out at once.
-    pub const REMOVES: Self = Executor {
-        name: "Java STPE, removes",
-        word: "removes",
-    };
-
-    /// Has it do the work with so many timers.
+    /// Has it do the work with so many timers, or for so many milliseconds.
     ///
     /// # Errors
     ///
-    /// If there is no Java here, or it did not do its work.
-    pub fn run(&self, work: Work, timers: u64) -> Result<Sample> {
-        JAVA.run(&Order {
-            work: word(work),
+    /// If its guest is not here, or did not do its work.
+    pub fn run(&self, work: Work, operations: u64) -> Result<Sample> {
+        let order = Order {
+            work: work.word(),
             executor: self.word,
             producers: 1,
-            operations: timers,
+            operations,
             warm_up_millis: WARM_UP_MILLIS,
-        })
+        };
+        match work {
+            Work::Hour => hour::watch(&mut self.guest.start_alone()?, &order, self.threads),
+            _ if work.is_alone() => self.guest.start_alone()?.run(&order),
+            _ => self.guest.run(&order),
+        }
     }
 }
 
-fn word(work: Work) -> &'static str {
-    match work {
-        Work::Pending => "pending",
-        Work::Firing => "firing",
-    }
-}
-
-/// Which Java it was, or why there was none; nothing if nobody asked for one.
+/// Which guests were there, and why the others were not; nothing of those that nobody asked for.
 pub fn notes() -> Vec<String> {
-    JAVA.note().into_iter().collect()
+    let guests = [&JAVA, &JAVA_25, &GO];
+    guests.into_iter().filter_map(Guest::note).collect()
 }

@@ -24,7 +24,7 @@ pub const LEAD: Duration = Duration::from_millis(250);
 pub const WITHIN: Duration = Duration::from_secs(1);
 
 /// Fewer are to warm up with, and are due sooner.
-const FEW: u64 = 5_000;
+pub const FEW: u64 = 5_000;
 
 /// How long to wait for threads to end. In tests some of them may be other tests', and stay.
 pub(super) const ENDS_IN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
@@ -51,7 +51,8 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
     let (timers, staff) = Staff::of(T::open);
     let mut timers = timers?;
     let tally = Tally::take();
-    let before = staff.usage();
+    let used = || -> Usage { [staff.usage(), T::used_beside()].into_iter().sum() };
+    let before = used();
     let (elapsed, by_the_caller) = Usage::during(|| {
         let start = Instant::now() + lead;
         for (number, &at) in plan.arrivals().iter().enumerate() {
@@ -73,7 +74,7 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
         tally.wait_for(tasks);
         (start + plan.end()).elapsed() + plan.end()
     });
-    let by_its_threads = staff.usage() - before;
+    let by_its_threads = used() - before;
     timers.close();
     staff.wait_until_gone(ENDS_IN);
     tally.check(tasks)?;
@@ -92,5 +93,6 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
         usage: [by_the_caller, by_its_threads].into_iter().sum(),
         quantiles: settled.quantiles,
         rush: None,
+        memory: None,
     })
 }

@@ -4,30 +4,41 @@
 //! |---|---|
 //! | [`pending`] | to schedule a task and to cancel one, while very many wait |
 //! | [`firing`] | how late tasks run of which tens of thousands are due within a second |
-//! | [`abroad`] | the same, asked of Java's `ScheduledThreadPoolExecutor` |
+//! | [`memory`] | what very many hold that wait, and what is left of them when they are cancelled |
+//! | [`hour`] | who wakes up while the only timer is an hour away |
+//! | [`far`] | timers that only wait |
+//! | [`alone`] | a process for each turn, where memory or threads are counted |
+//! | [`abroad`] | the same, asked of Java and Go |
 //!
 //! # Who is compared
 //!
-//! Ours is what there is of it today, and named after that: the delay queue, with threads that take
-//! tasks out of it. It has no periods and no fixed rates, and nothing here asks for them.
+//! Ours is the scheduled pool, with as many workers as the others have. What one can build of our delay
+//! queue and threads of one's own is shown beside it.
 //!
-//! Whoever *marks* a task as cancelled and leaves it where it is until it is due (ours, the crate
-//! `scheduled-thread-pool`, Java by default) is quick at cancelling and pays in memory. Whoever takes it
-//! out (`tokio`, Java if told to) pays at once. The figures do not show the memory.
+//! Whoever *marks* a task as cancelled and leaves it where it is until it is due (our delay queue, the
+//! crate `scheduled-thread-pool`, Java by default) is quick at cancelling and pays in memory. Whoever
+//! takes it out (`tokio`, Java if told to) pays at once. Go marks, and clears away when a quarter of all
+//! is marked. So the rows of cancelling and of memory belong together.
 //!
-//! With `--quick` there are a tenth of the pending timers, and a fifth of those that fire.
+//! With `--quick` there are a tenth of the timers that wait, and a fifth of those that fire.
 
 pub mod abroad;
+pub mod alone;
+pub mod far;
 pub mod firing;
+pub mod hour;
+pub mod memory;
 pub mod pending;
 
-use crate::figure::Figure;
+use crate::figure::{Figure, Goal};
 use crate::harness::{Candidate, Planned, Sample, Settings, Standing, Suite, Workload};
 use crate::peers::timers::Timers;
 use crate::peers::timers::async_io::AsyncIo;
+use crate::peers::timers::delay_queue::Delayed;
 use crate::peers::timers::millpond::Millpond;
 use crate::peers::timers::scheduled_thread_pool::Scheduled;
 use crate::peers::timers::tokio::{Queue, Sleep};
+use crate::workloads::idle::LIMIT;
 use abroad::Executor;
 use anyhow::Result;
 use std::time::Duration;
@@ -35,7 +46,7 @@ use std::time::Duration;
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "scheduled",
-    about: "what a timer costs while very many wait, and how late it is",
+    about: "what a timer costs while very many wait, in time and memory, and how late it is",
     workloads: || WORKS.map(workload).into(),
     notes: |_| abroad::notes(),
 };
@@ -47,16 +58,36 @@ pub enum Work {
     Pending,
     /// Let them fire.
     Firing,
+    /// Let very many wait, and cancel them.
+    Memory,
+    /// Let one wait.
+    Hour,
 }
 
 /// THE table of workloads.
-const WORKS: [Work; 2] = [Work::Pending, Work::Firing];
+const WORKS: [Work; 4] = [Work::Pending, Work::Firing, Work::Memory, Work::Hour];
+
+/// Of a timer that is cancelled less than this may be kept, in bytes: what an allocator loses between
+/// those that it has given out.
+const KEPT: f64 = 8.0;
 
 impl Work {
     fn name(self) -> &'static str {
         match self {
             Work::Pending => "schedule and cancel, a million pending (quick: 100,000)",
             Work::Firing => "100,000 due within a second (quick: 20,000), lateness",
+            Work::Memory => "memory of a million timers (quick: 100,000)",
+            Work::Hour => "one timer an hour away",
+        }
+    }
+
+    /// What it is called in an order.
+    fn word(self) -> &'static str {
+        match self {
+            Work::Pending => "pending",
+            Work::Firing => "firing",
+            Work::Memory => "memory",
+            Work::Hour => "hour",
         }
     }
 
@@ -64,16 +95,36 @@ impl Work {
         match self {
             Work::Pending => vec![Figure::nanos("timer")],
             Work::Firing => Figure::quantiles(),
+            Work::Memory => vec![Figure::bytes("timer"), Figure::kept_bytes("timer", KEPT)],
+            Work::Hour => vec![
+                Figure::cpu_percent(LIMIT),
+                Figure {
+                    goal: Goal::Below(1.0),
+                    ..Figure::wake_ups()
+                },
+            ],
         }
     }
 
-    /// How many timers there are: in full, in a quick run, and to warm up.
-    fn timers(self, time: Duration) -> u64 {
+    /// Whether each turn has a process of its own.
+    fn is_alone(self) -> bool {
+        matches!(self, Work::Memory | Work::Hour)
+    }
+
+    /// What is resident hardly differs from turn to turn, so few will do.
+    fn stretch(self) -> u32 {
+        if self.is_alone() { 4 } else { 1 }
+    }
+
+    /// How many timers there are, or milliseconds of waiting for one: in full, in a quick run, and to
+    /// warm up.
+    fn operations(self, round_time: Duration) -> u64 {
         let [full, quick, warm_up] = match self {
-            Work::Pending => [1_000_000, 100_000, 2_000],
+            Work::Pending | Work::Memory => [1_000_000, 100_000, 2_000],
             Work::Firing => [100_000, 20_000, 1_000],
+            Work::Hour => [1_000, 100, 1],
         };
-        match time {
+        match round_time / self.stretch() {
             time if time >= Settings::FULL.round_time => full,
             time if time >= Settings::QUICK.round_time => quick,
             _ => warm_up,
@@ -83,53 +134,82 @@ impl Work {
 
 type RunHere = fn(Work, u64) -> Result<Sample>;
 
-/// One who keeps timers.
+/// One who keeps timers, and what can be asked of it.
 struct Entry {
     name: &'static str,
     standing: Standing,
+    fits: fn(Work) -> bool,
     run: Runner,
 }
 
+#[derive(Clone, Copy)]
 enum Runner {
     Here(RunHere),
     Abroad(Executor),
 }
 
-const fn entry<T: Timers>(standing: Standing) -> Entry {
+const fn entry<T: Timers>(standing: Standing, fits: fn(Work) -> bool) -> Entry {
     Entry {
         name: T::NAME,
         standing,
+        fits,
         run: Runner::Here(run::<T>),
     }
 }
 
-const fn java(executor: Executor) -> Entry {
+const fn abroad(executor: Executor, fits: fn(Work) -> bool) -> Entry {
     Entry {
         name: executor.name,
         standing: Standing::Peer,
+        fits,
         run: Runner::Abroad(executor),
     }
+}
+
+fn any(_: Work) -> bool {
+    true
+}
+
+/// What happens to those that are cancelled makes no difference where none is.
+fn with_cancelling(work: Work) -> bool {
+    matches!(work, Work::Pending | Work::Memory)
+}
+
+/// Nobody waits for its timers but who asks it for them.
+fn with_a_caller(work: Work) -> bool {
+    work != Work::Hour
 }
 
 const FOR_ONE_THREAD: Standing = Standing::Reference {
     because: "one task owns it, so there is no lock, nothing is handed over, and nobody else can use it",
 };
 
+const BY_HAND: Standing = Standing::Reference {
+    because: "it is built by hand and takes no series; what is cancelled stays in it until it is due",
+};
+
 /// THE table of candidates.
 const ENTRIES: &[Entry] = &[
-    entry::<Millpond>(Standing::Ours),
-    entry::<Scheduled>(Standing::Peer),
-    entry::<Sleep>(Standing::Peer),
-    entry::<AsyncIo>(Standing::Peer),
-    entry::<Queue>(FOR_ONE_THREAD),
-    java(Executor::MARKS),
-    java(Executor::REMOVES),
+    entry::<Millpond>(Standing::Ours, any),
+    entry::<Delayed>(BY_HAND, any),
+    entry::<Scheduled>(Standing::Peer, any),
+    entry::<Sleep>(Standing::Peer, any),
+    entry::<AsyncIo>(Standing::Peer, any),
+    entry::<Queue>(FOR_ONE_THREAD, with_a_caller),
+    abroad(Executor::JAVA_MARKS, any),
+    abroad(Executor::JAVA_REMOVES, with_cancelling),
+    abroad(Executor::JAVA_25_MARKS, any),
+    abroad(Executor::JAVA_25_REMOVES, with_cancelling),
+    abroad(Executor::GO, any),
 ];
 
-fn run<T: Timers>(work: Work, timers: u64) -> Result<Sample> {
+/// Does the work in this process.
+fn run<T: Timers>(work: Work, operations: u64) -> Result<Sample> {
     match work {
-        Work::Pending => pending::run::<T>(timers),
-        Work::Firing => firing::run::<T>(timers),
+        Work::Pending => pending::run::<T>(operations),
+        Work::Firing => firing::run::<T>(operations),
+        Work::Memory => memory::run::<T>(operations),
+        Work::Hour => hour::begin::<T>(operations),
     }
 }
 
@@ -140,20 +220,24 @@ fn workload(work: Work) -> Workload {
         // It would count those of the timers that only wait, too.
         counts_allocations: false,
         run: match entry.run {
-            Runner::Here(run) => Box::new(move |timers| run(work, timers)),
-            Runner::Abroad(executor) => Box::new(move |timers| executor.run(work, timers)),
+            Runner::Here(_) if work.is_alone() => {
+                Box::new(move |operations| alone::run(entry, work, operations))
+            }
+            Runner::Here(run) => Box::new(move |operations| run(work, operations)),
+            Runner::Abroad(executor) => Box::new(move |operations| executor.run(work, operations)),
         },
     };
+    let fitting = ENTRIES.iter().filter(|entry| (entry.fits)(work));
     Workload {
         suite: SUITE.name,
         name: work.name().into(),
         figures: work.figures(),
         most_operations: u64::MAX,
-        stretch: 1,
-        planned: Some(Planned::by(move |time| Ok(work.timers(time)))),
+        stretch: work.stretch(),
+        planned: Some(Planned::by(move |time| Ok(work.operations(time)))),
         point: None,
         difference: None,
-        candidates: ENTRIES.iter().map(candidate).collect(),
+        candidates: fitting.map(candidate).collect(),
     }
 }
 

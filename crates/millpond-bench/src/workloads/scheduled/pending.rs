@@ -4,12 +4,9 @@
 //! scheduled and the one of [`LATER`] before it is cancelled, again and again; only that is timed. None
 //! of them may run.
 
-use super::firing::ENDS_IN;
+use super::far::Far;
 use crate::harness::Sample;
 use crate::peers::timers::Timers;
-use crate::plan::Random;
-use crate::staff::Staff;
-use crate::tally::Tally;
 use crate::usage::Usage;
 use anyhow::Result;
 use std::collections::VecDeque;
@@ -19,7 +16,7 @@ use std::time::{Duration, Instant};
 pub const LATER: usize = 1_000;
 
 /// One timed operation for so many that wait.
-const SHARE: u64 = 10;
+pub const SHARE: u64 = 10;
 
 /// It ends sooner if it takes this long: somebody may be slow beyond all patience, as `tokio-util` is
 /// where it is built with its own checks.
@@ -28,61 +25,42 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// So often it looks at the clock.
 const LOOKS_EVERY: u64 = 100;
 
-/// No timer is due before this, or after twice this.
-const FAR: Duration = Duration::from_secs(3_600);
-
-/// The seed of all due times.
-const SEED: u64 = 0x7469_6d65_7273;
-
 /// Schedules and cancels timers while `pending` others wait.
 ///
 /// # Errors
 ///
 /// If one of them ran.
 pub fn run<T: Timers>(pending: u64) -> Result<Sample> {
-    let (timers, staff) = Staff::of(T::open);
-    let mut timers = timers?;
-    let mut random = Random::new(SEED);
-    let tally = Tally::take();
-    let start = Instant::now();
-    let mut number = 0;
-    let mut schedule = |timers: &mut T| {
-        number += 1;
-        let due = start + FAR + FAR.mul_f64(random.share());
-        let own = number;
-        timers.schedule(due, move || tally.count(own))
-    };
+    let mut far = Far::<T>::open()?;
     for _ in 0..pending {
-        drop(schedule(&mut timers));
+        drop(far.schedule());
     }
-    let mut recent: VecDeque<T::Ticket> = (0..LATER).map(|_| schedule(&mut timers)).collect();
+    let mut recent: VecDeque<T::Ticket> = (0..LATER).map(|_| far.schedule()).collect();
     let most = (pending / SHARE).max(1);
-    let before = staff.usage();
+    let before = far.used();
     let ((operations, elapsed), by_the_caller) = Usage::during(|| {
         let (start, mut done) = (Instant::now(), 0);
         while done < most && start.elapsed() < LONGEST {
             let some = LOOKS_EVERY.min(most - done);
             for _ in 0..some {
-                recent.push_back(schedule(&mut timers));
+                recent.push_back(far.schedule());
                 if let Some(oldest) = recent.pop_front() {
-                    timers.cancel(oldest);
+                    far.cancel(oldest);
                 }
             }
             done += some;
         }
         (done, start.elapsed())
     });
-    let by_its_threads = staff.usage() - before;
+    let by_its_threads = far.used() - before;
     drop(recent);
-    timers.close();
-    staff.wait_until_gone(ENDS_IN);
-    // Not one of them was due.
-    tally.check(0)?;
+    far.close()?;
     Ok(Sample {
         operations,
         elapsed,
         usage: [by_the_caller, by_its_threads].into_iter().sum(),
         quantiles: None,
         rush: None,
+        memory: None,
     })
 }

@@ -100,7 +100,7 @@ impl<'scope, T> ScopedHandle<'scope, T> {
         let listed = listed.map_err(task::deadlock)?;
         let site = Site::new("scope.join").on(self.executor);
         task::wait_listed(&listed, site, &self.clock(), deadline, |waker| {
-            place.take(waker)
+            place.take(waker).then_some(Deadline::NEVER)
         })
     }
 

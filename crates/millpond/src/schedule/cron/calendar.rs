@@ -10,8 +10,8 @@ use croner::{CronPattern, Weekday};
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
 
-/// After so many days the calendar begins anew: 400 years, a whole number of weeks.
-const CYCLE: usize = 146_097;
+/// After so long the calendar begins anew: 400 years, a whole number of weeks.
+const CYCLE: SignedDuration = SignedDuration::from_hours(146_097 * 24);
 
 /// The times that an expression means, as a clock on the wall shows them.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Calendar {
     fn has_day(&self, date: Date) -> bool {
         let (year, month, day) = (date.year(), date.month() as u32, date.day() as u32);
         let weekday = Weekday::from_days_from_sunday(date.weekday().to_sunday_zero_offset() as u32);
-        let matches = self.days.day_match(year.into(), month, day, weekday);
-        self.has_month(date) && matches.unwrap_or(false)
+        let matches = || self.days.day_match(year.into(), month, day, weekday);
+        self.has_month(date) && matches().unwrap_or(false)
     }
 
     fn has_month(&self, date: Date) -> bool {
@@ -68,15 +68,13 @@ impl Calendar {
     }
 
     fn day_after(&self, date: Date) -> Option<Date> {
+        let last = date.saturating_add(CYCLE);
         let mut date = date;
-        let mut passed = 0;
-        while passed <= CYCLE {
+        while date < last {
             if !self.has_month(date) {
-                passed += usize::from(date.last_of_month().day().abs_diff(date.day()));
                 date = date.last_of_month();
             }
             date = date.tomorrow().ok()?;
-            passed += 1;
             if self.has_day(date) {
                 return Some(date);
             }

@@ -82,51 +82,19 @@ const FIELDS: [&Field; 6] = [SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY];
 /// What is wrong with a field.
 type Why = String;
 
+const FIVE_OR_SIX: &str =
+    "write five (minute, hour, day, month, weekday), or six with the second before them";
+
 pub(super) fn parse(expression: &str) -> Result<CronPattern, CronError> {
-    let wrong = |why: String| Err(CronError::whole(expression, why));
-    if expression.len() > LONGEST {
-        return wrong(format!(
-            "it has {} bytes, and {LONGEST} are enough for any: use ranges and steps, such as 0-30/5",
-            expression.len()
-        ));
-    }
+    let wrong = |why| CronError::whole(expression, why);
     let upper = expression.to_ascii_uppercase();
-    let spelled_out = match upper.trim() {
-        nickname if nickname.starts_with('@') => {
-            match NICKNAMES.iter().find(|(name, _)| *name == nickname) {
-                Some((_, spelled_out)) => spelled_out,
-                None => {
-                    return wrong(
-                        "there is no such name: there are @hourly, @daily, @weekly, @monthly and @yearly"
-                            .into(),
-                    );
-                }
-            }
-        }
-        fields => fields,
-    };
-    let texts: Vec<_> = spelled_out.split_whitespace().collect();
-    let fields = match texts.len() {
-        5 => &FIELDS[1..],
-        6 => &FIELDS[..],
-        0 => return wrong("it is empty: write five fields, such as \"30 2 * * *\"".into()),
-        1 => return wrong(format!("it has only one field: {FIVE_OR_SIX}")),
-        7 => {
-            return wrong(format!(
-                "it has 7 fields, and years are not known: {FIVE_OR_SIX}"
-            ));
-        }
-        count => return wrong(format!("it has {count} fields: {FIVE_OR_SIX}")),
-    };
-    let mut numbers = Vec::with_capacity(6);
-    if texts.len() == 5 {
-        numbers.push("0".to_string());
-    }
-    for (field, text) in fields.iter().zip(texts) {
-        match field.in_numbers(text) {
-            Ok(text) => numbers.push(text),
-            Err(why) => return Err(CronError::field(expression, field.name, text, why)),
-        }
+    let texts = texts(&upper).map_err(wrong)?;
+    let mut numbers = Vec::with_capacity(FIELDS.len());
+    let left_out = FIELDS.len() - texts.len();
+    numbers.extend((0..left_out).map(|_| "0".to_string()));
+    for (field, text) in FIELDS[left_out..].iter().zip(texts) {
+        let number = field.in_numbers(text);
+        numbers.push(number.map_err(|why| CronError::field(expression, field.name, text, why))?);
     }
     let reader = CronParser::builder()
         .seconds(Seconds::Required)
@@ -134,12 +102,36 @@ pub(super) fn parse(expression: &str) -> Result<CronPattern, CronError> {
         .build();
     match reader.parse(&numbers.join(" ")) {
         Ok(cron) => Ok(cron.pattern),
-        Err(error) => wrong(format!("it cannot be read: {error}")),
+        Err(error) => Err(wrong(format!("it cannot be read: {error}"))),
     }
 }
 
-const FIVE_OR_SIX: &str =
-    "write five (minute, hour, day, month, weekday), or six with the second before them";
+/// The texts of its five or six fields.
+fn texts(upper: &str) -> Result<Vec<&str>, Why> {
+    if upper.len() > LONGEST {
+        return Err(format!(
+            "it has {} bytes, and {LONGEST} are enough for any: use ranges and steps, such as 0-30/5",
+            upper.len()
+        ));
+    }
+    let mut spelled_out = upper.trim();
+    if spelled_out.starts_with('@') {
+        let known = NICKNAMES.iter().find(|(name, _)| *name == spelled_out);
+        (_, spelled_out) = *known.ok_or(
+            "there is no such name: there are @hourly, @daily, @weekly, @monthly and @yearly",
+        )?;
+    }
+    let texts: Vec<_> = spelled_out.split_whitespace().collect();
+    match texts.len() {
+        5 | 6 => Ok(texts),
+        0 => Err("it is empty: write five fields, such as \"30 2 * * *\"".into()),
+        1 => Err(format!("it has only one field: {FIVE_OR_SIX}")),
+        7 => Err(format!(
+            "it has 7 fields, and years are not known: {FIVE_OR_SIX}"
+        )),
+        count => Err(format!("it has {count} fields: {FIVE_OR_SIX}")),
+    }
+}
 
 impl Field {
     fn is_of_days(&self) -> bool {
@@ -158,6 +150,7 @@ impl Field {
             _ => ("", text),
         };
         match items {
+            "" => return Err("behind + goes a weekday, such as +FRI".into()),
             "*" => return Ok(format!("{both}*")),
             "?" if self.is_of_days() => return Ok(format!("{both}*")),
             _ => {}
@@ -173,6 +166,7 @@ impl Field {
     fn item(&self, item: &str) -> Result<String, Why> {
         match item {
             "" => Err("there is nothing beside a comma: take the comma away".into()),
+            "?" if !self.is_of_days() => Err("? is for days and weekdays: write *".into()),
             "*" | "?" => Err(format!(
                 "{item} stands alone in its field: take the rest away"
             )),

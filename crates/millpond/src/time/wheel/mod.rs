@@ -36,6 +36,8 @@ mod buckets;
 mod entries;
 mod heap;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 use super::Deadline;

@@ -1,0 +1,167 @@
+// Timers of the runtime (time.AfterFunc and Stop), doing the workloads of the bench's suite "scheduled".
+// It does the same as crates/millpond-bench/src/workloads/scheduled, step by step; what is explained
+// there is not explained again. Orders and answers are lines: see
+// crates/millpond-bench/src/peers/guest/mod.rs.
+//
+// Nothing needs to warm up here, so the last word of an order is not used.
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	workers     = 2
+	later       = 1_000
+	share       = 10
+	few         = 5_000
+	farNanos    = 3_600_000_000_000
+	leadNanos   = 250_000_000
+	withinNanos = 1_000_000_000
+	patience    = 5 * time.Second
+	seed        = 0x66697265
+)
+
+// A Weyl sequence, well mixed (SplitMix64).
+type random uint64
+
+// From 0 to just below 1.
+func (r *random) share() float64 {
+	*r += 0x9e3779b97f4a7c15
+	mixed := uint64(*r)
+	mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9
+	mixed = (mixed ^ mixed>>27) * 0x94d049bb133111eb
+	mixed ^= mixed >> 31
+	return float64(mixed>>11) * 0x1p-53
+}
+
+// Timers that are due in an hour or two, in no order. None of them may run.
+type far struct {
+	random random
+	number int64
+	ran    atomic.Int64
+}
+
+func (f *far) schedule() *time.Timer {
+	f.number++
+	own := f.number
+	delay := farNanos + farNanos*f.random.share()
+	return time.AfterFunc(time.Duration(delay), func() { f.ran.Add(own) })
+}
+
+func (f *far) check() error {
+	if f.ran.Load() != 0 {
+		return fmt.Errorf("timers fired that were not due")
+	}
+	return nil
+}
+
+func pending(pending int64) (answer, error) {
+	timers := &far{random: seed}
+	waiting := make([]*time.Timer, 0, pending)
+	for timer := int64(0); timer < pending; timer++ {
+		waiting = append(waiting, timers.schedule())
+	}
+	recent := make([]*time.Timer, later)
+	for timer := range recent {
+		recent[timer] = timers.schedule()
+	}
+	operations := pending / share
+	if operations < 1 {
+		operations = 1
+	}
+	start := time.Now()
+	for operation := int64(0); operation < operations; operation++ {
+		newest := timers.schedule()
+		recent[operation%later].Stop()
+		recent[operation%later] = newest
+	}
+	elapsed := time.Since(start)
+	// Nobody else ends them: the next round would find them pending.
+	for _, timer := range append(waiting, recent...) {
+		timer.Stop()
+	}
+	return answer{operations: operations, elapsed: elapsed}, timers.check()
+}
+
+func firing(tasks int64) (answer, error) {
+	lead, within := time.Duration(leadNanos), float64(withinNanos)
+	if tasks < few {
+		lead, within = lead/10, within/10
+	}
+	random := random(seed)
+	late := make([]atomic.Int64, tasks)
+	var ran, early, again atomic.Int64
+	start, at := time.Now().Add(lead), 0.0
+	for task := int64(0); task < tasks; task++ {
+		at += -math.Log(1-random.share()) / float64(tasks) * within
+		due, own := start.Add(time.Duration(at)), &late[task]
+		time.AfterFunc(time.Until(due), func() {
+			lateness := time.Since(due)
+			if lateness < 0 {
+				early.Add(1)
+			}
+			// None is late by nothing: then a second run of the same task shows.
+			if lateness < 1 {
+				lateness = 1
+			}
+			if !own.CompareAndSwap(0, int64(lateness)) {
+				again.Add(1)
+			}
+			ran.Add(1)
+		})
+	}
+	time.Sleep(time.Until(start.Add(time.Duration(at))))
+	seen, latest := ran.Load(), time.Now()
+	for seen < tasks && time.Since(latest) < patience {
+		time.Sleep(time.Millisecond)
+		if now := ran.Load(); now > seen {
+			seen, latest = now, time.Now()
+		}
+	}
+	elapsed := time.Since(start)
+	if ran.Load() != tasks || again.Load() != 0 {
+		return answer{}, fmt.Errorf("%d timers were scheduled and %d fired", tasks, ran.Load())
+	}
+	if early.Load() != 0 {
+		return answer{}, fmt.Errorf("%d timers fired before they were due", early.Load())
+	}
+	done := answer{operations: tasks, elapsed: elapsed, times: make([]time.Duration, tasks)}
+	for task := range late {
+		done.times[task] = time.Duration(late[task].Load())
+	}
+	return done, nil
+}
+
+var works = map[string]func(int64) (answer, error){
+	"pending": pending, "firing": firing, "memory": held, "hour": hour,
+}
+
+func run(words []string) (string, error) {
+	if len(words) != 6 || words[0] != "run" {
+		return "", fmt.Errorf("not an order: %s", strings.Join(words, " "))
+	}
+	work, known := works[words[1]]
+	if !known {
+		return "", fmt.Errorf("there is no work %s", words[1])
+	}
+	if words[2] != "after-func" {
+		return "", fmt.Errorf("there is no executor %s", words[2])
+	}
+	// The others have a thread for the caller and each worker.
+	if threads := workers + 1; threads < runtime.NumCPU() {
+		runtime.GOMAXPROCS(threads)
+	}
+	done, err := work(number(words[4]))
+	if err != nil {
+		return "", err
+	}
+	return done.String(), nil
+}
+
+func main() { takeOrders(run) }

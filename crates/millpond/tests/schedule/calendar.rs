@@ -1,0 +1,108 @@
+//! Series by the calendar.
+
+#![cfg(feature = "cron")]
+
+use crate::kit::{Bench, Diary, HOUR, SECOND};
+use millpond::schedule::{Catchup, Cron, Every};
+use std::time::{Duration, SystemTime};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Midnight, some day.
+fn midnight() -> SystemTime {
+    SystemTime::UNIX_EPOCH + 20_000 * 24 * HOUR
+}
+
+fn noting(diary: &Diary) -> impl FnMut() + Send + 'static {
+    let diary = diary.clone();
+    move || diary.note("run")
+}
+
+fn at(expression: &str) -> Every {
+    Every::cron(Cron::parse(expression).unwrap())
+}
+
+#[test]
+fn a_job_runs_when_the_wall_clock_says_so() {
+    let bench = Bench::new();
+    bench.hand.set_wall(midnight() + 7 * SECOND);
+    let series = bench
+        .timers
+        .schedule_cron(Cron::parse("*/5 * * * *").unwrap(), noting(&bench.diary));
+    let series = series.unwrap();
+    assert_eq!(series.next_run(), bench.hand.clock().deadline(293 * SECOND));
+    bench.pass(900);
+    assert_eq!(bench.diary.times("run"), [293, 593, 893]);
+    assert_eq!(bench.timers.upcoming(1)[0].repeats, "*/5 * * * * (UTC)");
+}
+
+#[test]
+fn a_clock_that_is_set_forward_is_noticed_within_a_minute() {
+    let bench = Bench::new();
+    bench.hand.set_wall(midnight());
+    bench
+        .timers
+        .series(at("0 12 * * *"))
+        .start(noting(&bench.diary))
+        .unwrap();
+    bench.pass(10);
+    bench.hand.set_wall(midnight() + 12 * HOUR + SECOND);
+    bench.hand.advance(MINUTE);
+    assert_eq!(bench.diary.times("run").len(), 1);
+}
+
+#[test]
+fn a_clock_that_is_set_back_lets_its_times_come_again() {
+    let bench = Bench::new();
+    bench.hand.set_wall(midnight() + 12 * HOUR - SECOND);
+    bench
+        .timers
+        .series(at("0 * * * *"))
+        .start(noting(&bench.diary))
+        .unwrap();
+    bench.pass(2);
+    assert_eq!(bench.diary.times("run"), [1]);
+    // An hour back: noon comes again.
+    bench.hand.set_wall(midnight() + 11 * HOUR + 30 * MINUTE);
+    for _ in 0..120 {
+        bench.hand.advance(MINUTE);
+    }
+    assert!(
+        bench.diary.times("run").len() >= 2,
+        "{:?}",
+        bench.diary.times("run")
+    );
+}
+
+#[test]
+fn times_that_were_missed_are_left_out_or_made_up_for() {
+    for (catchup, runs) in [
+        (None, 2),
+        (Some(Catchup::All), 5),
+        (Some(Catchup::Delay), 2),
+    ] {
+        let bench = Bench::new();
+        bench.hand.set_wall(midnight());
+        let mut series = bench.timers.series(at("0 * * * *"));
+        if let Some(catchup) = catchup {
+            series = series.catchup(catchup);
+        }
+        series.start(noting(&bench.diary)).unwrap();
+        bench.hand.advance(HOUR);
+        bench.hand.advance(4 * HOUR + MINUTE);
+        assert_eq!(bench.diary.times("run").len(), runs, "{catchup:?}");
+    }
+}
+
+#[test]
+fn a_calendar_without_such_a_day_waits_for_ever() {
+    let bench = Bench::new();
+    let series = bench
+        .timers
+        .series(at("0 0 30 2 *"))
+        .start(noting(&bench.diary))
+        .unwrap();
+    bench.hand.advance(1_000_000 * HOUR);
+    assert_eq!(series.runs(), 0);
+    assert!(series.cancel());
+}

@@ -1,0 +1,161 @@
+//! Shutdowns, and what becomes of what waits.
+
+use crate::kit::{Bench, HOUR, SECOND};
+use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::schedule::Every;
+use millpond::task::{CancelReason, TaskError};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn is_shut_down(error: &TaskError) -> bool {
+    matches!(error, TaskError::Cancelled(CancelReason::ShutDown))
+}
+
+#[test]
+fn a_shutdown_lets_delayed_tasks_run_and_ends_series() {
+    let bench = Bench::new();
+    let task = bench.timers.schedule(5 * SECOND, || 7).unwrap();
+    let series = bench
+        .timers
+        .schedule_at_fixed_rate(SECOND, SECOND, || ())
+        .unwrap();
+    bench.pass(2);
+    bench.timers.shutdown();
+    assert!(is_shut_down(&series.join().unwrap_err()));
+    assert!(bench.timers.is_shutdown() && bench.timers.is_terminating());
+    assert_eq!(bench.timers.snapshot().pending, 1);
+    bench.pass(3);
+    assert!(bench.timers.is_terminated() && !bench.timers.is_terminating());
+    assert_eq!(task.join().unwrap(), 7);
+    bench.timers.await_termination().unwrap();
+}
+
+#[test]
+fn both_can_be_changed_before_and_after() {
+    let bench = Bench::new();
+    let (delayed, series) = (&bench.timers, &bench.timers);
+    assert!(delayed.runs_delayed_after_shutdown() && !series.runs_series_after_shutdown());
+    series.set_run_series_after_shutdown(true);
+    let task = bench.timers.schedule(HOUR, || ()).unwrap();
+    let diary = bench.diary.clone();
+    let beat = bench
+        .timers
+        .schedule_at_fixed_rate(SECOND, SECOND, move || diary.note("beat"));
+    let beat = beat.unwrap();
+    bench.timers.shutdown();
+    bench.pass(3);
+    assert_eq!(bench.diary.times("beat"), [1, 2, 3]);
+    delayed.set_run_delayed_after_shutdown(false);
+    assert!(is_shut_down(&task.join().unwrap_err()));
+    assert!(!bench.timers.is_terminated());
+    series.set_run_series_after_shutdown(false);
+    assert!(is_shut_down(&beat.join().unwrap_err()));
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
+fn nothing_is_taken_after_a_shutdown_and_everything_comes_back() {
+    let bench = Bench::new();
+    bench.timers.shutdown();
+    let text = String::from("water");
+    let refused = bench.timers.schedule(SECOND, move || text).unwrap_err();
+    assert!(refused.reason.is_shut_down());
+    assert_eq!((refused.task)(), "water");
+    let refused = bench
+        .timers
+        .schedule_at_fixed_rate(SECOND, SECOND, || ())
+        .unwrap_err();
+    assert!(refused.reason.is_shut_down());
+    assert!(
+        bench
+            .timers
+            .submit(|| ())
+            .unwrap_err()
+            .reason
+            .is_shut_down()
+    );
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
+fn shutdown_now_hands_back_what_has_not_begun() {
+    let bench = Bench::new();
+    let task = bench.timers.schedule(HOUR, || 7).unwrap();
+    let gone = bench.timers.schedule(HOUR, || 8).unwrap();
+    gone.cancel();
+    let diary = bench.diary.clone();
+    let series = bench.timers.series(Every::rate(HOUR)).name("beat");
+    let series = series.start(move || diary.note("beat")).unwrap();
+    let mut back = bench.timers.shutdown_now();
+    assert_eq!(back.len(), 2);
+    assert!(!task.is_finished() && !series.is_finished(), "as in Java");
+    assert_eq!(bench.timers.snapshot().pending, 0);
+    let beat = back.iter().position(|task| task.name() == Some("beat"));
+    let beat = back.remove(beat.expect("the series has a name"));
+    beat.run();
+    assert_eq!(bench.diary.times("beat").len(), 1, "one last run");
+    assert!(is_shut_down(&series.join().unwrap_err()));
+    drop(back);
+    let error = task.join().unwrap_err();
+    assert!(matches!(error, TaskError::Cancelled(CancelReason::Dropped)));
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
+fn dropping_what_was_handed_back_of_a_series_ends_it() {
+    let bench = Bench::new();
+    let owned = Arc::new(());
+    let held = Arc::clone(&owned);
+    let series = bench.timers.schedule_at_fixed_rate(HOUR, HOUR, move || {
+        let _held = &held;
+    });
+    let series = series.unwrap();
+    drop(bench.timers.shutdown_now());
+    assert!(is_shut_down(&series.join().unwrap_err()));
+    assert_eq!(Arc::strong_count(&owned), 1);
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
+fn a_pool_with_nothing_to_do_is_over_at_once_and_one_with_a_task_for_never_is_not() {
+    let bench = Bench::new();
+    let never = bench.timers.schedule(Duration::MAX, || ()).unwrap();
+    bench.timers.shutdown();
+    assert!(!bench.timers.is_terminated());
+    assert!(never.cancel());
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
+fn a_task_that_schedules_another_one_after_the_shutdown_hears_that_it_is_too_late() {
+    let bench = Bench::new();
+    let timers = bench.timers.clone();
+    let task = bench
+        .timers
+        .schedule(SECOND, move || timers.schedule(SECOND, || ()).is_err());
+    bench.timers.shutdown();
+    bench.pass(1);
+    assert!(task.unwrap().join().unwrap());
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
+fn an_end_can_be_waited_for_with_patience() {
+    let bench = Bench::new();
+    bench.timers.schedule(HOUR, || ()).unwrap();
+    bench.timers.shutdown();
+    let clock = bench.hand.clock();
+    assert!(
+        !bench
+            .timers
+            .await_termination_until(clock.deadline(Duration::ZERO))
+            .unwrap()
+    );
+    bench.hand.advance(HOUR);
+    assert!(
+        bench
+            .timers
+            .await_termination_timeout(Duration::ZERO)
+            .unwrap()
+    );
+}

@@ -1,0 +1,187 @@
+//! Runs that fail, and what becomes of their series.
+
+use crate::kit::{Bench, SECOND};
+use millpond::schedule::{Backoff, Every, OnFailure, RunOutcome};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A run that is noted, and fails or not, each in turn; the last one again and again.
+fn failing(
+    bench: &Bench,
+    fails: &'static [bool],
+) -> impl FnMut() -> Result<(), io::Error> + Send + 'static {
+    let (diary, mut run) = (bench.diary.clone(), 0);
+    move || {
+        diary.note("run");
+        let fails = fails[run.min(fails.len() - 1)];
+        run += 1;
+        match fails {
+            true => Err(io::Error::other("no water")),
+            false => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_failure_ends_the_series_and_everybody_hears_of_it() {
+    let bench = Bench::new();
+    let series = bench.timers.series(Every::rate(SECOND)).name("wheel");
+    let series = series.start(failing(&bench, &[false, true])).unwrap();
+    bench.pass(10);
+    assert_eq!(bench.diary.times("run"), [1, 2]);
+    assert_eq!((series.runs(), series.failures()), (2, 1));
+    let failed = RunOutcome::Failed("no water".into());
+    assert_eq!(series.last_outcome(), Some(failed));
+    let told = "bench: run 2 of wheel failed: no water; the series has ended";
+    assert_eq!(bench.notices(), [told]);
+    let error = series.join().unwrap_err();
+    assert!(error.is_failed());
+    assert_eq!(error.to_string(), "a run failed: no water");
+    let now = bench.timers.snapshot();
+    assert_eq!((now.failed, now.series, now.pending), (1, 0, 0));
+}
+
+#[test]
+fn so_does_a_panic() {
+    let bench = Bench::new();
+    let series = bench.timers.series(Every::delay(SECOND)).name("wheel");
+    let series = series.start(|| -> () { panic!("the dam broke") }).unwrap();
+    bench.pass(3);
+    let told = "bench: run 1 of wheel panicked: the dam broke; the series has ended";
+    assert_eq!(bench.notices(), [told]);
+    let error = series.join().unwrap_err();
+    assert_eq!(error.to_string(), "task panicked: the dam broke");
+}
+
+#[test]
+fn or_it_goes_on_as_if_nothing_had_happened() {
+    let bench = Bench::new();
+    let series = bench.timers.series(Every::rate(SECOND)).name("wheel");
+    let series = series.on_failure(OnFailure::Continue);
+    let series = series.start(failing(&bench, &[true, false, true])).unwrap();
+    bench.pass(4);
+    assert_eq!(bench.diary.times("run"), [1, 2, 3, 4]);
+    assert_eq!((series.failures(), bench.notices().len()), (3, 3));
+    assert!(!series.is_finished());
+    assert!(series.cancel());
+}
+
+#[test]
+fn or_it_is_tried_again_after_pauses_that_grow() {
+    let bench = Bench::new();
+    let backoff = Backoff::starting_at(SECOND).at_most(3 * SECOND);
+    let series = bench.timers.series(Every::rate(60 * SECOND)).name("wheel");
+    let series = series.on_failure(OnFailure::Retry(backoff));
+    let runs = failing(&bench, &[true, true, true, true, false]);
+    let series = series.first_after(10 * SECOND).start(runs).unwrap();
+    bench.pass(135);
+    // Tried again after 1, 2, 3 and 3 seconds; then by plan.
+    assert_eq!(bench.diary.times("run"), [10, 11, 13, 16, 19, 70, 130]);
+    assert_eq!((series.runs(), series.failures()), (7, 4));
+    assert!(bench.notices()[0].ends_with("it is tried again in 1s"));
+}
+
+#[test]
+fn and_when_it_has_been_tried_too_often_it_ends() {
+    let bench = Bench::new();
+    let backoff = Backoff::starting_at(SECOND).tries(2);
+    let series = bench.timers.series(Every::delay(60 * SECOND));
+    let series = series.on_failure(OnFailure::Retry(backoff));
+    let series = series
+        .first_after(SECOND)
+        .start(failing(&bench, &[true]))
+        .unwrap();
+    bench.pass(100);
+    assert_eq!(bench.diary.times("run"), [1, 2, 4]);
+    assert!(series.join().unwrap_err().is_failed());
+}
+
+#[test]
+fn a_run_that_succeeds_starts_the_count_of_tries_anew() {
+    let bench = Bench::new();
+    let backoff = Backoff::starting_at(SECOND).tries(1);
+    let series = bench.timers.series(Every::delay(10 * SECOND));
+    let series = series.on_failure(OnFailure::Retry(backoff));
+    let runs = failing(&bench, &[true, false, true, false, true, true]);
+    let series = series.first_after(SECOND).start(runs).unwrap();
+    bench.pass(60);
+    assert_eq!(bench.diary.times("run"), [1, 2, 12, 13, 23, 24]);
+    assert!(series.is_finished());
+}
+
+#[test]
+fn a_closure_may_end_its_series_with_a_value() {
+    let bench = Bench::new();
+    let mut left = 3;
+    let owned = Arc::new(());
+    let held = Arc::clone(&owned);
+    let series = bench
+        .timers
+        .schedule_at_fixed_rate(SECOND, SECOND, move || {
+            let _held = &held;
+            left -= 1;
+            match left {
+                0 => Ok(ControlFlow::Break("full")),
+                _ => Ok::<_, io::Error>(ControlFlow::Continue(())),
+            }
+        });
+    let series = series.unwrap();
+    bench.pass(2);
+    assert!(!series.is_finished());
+    bench.pass(5);
+    assert_eq!(series.runs(), 3);
+    assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
+    assert_eq!(series.join().unwrap(), "full");
+    assert!(bench.notices().is_empty());
+    let now = bench.timers.snapshot();
+    assert_eq!((now.series, now.pending, now.cancelled), (0, 0, 0));
+}
+
+#[test]
+fn a_closure_that_cancels_its_own_series_runs_to_its_end() {
+    let bench = Bench::new();
+    let own = Arc::new(std::sync::OnceLock::<millpond::schedule::Scheduled<_>>::new());
+    let (handle, diary) = (Arc::clone(&own), bench.diary.clone());
+    let series = bench
+        .timers
+        .schedule_at_fixed_rate(SECOND, SECOND, move || {
+            if let Some(handle) = handle.get() {
+                handle.cancel();
+            }
+            diary.note("end");
+        });
+    own.set(series.unwrap()).unwrap();
+    bench.pass(5);
+    assert_eq!(bench.diary.times("end"), [1]);
+    assert!(own.get().unwrap().is_cancelled());
+    assert!(bench.notices().is_empty());
+}
+
+#[test]
+fn a_hook_for_notices_that_panics_costs_nothing() {
+    let hand = millpond::time::ManualClock::new();
+    let executor = millpond::executor::DirectExecutor::new();
+    let timers = millpond::schedule::ScheduledPool::on(executor)
+        .clock(hand.clock())
+        .on_notice(|_| panic!("nobody listens"))
+        .build();
+    let series = timers
+        .series(Every::rate(SECOND))
+        .on_failure(OnFailure::Continue);
+    let mut runs = 0;
+    let ends = series.start(move || {
+        runs += 1;
+        match runs {
+            1 => Err("no water"),
+            _ => Ok(ControlFlow::Break(runs)),
+        }
+    });
+    let ends = ends.unwrap();
+    // The courier runs it: a direct executor runs tasks where they are brought.
+    while !ends.is_finished() {
+        hand.advance(SECOND);
+        millpond_raw::sync::thread::yield_now();
+    }
+    assert_eq!(ends.join().unwrap(), 2);
+}
