@@ -111,11 +111,16 @@ impl<T> Scheduled<T> {
     ///
     /// As [`join_timeout`](Scheduled::join_timeout).
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
-        if let Place::Once { due, .. } = self.place {
+        if let Place::Once { key, due } = self.place {
             let is_worker = !self.task.is_started() && self.core.executor.is_worker_here();
             if is_worker && due < deadline {
                 match self.task.join_until(due) {
-                    Err(TaskError::TimedOut) => self.task.run_here(),
+                    Err(TaskError::TimedOut) => {
+                        self.task.run_here();
+                        // Who rings may not have come yet.
+                        let shell = self.core.books().wheel.remove(key);
+                        drop(shell);
+                    }
                     result => return result.and_then(Ending::into_result),
                 }
             }

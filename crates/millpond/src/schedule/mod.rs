@@ -320,7 +320,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         let Some(ward) = books.ward.clone() else {
             unreachable!("K2: nobody objects while the pool has a ward")
         };
-        let (task, handle) = spec.build(move || run_once(ward, nanos, f));
+        // K2: what a closure has captured is dropped in this order, so the ward outlives the user's part.
+        let (task, handle) = spec.build(move || run_once(f, nanos, ward));
         let (key, rings) = books.insert_at(due, nanos, Entry::Once(task));
         drop(books);
         if rings {
@@ -569,7 +570,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
 }
 
 /// The body of a task that is no series. The ward is dropped when the closure has returned (K2).
-fn run_once<F: FnOnce() -> T, T>(ward: Arc<Ward>, due: u64, f: F) -> Ending<T> {
+fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: Arc<Ward>) -> Ending<T> {
     let core = &*ward.0;
     let (late, _busy) = core.begins(due);
     let Some(decorator) = &core.decorator else {

@@ -209,7 +209,6 @@ pub(super) enum Next {
 }
 
 /// A wall clock that is further back than this has been set; less is noise.
-#[cfg(feature = "cron")]
 const STEP: Duration = Duration::from_secs(60);
 
 impl Every {
@@ -269,18 +268,19 @@ fn from_nanos(nanos: u128) -> Duration {
 
 #[cfg(feature = "cron")]
 fn next_of(cron: &Cron, catchup: Catchup, last: Last, now: Now) -> Next {
-    let set_back = now
-        .wall
-        .checked_add(STEP)
-        .is_some_and(|late| late < last.wall);
     let from = match catchup {
         // Times that come again because the clock was set back are times like any other.
-        _ if set_back => now.wall,
+        _ if is_set_back(last.wall, now.wall) => now.wall,
         Catchup::All => last.wall,
         Catchup::Skip | Catchup::Delay => last.wall.max(now.wall),
     };
     let target = cron.next_after(from);
     target.map_or(Next::Never, |target| at_wall(target, now))
+}
+
+/// Whether somebody has set the wall clock back that showed `before`.
+pub(super) fn is_set_back(before: SystemTime, now: SystemTime) -> bool {
+    now.checked_add(STEP).is_some_and(|later| later < before)
 }
 
 /// The moment at which the wall clock will show `target`, if nobody sets it.

@@ -36,9 +36,9 @@ use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::{Mutex, chaos};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-use std::time::Duration;
 #[cfg(feature = "cron")]
 use std::time::Instant;
+use std::time::{Duration, SystemTime};
 
 /// A run of it, as the rest of the series sees it: what it ends with has been put aside.
 pub(super) type Exclusive = Box<dyn FnMut() -> Verdict<()> + Send>;
@@ -78,12 +78,14 @@ struct State {
     key: Option<Key>,
     /// What it waits for there; the run before, if it is not waiting.
     planned: Last,
+    /// What the wall clock showed when it was last looked at.
+    seen: SystemTime,
     /// Whether it waits for another try, and not for a time of its plan.
     is_retry: bool,
     /// The last run by plan.
     last: Last,
     /// Runs that are handed over and not settled.
-    out: Vec<(u64, Option<TaskHandle<()>>)>,
+    out: Vec<Out>,
     next_number: u64,
     is_over: bool,
     done: Option<Done>,
@@ -91,6 +93,9 @@ struct State {
     failures_in_a_row: u32,
     figures: SeriesFigures,
 }
+
+/// A run that is handed over, and its handle, unless its task is still being made.
+type Out = (u64, Option<Arc<TaskHandle<()>>>);
 
 /// What a series has counted.
 #[derive(Clone, Debug, Default)]
@@ -153,6 +158,7 @@ impl Series {
             state: Mutex::new(State {
                 key: None,
                 planned,
+                seen: parts.now.wall,
                 is_retry: false,
                 last: planned,
                 out: Vec::new(),
@@ -208,6 +214,7 @@ impl Series {
         next: Next,
         now: Now,
     ) -> bool {
+        state.seen = now.wall;
         let due = match next {
             Next::Never => Deadline::NEVER,
             Next::At(planned) => {
@@ -247,7 +254,10 @@ impl Series {
             }
             // The wall clock may have been set meanwhile, or this was only a look.
             if self.every.is_calendar() && !state.is_retry && now.wall < state.planned.wall {
-                let next = plan::at_wall(state.planned.wall, now);
+                let next = match plan::is_set_back(state.seen, now.wall) {
+                    true => self.every.first(None, now),
+                    false => plan::at_wall(state.planned.wall, now),
+                };
                 // Whoever calls this rings, and looks again.
                 let _ = self.waits_in(&mut books, &mut state, next, now);
                 return None;
@@ -303,7 +313,7 @@ impl Series {
         let mut state = self.state.lock();
         let out = state.out.iter_mut().find(|(own, _)| *own == number);
         if let Some((_, place)) = out {
-            *place = Some(handle);
+            *place = Some(Arc::new(handle));
         }
         task
     }
@@ -338,8 +348,16 @@ impl Series {
     /// are asked to stop, if `interrupts`.
     pub(super) fn cancel(self: &Arc<Self>, interrupts: bool) {
         self.end(CancelReason::Requested);
-        let out = std::mem::take(&mut self.state.lock().out);
-        for handle in out.iter().filter_map(|(_, handle)| handle.as_ref()) {
+        // They stay: who has cancelled it may still ask what runs to stop.
+        let out: Vec<_> = {
+            let state = self.state.lock();
+            state
+                .out
+                .iter()
+                .filter_map(|(_, run)| run.clone())
+                .collect()
+        };
+        for handle in out {
             match interrupts {
                 true => handle.interrupt(),
                 false => handle.cancel(),
@@ -591,7 +609,7 @@ struct Settled {
     was_over: bool,
     then: Then,
     over: Option<Over>,
-    handle: Option<(u64, Option<TaskHandle<()>>)>,
+    handle: Option<Out>,
     runs: u64,
 }
 

@@ -6,6 +6,7 @@
 
 mod pool;
 mod queue;
+mod schedule;
 
 /// Walks every interleaving with up to so many preemptions.
 fn model(preemptions: usize, scenario: fn()) {

@@ -129,7 +129,7 @@ impl Books {
         *page.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn closure(
+    pub(crate) fn closure(
         &self,
         number: usize,
         body: impl FnOnce() + Send + 'static,
@@ -148,7 +148,7 @@ impl Books {
         }
     }
 
-    fn note<F>(&self, number: usize, brought: &Result<(), Rejected<F>>) {
+    pub(crate) fn note<F>(&self, number: usize, brought: &Result<(), Rejected<F>>) {
         let brought = match brought {
             Ok(()) => Brought::Taken,
             Err(refused) => Brought::Refused(Why::of(&refused.reason)),

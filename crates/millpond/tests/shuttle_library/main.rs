@@ -20,4 +20,8 @@ mod pool_end;
 mod pool_line;
 mod pool_refuse;
 mod queue;
+mod schedule;
+mod schedule_courier;
+mod schedule_kit;
+mod schedule_series;
 mod scope;

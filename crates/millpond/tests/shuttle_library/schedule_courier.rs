@@ -1,0 +1,193 @@
+//! PCT schedules of the courier: what is due meets an executor that lets its bringers wait.
+//!
+//! The executor is a pool of one worker, which is held, and a queue of one place. Who comes then waits for
+//! room, and only the courier may do that.
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the test counts is std's, so that the checker does not branch on it"
+)]
+
+use crate::schedule_kit::{
+    Held, SECOND, ends, handed_back, hear, move_until, mover, pct, schedule,
+};
+use crate::shuttle_kit::{Books, Gate, Moody, join_all, pool};
+use millpond::executor::{DirectExecutor, ExecutorExt, Lifecycle};
+use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::schedule::ScheduledPool;
+use millpond::task::CancelReason;
+use millpond::thread::{Body, JoinHandle, ThreadFactory};
+use millpond::time::ManualClock;
+use millpond_raw::sync::thread::{self, spawn};
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A worker that is held until the gate opens.
+fn narrow() -> (ThreadPool, Gate, ManualClock) {
+    let (builder, hand) = pool(1, 1, Queue::bounded(1));
+    let builder = builder.rejection(Rejection::Block(Duration::MAX));
+    let workers = builder.build().unwrap();
+    let gate = Gate::new();
+    let held = gate.clone();
+    workers.run(move || held.wait()).unwrap();
+    (workers, gate, hand)
+}
+
+/// The numbers of the tasks in the order in which they ran.
+type Order = Arc<Mutex<Vec<usize>>>;
+
+/// Schedules a task for each of these seconds; they note their numbers.
+fn in_a_row(
+    books: &Books,
+    timers: &ScheduledPool<ThreadPool>,
+    seconds: &[u32],
+) -> (Vec<Held>, Order) {
+    let order = Order::default();
+    let one = |(number, second): (usize, &u32)| {
+        let order = Arc::clone(&order);
+        let note = move || order.lock().unwrap().push(number);
+        schedule(books, timers, number, *second * SECOND, note)
+    };
+    let held = seconds.iter().enumerate().map(one).collect();
+    (held, order)
+}
+
+/// K4: whether it goes straight to the executor or through the bag.
+#[test]
+fn what_the_courier_brings_comes_in_the_order_of_its_time() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let (timers, books) = (ScheduledPool::owning(workers).build(), Books::new(5));
+        let (held, order) = in_a_row(&books, &timers, &[1, 1, 1, 2, 3]);
+        let opener = spawn(move || gate.open());
+        let clock = mover(&hand, 3);
+        hear(&books, held);
+        join_all(vec![opener, clock]);
+        timers.shutdown();
+        ends(&timers, &hand);
+        assert_eq!(books.add_up(&[]).run, 5);
+        assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_shutdown_while_the_courier_waits_runs_what_is_in_its_bag() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let (timers, books) = (ScheduledPool::owning(workers).build(), Books::new(4));
+        let (held, order) = in_a_row(&books, &timers, &[1, 1, 1, 2]);
+        hand.advance(SECOND);
+        let clock = mover(&hand, 1);
+        let opener = spawn(move || gate.open());
+        timers.shutdown();
+        join_all(vec![opener, clock]);
+        hear(&books, held);
+        ends(&timers, &hand);
+        assert_eq!(books.add_up(&[]).run, 4);
+        assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
+    });
+}
+
+/// Each task has run, or comes back, or was on its way.
+fn stop_while_it_waits(timers: &ScheduledPool<ThreadPool>, gate: Gate, hand: &ManualClock) {
+    let books = Books::new(4);
+    let (held, _) = in_a_row(&books, timers, &[1, 1, 1, 2]);
+    let clock = mover(hand, 2);
+    let opener = spawn(move || gate.open());
+    handed_back(&books, timers.shutdown_now());
+    join_all(vec![opener, clock]);
+    hear(&books, held);
+    ends(timers, hand);
+    books.add_up(&[CancelReason::ShutDown, CancelReason::Refused]);
+}
+
+#[test]
+fn a_stop_while_the_courier_waits_ends_the_pool() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let timers = ScheduledPool::owning(workers).on_notice(|_| ()).build();
+        stop_while_it_waits(&timers, gate, &hand);
+    });
+}
+
+#[test]
+fn a_stop_while_the_courier_waits_leaves_an_executor_alone_that_goes_on() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let timers = ScheduledPool::on(workers.clone()).build();
+        stop_while_it_waits(&timers, gate, &hand);
+        drop(timers);
+        assert_eq!(workers.submit(|| 7).unwrap().join().unwrap(), 7);
+        workers.close();
+    });
+}
+
+/// Starts threads that are lost before their first step, as many as it is told to.
+#[derive(Debug)]
+struct Losing(AtomicUsize);
+
+impl ThreadFactory for Losing {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        let one_less = |left: usize| left.checked_sub(1);
+        let to_lose = &self.0;
+        match to_lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less) {
+            Ok(_) => Ok(spawn(move || drop(body))),
+            Err(_) => Ok(spawn(body)),
+        }
+    }
+}
+
+/// Nothing is lost, and nothing overtakes, while there is no courier.
+fn couriers_that_fail(factory: impl ThreadFactory) {
+    let (workers, gate, hand) = narrow();
+    let timers = ScheduledPool::owning(workers);
+    let timers = timers.courier_threads(factory).build();
+    let books = Books::new(4);
+    let (held, order) = in_a_row(&books, &timers, &[1, 1, 1, 2]);
+    hand.advance(SECOND);
+    gate.open();
+    let ran = Arc::clone(&order);
+    move_until(&hand, || ran.lock().unwrap().len() == 4);
+    hear(&books, held);
+    timers.shutdown();
+    ends(&timers, &hand);
+    assert_eq!(books.add_up(&[]).run, 4);
+    assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_courier_that_is_refused_at_first_comes_later() {
+    pct(|| couriers_that_fail(Moody::new(0b11)));
+}
+
+#[test]
+fn a_courier_that_is_lost_at_first_is_replaced() {
+    pct(|| couriers_that_fail(Losing(AtomicUsize::new(2))));
+}
+
+/// An executor that runs tasks where they are brought: all of them go through the bag.
+#[test]
+fn the_courier_runs_what_would_run_in_the_thread_of_the_timer() {
+    pct(|| {
+        let hand = ManualClock::new();
+        let timers = ScheduledPool::on(DirectExecutor::new()).clock(hand.clock());
+        let (timers, books) = (timers.build(), Books::new(3));
+        let rings = thread::current().id();
+        let threads: Vec<_> = [(0, 1), (1, 0)]
+            .map(|(number, second)| {
+                let (books, timers) = (books.clone(), timers.clone());
+                spawn(move || schedule(&books, &timers, number, second * SECOND, || ()))
+            })
+            .into();
+        let elsewhere = move || assert_ne!(thread::current().id(), rings);
+        let mut held = vec![schedule(&books, &timers, 2, SECOND, elsewhere)];
+        hand.advance(SECOND);
+        held.extend(threads.into_iter().map(|thread| thread.join().unwrap()));
+        timers.shutdown();
+        hand.advance(SECOND);
+        hear(&books, held);
+        ends(&timers, &hand);
+        assert_eq!(books.add_up(&[]).run, 3);
+    });
+}

@@ -1,0 +1,178 @@
+//! What the models of scheduled pools share: pools by a clock that a model moves, tasks with a page in
+//! the books, and what must hold when nothing moves any more.
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the models count is std's, so that the checker does not branch on it"
+)]
+
+use crate::shuttle_drive;
+use crate::shuttle_kit::{Books, pool};
+use millpond::executor::{Executor, Lifecycle, NotTaken, Rejected};
+use millpond::pool::{Queue, ThreadPool};
+use millpond::schedule::{Scheduled, ScheduledBuilder, ScheduledPool};
+use millpond::task::{Task, TaskSpec};
+use millpond::time::{Clock, Deadline, ManualClock};
+use millpond_raw::sync::thread::{self, JoinHandle, spawn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// Runs the scenario under 150 schedules for each depth.
+pub(crate) fn pct(scenario: fn()) {
+    shuttle_drive::pct(150, scenario);
+}
+
+/// Runs what is due where it is brought: in the thread that moves the hand, or in one that schedules. So
+/// a model has no threads but its own, and when these rest, nothing moves.
+#[derive(Debug)]
+pub(crate) struct InPlace(Clock);
+
+impl Executor for InPlace {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        let _ = task.run();
+        Ok(())
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.clone()
+    }
+}
+
+pub(crate) fn in_place() -> (ScheduledBuilder<InPlace>, ManualClock) {
+    let hand = ManualClock::new();
+    (ScheduledPool::on(InPlace(hand.clock())), hand)
+}
+
+/// On so many workers, which end with the pool.
+pub(crate) fn on_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
+    let (builder, hand) = pool(workers, workers, Queue::bounded(8));
+    (ScheduledPool::owning(builder.build().unwrap()), hand)
+}
+
+/// The number of a task, and its handle if it was taken.
+pub(crate) type Held = (usize, Option<Scheduled<()>>);
+
+/// Schedules task `number`, which does this.
+pub(crate) fn schedule<E: Executor + 'static>(
+    books: &Books,
+    timers: &ScheduledPool<E>,
+    number: usize,
+    delay: Duration,
+    body: impl FnOnce() + Send + 'static,
+) -> Held {
+    let spec = TaskSpec::new().name(number.to_string());
+    let due = timers.clock().deadline(delay);
+    let (handle, brought) = match timers.schedule_spec(spec, due, books.closure(number, body)) {
+        Ok(handle) => (Some(handle), Ok(())),
+        Err(refused) => (None, Err(refused)),
+    };
+    books.note(number, &brought);
+    (number, handle)
+}
+
+/// Waits for what becomes of tasks.
+pub(crate) fn hear(books: &Books, held: impl IntoIterator<Item = Held>) {
+    for (number, handle) in held {
+        if let Some(handle) = handle {
+            books.heard(number, handle.join());
+        }
+    }
+}
+
+/// Notes what a stop handed back, and drops it; tasks without a name are not in the books.
+pub(crate) fn handed_back(books: &Books, tasks: Vec<Task>) {
+    let noted = tasks.into_iter().filter(|task| task.name().is_some());
+    books.handed_back(noted.collect());
+}
+
+/// Nobody moves: what has not been run is not yet due.
+pub(crate) fn at_rest(held: &[Held], hand: &ManualClock) {
+    let now = Deadline::at(hand.clock().now());
+    for (number, handle) in held {
+        if let Some(handle) = handle.as_ref().filter(|handle| !handle.is_finished()) {
+            let due = handle.next_run();
+            assert!(due > now, "task {number} was due and is forgotten");
+        }
+    }
+}
+
+/// Moves the hand, second by second.
+pub(crate) fn mover(hand: &ManualClock, seconds: u32) -> JoinHandle<()> {
+    let hand = hand.clone();
+    spawn(move || (0..seconds).for_each(|_| hand.advance(SECOND)))
+}
+
+/// Moves the hand until it is so far.
+pub(crate) fn move_until(hand: &ManualClock, is_over: impl Fn() -> bool) {
+    while !is_over() {
+        hand.advance(SECOND);
+        thread::yield_now();
+    }
+}
+
+/// The pool, which somebody has shut down, ends and leaves nothing behind: no entry, and no alarm.
+pub(crate) fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &ManualClock) {
+    timers.await_termination().unwrap();
+    assert!(timers.is_terminated());
+    let last = timers.snapshot();
+    assert_eq!((last.pending, last.series), (0, 0), "{last:?}");
+    assert_eq!(hand.sleepers(), 0, "an alarm is left behind: {last:?}");
+}
+
+/// What the closure of a series has seen.
+#[derive(Default)]
+pub(crate) struct Diary {
+    calls: AtomicUsize,
+    inside: AtomicUsize,
+    drops: AtomicUsize,
+}
+
+/// Inside the closure, and gone with it.
+pub(crate) struct Pen(Arc<Diary>);
+
+impl Pen {
+    /// Writes a call down, around what the closure does.
+    pub(crate) fn call(&self, body: impl FnOnce()) {
+        let diary = &self.0;
+        assert_eq!(diary.drops.load(Ordering::SeqCst), 0, "called when gone");
+        let before = diary.inside.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(before, 0, "two are inside");
+        diary.calls.fetch_add(1, Ordering::SeqCst);
+        body();
+        diary.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.0.calls()
+    }
+}
+
+impl Drop for Pen {
+    fn drop(&mut self) {
+        self.0.drops.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Diary {
+    pub(crate) fn new() -> (Arc<Self>, Pen) {
+        let diary = Arc::new(Diary::default());
+        let pen = Pen(Arc::clone(&diary));
+        (diary, pen)
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// The series has ended and nobody is inside: its closure is gone.
+    pub(crate) fn is_closed(&self) {
+        assert_eq!(self.inside.load(Ordering::SeqCst), 0);
+        assert_eq!(self.drops.load(Ordering::SeqCst), 1);
+    }
+}
