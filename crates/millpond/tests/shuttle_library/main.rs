@@ -1,4 +1,4 @@
-//! PCT schedules of the library: queues, executors, scopes, alarms and whole pools.
+//! PCT schedules of the library: queues, executors, scopes, alarms, whole pools and scheduled ones.
 //!
 //! Run with `cargo xtask models shuttle [NAME]`. Each scenario runs under a few hundred schedules for
 //! each depth from 1 to 4; its file says how many, `MILLPOND_SCHEDULES` changes the number.
