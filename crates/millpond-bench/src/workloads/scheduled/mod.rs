@@ -19,6 +19,8 @@
 //! crate `scheduled-thread-pool`, Java by default) is quick at cancelling and pays in memory. Whoever
 //! takes it out (`tokio`, Java if told to) pays at once. Go marks, and clears away when a quarter of all
 //! is marked. So the rows of cancelling and of memory belong together.
+//! Some leave a part of it to other threads, and the caller goes on (`async-io`, `tokio`): the time is the
+//! caller's, and what all threads used is in the column beside it.
 //!
 //! With `--quick` there are a tenth of the timers that wait, and a fifth of those that fire.
 
