@@ -34,7 +34,9 @@
 //! | `core` | the books, and how what is due comes to the executor |
 //! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
-//! | `series` | one closure, many runs |
+//! | `once` | the body of a task that runs once |
+//! | `series`, `run` | one closure, many runs; one of them |
+//! | `as_executor` | what a scheduled pool is to others: an executor that ends and is managed |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
 //! | `handle` | what waits for it all |
 //! | `builder`, `snapshot` | describing a pool and a series; what a pool shows |
@@ -66,6 +68,7 @@
 //!
 //! with V1 to V4 in `series`.
 
+mod as_executor;
 mod builder;
 mod busy;
 mod core;
@@ -75,7 +78,9 @@ mod cron;
 mod failure;
 mod handle;
 mod notice;
+mod once;
 mod plan;
+mod run;
 mod series;
 mod snapshot;
 
@@ -88,14 +93,11 @@ pub use notice::{ScheduleNotice, Then};
 pub use plan::{Catchup, Every, Overlap};
 pub use snapshot::{ScheduleSnapshot, Upcoming};
 
-use self::core::{Core, Entry, Ward};
-use self::handle::Ending;
-use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected};
-use crate::interrupt::Interrupted;
-use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
-use crate::task::{self, Task, TaskSpec};
-use crate::time::{Clock, Deadline};
-use std::fmt;
+use self::core::{Core, Entry};
+use self::once::run_once;
+use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
+use crate::task::TaskSpec;
+use crate::time::Deadline;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -566,134 +568,5 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     #[doc(alias = "isTerminating")]
     pub fn is_terminating(&self) -> bool {
         self.is_shutdown() && !self.is_terminated()
-    }
-}
-
-/// The body of a task that is no series. The ward is dropped when the closure has returned (K2).
-fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: Arc<Ward>) -> Ending<T> {
-    let core = &*ward.0;
-    let (late, _busy) = core.begins(due);
-    let Some(decorator) = &core.decorator else {
-        return Ending::Value { value: f(), late };
-    };
-    let info = RunInfo {
-        name: task::current_name().map(|name| name.as_str().to_owned()),
-        due: core.instant(due),
-        lateness: Duration::from_nanos(late),
-        number: 1,
-    };
-    let (mut f, mut value) = (Some(f), None);
-    decorator(&info, &mut || {
-        value = f.take().map(|f| f()).or(value.take())
-    });
-    match value {
-        Some(value) => Ending::Value { value, late },
-        None => Ending::NotRun,
-    }
-}
-
-/// What comes to be run at once goes straight to the executor, as long as the pool is not shut down.
-impl<E: Executor + 'static> Executor for ScheduledPool<E> {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        match self.door() {
-            Ok(_ward) => self.executor.execute(task),
-            Err(reason) => Err(Rejected::new(task, reason)),
-        }
-    }
-
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        match self.door() {
-            Ok(_ward) => self.executor.try_execute(task),
-            Err(reason) => Err(NotTaken::Refused(Rejected::new(task, reason))),
-        }
-    }
-
-    fn clock(&self) -> Clock {
-        self.core.clock.clone()
-    }
-
-    fn may_run_in_place(&self) -> bool {
-        self.executor.may_run_in_place()
-    }
-
-    fn is_worker_here(&self) -> bool {
-        self.executor.is_worker_here()
-    }
-}
-
-impl<E> ScheduledPool<E> {
-    /// As long as one has what this returns, the pool is not over, and neither is the executor if it ends
-    /// with it.
-    fn door(&self) -> Result<Arc<Ward>, RejectReason> {
-        if self.core.is_forked() {
-            return Err(RejectReason::Forked);
-        }
-        let ward = self.core.books().ward.clone();
-        ward.ok_or(RejectReason::ShutDown)
-    }
-}
-
-/// # Shutdown
-///
-/// What waits for its time still runs, and series end: both can be changed
-/// ([`set_run_delayed_after_shutdown`](ScheduledPool::set_run_delayed_after_shutdown),
-/// [`set_run_series_after_shutdown`](ScheduledPool::set_run_series_after_shutdown)). It has terminated when
-/// nothing waits any more and all that it has handed over has ended; if the executor is its own, when that
-/// has terminated.
-///
-/// `shutdown_now` hands back what has not begun, tasks and series. Running what it hands back of a series is
-/// one last run; dropping it cancels the series. The pool does not wait for what it has handed back.
-impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
-    fn shutdown(&self) {
-        self.core.shut_down();
-    }
-
-    fn shutdown_now(&self) -> Vec<Task> {
-        self.core.stop()
-    }
-
-    fn is_shutdown(&self) -> bool {
-        self.core.is_forked() || self.core.books().state != RunState::Running
-    }
-
-    fn is_terminated(&self) -> bool {
-        self.core.is_terminated()
-    }
-
-    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
-        self.core.await_end(deadline)
-    }
-
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
-        self.core.await_end(self.core.clock.deadline(patience))
-    }
-}
-
-/// What is managed is the executor.
-impl<E: Executor + Managed + 'static> Managed for ScheduledPool<E> {
-    fn snapshot(&self) -> PoolSnapshot {
-        self.executor.snapshot()
-    }
-
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.executor.apply(patch)
-    }
-}
-
-impl<E> Clone for ScheduledPool<E> {
-    fn clone(&self) -> Self {
-        ScheduledPool {
-            core: Arc::clone(&self.core),
-            executor: Arc::clone(&self.executor),
-            _owner: Arc::clone(&self._owner),
-        }
-    }
-}
-
-impl<E: Executor + 'static> fmt::Debug for ScheduledPool<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ScheduledPool")
-            .field(&format_args!("{}", ScheduledPool::snapshot(self)))
-            .finish()
     }
 }

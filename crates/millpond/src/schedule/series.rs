@@ -22,12 +22,12 @@
 //! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
 //!   waits for the end.
 
-use super::RunInfo;
 use super::core::{Books, Core, Entry, Ward, label_of};
 use super::courier::Parcel;
 use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
 use super::notice::{ScheduleNotice, Then};
 use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
+use super::run::{Run, Went};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Panic, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
@@ -120,15 +120,6 @@ pub(super) struct Parts {
     pub(super) done: Done,
     pub(super) first: Next,
     pub(super) now: Now,
-}
-
-/// How a run went.
-enum Went {
-    Well,
-    Ends,
-    Failed(RunError),
-    Panicked(Panic),
-    Lost,
 }
 
 /// How often a calendar is looked at, in case somebody sets the wall clock.
@@ -396,8 +387,16 @@ impl Series {
         drop(ward);
     }
 
+    /// A run begins, so late. Returns the how manieth it is.
+    pub(super) fn begins(&self, late: Duration) -> u64 {
+        let figures = &mut self.state.lock().figures;
+        figures.runs += 1;
+        figures.late = Some(late);
+        figures.runs
+    }
+
     /// Whether a run may begin now.
-    fn may_begin(self: &Arc<Self>, is_last: bool) -> bool {
+    pub(super) fn may_begin(self: &Arc<Self>, is_last: bool) -> bool {
         let is_over = {
             let books = self.core.books();
             let state = self.state.lock();
@@ -419,7 +418,7 @@ impl Series {
     }
 
     /// Calls the closure; `None` if it is gone.
-    fn call(&self) -> Option<Verdict<()>> {
+    pub(super) fn call(&self) -> Option<Verdict<()>> {
         let mut exclusive = {
             let mut body = self.body.lock();
             match body.take()? {
@@ -450,7 +449,7 @@ impl Series {
     }
 
     /// V2: a run is over. What comes next is worked out here.
-    fn settle(self: &Arc<Self>, run: &Run, went: Went) {
+    pub(super) fn settle(self: &Arc<Self>, run: &Run, went: Went) {
         chaos::point("schedule.settle");
         let now = self.core.now();
         let outcome = went.outcome();
@@ -573,37 +572,6 @@ impl State {
     }
 }
 
-impl Went {
-    fn outcome(&self) -> RunOutcome {
-        match self {
-            Went::Well | Went::Ends => RunOutcome::Completed,
-            Went::Failed(error) => RunOutcome::Failed(error.to_string()),
-            Went::Panicked(panic) => RunOutcome::Panicked(text_of(panic)),
-            Went::Lost => RunOutcome::Refused,
-        }
-    }
-
-    /// What the handle of a series hears that ends after this run.
-    fn into_finish(self, on_failure: OnFailure) -> Finish {
-        match (self, on_failure) {
-            (Went::Ends, _) => Finish::Value,
-            (Went::Failed(error), OnFailure::Stop | OnFailure::Retry(_)) => Finish::Failed(error),
-            (Went::Panicked(panic), OnFailure::Stop | OnFailure::Retry(_)) => {
-                Finish::Panicked(panic)
-            }
-            // It would have gone on, but for a shutdown.
-            _ => Finish::Cancelled(CancelReason::ShutDown),
-        }
-    }
-}
-
-fn text_of(panic: &Panic) -> String {
-    panic
-        .message()
-        .unwrap_or("with something that is no text")
-        .to_owned()
-}
-
 /// What a run has left behind.
 struct Settled {
     was_over: bool,
@@ -618,75 +586,4 @@ struct Over {
     done: Option<Done>,
     ward: Option<Arc<Ward>>,
     waits: Option<Entry>,
-}
-
-/// One run, inside its task. Dropping it without a [`go`](Run::go) is a run that was lost.
-struct Run {
-    series: Arc<Series>,
-    number: u64,
-    planned: Last,
-    is_settled: bool,
-    /// Whether it was handed back by a stop, and is the last.
-    is_last: bool,
-    ward: Arc<Ward>,
-}
-
-impl Run {
-    fn go(mut self) {
-        let series = Arc::clone(&self.series);
-        if !series.may_begin(self.is_last) {
-            self.is_settled = true;
-            return;
-        }
-        let core = &self.ward.0;
-        let (late, _busy) = core.begins(core.nanos(Deadline::at(self.planned.due)));
-        let late = Duration::from_nanos(late);
-        let number = {
-            let mut state = series.state.lock();
-            state.figures.runs += 1;
-            state.figures.late = Some(late);
-            state.figures.runs
-        };
-        let called = panic::catch_unwind(AssertUnwindSafe(|| match &core.decorator {
-            None => series.call(),
-            Some(decorator) => {
-                let info = RunInfo {
-                    name: series.name.clone(),
-                    due: self.planned.due,
-                    lateness: late,
-                    number,
-                };
-                let mut verdict = None;
-                decorator(&info, &mut || verdict = series.call());
-                verdict
-            }
-        }));
-        let (went, text) = match called {
-            Ok(None | Some(Verdict::Again)) => (Went::Well, None),
-            Ok(Some(Verdict::End(()))) => (Went::Ends, None),
-            Ok(Some(Verdict::Failed(error))) => (Went::Failed(error), None),
-            Err(payload) => {
-                let panic = Panic::new(payload);
-                let text = text_of(&panic);
-                (Went::Panicked(panic), Some(text))
-            }
-        };
-        self.is_settled = true;
-        series.settle(&self, went);
-        if let Some(text) = text {
-            // For the executor's figures; the panic itself is the series'.
-            panic::resume_unwind(Box::new(text));
-        }
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        if self.is_settled {
-            return;
-        }
-        self.is_settled = true;
-        let series = Arc::clone(&self.series);
-        series.settle(self, Went::Lost);
-    }
 }
