@@ -242,7 +242,9 @@ impl Core {
             let retry = self.courier_looks();
             let mut books = self.books();
             let next = books.wheel.next().min(retry);
-            if !books.again && books.armed != next {
+            // One that rang when it was being replaced has said that none is set; but another is.
+            let is_idle = next == Deadline::NEVER && books.alarm.is_some();
+            if !books.again && (books.armed != next || is_idle) {
                 books.armed = next;
                 let former = books.alarm.take();
                 drop(books);
