@@ -64,6 +64,16 @@ impl<M> Witness<M> {
         unsafe { self.cell.read() }
     }
 
+    /// Whether nobody else knows of the task any more: no handle, and nobody who could run it.
+    pub fn is_alone(&self) -> bool {
+        self.state().references() == 1
+    }
+
+    /// Where the cell is; see [`Task::address`](super::Task::address).
+    pub fn address(&self) -> usize {
+        self.cell.address()
+    }
+
     /// The interrupt token of the task.
     pub fn token(&self) -> &Token {
         // SAFETY: T1 - borrowed from our reference.

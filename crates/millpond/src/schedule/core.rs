@@ -299,18 +299,19 @@ impl Core {
         if parcel.task.is_gone() {
             return;
         }
-        if !self.note_away(&parcel.task) {
-            parcel.task.cancel(CancelReason::ShutDown);
-            return;
-        }
         let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
             return;
         };
+        if !self.note_away(&task) {
+            task.cancel(CancelReason::ShutDown);
+            return;
+        }
         match quiet::call(|| self.executor.try_execute(task)) {
             // If it panicked, it has dropped the task.
             None | Some(Ok(())) => {}
             Some(Err(NotTaken::Refused(refused))) => self.refused(refused, is_run),
             Some(Err(NotTaken::NotAtOnce(task))) => {
+                self.note_back(&task);
                 if let Some(late) = self.bag.add(Parcel { task, is_run }) {
                     late.task.cancel(CancelReason::ShutDown);
                 }
@@ -348,7 +349,7 @@ impl Core {
 
     /// Remembers a task that an executor has which is not ours to stop. Returns false if the pool has been
     /// stopped: a task that comes after that would not hear of it.
-    fn note_away(&self, task: &Task) -> bool {
+    pub(super) fn note_away(&self, task: &Task) -> bool {
         if self.below.is_some() {
             return true;
         }
@@ -358,7 +359,7 @@ impl Core {
             return false;
         }
         if away.tasks.len() == away.tasks.capacity() {
-            let (gone, there) = away.tasks.drain(..).partition(Witness::is_finished);
+            let (gone, there) = away.tasks.drain(..).partition(Witness::is_over);
             (over, away.tasks) = (gone, there);
         }
         away.tasks.push(task.witness());
@@ -366,6 +367,20 @@ impl Core {
         // Not under the lock: what they have may be the last of a task.
         drop(over);
         true
+    }
+}
+
+impl Core {
+    /// A task that was noted is not with the executor: a stop hands it back instead of cancelling it.
+    fn note_back(&self, task: &Task) {
+        if self.below.is_some() {
+            return;
+        }
+        let mut away = self.away.lock();
+        let noted = away.tasks.iter().rposition(|other| other.is_of(task));
+        let witness = noted.map(|place| away.tasks.swap_remove(place));
+        drop(away);
+        drop(witness);
     }
 }
 

@@ -13,7 +13,7 @@
 
 use super::core::Core;
 use super::notice::ScheduleNotice;
-use crate::task::Task;
+use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
@@ -247,6 +247,10 @@ impl Duty {
 
     fn bring(&self, parcel: Parcel) {
         let Parcel { task, is_run } = parcel;
+        if !self.core.note_away(&task) {
+            task.cancel(CancelReason::ShutDown);
+            return;
+        }
         let taken = quiet::call(|| self.core.executor.execute(task));
         if let Some(Err(refused)) = taken {
             self.core.refused(refused, is_run);

@@ -168,13 +168,18 @@ impl Task {
 pub(crate) struct Witness(raw::Witness<Meta>);
 
 impl Witness {
-    pub(crate) fn is_finished(&self) -> bool {
-        self.0.state().is_finished()
+    /// Whether its body has ended, or nobody is left who could run it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.state().is_done() || self.0.is_alone()
     }
 
-    /// Cancels it if it has not begun; otherwise asks it to stop.
+    pub(crate) fn is_of(&self, task: &Task) -> bool {
+        self.0.address() == task.address()
+    }
+
+    /// Cancels it if it has not begun; otherwise asks its body to stop, also if its handle was cancelled.
     pub(crate) fn stop(&self, reason: CancelReason) {
-        if !self.0.give_up(reason) && !self.is_finished() {
+        if !self.0.give_up(reason) {
             self.0.token().set();
         }
     }

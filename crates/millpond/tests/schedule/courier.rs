@@ -231,3 +231,23 @@ fn stopping_hands_back_what_the_courier_has_not_brought() {
         "{handed_back} of {cancelled}"
     );
 }
+
+#[test]
+fn so_does_stopping_on_an_executor_of_others() {
+    let hand = ManualClock::new();
+    let (pool, go) = busy(&hand, Rejection::Block(Duration::MAX));
+    let timers = ScheduledPool::on(pool.clone()).build();
+    let tasks: Vec<_> = (0..5)
+        .map(|n| timers.schedule(SECOND, move || n).unwrap())
+        .collect();
+    hand.advance(SECOND);
+    let back = timers.shutdown_now();
+    // One is in the queue of the pool, and the courier is on its way with another, or was.
+    assert!(back.len() >= 3, "{}", back.len());
+    back.into_iter().for_each(|task| drop(task.run()));
+    let ran = tasks.into_iter().filter_map(|task| task.join().ok());
+    assert!(ran.count() >= 3);
+    drop(go);
+    timers.await_termination().unwrap();
+    pool.close();
+}

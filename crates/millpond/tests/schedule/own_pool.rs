@@ -1,7 +1,7 @@
 //! On a thread pool: real workers, interrupts, joins inside the pool.
 
 use crate::kit::{HOUR, SECOND};
-use millpond::executor::{Executor, ExecutorExt, Lifecycle};
+use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::pool::ThreadPool;
 use millpond::preset;
@@ -307,7 +307,7 @@ fn what_runs_at_once_goes_straight_to_the_pool() {
 #[test]
 #[cfg(all(feature = "tokio", feature = "rayon"))]
 fn executors_of_others_take_what_is_due_without_a_courier() {
-    use millpond::executor::{RayonExecutor, TokioExecutor};
+    use millpond::executor::{Executor, RayonExecutor, TokioExecutor};
 
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.unwrap();
@@ -326,4 +326,29 @@ fn executors_of_others_take_what_is_due_without_a_courier() {
         assert_ne!(name.as_deref(), Some("r-courier-1"));
         timers.close();
     }
+}
+
+#[test]
+fn stopping_asks_a_body_to_stop_whose_handle_was_cancelled_before() {
+    let hand = ManualClock::new();
+    let pool = ThreadPool::builder("mill")
+        .max(1)
+        .clock(hand.clock())
+        .build()
+        .unwrap();
+    let timers = ScheduledPool::on(pool.clone()).build();
+    let (tell, told) = channel();
+    let task = timers
+        .schedule(SECOND, move || {
+            tell.send(false).unwrap();
+            tell.send(interrupt::sleep(HOUR).is_err()).unwrap();
+        })
+        .unwrap();
+    hand.advance(SECOND);
+    assert!(!told.recv().unwrap());
+    assert!(task.cancel(), "the body goes on");
+    timers.shutdown_now();
+    assert!(told.recv().unwrap());
+    timers.await_termination().unwrap();
+    pool.close();
 }
