@@ -30,10 +30,11 @@ pub fn command(root: &Path) -> Command {
 
 /// The question, for the library crates under a switch.
 fn command_under(house: &House, switch: Switch) -> Command {
-    let arguments = ["clippy", "--all-targets", "--all-features"];
+    // What is built for a switch alone is built without the neighbours that features bring: no switch
+    // changes what is said to them.
     let mut command = match switch.has_dependencies() {
-        true => house.cargo_under(switch, &arguments),
-        false => house.cargo(&arguments),
+        true => house.cargo_under(switch, &["clippy", "--all-targets"]),
+        false => house.cargo(&["clippy", "--all-targets", "--all-features"]),
     };
     for name in CRATES {
         command.args(["-p", name]);

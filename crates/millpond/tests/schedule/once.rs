@@ -111,6 +111,7 @@ fn a_list_of_what_is_to_come_is_in_order_and_names_things() {
     assert_eq!(bench.timers.upcoming(2).len(), 2);
     assert_eq!(bench.timers.snapshot().upcoming, upcoming);
     assert!(beat.unwrap().cancel());
+    drop(bench.timers.shutdown_now());
 }
 
 #[test]
@@ -129,6 +130,8 @@ fn a_schedule_that_is_full_gives_the_closure_back_and_says_so() {
     assert_eq!((refused.task)(), 3);
     first.cancel();
     bench.timers.schedule(HOUR, || 4).unwrap();
+    // What waits by a clock that nobody moves any more would wait for ever.
+    drop(bench.timers.shutdown_now());
 }
 
 #[test]

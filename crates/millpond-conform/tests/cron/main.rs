@@ -1,6 +1,7 @@
 //! Cron: expressions, calendars, and the days on which clocks change.
-
-#![cfg(all(feature = "cron", not(any(millpond_loom, millpond_shuttle))))]
+//!
+//! They are here and not with the library, so that what they compare with is built once and not for every
+//! checker.
 
 mod calendar;
 mod clock_changes;
