@@ -36,13 +36,13 @@
 //! The thread asks the system to wake it in time ([`slack`]). Even so it wakes some microseconds late: that
 //! is what it takes to wake up. It learns how many they are, of late, and goes to sleep until so much before
 //! the next alarm ([`Lead`]); what is left then it waits awake. For what is nearer than [`NEAR`] it does not
-//! go to sleep at all: such a nap would end late for certain.
+//! go to sleep at all: such a nap would end late for certain. While it waits awake it lets others run.
 
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{self, Site, Woken};
-use millpond_raw::sync::Mutex;
+use millpond_raw::sync::{Mutex, thread};
 use millpond_raw::{fork, quiet, slack};
 use std::fmt;
 use std::sync::Arc;
@@ -218,8 +218,10 @@ impl Duty {
             match self.look(clock, woken, lead, &mut due) {
                 Next::Ring => due.drain(..).for_each(quiet::wake),
                 Next::WaitAwake(until) => {
+                    // Those who are to run what is due may wait for this very CPU: a thread that only spun
+                    // would let them wait for the rest of its slice, milliseconds.
                     while !until.has_passed(clock.now()) {
-                        std::hint::spin_loop();
+                        thread::yield_now();
                     }
                 }
                 Next::Sleep(until) => {
