@@ -210,7 +210,11 @@ impl Series {
             Next::Never => Deadline::NEVER,
             Next::At(planned) => {
                 state.planned = planned;
-                self.look_at(planned, now)
+                match state.is_retry {
+                    // The calendar has no say in when something is tried again.
+                    true => Deadline::at(planned.due),
+                    false => self.look_at(planned, now),
+                }
             }
         };
         let (key, rings) = books.insert(due, Entry::Series(Arc::clone(self)));
@@ -539,10 +543,16 @@ impl Series {
     ) -> bool {
         if let Then::RetryIn(pause) = then {
             // Instead of what was planned, if something was.
-            let waits = state.key.take().and_then(|key| books.wheel.remove(key));
-            debug_assert!(waits.is_none() || self.plans_ahead());
-            // It is one of many references to this series, and not the last.
-            drop(waits);
+            if let Some(key) = state.key {
+                debug_assert!(self.plans_ahead());
+                let Some(waits) = books.wheel.remove(key) else {
+                    // Who rings has it in its hands already: that is the next try. A second entry would
+                    // be a second series.
+                    return false;
+                };
+                // It is one of many references to this series, and not the last.
+                drop(waits);
+            }
             state.is_retry = true;
             let due = now.instant.checked_add(pause);
             let wall = state.planned.wall;

@@ -3,7 +3,8 @@
 #![cfg(feature = "cron")]
 
 use crate::kit::{Bench, Diary, HOUR, SECOND};
-use millpond::schedule::{Catchup, Cron, Every};
+use millpond::executor::Lifecycle;
+use millpond::schedule::{Backoff, Catchup, Cron, Every, OnFailure};
 use std::time::{Duration, SystemTime};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -103,4 +104,28 @@ fn a_calendar_without_such_a_day_waits_for_ever() {
     bench.hand.advance(1_000_000 * HOUR);
     assert_eq!(series.runs(), 0);
     assert!(series.cancel());
+}
+
+#[test]
+fn another_try_waits_for_its_pause_and_not_for_a_look_at_the_wall_clock() {
+    let bench = Bench::new();
+    bench.hand.set_wall(midnight());
+    let (diary, mut fails) = (bench.diary.clone(), true);
+    bench
+        .timers
+        .series(at("0 * * * *"))
+        .on_failure(OnFailure::Retry(Backoff::starting_at(5 * MINUTE)))
+        .start(move || {
+            diary.note("run");
+            match std::mem::take(&mut fails) {
+                true => Err("no water"),
+                false => Ok(()),
+            }
+        })
+        .unwrap();
+    for _ in 0..121 {
+        bench.hand.advance(MINUTE);
+    }
+    assert_eq!(bench.diary.times("run"), [3600, 3900, 7200]);
+    drop(bench.timers.shutdown_now());
 }

@@ -1,10 +1,13 @@
 //! Runs that fail, and what becomes of their series.
 
 use crate::kit::{Bench, SECOND};
-use millpond::schedule::{Backoff, Every, OnFailure, RunOutcome};
+use millpond::executor::{Executor, NotTaken, Rejected};
+use millpond::schedule::{Backoff, Every, OnFailure, Overlap, RunOutcome, ScheduledPool};
+use millpond::task::Task;
+use millpond::time::{Clock, ManualClock};
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A run that is noted, and fails or not, each in turn; the last one again and again.
 fn failing(
@@ -184,4 +187,55 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
         millpond_raw::sync::thread::yield_now();
     }
     assert_eq!(ends.join().unwrap(), 2);
+}
+
+/// Keeps the runs that are called `held`, and runs all else where it is brought.
+#[derive(Debug)]
+struct Keeper(Clock, Arc<Mutex<Vec<Task>>>);
+
+impl Executor for Keeper {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        match task.name() {
+            Some("held") => self.1.lock().unwrap().push(task),
+            _ => drop(task.run()),
+        }
+        Ok(())
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.clone()
+    }
+}
+
+#[test]
+fn a_run_that_fails_while_the_next_one_is_on_its_way_does_not_make_two_series_of_one() {
+    let hand = ManualClock::new();
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let keeper = Keeper(hand.clock(), Arc::clone(&held));
+    let timers = ScheduledPool::on(keeper).on_notice(|_| ()).build();
+    // Due together with the second run, and before it.
+    let runs = Arc::clone(&held);
+    let between = timers.schedule(2 * SECOND, move || {
+        let run: Task = runs.lock().unwrap().remove(0);
+        drop(run.run());
+    });
+    let backoff = Backoff::starting_at(10 * SECOND);
+    let series = timers.series(Every::rate(SECOND)).name("held");
+    let series = series
+        .overlap(Overlap::Skip)
+        .on_failure(OnFailure::Retry(backoff))
+        .start(|| Err::<(), _>("no water"))
+        .unwrap();
+    hand.advance(SECOND);
+    assert_eq!(held.lock().unwrap().len(), 1, "it waits for a worker");
+    hand.advance(SECOND);
+    between.unwrap().join().unwrap();
+    assert_eq!((series.failures(), held.lock().unwrap().len()), (1, 1));
+    assert_eq!(timers.upcoming(9).len(), 1, "{:?}", timers.upcoming(9));
+    series.cancel();
+    assert_eq!(timers.snapshot().pending, 0);
 }
