@@ -38,6 +38,7 @@ mod direct;
 mod error;
 mod future;
 mod invoke;
+mod post;
 mod scope;
 mod serial;
 mod thread_per_task;
@@ -60,6 +61,9 @@ pub use error::{
 };
 pub use future::SpawnFuture;
 pub use invoke::Results;
+#[doc(hidden)]
+pub use post::PostOffer;
+pub(crate) use post::{Outlook, Post};
 pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};

@@ -2,6 +2,7 @@
 
 use super::error::{InvokeAllError, InvokeAnyError, NotTaken, Rejected};
 use super::invoke;
+use super::post::PostOffer;
 use super::scope::{self, Scope, ScopeOptions};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
@@ -69,6 +70,12 @@ pub trait Executor: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Lets one of its idle workers stand sentry there; see `post.rs`. Whoever has none leaves it.
+    #[doc(hidden)]
+    fn offer_post(&self, post: PostOffer) {
+        drop(post);
+    }
+
     /// The clock by which its time-outs run.
     fn clock(&self) -> Clock {
         Clock::system()
@@ -96,6 +103,10 @@ macro_rules! executor_through {
 
             fn is_worker_here(&self) -> bool {
                 (**self).is_worker_here()
+            }
+
+            fn offer_post(&self, post: PostOffer) {
+                (**self).offer_post(post)
             }
 
             fn clock(&self) -> Clock {

@@ -26,6 +26,7 @@ use super::knobs::Knobs;
 use super::line::Line;
 use super::notice::{Listener, Reports};
 use super::pacer::Pacer;
+use super::sentry::Posted;
 use super::shed::Shedder;
 use super::stats::RareStats;
 use super::watch::{self, Watch};
@@ -82,6 +83,8 @@ pub(super) struct Engine {
     pub(super) watch: Watch,
     pub(super) listener: Option<Listener>,
     pub(super) reports: Reports,
+    /// Where an idle worker may stand sentry.
+    pub(super) posted: Posted,
 }
 
 struct Front {
@@ -149,6 +152,7 @@ impl Engine {
             watch: Watch::new(parts.run_warnings),
             listener: parts.listener,
             reports: Reports::default(),
+            posted: Posted::default(),
             clock: parts.clock,
         }
     }

@@ -282,6 +282,20 @@ impl Line {
         }
     }
 
+    /// Counts its worker as one that looks out for a task while `looks` does so in its own way. Of plain
+    /// lines only; others look without being counted.
+    pub(super) fn as_seeker(&self, looks: impl FnOnce() -> Option<Task>) -> Option<Task> {
+        match self {
+            Line::Plain(queue) => queue.as_seeker(looks),
+            _ => looks(),
+        }
+    }
+
+    /// Whether it is the plain one, in which workers can be counted as seekers.
+    pub(super) fn has_seekers(&self) -> bool {
+        matches!(self, Line::Plain(_))
+    }
+
     #[inline]
     pub(super) fn glance(&self) -> Option<Glance> {
         match self {

@@ -32,6 +32,7 @@
 //! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `sentry` | how an idle worker waits for a time, too |
 //! | `pacer` | how long the queue needs to drain |
 //! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
 //! | `hooks`, `stats`, `snapshot` | what users hear of it, what it counts, and what it shows |
@@ -58,7 +59,7 @@
 //!   a lock of the pool.
 //!
 //! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
-//! `crew`.
+//! `crew`, Y1 in `sentry`.
 
 mod admission;
 mod builder;
@@ -79,6 +80,7 @@ mod notice;
 mod pacer;
 mod refuse;
 mod reject;
+mod sentry;
 mod shed;
 mod snapshot;
 mod stats;
@@ -97,7 +99,7 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
 pub use watch::{Health, RunWarning};
 
-use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected};
+use crate::executor::{Executor, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::{CoDel, Growth, Invalid, Managed, OverloadOrder, Patch, PatchError};
 use crate::manage::{PoolSnapshot, RunState};
@@ -524,6 +526,10 @@ impl Executor for ThreadPool {
 
     fn is_worker_here(&self) -> bool {
         self.engine.home.is_here()
+    }
+
+    fn offer_post(&self, post: PostOffer) {
+        self.engine.accept_post(post);
     }
 
     fn clock(&self) -> Clock {

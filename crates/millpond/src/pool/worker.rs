@@ -25,7 +25,7 @@ use super::line::Line;
 use super::shed::Turn;
 use super::watch::Aim;
 use crate::executor::Fate;
-use crate::interrupt::{self, Look};
+use crate::interrupt::{self, Look, WaitError};
 use crate::manage::{Growth, RunState};
 use crate::queue::{Place, Taken};
 use crate::task::{CancelReason, Task};
@@ -303,13 +303,46 @@ impl Engine {
         counts: bool,
         rests: impl FnOnce(),
     ) -> Wait {
-        let line = &self.line;
         let free = Free::new(self, counts);
         free.set(true);
-        if let Some(task) = line.seek(|takes| free.set(!takes)) {
-            return Wait::Got(task);
+        let Some(sentry) = (!drains).then(|| self.stand_sentry()).flatten() else {
+            if let Some(task) = self.line.seek(|takes| free.set(!takes)) {
+                return Wait::Got(task);
+            }
+            rests();
+            let (wait, _) = self.rest(epoch, deadline, drains, &free, || false);
+            return wait;
+        };
+        let mut rests = Some(rests);
+        loop {
+            // A hint: the rest looks again.
+            let has_changed = || self.epoch.load(Ordering::Relaxed) != epoch;
+            let until = match sentry.seek(&self.line, |takes| free.set(!takes), has_changed) {
+                Ok(task) => return Wait::Got(task),
+                Err(until) => until,
+            };
+            if let Some(rests) = rests.take() {
+                rests();
+            }
+            let is_called = || sentry.is_called();
+            match self.rest(epoch, deadline.min(until), drains, &free, is_called) {
+                (Wait::TimedOut, Some(WaitError::TimedOut)) if until < deadline => {}
+                (Wait::Changed, _) if is_called() => {}
+                (wait, _) => return wait,
+            }
         }
-        rests();
+    }
+
+    /// Rests in the line. Also says how the rest ended, if not with a task or a change.
+    fn rest(
+        &self,
+        epoch: u64,
+        deadline: Deadline,
+        drains: bool,
+        free: &Free<'_>,
+        is_called: impl Fn() -> bool,
+    ) -> (Wait, Option<WaitError>) {
+        let line = &self.line;
         let mut taker = Taker {
             line,
             place: Place::default(),
@@ -319,7 +352,8 @@ impl Engine {
         let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
             free.set(false);
             // [E-epoch] unmodelled: the wake, which comes second, carries the order
-            if self.epoch.load(Ordering::SeqCst) != epoch || drains && line.is_empty() {
+            let has_changed = self.epoch.load(Ordering::SeqCst) != epoch;
+            if has_changed || drains && line.is_empty() || is_called() {
                 return Look::Done;
             }
             match line.poll_take(&mut taker.place, waker) {
@@ -336,11 +370,12 @@ impl Engine {
             }
         });
         free.set(false);
-        match got.or_else(|| line.leave_take(&mut taker.place)) {
+        let wait = match got.or_else(|| line.leave_take(&mut taker.place)) {
             Some(task) => Wait::Got(task),
             None if waited.is_err() => Wait::TimedOut,
             None => Wait::Changed,
-        }
+        };
+        (wait, waited.err())
     }
 }
 

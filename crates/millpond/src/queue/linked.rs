@@ -64,6 +64,11 @@ impl<T: Send> LinkedQueue<T> {
         self.engine.seek(super::store::End::First, takes)
     }
 
+    /// Counts as one who looks out for an element while `looks` does so in its own way. It must not panic.
+    pub(crate) fn as_seeker(&self, looks: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.engine.as_seeker(looks)
+    }
+
     /// Takes out the newest element if `takes_newest` says so of the oldest, and else that one; see
     /// `twin/newest.rs`.
     pub(crate) fn poll_by(&self, takes_newest: impl FnOnce(&T) -> bool) -> Option<T> {

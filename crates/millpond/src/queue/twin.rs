@@ -310,16 +310,24 @@ impl<T: Send> Twin<T> {
     /// Looks out for an element for a moment (B7). `takes` hears when it is about to try, and when it
     /// has tried in vain.
     pub(super) fn seek(&self, end: End, takes: impl Fn(bool)) -> Option<T> {
-        self.inbox.seekers.fetch_add(1, Ordering::Relaxed);
         let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
-        let got = linger(is_ready, || {
-            takes(true);
-            let got = self.poll(end);
-            if got.is_none() {
-                takes(false);
-            }
-            got
-        });
+        self.as_seeker(|| {
+            linger(is_ready, || {
+                takes(true);
+                let got = self.poll(end);
+                if got.is_none() {
+                    takes(false);
+                }
+                got
+            })
+        })
+    }
+
+    /// Counts as a seeker while `looks` looks out for an element (B7), which must not panic.
+    #[inline]
+    pub(super) fn as_seeker(&self, looks: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.inbox.seekers.fetch_add(1, Ordering::Relaxed);
+        let got = looks();
         let mut inbox = lock(&self.inbox.inbox);
         let others = self.inbox.seekers.fetch_sub(1, Ordering::Relaxed) - 1;
         self.look(&mut inbox);

@@ -7,7 +7,7 @@ use super::notice::ScheduleNotice;
 use super::plan::{Catchup, Every, Overlap};
 use super::series::{self, Body, Done, Finish, Series};
 use super::{Owner, RunInfo, ScheduledPool};
-use crate::executor::{Executor, RejectReason, Rejected};
+use crate::executor::{Executor, PostOffer, RejectReason, Rejected};
 use crate::task::{TaskHandle, TaskSpec};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
@@ -44,6 +44,7 @@ pub struct ScheduledBuilder<E> {
     most: Option<usize>,
     runs_delayed: bool,
     runs_periodic: bool,
+    sentries: Option<bool>,
     couriers: Option<Box<dyn ThreadFactory>>,
     decorator: Option<Box<Decorator>>,
     listener: Option<Box<Listener>>,
@@ -59,6 +60,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
             most: Some(DEFAULT_PENDING),
             runs_delayed: true,
             runs_periodic: false,
+            sentries: None,
             couriers: None,
             decorator: None,
             listener: None,
@@ -137,6 +139,29 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
+    /// Whether an idle worker of the executor waits for what is due next, and runs it, instead of the timer that
+    /// wakes a worker. Default: yes, if the executor is the pool's own and both go by the system's clock.
+    ///
+    /// A task then begins a wake-up earlier. By a manual clock what is due is usually with the executor when
+    /// the hand has been moved; with sentries a worker brings it there, a little later.
+    ///
+    /// Executors other than a [`ThreadPool`](crate::pool::ThreadPool) with a plain queue have no sentries.
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::schedule::ScheduledPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).build()?;
+    /// let timers = ScheduledPool::owning(pool).sentries(false).build();
+    /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sentries(mut self, sentries: bool) -> Self {
+        self.sentries = Some(sentries);
+        self
+    }
+
     /// Who starts the courier, a thread that is only there if the executor lets who brings a task wait, or
     /// run it. Default: [`Threads`] of the pool's name.
     pub fn courier_threads(mut self, factory: impl ThreadFactory) -> Self {
@@ -150,6 +175,9 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
             let name = format!("{}-courier", self.name);
             Box::new(Threads::named(name))
         });
+        let is_own = self.below.is_some();
+        let by_the_system = self.clock.is_system() && self.executor.clock().is_system();
+        let sentries = self.sentries.unwrap_or(is_own && by_the_system);
         let core = Core::new(core::Parts {
             name: self.name,
             clock: self.clock,
@@ -162,6 +190,10 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
             runs_delayed: self.runs_delayed,
             runs_periodic: self.runs_periodic,
         });
+        if sentries {
+            let post = Arc::downgrade(&core);
+            self.executor.offer_post(PostOffer::new(post));
+        }
         ScheduledPool {
             _owner: Arc::new(Owner(Arc::clone(&core))),
             core,

@@ -6,6 +6,7 @@ use super::courier::{Bag, Parcel};
 use super::failure::RunOutcome;
 use super::notice::{ScheduleNotice, Then, to_nobody_in_particular};
 use super::plan::Now;
+use super::sentry::Guard;
 use super::series::Series;
 use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Watched};
 use crate::interrupt::{self, Interrupted, WaitError};
@@ -102,16 +103,22 @@ pub(super) struct Books {
     pub(super) runs_delayed: bool,
     pub(super) runs_periodic: bool,
     pub(super) most: Option<usize>,
-    /// When the alarm rings; never, if there is none.
+    /// When somebody looks what is due: the alarm rings, or the sentry gets up. Never, if nobody does.
     pub(super) armed: Deadline,
     alarm: Option<Alarm>,
+    /// When the alarm rings; never, if there is none.
+    pub(super) alarm_at: Deadline,
+    /// When to look again after a courier; never, mostly.
+    pub(super) retry: Deadline,
+    /// Who waits for what is due, if it is not the alarm.
+    pub(super) guard: Guard,
     /// K3: whether somebody rings, and must look again before it stops.
     rings: bool,
     again: bool,
     /// How many tasks their handles have cancelled here. Those of all others are in [`Counts`].
     pub(super) cancelled: u64,
     /// The time at the last look.
-    now: Instant,
+    pub(super) now: Instant,
     /// Memory for those that are taken out.
     spare: Vec<(Instant, Entry)>,
 }
@@ -167,6 +174,9 @@ impl Core {
                 most: parts.most,
                 armed: Deadline::NEVER,
                 alarm: None,
+                alarm_at: Deadline::NEVER,
+                retry: Deadline::NEVER,
+                guard: Guard::default(),
                 rings: false,
                 again: false,
                 cancelled: 0,
@@ -228,24 +238,49 @@ impl Core {
     ///
     /// If somebody is at it already, that one looks again.
     pub(super) fn ring(self: &Arc<Self>) {
+        // A flood of ours must not keep the timer from others: what is left has an alarm that is due.
+        self.ring_for(BATCHES, BATCH, None);
+    }
+
+    /// The same: hands over at most so many batches of so many tasks, and sets no alarm that rings earlier
+    /// than this. Returns false if somebody else is at it.
+    pub(super) fn ring_for(
+        self: &Arc<Self>,
+        batches: usize,
+        batch: usize,
+        not_before: Option<Deadline>,
+    ) -> bool {
+        let mut called = None;
         {
             let mut books = self.books();
             if books.rings {
                 books.again = true;
-                return;
+                return false;
             }
             books.rings = true;
         }
         loop {
-            // A flood of ours must not keep the timer from others: what is left has an alarm that is due.
-            let _ = (0..BATCHES).all(|_| self.hand_over_some());
+            let _ = (0..batches).all(|_| self.hand_over_some(batch));
             let retry = self.courier_looks();
             let mut books = self.books();
-            let next = books.wheel.next().min(retry);
+            books.retry = retry;
+            let due = books.wheel.next().min(retry);
+            let next = not_before.map_or(due, |early| due.max(early));
             // One that rang when it was being replaced has said that none is set; but another is.
             let is_idle = next == Deadline::NEVER && books.alarm.is_some();
-            if !books.again && (books.armed != next || is_idle) {
-                books.armed = next;
+            if books.guard.is_manned() {
+                // K7
+                books.armed = due;
+                called = books.guard.call(due).or(called);
+                if is_idle {
+                    books.alarm_at = Deadline::NEVER;
+                    let former = books.alarm.take();
+                    drop(books);
+                    drop(former);
+                    books = self.books();
+                }
+            } else if !books.again && (books.alarm_at != next || is_idle) {
+                (books.armed, books.alarm_at) = (next, next);
                 let former = books.alarm.take();
                 drop(books);
                 drop(former);
@@ -257,20 +292,22 @@ impl Core {
             }
             if !std::mem::take(&mut books.again) {
                 books.rings = false;
-                return;
+                drop(books);
+                called.into_iter().for_each(Waker::wake);
+                return true;
             }
         }
     }
 
-    /// Takes out a batch of what is due. Returns whether there may be more.
-    fn hand_over_some(self: &Arc<Self>) -> bool {
+    /// Takes out at most so many that are due. Returns whether there may be more.
+    fn hand_over_some(self: &Arc<Self>, most: usize) -> bool {
         let now = self.clock.now();
         let (mut batch, _busy) = {
             let mut books = self.books();
             books.again = false;
             books.now = now;
             let mut batch = std::mem::take(&mut books.spare);
-            while batch.len() < BATCH {
+            while batch.len() < most {
                 let Some(due) = books.wheel.pop_due(now) else {
                     break;
                 };
@@ -279,7 +316,7 @@ impl Core {
             let busy = (!batch.is_empty()).then(|| self.busy());
             (batch, busy)
         };
-        let is_more = batch.len() == BATCH;
+        let is_more = batch.len() == most;
         for (_, entry) in batch.drain(..) {
             let parcel = match entry {
                 Entry::Once(task) => Some(Parcel::once(task)),
@@ -488,7 +525,7 @@ impl Core {
             match books.rings {
                 true => None,
                 false => {
-                    books.armed = Deadline::NEVER;
+                    (books.armed, books.alarm_at) = (Deadline::NEVER, Deadline::NEVER);
                     books.alarm.take()
                 }
             }
@@ -531,8 +568,22 @@ impl Core {
 impl Wake for Core {
     fn wake(self: Arc<Self>) {
         // K3: it has rung, so the next one is to be set, whatever it was set for.
-        self.books().armed = Deadline::NEVER;
-        self.ring();
+        let expected = {
+            let mut books = self.books();
+            books.alarm_at = Deadline::NEVER;
+            if books.guard.is_manned() {
+                // K7: it is the sentry's to ring, and to set the next one when it leaves.
+                return;
+            }
+            books.armed = Deadline::NEVER;
+            books.guard.expected(&self.clock)
+        };
+        match expected {
+            None => self.ring(),
+            Some(back) => {
+                self.ring_for(0, 0, Some(back));
+            }
+        }
     }
 }
 

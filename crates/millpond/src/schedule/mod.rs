@@ -33,6 +33,7 @@
 //! | `cron` | the times of a calendar (feature `cron`) |
 //! | `core` | the books, and how what is due comes to the executor |
 //! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
+//! | `sentry` | a worker that waits for what is due, instead of the timer |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `once` | the body of a task that runs once |
 //! | `series`, `run` | one closure, many runs; one of them |
@@ -65,6 +66,11 @@
 //! - **K6** No code of a user's runs under a lock of the pool; and none on the thread of the timer, but for
 //!   what an executor does to take a task: a thread factory, or the destructor of what its policy
 //!   throws away.
+//! - **K7** `armed` is when somebody looks what is due, and that is never later than something is due (but by
+//!   a moment, when a sentry has just left). Who that is, a sentry or the alarm, is in the books, too. While
+//!   there is a sentry no alarm is set; one of before may ring, for nothing. A sentry that rests says until
+//!   when in the same step, and who rings and finds something that is due before that calls it. A sentry that
+//!   leaves sees to it that the alarm is set.
 //!
 //! with V1 to V4 in `series`.
 
@@ -81,6 +87,7 @@ mod notice;
 mod once;
 mod plan;
 mod run;
+mod sentry;
 mod series;
 mod snapshot;
 

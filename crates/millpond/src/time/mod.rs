@@ -6,6 +6,7 @@
 mod alarm;
 mod clock;
 mod deadline;
+mod lead;
 #[cfg(test)]
 mod measure;
 mod ticker;
@@ -16,5 +17,6 @@ mod wheel;
 pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
+pub(crate) use lead::{Lead, Rest};
 pub(crate) use ticker::{Stamp, Ticker};
 pub(crate) use wheel::{Key, Wheel, due_since};

@@ -31,13 +31,10 @@
 //! - **R5** A child process has the alarms of its parent, perhaps locked, and not the thread. It leaves
 //!   them alone: the process's timer is another one there, and an alarm of any other rings at once.
 //!
-//! # Punctuality
-//!
-//! The thread asks the system to wake it in time ([`slack`]). Even so it wakes some microseconds late: that
-//! is what it takes to wake up. It learns how many they are, of late, and goes to sleep until so much before
-//! the next alarm ([`Lead`]); what is left then it waits awake. For what is nearer than [`NEAR`] it does not
-//! go to sleep at all: such a nap would end late for certain. While it waits awake it lets others run.
+//! The thread is woken in time ([`slack`]), and gets up a little before it ([`Lead`]). While it waits awake it
+//! lets others run.
 
+use super::lead::{Lead, Rest};
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
 use crate::thread::ThreadFactory;
@@ -51,44 +48,6 @@ use std::time::{Duration, Instant};
 
 /// How long the thread stays without an alarm.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How near an alarm is that the thread waits for awake. Less than a nap costs: where this was measured
-/// (`measure.rs`, on a virtual machine), one took 14 microseconds of a CPU, and ended as late.
-const NEAR: Duration = Duration::from_micros(10);
-
-/// How much earlier than an alarm the thread gets up, at most. It is what it takes to wake up, of late; so
-/// there is little left to wait awake, mostly. Where this was measured it took 15 microseconds on a busy
-/// machine, and 65 on an idle one.
-const MOST_LEAD: Duration = Duration::from_micros(100);
-
-/// The same for an alarm that is nearer than it takes to wake up: the nap will end late, but the thread is
-/// not awake all the time where alarms come thick and fast.
-const MOST_LEAD_OF_NAP: Duration = Duration::from_micros(20);
-
-/// How late the thread wakes up, of late.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lead(Duration);
-
-impl Lead {
-    /// When to get up for an alarm.
-    fn before(self, alarm: Deadline, now: Instant) -> Deadline {
-        let is_nap = alarm <= Deadline::after(now, self.0 + NEAR);
-        let lead = match is_nap {
-            true => self.0.min(MOST_LEAD_OF_NAP),
-            false => self.0,
-        };
-        let early = alarm.instant().and_then(|due| due.checked_sub(lead));
-        early.map_or(alarm, Deadline::at)
-    }
-
-    /// It was to sleep until `until`, and it is `now`. What was far too late was somebody else's fault: it
-    /// counts as much as the most.
-    fn learn(&mut self, until: Deadline, now: Instant) {
-        let Some(until) = until.instant() else { return };
-        let late = now.saturating_duration_since(until).min(MOST_LEAD);
-        self.0 = (self.0 * 7 + late) / 8;
-    }
-}
 
 /// How many ring between two looks. The more, the less the lock is taken; and the longer one that is set
 /// meanwhile and due at once has to wait.
@@ -226,8 +185,8 @@ impl Duty {
                 }
                 Next::Sleep(until) => {
                     woken = clock.park_until(&here, Site::new("timer.sleep"), until);
-                    if woken == Woken::TimedOut && !clock.is_manual() {
-                        lead.learn(until, clock.now());
+                    if woken == Woken::TimedOut {
+                        lead.learn(clock, until, clock.now());
                     }
                     continue;
                 }
@@ -253,12 +212,12 @@ impl Duty {
             Next::Ring
         } else if wheel.len() > 0 {
             let next = wheel.next();
-            let up = lead.before(next, now);
-            if !clock.is_manual() && up <= Deadline::after(now, NEAR) {
-                Next::WaitAwake(next)
-            } else {
-                sleeps = Some(up);
-                Next::Sleep(up)
+            match lead.rest(clock, next, now) {
+                Rest::Awake => Next::WaitAwake(next),
+                Rest::Asleep(up) => {
+                    sleeps = Some(up);
+                    Next::Sleep(up)
+                }
             }
         } else if woken == Woken::TimedOut {
             // R1
@@ -397,32 +356,6 @@ mod tests {
         assert_eq!(thread.rung(), 1);
         set(8);
         assert_eq!(thread.rung(), 1, "it is awake again");
-    }
-
-    #[test]
-    fn the_thread_learns_how_late_it_wakes_up_and_gets_up_so_much_earlier() {
-        let now = Clock::system().now();
-        let alarm = Deadline::after(now, SECOND);
-        let mut lead = Lead::default();
-        assert_eq!(lead.before(alarm, now), alarm);
-        let late = Duration::from_micros(8);
-        for _ in 0..100 {
-            lead.learn(Deadline::at(now), now + late);
-        }
-        assert!(late - lead.0 < Duration::from_nanos(100), "{lead:?}");
-        assert_eq!(lead.before(alarm, now), Deadline::at(now + SECOND - lead.0));
-        // A machine that was busy for long does not make it get up at midnight.
-        for _ in 0..100 {
-            lead.learn(Deadline::at(now), now + SECOND);
-        }
-        assert!(lead.0 <= MOST_LEAD && lead.0 > MOST_LEAD / 2, "{lead:?}");
-        let soon = Deadline::after(now, MOST_LEAD / 2);
-        assert_eq!(
-            lead.before(soon, now),
-            Deadline::at(now + MOST_LEAD / 2 - MOST_LEAD_OF_NAP),
-            "a nap is not given up for it"
-        );
-        assert_eq!(lead.before(Deadline::NEVER, now), Deadline::NEVER);
     }
 
     #[test]

@@ -15,4 +15,5 @@ mod modes;
 mod once;
 mod own_pool;
 mod picture;
+mod sentry;
 mod stop;

@@ -23,5 +23,6 @@ mod queue;
 mod schedule;
 mod schedule_courier;
 mod schedule_kit;
+mod schedule_sentry;
 mod schedule_series;
 mod scope;

@@ -13,6 +13,7 @@ use millpond::schedule::{Scheduled, ScheduledBuilder, ScheduledPool};
 use millpond::task::{Task, TaskSpec};
 use millpond::time::{Clock, Deadline, ManualClock};
 use millpond_raw::sync::thread::{self, JoinHandle, spawn};
+use shuttle::rand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -49,10 +50,22 @@ pub(crate) fn in_place() -> (ScheduledBuilder<InPlace>, ManualClock) {
     (ScheduledPool::on(InPlace(hand.clock())), hand)
 }
 
-/// On so many workers, which end with the pool.
+/// On so many workers, which end with the pool; every second time with sentries.
 pub(crate) fn on_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
+    let (builder, hand) = on_called_workers(workers);
+    (builder.sentries(shuttle::rand::thread_rng().r#gen()), hand)
+}
+
+/// The same without sentries: what is due is with the executor when the hand has been moved.
+pub(crate) fn on_called_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
     let (builder, hand) = pool(workers, workers, Queue::bounded(8));
     (ScheduledPool::owning(builder.build().unwrap()), hand)
+}
+
+/// The same with sentries.
+pub(crate) fn on_sentries(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
+    let (builder, hand) = on_called_workers(workers);
+    (builder.sentries(true), hand)
 }
 
 /// The number of a task, and its handle if it was taken.

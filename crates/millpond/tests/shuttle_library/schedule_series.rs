@@ -7,7 +7,9 @@
     reason = "what the test counts is std's, so that the checker does not branch on it"
 )]
 
-use crate::schedule_kit::{Diary, SECOND, ends, in_place, move_until, mover, on_workers, pct};
+use crate::schedule_kit::{
+    Diary, SECOND, ends, in_place, move_until, mover, on_called_workers, on_workers, pct,
+};
 use crate::shuttle_kit::{Gate, join_all, pool, until_interrupted};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::{Queue, Rejection};
@@ -232,7 +234,7 @@ fn an_interrupt_stops_the_run_of_a_series_that_was_cancelled_before() {
 #[test]
 fn a_series_that_skips_has_one_run_at_a_time_and_counts_the_others() {
     pct(|| {
-        let (builder, hand) = on_workers(2);
+        let (builder, hand) = on_called_workers(2);
         let timers = builder.build();
         let ((diary, pen), gate) = (Diary::new(), Gate::new());
         let body = {

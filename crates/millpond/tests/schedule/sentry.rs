@@ -1,0 +1,116 @@
+//! Idle workers that wait for what is due, instead of the timer.
+
+use crate::kit::{HOUR, SECOND};
+use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::pool::ThreadPool;
+use millpond::schedule::ScheduledPool;
+use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
+use millpond::time::{Clock, ManualClock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Counts how often a timer was asked for.
+#[derive(Clone, Debug, Default)]
+struct Asked(Arc<AtomicUsize>);
+
+impl ThreadFactory for Asked {
+    fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Threads::named("test-timer").start(body)
+    }
+}
+
+/// A pool whose workers have started, by the system's clock with a timer of its own.
+fn with_a_timer(workers: usize, sentries: bool) -> (ScheduledPool<ThreadPool>, Asked) {
+    let asked = Asked::default();
+    let clock = Clock::system().with_timer(asked.clone());
+    let pool = ThreadPool::builder("mill").core(workers).clock(clock);
+    let pool = pool.build().unwrap();
+    pool.prestart_all_core().unwrap();
+    let timers = ScheduledPool::owning(pool).sentries(sentries).build();
+    (timers, asked)
+}
+
+#[test]
+fn a_worker_that_is_idle_runs_what_is_due_and_no_timer_is_needed() {
+    let (timers, asked) = with_a_timer(1, true);
+    // Once it has run something it has been idle.
+    timers.executor().submit(|| ()).unwrap().join().unwrap();
+    for _ in 0..3 {
+        let name = || std::thread::current().name().map(str::to_owned);
+        let ran_by = timers.schedule(5 * MS, name).unwrap().join().unwrap();
+        assert_eq!(ran_by.as_deref(), Some("mill-1"));
+    }
+    timers.close();
+    // A task may come when its worker is on its way to the post.
+    assert!(asked.0.load(Ordering::SeqCst) <= 1);
+}
+
+#[test]
+fn without_sentries_the_timer_rings() {
+    let (timers, asked) = with_a_timer(1, false);
+    timers.schedule(MS, || ()).unwrap().join().unwrap();
+    timers.close();
+    assert_eq!(asked.0.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn what_becomes_due_while_the_sentry_is_busy_is_run_by_another_worker() {
+    let (timers, _) = with_a_timer(2, true);
+    let (send, receive) = channel();
+    let first = timers.schedule(MS, move || receive.recv()).unwrap();
+    let second = timers.schedule(5 * MS, move || send.send("flour")).unwrap();
+    assert_eq!(first.join().unwrap(), Ok("flour"));
+    second.join().unwrap().unwrap();
+    timers.close();
+}
+
+#[test]
+fn a_sentry_that_sleeps_for_an_hour_gets_up_for_what_is_scheduled_for_now() {
+    let (timers, _) = with_a_timer(1, true);
+    let later = timers.schedule(HOUR, || ()).unwrap();
+    for after in [Duration::ZERO, MS, 3 * MS] {
+        timers.schedule(after, || ()).unwrap().join().unwrap();
+    }
+    assert!(later.cancel());
+    timers.close();
+}
+
+#[test]
+fn by_a_manual_clock_sentries_get_up_when_the_hand_is_moved() {
+    let hand = ManualClock::new();
+    let pool = ThreadPool::builder("mill").core(2).clock(hand.clock());
+    let pool = pool.build().unwrap();
+    pool.prestart_all_core().unwrap();
+    let timers = ScheduledPool::owning(pool).sentries(true).build();
+    let tasks: Vec<_> = (1..=50_u32)
+        .map(|second| timers.schedule(SECOND * second, move || second).unwrap())
+        .collect();
+    for (task, second) in tasks.into_iter().zip(1..) {
+        hand.advance(SECOND);
+        assert_eq!(task.join().unwrap(), second);
+    }
+    timers.close();
+}
+
+#[test]
+fn a_pool_with_another_queue_has_no_sentries_and_runs_what_is_due_all_the_same() {
+    use millpond::pool::Queue;
+    let queues = [
+        Queue::hand_off(),
+        Queue::by_priority(10, SECOND),
+        Queue::own(millpond::queue::LinkedQueue::unbounded()),
+    ];
+    for queue in queues {
+        let pool = ThreadPool::builder("mill").core(1).queue(queue).build();
+        let timers = ScheduledPool::owning(pool.unwrap()).sentries(true).build();
+        for _ in 0..3 {
+            assert_eq!(timers.schedule(MS, || 7).unwrap().join().unwrap(), 7);
+        }
+        timers.close();
+    }
+}
