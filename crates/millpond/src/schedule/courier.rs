@@ -200,8 +200,10 @@ impl Core {
         let _ = quiet::call(|| self.couriers.start(Box::new(move || duty.carry())));
         let mut inside = self.bag.inside.lock();
         inside.is_asked_for = false;
+        // One that has come, done its work and gone, because the pool is over, is nobody, too.
+        let is_needed = !inside.parcels.is_empty() || !inside.notices.is_empty();
         match inside.courier {
-            OnDuty::Nobody => self.clock.deadline(RETRY),
+            OnDuty::Nobody if is_needed => self.clock.deadline(RETRY),
             _ => Deadline::NEVER,
         }
     }
