@@ -18,10 +18,11 @@ use millpond::executor::{
 use millpond::interrupt;
 use millpond::manage::Patch;
 use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::preset;
 use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::task::{self, TaskHandle};
 use millpond::thread::Threads;
-use millpond::time::Clock;
+use millpond::time::{Clock, Deadline};
 use millpond_raw::fork::{Child, run_in_child};
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -195,6 +196,48 @@ fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
         childs.close();
         works && grand.unwrap() == Child::Exited(0)
     });
+}
+
+#[test]
+fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
+    let _alone = alone();
+    let _watch = watch();
+    let hour = Duration::from_secs(3600);
+    // One that is gone, and has left behind what the next one takes.
+    preset::scheduled("before", 1).unwrap().close();
+    let timers = preset::scheduled("parent", 1).unwrap();
+    let mut task = timers.schedule(hour, || 7).unwrap();
+    let other = timers.schedule(hour, || 8).unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let busy = thread::spawn({
+        let (timers, over) = (timers.clone(), Arc::clone(&over));
+        move || {
+            while !over.load(Ordering::Relaxed) {
+                assert!(timers.schedule(hour, || ()).unwrap().cancel());
+            }
+        }
+    });
+    for _ in 0..10 {
+        in_child(|| {
+            let refused = timers.schedule(hour, || 9).unwrap_err();
+            let is_refused = matches!(refused.reason, RejectReason::Forked);
+            let is_error = task.join_timeout(hour).is_err();
+            let is_never = task.next_run() == Deadline::NEVER;
+            let is_cancelled = task.cancel() && timers.snapshot().pending == 0;
+            timers.shutdown();
+            let is_cancelled = is_cancelled && other.interrupt();
+            drop(timers.clone());
+            let own = preset::scheduled("child", 1).unwrap();
+            let value = own.schedule(Duration::from_millis(1), || 7).unwrap();
+            let works = value.join().unwrap() == 7 && own.schedule(hour, || ()).unwrap().cancel();
+            own.close();
+            is_refused && is_error && is_never && is_cancelled && works
+        });
+    }
+    over.store(true, Ordering::Relaxed);
+    busy.join().unwrap();
+    assert!(task.cancel() && other.cancel());
+    timers.close();
 }
 
 #[test]

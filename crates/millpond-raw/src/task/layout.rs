@@ -228,9 +228,14 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     ///
     /// As [`Self::take_closure`].
     unsafe fn drop_closure(header: NonNull<Header>) {
-        // SAFETY: T2 - by contract.
-        let closure = unsafe { Self::take_closure(header) };
-        quiet::drop(closure);
+        // SAFETY: T5 - by contract.
+        let stage = unsafe { Self::stage(header) };
+        // Where it is: what of it needs no destructor is not even looked at.
+        let drop = |closure: *mut F| {
+            // SAFETY: T2 - the closure is there, it is the caller's, and nobody takes it again.
+            let _ = quiet::call(|| unsafe { closure.drop_in_place() });
+        };
+        stage.with_mut(|stage| drop(stage.cast()));
     }
 
     /// # Safety

@@ -2,7 +2,7 @@
 //! runs.
 
 use super::ScheduledPool;
-use super::core::Ward;
+use super::ward::Ward;
 use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected};
 use crate::interrupt::Interrupted;
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};

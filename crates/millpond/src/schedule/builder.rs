@@ -374,7 +374,7 @@ impl<'a> SeriesBuilder<'a> {
         if rings {
             core.ring();
         }
-        Ok(Scheduled::series(Arc::clone(core), handle, series))
+        Ok(Scheduled::series(handle, series))
     }
 }
 

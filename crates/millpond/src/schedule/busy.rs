@@ -1,8 +1,10 @@
 //! Who is busy with a task: what a pool waits for that has been stopped.
 //!
-//! Usually wards say when a pool is over (K2). But every closure that was scheduled has one, and after a
-//! stop some of these are with the caller, who may keep them for as long as it likes. So a pool that was
-//! stopped is over as soon as no body runs and nobody has a task in its hands.
+//! Usually [wards](super::ward) say when a pool is over (K2). That of a task which runs once ends with its
+//! body, so it is counted out here, under the lock that is taken for this anyway. But every closure that
+//! was scheduled has a ward, and after a stop some of these are with the caller, who may keep them for as
+//! long as it likes. So a pool that was stopped is over as soon as no body runs and nobody has a task in
+//! its hands.
 
 use super::core::Core;
 use crate::meter::Distribution;
@@ -19,6 +21,10 @@ struct Inside {
     /// How many have begun and not ended; who has tasks in its hands counts as one.
     busy: usize,
     is_stopped: bool,
+    /// How many tasks that run once have ended, and with them their wards; and whether the shared one is
+    /// gone: see [`super::ward`].
+    ended: u64,
+    is_unshared: bool,
 }
 
 impl Bodies {
@@ -27,6 +33,8 @@ impl Bodies {
             lateness: Distribution::new(),
             busy: 0,
             is_stopped: false,
+            ended: 0,
+            is_unshared: false,
         }))
     }
 
@@ -34,29 +42,57 @@ impl Bodies {
     pub(super) fn lateness(&self) -> Distribution {
         self.0.lock().lateness.clone()
     }
+
+    /// The ward that is shared is gone.
+    pub(super) fn lose_the_shared_ward(&self) {
+        self.0.lock().is_unshared = true;
+    }
+
+    /// Whether no ward is left, if so many were counted of tasks that run once.
+    pub(super) fn were_all(&self, wards: u64) -> bool {
+        let inside = self.0.lock();
+        inside.is_unshared && inside.ended == wards
+    }
 }
 
 /// Being busy, until it is dropped.
-pub(super) struct Busy<'a>(&'a Core);
+pub(super) struct Busy<'a> {
+    core: &'a Core,
+    /// Whether it is the ward of a task, too (K2).
+    is_ward: bool,
+}
 
 impl Core {
     /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too; and what
     /// is to be dropped when it has ended.
     pub(super) fn begins(&self, due: u64) -> (u64, Busy<'_>) {
+        self.begins_as(due, false)
+    }
+
+    /// The same for a task that runs once. It has given up its ward: this is it from now on.
+    pub(super) fn begins_once(&self, due: u64) -> (u64, Busy<'_>) {
+        self.begins_as(due, true)
+    }
+
+    fn begins_as(&self, due: u64, is_ward: bool) -> (u64, Busy<'_>) {
+        let core = self;
         let now = self.nanos(Deadline::at(self.clock.now()));
         let late = now.saturating_sub(due);
         let mut bodies = self.bodies.0.lock();
         bodies.lateness.add(Duration::from_nanos(late));
         bodies.busy += 1;
         drop(bodies);
-        (late, Busy(self))
+        (late, Busy { core, is_ward })
     }
 
     /// Somebody takes tasks into its hands. Called under the lock of what they are taken from, so that a
     /// stop finds them there, or finds this.
     pub(super) fn busy(&self) -> Busy<'_> {
         self.bodies.0.lock().busy += 1;
-        Busy(self)
+        Busy {
+            core: self,
+            is_ward: false,
+        }
     }
 
     /// It has been stopped, and what it had is handed back: from now on it waits only for who is busy.
@@ -74,16 +110,19 @@ impl Core {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        if self.0.is_forked() {
+        let Busy { core, is_ward } = *self;
+        if core.is_forked() {
             return;
         }
-        let is_over = {
-            let mut bodies = self.0.bodies.0.lock();
+        let (is_over, may_be_over) = {
+            let mut bodies = core.bodies.0.lock();
             bodies.busy -= 1;
-            bodies.busy == 0 && bodies.is_stopped
+            bodies.ended += u64::from(is_ward);
+            let is_over = bodies.busy == 0 && bodies.is_stopped;
+            (is_over, is_ward && bodies.is_unshared)
         };
-        if is_over {
-            self.0.is_over_now();
+        if is_over || (may_be_over && core.has_no_ward()) {
+            core.is_over_now();
         }
     }
 }

@@ -3,11 +3,13 @@
 
 use super::busy::Bodies;
 use super::courier::{Bag, Parcel};
+use super::desk::Desk;
 use super::failure::RunOutcome;
 use super::notice::{ScheduleNotice, Then, to_nobody_in_particular};
 use super::plan::Now;
 use super::sentry::Guard;
 use super::series::Series;
+use super::ward::Ward;
 use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Watched};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::RunState;
@@ -48,7 +50,8 @@ pub(super) struct Core {
     pub(super) executor: Arc<dyn Executor>,
     /// The executor again, if it ends with the pool.
     pub(super) below: Option<Arc<Below>>,
-    books: Mutex<Books>,
+    /// Where its books are.
+    pub(super) desk: &'static Desk,
     pub(super) bag: Bag,
     pub(super) couriers: Box<dyn ThreadFactory>,
     end: Watched<()>,
@@ -99,6 +102,12 @@ pub(super) struct Books {
     pub(super) state: RunState,
     /// `None` from the shutdown on (K2).
     pub(super) ward: Option<Arc<Ward>>,
+    /// How many tasks that run once have come in and have not gone unrun: see [`super::ward`].
+    pub(super) wards: u64,
+    /// For the wards to come (N3).
+    pub(super) kept: Vec<Arc<Core>>,
+    /// That of the core, for handles, which have no core.
+    pub(super) executor: Option<Arc<dyn Executor>>,
     pub(super) is_over: bool,
     pub(super) runs_delayed: bool,
     pub(super) runs_periodic: bool,
@@ -115,7 +124,7 @@ pub(super) struct Books {
     /// K3: whether somebody rings, and must look again before it stops.
     rings: bool,
     again: bool,
-    /// How many tasks their handles have cancelled here. Those of all others are in [`Counts`].
+    /// How many tasks were cancelled through their handles. Those of all others are in [`Counts`].
     pub(super) cancelled: u64,
     /// The time at the last look.
     pub(super) now: Instant,
@@ -123,20 +132,18 @@ pub(super) struct Books {
     spare: Vec<(Instant, Entry)>,
 }
 
+/// What was in the books of a pool that is gone, to be dropped without their lock.
+pub(super) struct Closed {
+    _wheel: Wheel<Entry>,
+    _executor: Option<Arc<dyn Executor>>,
+    _alarm: Option<Alarm>,
+    _spare: Vec<(Instant, Entry)>,
+}
+
 /// What waits for its time.
 pub(super) enum Entry {
     Once(Task),
     Series(Arc<Series>),
-}
-
-/// Whoever has one keeps the pool from being over: the pool itself until it is shut down, every task
-/// that is scheduled until its body is gone, every series until it has ended.
-pub(super) struct Ward(pub(super) Arc<Core>);
-
-impl Drop for Ward {
-    fn drop(&mut self) {
-        self.0.is_over_now();
-    }
 }
 
 /// What a pool is made of.
@@ -157,32 +164,38 @@ impl Core {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         fork::watch();
         let now = parts.clock.now();
-        let wheel = Wheel::new(now);
-        let base = wheel.base();
+        let desk = Desk::take(|former| Books {
+            wheel: match former {
+                Some(former) => former.wheel.begin(now),
+                None => Wheel::new(now),
+            },
+            state: RunState::Running,
+            ward: None,
+            wards: 0,
+            kept: Vec::new(),
+            executor: Some(Arc::clone(&parts.executor)),
+            is_over: false,
+            runs_delayed: parts.runs_delayed,
+            runs_periodic: parts.runs_periodic,
+            most: parts.most,
+            armed: Deadline::NEVER,
+            alarm: None,
+            alarm_at: Deadline::NEVER,
+            retry: Deadline::NEVER,
+            guard: Guard::default(),
+            rings: false,
+            again: false,
+            cancelled: 0,
+            now,
+            spare: Vec::new(),
+        });
+        let base = desk.books().wheel.base();
         let core = Arc::new(Core {
             name: parts.name,
             clock: parts.clock,
             executor: parts.executor,
             below: parts.below,
-            books: Mutex::new(Books {
-                wheel,
-                state: RunState::Running,
-                ward: None,
-                is_over: false,
-                runs_delayed: parts.runs_delayed,
-                runs_periodic: parts.runs_periodic,
-                most: parts.most,
-                armed: Deadline::NEVER,
-                alarm: None,
-                alarm_at: Deadline::NEVER,
-                retry: Deadline::NEVER,
-                guard: Guard::default(),
-                rings: false,
-                again: false,
-                cancelled: 0,
-                now,
-                spare: Vec::new(),
-            }),
+            desk,
             bag: Bag::new(),
             couriers: parts.couriers,
             end: Watched::new(()),
@@ -203,12 +216,13 @@ impl Core {
         core
     }
 
-    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock()
+    #[inline]
+    pub(super) fn books(&self) -> MutexGuard<'static, Books> {
+        self.desk.books()
     }
 
     /// The books; `None` in a forked process, where their lock may be held by nobody.
-    pub(super) fn live_books(&self) -> Option<MutexGuard<'_, Books>> {
+    pub(super) fn live_books(&self) -> Option<MutexGuard<'static, Books>> {
         (!self.is_forked()).then(|| self.books())
     }
 
@@ -436,7 +450,7 @@ impl Core {
         let ward = {
             let mut books = self.books();
             books.state = books.state.max(RunState::ShutDown);
-            books.ward.take()
+            books.take_wards()
         };
         self.sweep();
         drop(ward);
@@ -477,7 +491,7 @@ impl Core {
         let (ward, entries) = {
             let mut books = self.books();
             books.state = books.state.max(RunState::Stopped);
-            (books.ward.take(), books.wheel.take_where(|_| true))
+            (books.take_wards(), books.wheel.take_where(|_| true))
         };
         let mut unstarted: Vec<Task> = self
             .bag
@@ -587,6 +601,12 @@ impl Wake for Core {
     }
 }
 
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.desk.give_back();
+    }
+}
+
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
@@ -608,21 +628,44 @@ impl Books {
     /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let nanos = due_since(self.wheel.base(), due);
-        self.insert_at(due, nanos, entry)
+        let (key, (), rings) = self.insert_at(due, nanos, |_| (entry, ()));
+        (key, rings)
     }
 
-    /// The same for who knows [how many nanoseconds](Core::nanos) that is.
+    /// The same for who knows [how many nanoseconds](Core::nanos) that is, and makes the entry when it knows
+    /// its key, together with something for itself.
     #[inline]
-    pub(super) fn insert_at(&mut self, due: Deadline, nanos: u64, entry: Entry) -> (Key, bool) {
-        let key = self.wheel.insert_at(self.now, nanos, entry);
-        (key, due < self.armed)
+    pub(super) fn insert_at<R>(
+        &mut self,
+        due: Deadline,
+        nanos: u64,
+        make: impl FnOnce(Key) -> (Entry, R),
+    ) -> (Key, R, bool) {
+        let (key, made) = self.wheel.insert_at(self.now, nanos, make);
+        (key, made, due < self.armed)
     }
 
-    /// Takes out a task that its handle has cancelled.
-    pub(super) fn cancel(&mut self, key: Key) -> Option<Entry> {
+    /// Takes out a task whose closure is gone. If it still waits, its handle has cancelled it.
+    #[inline]
+    pub(super) fn leave(&mut self, key: Key) -> Option<Entry> {
         let entry = self.wheel.remove(key)?;
         self.cancelled += 1;
         Some(entry)
+    }
+
+    /// The shutdown: nothing more comes in.
+    fn take_wards(&mut self) -> (Option<Arc<Ward>>, Vec<Arc<Core>>) {
+        (self.ward.take(), std::mem::take(&mut self.kept))
+    }
+
+    /// The core is being dropped: takes out all that is not gone.
+    pub(super) fn close(&mut self) -> Closed {
+        Closed {
+            _wheel: self.wheel.let_go(),
+            _executor: self.executor.take(),
+            _alarm: self.alarm.take(),
+            _spare: std::mem::take(&mut self.spare),
+        }
     }
 
     /// Whether series may go on.

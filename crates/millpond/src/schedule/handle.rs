@@ -1,6 +1,6 @@
 //! What waits for a scheduled task, or for a series.
 
-use super::core::Core;
+use super::desk::Desk;
 use super::failure::{RunError, RunOutcome};
 use super::series::Series;
 use crate::task::{CancelReason, TaskError, TaskHandle};
@@ -34,14 +34,22 @@ use std::time::Duration;
 /// ```
 #[doc(alias = "ScheduledFuture")]
 pub struct Scheduled<T> {
-    core: Arc<Core>,
     task: TaskHandle<Ending<T>>,
     place: Place,
 }
 
 /// Where it waits.
+///
+/// What tells the two apart is a whole word, and it tells an `Option` of a handle from `None`, too. Half a
+/// word, which the compiler would find elsewhere, makes such a handle move in pieces that overlap: that is
+/// slow.
+#[repr(u64)]
 enum Place {
-    Once { key: Key, due: Deadline },
+    Once {
+        desk: &'static Desk,
+        key: Key,
+        due: Deadline,
+    },
     Series(Arc<Series>),
 }
 
@@ -58,22 +66,18 @@ pub(super) enum Ending<T> {
 
 impl<T> Scheduled<T> {
     pub(super) fn once(
-        core: Arc<Core>,
+        desk: &'static Desk,
         task: TaskHandle<Ending<T>>,
         key: Key,
         due: Deadline,
     ) -> Self {
-        let place = Place::Once { key, due };
-        Scheduled { core, task, place }
+        let place = Place::Once { desk, key, due };
+        Scheduled { task, place }
     }
 
-    pub(super) fn series(
-        core: Arc<Core>,
-        task: TaskHandle<Ending<T>>,
-        series: Arc<Series>,
-    ) -> Self {
+    pub(super) fn series(task: TaskHandle<Ending<T>>, series: Arc<Series>) -> Self {
         let place = Place::Series(series);
-        Scheduled { core, task, place }
+        Scheduled { task, place }
     }
 
     /// Waits for the task, or for the end of the series, and takes its value.
@@ -102,7 +106,7 @@ impl<T> Scheduled<T> {
         if let Some(result) = self.try_join() {
             return result;
         }
-        self.join_until(self.core.clock.deadline(patience))
+        self.join_until(self.task.clock().deadline(patience))
     }
 
     /// As [`join`](Scheduled::join), but not longer than `deadline`.
@@ -111,14 +115,14 @@ impl<T> Scheduled<T> {
     ///
     /// As [`join_timeout`](Scheduled::join_timeout).
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
-        if let Place::Once { key, due } = self.place {
-            let is_worker = !self.task.is_started() && self.core.executor.is_worker_here();
+        if let Place::Once { desk, key, due } = self.place {
+            let is_worker = !self.task.is_started() && desk.is_worker_here();
             if is_worker && due < deadline {
                 match self.task.join_until(due) {
                     Err(TaskError::TimedOut) => {
                         self.task.run_here();
                         // Who rings may not have come yet.
-                        let shell = self.core.books().wheel.remove(key);
+                        let shell = desk.remove(key);
                         drop(shell);
                     }
                     result => return result.and_then(Ending::into_result),
@@ -141,7 +145,7 @@ impl<T> Scheduled<T> {
     /// Nothing of it is left behind, however far away its time was.
     pub fn cancel(&self) -> bool {
         let was_first = self.task.cancel();
-        self.leave(was_first, false);
+        self.cancel_series(false);
         was_first
     }
 
@@ -150,23 +154,15 @@ impl<T> Scheduled<T> {
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
         let was_first = self.task.interrupt();
-        self.leave(was_first, true);
+        self.cancel_series(true);
         was_first
     }
 
-    /// It leaves the wheel.
-    fn leave(&self, was_first: bool, interrupts: bool) {
-        if self.core.is_forked() {
-            return;
-        }
+    /// A task that is no series has left the wheel with its closure.
+    fn cancel_series(&self, interrupts: bool) {
         match &self.place {
-            Place::Series(series) => series.cancel(interrupts),
-            Place::Once { key, .. } => {
-                if was_first {
-                    let left = self.core.books().cancel(*key);
-                    drop(left);
-                }
-            }
+            Place::Series(series) if !series.is_forked() => series.cancel(interrupts),
+            Place::Series(_) | Place::Once { .. } => {}
         }
     }
 
@@ -191,11 +187,11 @@ impl<T> Scheduled<T> {
     #[doc(alias = "getDelay")]
     pub fn next_run(&self) -> Deadline {
         match &self.place {
-            _ if self.core.is_forked() => Deadline::NEVER,
-            Place::Once { due, .. } => match self.task.is_started() {
+            Place::Once { desk, due, .. } => match self.task.is_started() || desk.is_forked() {
                 true => Deadline::NEVER,
                 false => *due,
             },
+            Place::Series(series) if series.is_forked() => Deadline::NEVER,
             Place::Series(series) => series.next_run(),
         }
     }

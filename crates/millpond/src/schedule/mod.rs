@@ -32,6 +32,8 @@
 //! | `plan` | when the next run is due: pure functions |
 //! | `cron` | the times of a calendar (feature `cron`) |
 //! | `core` | the books, and how what is due comes to the executor |
+//! | `desk` | where the books are, also when the pool is gone |
+//! | `ward` | who keeps the pool from being over |
 //! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
 //! | `sentry` | a worker that waits for what is due, instead of the timer |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
@@ -50,7 +52,8 @@
 //! - **K2** A pool is over when its last ward is gone. The pool has one until it is shut down; every
 //!   scheduled task has one inside its closure, so until its body is gone, run or dropped; every series
 //!   until it has ended, and every run of one. A ward is only made from a ward that is there, or under the
-//!   lock while the pool has its own. A pool that was stopped does not wait for the tasks that it has
+//!   lock while the pool has its own. (That of a task that has begun is its being busy, until it ends.)
+//!   A pool that was stopped does not wait for the tasks that it has
 //!   handed back: it is over when no body runs and nobody has a task in its hands, so who rings and the
 //!   courier count as busy from when they take one. (Of an executor of others, a body that was claimed
 //!   and has not made its first step is not seen.)
@@ -72,7 +75,7 @@
 //!   when in the same step, and who rings and finds something that is due before that calls it. A sentry that
 //!   leaves sees to it that the alarm is set.
 //!
-//! with V1 to V4 in `series`.
+//! with V1 to V4 in `series`, N1 to N3 in `ward` and D1 to D4 in `desk`.
 
 mod as_executor;
 mod builder;
@@ -81,6 +84,7 @@ mod core;
 mod courier;
 #[cfg(feature = "cron")]
 mod cron;
+mod desk;
 mod failure;
 mod handle;
 mod notice;
@@ -90,6 +94,7 @@ mod run;
 mod sentry;
 mod series;
 mod snapshot;
+mod ward;
 
 pub use builder::{ScheduledBuilder, SeriesBuilder};
 #[cfg(feature = "cron")]
@@ -102,9 +107,11 @@ pub use snapshot::{ScheduleSnapshot, Upcoming};
 
 use self::core::{Core, Entry};
 use self::once::run_once;
+use self::ward::OwnWard;
 use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::task::TaskSpec;
 use crate::time::Deadline;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -326,17 +333,22 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         }
         // K1: made under the lock, so that a closure that is refused can be given back. That runs no code
         // of the user's.
-        let Some(ward) = books.ward.clone() else {
-            unreachable!("K2: nobody objects while the pool has a ward")
-        };
-        // K2: what a closure has captured is dropped in this order, so the ward outlives the user's part.
-        let (task, handle) = spec.build(move || run_once(f, nanos, ward));
-        let (key, rings) = books.insert_at(due, nanos, Entry::Once(task));
+        let own = books.count_ward(core);
+        // Nothing fails from here on. A handle that might have to be dropped on the way would be kept in memory
+        // for that, and copied.
+        let (key, handle, rings) = books.insert_at(due, nanos, move |key| {
+            let ward = OwnWard::new(own, key);
+            // K2: what a closure has captured is dropped in this order, so the ward outlives the user's
+            // part.
+            let (task, handle) = spec.build(move || run_once(f, nanos, ward));
+            (Entry::Once(task), ManuallyDrop::new(handle))
+        });
         drop(books);
         if rings {
             core.ring();
         }
-        Ok(Scheduled::once(Arc::clone(core), handle, key, due))
+        let handle = ManuallyDrop::into_inner(handle);
+        Ok(Scheduled::once(core.desk, handle, key, due))
     }
 
     /// Runs the closure again and again, at a fixed rate: first after `initial`, then whenever a `period` has

@@ -1,16 +1,16 @@
 //! The body of a task that runs once.
 
 use super::RunInfo;
-use super::core::Ward;
 use super::handle::Ending;
+use super::ward::OwnWard;
 use crate::task;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// The body of a task that is no series. The ward is dropped when the closure has returned (K2).
-pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: Arc<Ward>) -> Ending<T> {
-    let core = &*ward.0;
-    let (late, _busy) = core.begins(due);
+/// The body of a task that is no series. From here on that it is busy is its ward, which goes when the
+/// closure has returned (K2).
+pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: OwnWard) -> Ending<T> {
+    let core = ward.into_core();
+    let (late, _busy) = core.begins_once(due);
     let Some(decorator) = &core.decorator else {
         return Ending::Value { value: f(), late };
     };

@@ -1,10 +1,10 @@
 //! One run of a series, inside its task. The rules are in [`super::series`].
 
 use super::RunInfo;
-use super::core::Ward;
 use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
 use super::plan::Last;
 use super::series::{Finish, Series};
+use super::ward::Ward;
 use crate::task::{CancelReason, Panic};
 use crate::time::Deadline;
 use std::panic::{self, AssertUnwindSafe};

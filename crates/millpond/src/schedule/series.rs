@@ -22,12 +22,13 @@
 //! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
 //!   waits for the end.
 
-use super::core::{Books, Core, Entry, Ward, label_of};
+use super::core::{Books, Core, Entry, label_of};
 use super::courier::Parcel;
 use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
 use super::notice::{ScheduleNotice, Then};
 use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
 use super::run::{Run, Went};
+use super::ward::Ward;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Panic, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
@@ -161,6 +162,10 @@ impl Series {
                 figures: SeriesFigures::default(),
             }),
         })
+    }
+
+    pub(super) fn is_forked(&self) -> bool {
+        self.core.is_forked()
     }
 
     pub(super) fn figures(&self) -> SeriesFigures {

@@ -245,7 +245,7 @@ impl<T> TaskHandle<T> {
         }
     }
 
-    fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> Clock {
         self.raw.meta().clock()
     }
 }

@@ -96,7 +96,15 @@ impl TaskSpec {
     }
 
     /// With no deadline but its own: one that it has from the task around it was not for this one.
+    #[inline]
     pub(crate) fn without_inherited_deadline(self) -> Self {
+        match self.rare {
+            None => self,
+            Some(_) => self.without_deadline_of_here(),
+        }
+    }
+
+    fn without_deadline_of_here(self) -> Self {
         let own = self.rare.as_ref().map(|rare| rare.inherited.deadline);
         let Some(own) = own.filter(|own| *own != Deadline::NEVER) else {
             return self;

@@ -127,6 +127,42 @@ fn a_pool_with_nothing_to_do_is_over_at_once_and_one_with_a_task_for_never_is_no
 }
 
 #[test]
+fn a_pool_is_over_when_the_last_task_is_gone_however_each_of_them_went() {
+    let bench = Bench::new();
+    let after = |seconds: u32, panics: bool| {
+        let body = move || assert!(!panics, "as it should");
+        bench.timers.schedule(seconds * SECOND, body).unwrap()
+    };
+    let early = [after(1, false), after(1, true)];
+    let cancelled_before = after(9, false);
+    assert!(cancelled_before.cancel());
+    bench.pass(1);
+    assert!(early.iter().all(|task| task.is_finished()));
+    let (ran, panicked, cancelled) = (after(1, false), after(2, true), after(9, false));
+    let last = after(3, false);
+    bench.timers.shutdown();
+    for seconds in 0..3 {
+        assert!(!bench.timers.is_terminated(), "after {seconds} s");
+        bench.pass(1);
+        if seconds == 0 {
+            assert!(cancelled.cancel());
+        }
+    }
+    assert!(bench.timers.is_terminated());
+    let all = [ran, panicked, cancelled, last];
+    assert!(all.iter().all(|task| task.is_finished()));
+    assert_eq!(bench.timers.snapshot().cancelled, 2);
+
+    // And if the last one is cancelled.
+    let bench = Bench::new();
+    let task = bench.timers.schedule(HOUR, || ()).unwrap();
+    bench.timers.shutdown();
+    assert!(!bench.timers.is_terminated());
+    assert!(task.cancel());
+    assert!(bench.timers.is_terminated());
+}
+
+#[test]
 fn a_task_that_schedules_another_one_after_the_shutdown_hears_that_it_is_too_late() {
     let bench = Bench::new();
     let timers = bench.timers.clone();

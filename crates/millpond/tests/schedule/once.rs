@@ -2,7 +2,7 @@
 
 use crate::kit::{Bench, HOUR, SECOND};
 use millpond::executor::Lifecycle;
-use millpond::task::{Carried, TaskSpec};
+use millpond::task::{CancelReason, Carried, TaskError, TaskSpec};
 use millpond::time::Deadline;
 use std::future::Future;
 use std::sync::Arc;
@@ -73,6 +73,26 @@ fn what_is_cancelled_leaves_at_once_and_frees_its_closure() {
     assert_eq!((now.pending, now.cancelled, now.runs), (0, 1, 0));
     assert!(!task.cancel(), "it was cancelled before");
     assert!(task.join().unwrap_err().is_cancelled());
+}
+
+#[test]
+fn what_expires_before_its_time_leaves_when_a_waiter_finds_out() {
+    let bench = Bench::new();
+    let at = |seconds| bench.hand.clock().deadline(seconds * SECOND);
+    let sentinel = Arc::new(());
+    let inside = Arc::clone(&sentinel);
+    let spec = TaskSpec::new().deadline(at(3));
+    let late = bench
+        .timers
+        .schedule_spec(spec, at(5), move || drop(inside));
+    let mut late = late.unwrap();
+    bench.pass(4);
+    assert_eq!(bench.timers.snapshot().pending, 1);
+    let error = late.join_timeout(SECOND).unwrap_err();
+    assert!(matches!(error, TaskError::Cancelled(CancelReason::Expired)));
+    let now = bench.timers.snapshot();
+    assert_eq!((now.pending, now.cancelled, now.runs), (0, 1, 0));
+    assert_eq!(Arc::strong_count(&sentinel), 1);
 }
 
 #[test]

@@ -45,6 +45,7 @@ const FEW: u32 = 16;
 pub(super) struct Bucket(usize);
 
 /// Where an entry belongs.
+#[derive(Clone, Copy)]
 pub(super) enum Place {
     Heap,
     Bucket(Bucket),
@@ -109,7 +110,7 @@ pub(super) struct Buckets {
     occupied: [u64; LEVELS + 1],
     /// B3, by level.
     stale: [u64; LEVELS + 1],
-    lists: Box<[List; (LEVELS << DIGIT_BITS) + 1]>,
+    lists: Box<[List]>,
 }
 
 impl Buckets {
@@ -118,6 +119,15 @@ impl Buckets {
             occupied: [0; LEVELS + 1],
             stale: [0; LEVELS + 1],
             lists: Box::new([EMPTY; (LEVELS << DIGIT_BITS) + 1]),
+        }
+    }
+
+    /// No buckets at all: nobody can be put there.
+    pub(super) fn none() -> Self {
+        Buckets {
+            occupied: [0; LEVELS + 1],
+            stale: [0; LEVELS + 1],
+            lists: Box::default(),
         }
     }
 
@@ -164,7 +174,7 @@ impl Buckets {
 
     /// Closes the gap that an entry has left.
     #[inline]
-    pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, gone: &Gone<P>) {
+    pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, gone: Gone) {
         let list = &mut self.lists[bucket.0];
         if gone.prev != NIL {
             entries.at_mut(gone.prev).next = gone.next;

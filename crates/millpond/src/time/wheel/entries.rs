@@ -11,9 +11,11 @@
 //!   are on a list, through `next`.
 //! - **E3** A key names a place and the number of the one who waits there. Numbers are given once, so the
 //!   key of an entry that has gone fits nobody who comes later. (It has 32 bits of the number: it would
-//!   take four thousand million insertions, and the last of them in this very place.)
+//!   take four thousand million insertions, and the last of them in this very place.) They go on when
+//!   everything is [let go](Entries::let_go), too.
 
 use super::Key;
+use std::mem::ManuallyDrop;
 
 /// No place.
 pub(super) const NIL: u32 = u32::MAX;
@@ -37,9 +39,9 @@ pub(super) struct Entry<P> {
     payload: Option<P>,
 }
 
-/// One who has been taken out, and where it was.
-pub(super) struct Gone<P> {
-    pub(super) payload: P,
+/// Where one was that has been taken out.
+#[derive(Clone, Copy)]
+pub(super) struct Gone {
     pub(super) due: u64,
     pub(super) prev: u32,
     pub(super) next: u32,
@@ -73,28 +75,47 @@ impl<P> Entries<P> {
         self.len
     }
 
-    /// Takes one in. `older` puts the place into a bucket and says who is the neighbour there, if any.
+    /// Takes all of it out, and leaves nobody and no memory. E3: the numbers go on.
+    pub(super) fn let_go(&mut self) -> Self {
+        let nobody = Entries {
+            next_number: self.next_number,
+            ..Entries::new()
+        };
+        std::mem::replace(self, nobody)
+    }
+
+    /// Takes one in. `make` makes its payload, for this key, and something for the caller; `older` puts the
+    /// place into a bucket and says who is the neighbour there, if any.
     #[inline]
-    pub(super) fn insert(&mut self, due: u64, payload: P, older: impl FnOnce(u32) -> u32) -> Key {
+    pub(super) fn insert<R>(
+        &mut self,
+        due: u64,
+        make: impl FnOnce(Key) -> (P, R),
+        older: impl FnOnce(u32) -> u32,
+    ) -> (Key, R) {
         let index = self.free_place();
         let number = self.next_number;
         self.next_number += 1;
+        let key = Key {
+            index,
+            generation: generation(number),
+        };
+        let (payload, made) = make(key);
         self.len += 1;
         let older = older(index);
-        *self.at_mut(index) = Entry {
-            due,
-            number,
-            prev: older,
-            next: NIL,
-            payload: Some(payload),
-        };
+        // Field by field: an entry that is made elsewhere and copied here is read before it is written.
+        let entry = self.at_mut(index);
+        entry.due = due;
+        entry.number = number;
+        entry.prev = older;
+        entry.next = NIL;
+        let nobody = entry.payload.replace(payload);
+        debug_assert!(nobody.is_none(), "E1: the place was free");
+        std::mem::forget(nobody);
         if older != NIL {
             self.at_mut(older).next = index;
         }
-        Key {
-            index,
-            generation: generation(number),
-        }
+        (key, made)
     }
 
     /// Makes an entry the newest of a bucket in which `older` was that.
@@ -144,17 +165,17 @@ impl<P> Entries<P> {
     }
 
     /// Takes one out, unless it has gone already (E3). The heap, or its neighbours in the bucket, have yet
-    /// to be told.
+    /// to be told; then [`tidy`](Entries::tidy). Who forgets what is in the payload loses it.
     #[inline]
-    pub(super) fn take(&mut self, key: Key) -> Option<Gone<P>> {
+    pub(super) fn take(&mut self, key: Key) -> Option<(ManuallyDrop<P>, Gone)> {
         let free = self.free;
         let page = self.pages.get_mut((key.index >> PAGE_BITS) as usize)?;
         let entry = &mut page[key.index as usize % PAGE];
         if generation(entry.number) != key.generation {
             return None;
         }
+        let payload = ManuallyDrop::new(entry.payload.take()?);
         let gone = Gone {
-            payload: entry.payload.take()?,
             due: entry.due,
             prev: entry.prev,
             next: entry.next,
@@ -162,10 +183,15 @@ impl<P> Entries<P> {
         entry.next = free;
         self.free = key.index;
         self.len -= 1;
+        Some((payload, gone))
+    }
+
+    /// After somebody was taken out, and all have been told.
+    #[inline]
+    pub(super) fn tidy(&mut self) {
         if self.len == 0 {
             self.clear();
         }
-        Some(gone)
     }
 
     #[cold]
@@ -227,11 +253,13 @@ mod tests {
     }
 
     fn insert(entries: &mut Entries<usize>, n: usize) -> Key {
-        entries.insert(0, n, |_| NIL)
+        entries.insert(0, |_| (n, ()), |_| NIL).0
     }
 
     fn take(entries: &mut Entries<usize>, key: Key) -> Option<usize> {
-        Some(entries.take(key)?.payload)
+        let (payload, _) = entries.take(key)?;
+        entries.tidy();
+        Some(ManuallyDrop::into_inner(payload))
     }
 
     #[test]

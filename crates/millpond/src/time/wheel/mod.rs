@@ -29,6 +29,8 @@
 //! - **W3** Who comes out comes out by due time, and among equals in the order in which they came.
 //! - **W4** Payloads are moved in and out and never dropped, but with the wheel itself. What the caller's
 //!   own code does in a destructor happens where the caller wants it.
+//! - **W5** A key fits one entry, and nobody who comes after it has gone; nor anybody in a wheel that
+//!   [follows](Wheel::begin) this one (E3).
 //!
 //! Hashed and hierarchical wheels are by Varghese and Lauck (1987).
 
@@ -44,6 +46,7 @@ use super::Deadline;
 use buckets::{Buckets, Place, place};
 use entries::{Entries, NIL};
 use heap::{Heap, Node};
+use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// The due time of who is never due.
@@ -137,30 +140,58 @@ impl<P> Wheel<P> {
         instant.unwrap_or(self.base)
     }
 
+    /// Takes everybody out, and leaves a wheel that has no memory and takes nobody in, until it
+    /// [begins](Wheel::begin) anew.
+    pub(crate) fn let_go(&mut self) -> Self {
+        Wheel {
+            base: self.base,
+            current: self.current,
+            moved_until: self.moved_until,
+            entries: self.entries.let_go(),
+            heap: std::mem::replace(&mut self.heap, Heap::new()),
+            buckets: std::mem::replace(&mut self.buckets, Buckets::none()),
+        }
+    }
+
+    /// A wheel for who comes after those of this one, which has been [let go](Wheel::let_go) of. W5: their
+    /// keys fit nobody in the new one.
+    pub(crate) fn begin(&mut self, now: Instant) -> Self {
+        Wheel {
+            entries: self.entries.let_go(),
+            ..Wheel::new(now)
+        }
+    }
+
     /// Takes an entry in. `now` lets the wheel move on cheaply; it may be stale.
     #[inline]
     pub(crate) fn insert(&mut self, now: Instant, due: Deadline, payload: P) -> Key {
-        self.insert_at(now, self.due(due), payload)
+        let (key, ()) = self.insert_at(now, self.due(due), |_| (payload, ()));
+        key
     }
 
     /// The same for who has worked out before, and without a lock, how many nanoseconds after the
-    /// [base](Wheel::base) it is due.
+    /// [base](Wheel::base) it is due, and makes the payload when it knows the key, together with something
+    /// for itself.
     #[inline]
-    pub(crate) fn insert_at(&mut self, now: Instant, due: u64, payload: P) -> Key {
+    pub(crate) fn insert_at<R>(
+        &mut self,
+        now: Instant,
+        due: u64,
+        make: impl FnOnce(Key) -> (P, R),
+    ) -> (Key, R) {
         if now >= self.moved_until {
             self.move_on(self.time(now));
         }
-        match place(self.current, due) {
-            Place::Bucket(bucket) => self
-                .entries
-                .insert(due, payload, |index| self.buckets.push(bucket, index, due)),
-            Place::Heap => {
-                let key = self.entries.insert(due, payload, |_| NIL);
-                let node = Node::of(&self.entries, key.index);
-                self.heap.push(&mut self.entries, node);
-                key
-            }
+        let place = place(self.current, due);
+        let (key, made) = self.entries.insert(due, make, |index| match place {
+            Place::Bucket(bucket) => self.buckets.push(bucket, index, due),
+            Place::Heap => NIL,
+        });
+        if let Place::Heap = place {
+            let node = Node::of(&self.entries, key.index);
+            self.heap.push(&mut self.entries, node);
         }
+        (key, made)
     }
 
     /// W2: as far as that is free.
@@ -177,12 +208,13 @@ impl<P> Wheel<P> {
     /// Takes an entry out, unless it has gone already.
     #[inline]
     pub(crate) fn remove(&mut self, key: Key) -> Option<P> {
-        let gone = self.entries.take(key)?;
+        let (payload, gone) = self.entries.take(key)?;
         match place(self.current, gone.due) {
-            Place::Bucket(bucket) => self.buckets.remove(&mut self.entries, bucket, &gone),
+            Place::Bucket(bucket) => self.buckets.remove(&mut self.entries, bucket, gone),
             Place::Heap => self.heap.remove(&mut self.entries, gone.prev),
         }
-        Some(gone.payload)
+        self.entries.tidy();
+        Some(ManuallyDrop::into_inner(payload))
     }
 
     /// An entry, unless it has gone.

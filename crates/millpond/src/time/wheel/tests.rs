@@ -120,3 +120,36 @@ fn a_question_that_panics_has_taken_nobody_out() {
     wheel.check();
     assert_eq!(wheel.len(), 10);
 }
+
+#[test]
+fn a_wheel_that_is_let_go_of_has_nobody_and_its_keys_fit_nobody_in_the_next() {
+    let now = start();
+    let mut wheel = Wheel::new(now);
+    let due = |n: u32| Deadline::after(now, SECOND * n);
+    let keys: Vec<_> = (0..1000).map(|n| wheel.insert(now, due(n), n)).collect();
+    let never = wheel.insert(now, Deadline::NEVER, 1000);
+    let mut gone = wheel.let_go();
+    assert_eq!((wheel.len(), wheel.next()), (0, Deadline::NEVER));
+    assert_eq!(wheel.pop_due(now + YEAR), None);
+    assert!(keys.iter().all(|key| wheel.remove(*key).is_none()));
+    gone.check();
+    assert_eq!(gone.take_where(|_| true), (0..=1000).collect::<Vec<_>>());
+
+    // On another clock, which shows another time.
+    let now = now + YEAR;
+    let mut next = wheel.begin(now);
+    let fresh: Vec<_> = (0..=1000)
+        .map(|n| next.insert(now, Deadline::after(now, SECOND * n), n))
+        .collect();
+    assert!(
+        keys.iter()
+            .zip(&fresh)
+            .all(|(old, new)| old.index == new.index)
+    );
+    assert!(keys.iter().all(|key| next.get(*key).is_none()));
+    assert!(keys.iter().all(|key| next.remove(*key).is_none()));
+    assert!(next.remove(never).is_none());
+    next.check();
+    assert_eq!(next.len(), 1001);
+    assert_eq!(next.pop_due(now), Some((now, 0)));
+}
