@@ -11,13 +11,11 @@ use super::sentry::Guard;
 use super::series::Series;
 use super::ward::Ward;
 use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Watched};
-use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
 use crate::time::{Alarm, Clock, Deadline, Key, Wheel, due_since};
 use millpond_raw::fork;
-use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
@@ -54,12 +52,12 @@ pub(super) struct Core {
     pub(super) desk: &'static Desk,
     pub(super) bag: Bag,
     pub(super) couriers: Box<dyn ThreadFactory>,
-    end: Watched<()>,
+    pub(super) end: Watched<()>,
     pub(super) bodies: Bodies,
     pub(super) counts: Counts,
     /// Whether the executor has said that it is shut down.
     pub(super) is_alone: AtomicBool,
-    away: Mutex<Away>,
+    pub(super) away: Mutex<Away>,
     pub(super) decorator: Option<Box<Decorator>>,
     pub(super) listener: Option<Box<Listener>>,
     /// What instants are counted from where they must be small: the base of the wheel.
@@ -69,10 +67,10 @@ pub(super) struct Core {
 }
 
 /// Tasks that are with an executor that is not ours to stop.
-struct Away {
-    tasks: Vec<Witness>,
+pub(super) struct Away {
+    pub(super) tasks: Vec<Witness>,
     /// Whether they have been told to stop: nothing more goes there.
-    is_stopped: bool,
+    pub(super) is_stopped: bool,
 }
 
 /// How often things happened.
@@ -114,7 +112,7 @@ pub(super) struct Books {
     pub(super) most: Option<usize>,
     /// When somebody looks what is due: the alarm rings, or the sentry gets up. Never, if nobody does.
     pub(super) armed: Deadline,
-    alarm: Option<Alarm>,
+    pub(super) alarm: Option<Alarm>,
     /// When the alarm rings; never, if there is none.
     pub(super) alarm_at: Deadline,
     /// When to look again after a courier; never, mostly.
@@ -122,8 +120,8 @@ pub(super) struct Books {
     /// Who waits for what is due, if it is not the alarm.
     pub(super) guard: Guard,
     /// K3: whether somebody rings, and must look again before it stops.
-    rings: bool,
-    again: bool,
+    pub(super) rings: bool,
+    pub(super) again: bool,
     /// How many tasks were cancelled through their handles. Those of all others are in [`Counts`].
     pub(super) cancelled: u64,
     /// The time at the last look.
@@ -440,144 +438,6 @@ pub(super) fn label_of(name: Option<&str>, made_at: &Location<'_>) -> String {
     name.map_or_else(|| format!("the task made at {made_at}"), str::to_owned)
 }
 
-/// How it ends.
-impl Core {
-    /// Takes no more tasks. What becomes of those that wait is up to the two policies.
-    pub(super) fn shut_down(self: &Arc<Self>) {
-        if self.is_forked() {
-            return;
-        }
-        let ward = {
-            let mut books = self.books();
-            books.state = books.state.max(RunState::ShutDown);
-            books.take_wards()
-        };
-        self.sweep();
-        drop(ward);
-    }
-
-    /// After a shutdown: cancels what may not run any more, by the policies as they are now.
-    pub(super) fn sweep(self: &Arc<Self>) {
-        let unwanted = {
-            let mut books = self.books();
-            let (once, series) = (books.runs_delayed, books.runs_periodic);
-            if books.state == RunState::Running || (once && series) {
-                return;
-            }
-            books.wheel.take_where(|entry| match entry {
-                Entry::Once(_) => !once,
-                Entry::Series(_) => !series,
-            })
-        };
-        for entry in unwanted {
-            match entry {
-                Entry::Once(task) => {
-                    if task.cancel(CancelReason::ShutDown) {
-                        self.counts.cancelled.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-                Entry::Series(series) => series.end(CancelReason::ShutDown),
-            }
-        }
-        // For an alarm that nobody needs any more.
-        self.ring();
-    }
-
-    /// Takes no more tasks, asks what runs to stop, and hands back what has not begun.
-    pub(super) fn stop(self: &Arc<Self>) -> Vec<Task> {
-        if self.is_forked() {
-            return Vec::new();
-        }
-        let (ward, entries) = {
-            let mut books = self.books();
-            books.state = books.state.max(RunState::Stopped);
-            (books.take_wards(), books.wheel.take_where(|_| true))
-        };
-        let mut unstarted: Vec<Task> = self
-            .bag
-            .empty()
-            .into_iter()
-            .map(|parcel| parcel.task)
-            .collect();
-        unstarted.extend(entries.into_iter().filter_map(|entry| match entry {
-            Entry::Once(task) => Some(task),
-            Entry::Series(series) => series.last_run(),
-        }));
-        match &self.below {
-            Some(below) => unstarted.extend(below.shutdown_now()),
-            None => {
-                let away = {
-                    let mut away = self.away.lock();
-                    away.is_stopped = true;
-                    std::mem::take(&mut away.tasks)
-                };
-                away.iter()
-                    .for_each(|task| task.stop(CancelReason::ShutDown));
-            }
-        }
-        unstarted.retain(|task| !task.is_gone());
-        self.ring();
-        drop(ward);
-        self.stops_waiting();
-        unstarted
-    }
-
-    /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped
-    /// and nobody is busy. After a stop that may be found out more than once.
-    pub(super) fn is_over_now(&self) {
-        if self.is_forked() {
-            return;
-        }
-        if let Some(below) = &self.below {
-            below.shutdown();
-        }
-        let alarm = {
-            let mut books = self.books();
-            books.is_over = true;
-            // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
-            books.again = books.rings;
-            match books.rings {
-                true => None,
-                false => {
-                    (books.armed, books.alarm_at) = (Deadline::NEVER, Deadline::NEVER);
-                    books.alarm.take()
-                }
-            }
-        };
-        drop(alarm);
-        self.bag.close();
-        self.end.change(|()| ());
-    }
-
-    pub(super) fn is_terminated(&self) -> bool {
-        let is_over = self.is_forked() || self.books().is_over;
-        is_over
-            && self
-                .below
-                .as_ref()
-                .is_none_or(|below| below.is_terminated())
-    }
-
-    /// Waits until it is over, and the executor if that ends with it.
-    pub(super) fn await_end(&self, deadline: Deadline) -> Result<bool, Interrupted> {
-        interrupt::check()?;
-        if self.is_forked() {
-            return Ok(true);
-        }
-        let site = Site::new("schedule.await_termination");
-        let over = |(): &mut ()| self.books().is_over.then_some(());
-        match self.end.wait(site, &self.clock, deadline, over) {
-            Ok(()) => {}
-            Err(WaitError::TimedOut) => return Ok(false),
-            Err(WaitError::Interrupted) => return Err(Interrupted),
-        }
-        match &self.below {
-            None => Ok(true),
-            Some(below) => below.await_termination_until(deadline),
-        }
-    }
-}
-
 /// The alarm rings.
 impl Wake for Core {
     fn wake(self: Arc<Self>) {
@@ -654,7 +514,7 @@ impl Books {
     }
 
     /// The shutdown: nothing more comes in.
-    fn take_wards(&mut self) -> (Option<Arc<Ward>>, Vec<Arc<Core>>) {
+    pub(super) fn take_wards(&mut self) -> (Option<Arc<Ward>>, Vec<Arc<Core>>) {
         (self.ward.take(), std::mem::take(&mut self.kept))
     }
 

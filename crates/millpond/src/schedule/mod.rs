@@ -35,6 +35,7 @@
 //! | `desk` | where the books are, also when the pool is gone |
 //! | `ward` | who keeps the pool from being over |
 //! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
+//! | `end` | how it ends |
 //! | `sentry` | a worker that waits for what is due, instead of the timer |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `once` | the body of a task that runs once |
@@ -85,6 +86,7 @@ mod courier;
 #[cfg(feature = "cron")]
 mod cron;
 mod desk;
+mod end;
 mod failure;
 mod handle;
 mod notice;

@@ -1,0 +1,148 @@
+//! How a scheduled pool ends: by a shutdown, with two policies, or by a stop. The protocol is in the
+//! [module](super).
+
+use super::core::{Core, Entry};
+use crate::interrupt::{self, Interrupted, WaitError};
+use crate::manage::RunState;
+use crate::task::{CancelReason, Task};
+use crate::time::Deadline;
+use millpond_raw::park::Site;
+use millpond_raw::sync::atomic::Ordering;
+use std::sync::Arc;
+
+impl Core {
+    /// Takes no more tasks. What becomes of those that wait is up to the two policies.
+    pub(super) fn shut_down(self: &Arc<Self>) {
+        if self.is_forked() {
+            return;
+        }
+        let ward = {
+            let mut books = self.books();
+            books.state = books.state.max(RunState::ShutDown);
+            books.take_wards()
+        };
+        self.sweep();
+        drop(ward);
+    }
+
+    /// After a shutdown: cancels what may not run any more, by the policies as they are now.
+    pub(super) fn sweep(self: &Arc<Self>) {
+        let unwanted = {
+            let mut books = self.books();
+            let (once, series) = (books.runs_delayed, books.runs_periodic);
+            if books.state == RunState::Running || (once && series) {
+                return;
+            }
+            books.wheel.take_where(|entry| match entry {
+                Entry::Once(_) => !once,
+                Entry::Series(_) => !series,
+            })
+        };
+        for entry in unwanted {
+            match entry {
+                Entry::Once(task) => {
+                    if task.cancel(CancelReason::ShutDown) {
+                        self.counts.cancelled.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Entry::Series(series) => series.end(CancelReason::ShutDown),
+            }
+        }
+        // For an alarm that nobody needs any more.
+        self.ring();
+    }
+
+    /// Takes no more tasks, asks what runs to stop, and hands back what has not begun.
+    pub(super) fn stop(self: &Arc<Self>) -> Vec<Task> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let (ward, entries) = {
+            let mut books = self.books();
+            books.state = books.state.max(RunState::Stopped);
+            (books.take_wards(), books.wheel.take_where(|_| true))
+        };
+        let mut unstarted: Vec<Task> = self
+            .bag
+            .empty()
+            .into_iter()
+            .map(|parcel| parcel.task)
+            .collect();
+        unstarted.extend(entries.into_iter().filter_map(|entry| match entry {
+            Entry::Once(task) => Some(task),
+            Entry::Series(series) => series.last_run(),
+        }));
+        match &self.below {
+            Some(below) => unstarted.extend(below.shutdown_now()),
+            None => {
+                let away = {
+                    let mut away = self.away.lock();
+                    away.is_stopped = true;
+                    std::mem::take(&mut away.tasks)
+                };
+                away.iter()
+                    .for_each(|task| task.stop(CancelReason::ShutDown));
+            }
+        }
+        unstarted.retain(|task| !task.is_gone());
+        self.ring();
+        drop(ward);
+        self.stops_waiting();
+        unstarted
+    }
+
+    /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped
+    /// and nobody is busy. After a stop that may be found out more than once.
+    pub(super) fn is_over_now(&self) {
+        if self.is_forked() {
+            return;
+        }
+        if let Some(below) = &self.below {
+            below.shutdown();
+        }
+        let alarm = {
+            let mut books = self.books();
+            books.is_over = true;
+            // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
+            books.again = books.rings;
+            match books.rings {
+                true => None,
+                false => {
+                    (books.armed, books.alarm_at) = (Deadline::NEVER, Deadline::NEVER);
+                    books.alarm.take()
+                }
+            }
+        };
+        drop(alarm);
+        self.bag.close();
+        self.end.change(|()| ());
+    }
+
+    pub(super) fn is_terminated(&self) -> bool {
+        let is_over = self.is_forked() || self.books().is_over;
+        is_over
+            && self
+                .below
+                .as_ref()
+                .is_none_or(|below| below.is_terminated())
+    }
+
+    /// Waits until it is over, and the executor if that ends with it.
+    pub(super) fn await_end(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+        interrupt::check()?;
+        if self.is_forked() {
+            return Ok(true);
+        }
+        let site = Site::new("schedule.await_termination");
+        let over = |(): &mut ()| self.books().is_over.then_some(());
+        match self.end.wait(site, &self.clock, deadline, over) {
+            Ok(()) => {}
+            Err(WaitError::TimedOut) => return Ok(false),
+            Err(WaitError::Interrupted) => return Err(Interrupted),
+        }
+        match &self.below {
+            None => Ok(true),
+            Some(below) => below.await_termination_until(deadline),
+        }
+    }
+}
