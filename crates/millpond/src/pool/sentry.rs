@@ -42,13 +42,16 @@ impl Engine {
             return;
         }
         let mut offer = self.posted.offer.lock();
-        if offer.as_ref().is_some_and(|former| former.get().is_some()) {
+        let former = offer.as_ref().and_then(PostOffer::get);
+        if former.is_some() {
+            drop(offer);
+            // E5: it may be the last of it.
+            drop(former);
             return;
         }
-        let former = offer.replace(post);
+        *offer = Some(post);
         self.posted.is_there.store(true, Ordering::Relaxed);
         drop(offer);
-        drop(former);
         // Those who rest may do so on the post.
         self.nudge();
     }

@@ -305,13 +305,17 @@ impl Engine {
     ) -> Wait {
         let free = Free::new(self, counts);
         free.set(true);
-        let Some(sentry) = (!drains).then(|| self.stand_sentry()).flatten() else {
+        if drains {
+            // Nothing more comes, so there is nothing to look out for: what is there the rest finds at once.
+            rests();
+            return self.rest(epoch, deadline, drains, &free, || false).0;
+        }
+        let Some(sentry) = self.stand_sentry() else {
             if let Some(task) = self.line.seek(|takes| free.set(!takes)) {
                 return Wait::Got(task);
             }
             rests();
-            let (wait, _) = self.rest(epoch, deadline, drains, &free, || false);
-            return wait;
+            return self.rest(epoch, deadline, drains, &free, || false).0;
         };
         let mut rests = Some(rests);
         loop {
@@ -327,7 +331,7 @@ impl Engine {
             let is_called = || sentry.is_called();
             match self.rest(epoch, deadline.min(until), drains, &free, is_called) {
                 (Wait::TimedOut, Some(WaitError::TimedOut)) if until < deadline => {}
-                (Wait::Changed, _) if is_called() => {}
+                (Wait::Changed, _) if is_called() && !has_changed() => {}
                 (wait, _) => return wait,
             }
         }

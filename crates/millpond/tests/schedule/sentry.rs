@@ -81,6 +81,28 @@ fn a_sentry_that_sleeps_for_an_hour_gets_up_for_what_is_scheduled_for_now() {
 }
 
 #[test]
+fn a_sentry_that_has_much_to_do_hears_that_its_pool_is_shut_down() {
+    let pool = ThreadPool::builder("mill").core(2).build().unwrap();
+    let timers = ScheduledPool::owning(pool.clone()).on_notice(|_| ());
+    let timers = timers.build();
+    let micros = |after| Duration::from_micros(20 * after);
+    let soon: Vec<_> = (0..3000_u64)
+        .map(|after| timers.schedule(micros(after), || ()).unwrap())
+        .collect();
+    while timers.snapshot().lateness.count() < 100 {
+        millpond_raw::sync::thread::yield_now();
+    }
+    pool.shutdown();
+    let ended = pool.await_termination_timeout(Duration::from_secs(30));
+    assert_eq!(ended, Ok(true), "its workers go on");
+    for task in soon {
+        let result = task.join();
+        assert!(result.is_ok() || result.unwrap_err().is_cancelled());
+    }
+    timers.close();
+}
+
+#[test]
 fn by_a_manual_clock_sentries_get_up_when_the_hand_is_moved() {
     let hand = ManualClock::new();
     let pool = ThreadPool::builder("mill").core(2).clock(hand.clock());
