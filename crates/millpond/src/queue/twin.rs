@@ -55,7 +55,7 @@ use super::line::{Calls, Waiter, list_waiter, lock};
 use super::ring::Ring;
 use super::store::{End, Store};
 use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
-use crate::interrupt::linger;
+use crate::interrupt;
 use crate::time::{Clock, Deadline};
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
@@ -312,7 +312,7 @@ impl<T: Send> Twin<T> {
     pub(super) fn seek(&self, end: End, takes: impl Fn(bool)) -> Option<T> {
         self.inbox.seekers.fetch_add(1, Ordering::Relaxed);
         let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
-        let got = linger(is_ready, || {
+        let got = interrupt::seek(is_ready, || {
             takes(true);
             let got = self.poll(end);
             if got.is_none() {
