@@ -39,7 +39,7 @@
 
 mod linger;
 
-pub(crate) use linger::linger;
+pub(crate) use linger::{called_after_seeking, linger, linger_closely, seek};
 
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::{self, Site};

@@ -27,7 +27,7 @@
 //! - `[E-stay]` The same fence is in front of the last look of a worker that stays for a task:
 //!   explained in [`super::engine`].
 
-use crate::interrupt::linger;
+use crate::interrupt;
 use crate::manage::{Invalid, OverloadOrder};
 use crate::queue::{
     BlockingQueue, CapacityError, Glance, HandOffQueue, LinkedQueue, Offered, Place, PriorityQueue,
@@ -270,7 +270,7 @@ impl Line {
                 let queue = self.queue();
                 queue.glance()?;
                 let is_ready = || queue.glance().is_some_and(|glance| glance.is_ready);
-                linger(is_ready, || {
+                interrupt::seek(is_ready, || {
                     takes(true);
                     let got = queue.poll();
                     if got.is_none() {

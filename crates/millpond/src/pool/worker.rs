@@ -375,7 +375,10 @@ impl Engine {
         });
         free.set(false);
         let wait = match got.or_else(|| line.leave_take(&mut taker.place)) {
-            Some(task) => Wait::Got(task),
+            Some(task) => {
+                interrupt::called_after_seeking();
+                Wait::Got(task)
+            }
             None if waited.is_err() => Wait::TimedOut,
             None => Wait::Changed,
         };

@@ -1,4 +1,8 @@
 //! The store of the flavors without a rule of their own: a growing ring, open at both ends.
+//!
+//! An element that comes into an empty ring lies in the ring itself and not in its buffer. So a lone
+//! element goes from one thread to another together with the word that says that it is there, and not
+//! with a line of its own behind that.
 
 use super::store::{End, Store};
 use crate::time::Clock;
@@ -11,9 +15,14 @@ const AT_FIRST: usize = 64;
 /// Room that a growing ring keeps when it is empty. What a burst took beyond that goes back.
 const KEPT: usize = 4096;
 
-/// Elements in the order in which they came.
+/// Elements in the order in which they came. Who looks at one part looks at all of them, so they lie
+/// together (`repr(C)`).
+#[repr(C)]
 pub(super) struct Ring<T> {
-    elements: VecDeque<T>,
+    /// In front of all others.
+    first: Option<T>,
+    /// The others; or all, if there is no first one.
+    others: VecDeque<T>,
     kept: usize,
 }
 
@@ -21,7 +30,8 @@ impl<T> Ring<T> {
     /// A ring that grows with what comes, and gives memory back after a burst.
     pub(super) fn growing() -> Self {
         Ring {
-            elements: VecDeque::new(),
+            first: None,
+            others: VecDeque::new(),
             kept: KEPT,
         }
     }
@@ -30,31 +40,34 @@ impl<T> Ring<T> {
     /// number costs nothing.
     pub(super) fn for_about(capacity: usize) -> Self {
         Ring {
-            elements: VecDeque::with_capacity(capacity.min(AT_FIRST)),
+            first: None,
+            others: VecDeque::with_capacity(capacity.min(AT_FIRST)),
             kept: usize::MAX,
         }
     }
 
     /// Moves everything out of another ring to the end of this one.
     pub(super) fn append(&mut self, other: &mut Ring<T>) {
-        self.elements.append(&mut other.elements);
+        self.others.extend(other.first.take());
+        self.others.append(&mut other.others);
     }
 
     /// The one that came first.
     pub(super) fn first(&self) -> Option<&T> {
-        self.elements.front()
+        self.first.as_ref().or_else(|| self.others.front())
     }
 
     #[cold]
     fn give_back(&mut self) {
-        self.elements.shrink_to(self.kept);
+        self.others.shrink_to(self.kept);
     }
 }
 
 impl<T> FromIterator<T> for Ring<T> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         Ring {
-            elements: elements.into_iter().collect(),
+            first: None,
+            others: elements.into_iter().collect(),
             kept: KEPT,
         }
     }
@@ -70,7 +83,7 @@ impl<T: Send> Store for Ring<T> {
 
     #[inline]
     fn len(&self) -> usize {
-        self.elements.len()
+        self.others.len() + usize::from(self.first.is_some())
     }
 
     #[inline]
@@ -81,19 +94,27 @@ impl<T: Send> Store for Ring<T> {
     #[inline]
     fn push(&mut self, element: T, (): (), end: End) -> bool {
         match end {
-            End::Last => self.elements.push_back(element),
-            End::First => self.elements.push_front(element),
+            End::Last if self.len() == 0 => self.first = Some(element),
+            End::Last => self.others.push_back(element),
+            End::First => {
+                if let Some(second) = self.first.replace(element) {
+                    self.others.push_front(second);
+                }
+            }
         }
         true
     }
 
     #[inline]
     fn pop(&mut self, _: &Clock, end: End) -> Option<T> {
+        if end == End::First && self.first.is_some() {
+            return self.first.take();
+        }
         let element = match end {
-            End::First => self.elements.pop_front(),
-            End::Last => self.elements.pop_back(),
+            End::First => self.others.pop_front(),
+            End::Last => self.others.pop_back().or_else(|| self.first.take()),
         };
-        if self.elements.is_empty() && self.elements.capacity() > self.kept {
+        if self.others.is_empty() && self.others.capacity() > self.kept {
             self.give_back();
         }
         element
@@ -101,8 +122,10 @@ impl<T: Send> Store for Ring<T> {
 
     fn visit(&self, end: End, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {
         let _ = match end {
-            End::First => self.elements.iter().try_for_each(see),
-            End::Last => self.elements.iter().rev().try_for_each(see),
+            End::First => self.first.iter().chain(&self.others).try_for_each(see),
+            End::Last => (self.others.iter().rev())
+                .chain(&self.first)
+                .try_for_each(see),
         };
     }
 
@@ -118,21 +141,22 @@ impl<T: Send> Store for Ring<T> {
         if count == 0 {
             return removed;
         }
-        let all = std::mem::take(&mut self.elements);
+        let first = self.first.take();
+        let all = first.into_iter().chain(std::mem::take(&mut self.others));
         match end {
             End::First => {
-                for (element, marked) in all.into_iter().zip(marks) {
+                for (element, marked) in all.zip(marks) {
                     match marked {
                         true => removed.push(element),
-                        false => self.elements.push_back(element),
+                        false => self.others.push_back(element),
                     }
                 }
             }
             End::Last => {
-                for (element, marked) in all.into_iter().rev().zip(marks) {
+                for (element, marked) in all.rev().zip(marks) {
                     match marked {
                         true => removed.push(element),
-                        false => self.elements.push_front(element),
+                        false => self.others.push_front(element),
                     }
                 }
             }
@@ -169,6 +193,8 @@ pub(super) fn marks<S: Store>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn burst(mut ring: Ring<u64>, count: u64) -> Ring<u64> {
         let clock = Clock::system();
@@ -185,9 +211,9 @@ mod tests {
     fn a_growing_ring_gives_back_what_a_burst_took() {
         let count = 20 * KEPT as u64;
         let ring = burst(Ring::growing(), count);
-        assert!(ring.elements.capacity() < 2 * KEPT);
+        assert!(ring.others.capacity() < 2 * KEPT);
         let ring = burst(Ring::for_about(usize::MAX), count);
-        assert!(ring.elements.capacity() >= 20 * KEPT, "this one keeps it");
+        assert!(ring.others.capacity() >= 20 * KEPT, "this one keeps it");
     }
 
     #[test]
@@ -195,8 +221,87 @@ mod tests {
         for (end, expected) in [(End::First, [1, 3, 4, 5]), (End::Last, [1, 2, 3, 5])] {
             let mut ring: Ring<u64> = (1..=5).collect();
             assert_eq!(ring.remove_where(end, 1, &mut |n| n % 2 == 0).len(), 1);
-            let left: Vec<_> = ring.elements.into_iter().collect();
-            assert_eq!(left, expected);
+            assert_eq!(all(&ring), expected);
+        }
+    }
+
+    /// What is in it, in order.
+    fn all(ring: &Ring<u64>) -> Vec<u64> {
+        let mut seen = Vec::new();
+        ring.visit(End::First, &mut |element| {
+            seen.push(*element);
+            ControlFlow::Continue(())
+        });
+        seen
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Push(bool),
+        Pop(bool),
+        Append(u64),
+        RemoveEven(bool, usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => any::<bool>().prop_map(Step::Push),
+            4 => any::<bool>().prop_map(Step::Pop),
+            1 => (0..3_u64).prop_map(Step::Append),
+            1 => (any::<bool>(), 0..3_usize).prop_map(|(first, most)| Step::RemoveEven(first, most)),
+        ]
+    }
+
+    fn end(first: bool) -> End {
+        if first { End::First } else { End::Last }
+    }
+
+    proptest! {
+        // What failed is printed; nothing is written into the tree.
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Wherever an element lies, in the ring itself or in its buffer: the order is a plain queue's.
+        #[test]
+        fn a_ring_is_a_plain_queue_with_two_ends(steps in vec(step(), 1..60)) {
+            let clock = Clock::system();
+            let (mut ring, mut model) = (Ring::growing(), VecDeque::new());
+            for (number, step) in (0_u64..).step_by(3).zip(steps) {
+                match step {
+                    Step::Push(first) => {
+                        ring.push(number, (), end(first));
+                        match first {
+                            true => model.push_front(number),
+                            false => model.push_back(number),
+                        }
+                    }
+                    Step::Pop(first) => {
+                        let expected = if first { model.pop_front() } else { model.pop_back() };
+                        prop_assert_eq!(ring.pop(&clock, end(first)), expected);
+                    }
+                    Step::Append(count) => {
+                        let mut other = Ring::growing();
+                        for added in number..number + count {
+                            other.push(added, (), End::Last);
+                            model.push_back(added);
+                        }
+                        ring.append(&mut other);
+                        prop_assert_eq!(other.len(), 0);
+                    }
+                    Step::RemoveEven(first, most) => {
+                        let removed = ring.remove_where(end(first), most, &mut |n| n % 2 == 0);
+                        let mut even: Vec<_> = model.iter().copied().filter(|n| n % 2 == 0).collect();
+                        if !first {
+                            even.reverse();
+                        }
+                        even.truncate(most);
+                        prop_assert_eq!(&removed, &even);
+                        model.retain(|n| !even.contains(n));
+                    }
+                }
+                prop_assert_eq!(ring.len(), model.len());
+                prop_assert_eq!(ring.first(), model.front());
+                prop_assert_eq!(all(&ring), Vec::from(model.clone()));
+            }
         }
     }
 }

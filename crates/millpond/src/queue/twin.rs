@@ -50,16 +50,16 @@
 //!   `tests/loom_library` and `tests/shuttle_library`).
 
 mod newest;
+mod seek;
 
 use super::line::{Calls, Waiter, list_waiter, lock};
 use super::ring::Ring;
 use super::store::{End, Store};
 use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
-use crate::interrupt::linger;
 use crate::time::{Clock, Deadline};
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard};
 use millpond_raw::waits::List;
 use std::fmt;
@@ -76,16 +76,17 @@ pub(super) struct Twin<T: Send> {
 }
 
 /// The putters' side. What they write with every element lies together (`repr(C)`), and takers who
-/// look out for an element look at a line that they need next anyway.
+/// look out for an element look at a line that they need next anyway: sign, lock and ring are one line
+/// if an element is one word, and so is a lone element.
 #[repr(C)]
 struct InSide<T> {
     /// A hint: the inbox is not empty. Written under the lock.
     is_ready: AtomicBool,
+    /// B7: how many look out for an element. Counted down under the lock, read under the lock.
+    seekers: AtomicU32,
+    inbox: Mutex<Inbox<T>>,
     /// A hint: what `taken` was when a putter last found no room. Written under the lock.
     taken_when_full: AtomicUsize,
-    /// B7: how many look out for an element. Counted down under the lock, read under the lock.
-    seekers: AtomicUsize,
-    inbox: Mutex<Inbox<T>>,
 }
 
 /// The takers' side, likewise.
@@ -153,9 +154,7 @@ impl<T: Send> Twin<T> {
         Twin {
             inbox: Padded::new(InSide {
                 is_ready: AtomicBool::new(ready),
-                // Not yet full: nothing has gone out, and less than nothing never has.
-                taken_when_full: AtomicUsize::new(usize::MAX),
-                seekers: AtomicUsize::new(0),
+                seekers: AtomicU32::new(0),
                 inbox: Mutex::new(Inbox {
                     ring: inbox,
                     put,
@@ -166,6 +165,8 @@ impl<T: Send> Twin<T> {
                     putters: List::new(),
                     called: None,
                 }),
+                // Not yet full: nothing has gone out, and less than nothing never has.
+                taken_when_full: AtomicUsize::new(usize::MAX),
             }),
             outbox: Padded::new(OutSide {
                 taken: AtomicUsize::new(0),
@@ -212,11 +213,13 @@ impl<T: Send> Twin<T> {
     /// Takes an element in, for which there is room, and calls a taker for it (B2).
     #[inline]
     fn push(&self, mut inbox: MutexGuard<'_, Inbox<T>>, element: T) {
-        if inbox.ring.len() == 0 {
-            self.inbox.is_ready.store(true, Ordering::Relaxed);
-        }
+        let was_empty = inbox.ring.len() == 0;
         inbox.ring.push(element, (), End::Last);
         inbox.put = inbox.put.wrapping_add(1);
+        if was_empty {
+            // Last: who sees it takes the line away, and needs the lock, too.
+            self.inbox.is_ready.store(true, Ordering::Relaxed);
+        }
         if inbox.wants_taker() && self.inbox.seekers.load(Ordering::Relaxed) == 0 {
             self.call_taker(inbox);
         }
@@ -232,6 +235,8 @@ impl<T: Send> Twin<T> {
     /// Moves all that is in the inbox to the outbox, which is empty. Returns whether there was any.
     fn refill(&self, inbox: &mut Inbox<T>, outbox: &mut Ring<T>) -> bool {
         if inbox.ring.len() == 0 {
+            // It may have been raised for what was in the outbox.
+            self.inbox.is_ready.store(false, Ordering::Relaxed);
             return false;
         }
         std::mem::swap(&mut inbox.ring, outbox);
@@ -305,37 +310,6 @@ impl<T: Send> Twin<T> {
         let element = element?;
         self.settle(outbox, 1);
         Some(element)
-    }
-
-    /// Looks out for an element for a moment (B7). `takes` hears when it is about to try, and when it
-    /// has tried in vain.
-    pub(super) fn seek(&self, end: End, takes: impl Fn(bool)) -> Option<T> {
-        let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
-        self.as_seeker(|| {
-            linger(is_ready, || {
-                takes(true);
-                let got = self.poll(end);
-                if got.is_none() {
-                    takes(false);
-                }
-                got
-            })
-        })
-    }
-
-    /// Counts as a seeker while `looks` looks out for an element (B7), which must not panic.
-    #[inline]
-    pub(super) fn as_seeker(&self, looks: impl FnOnce() -> Option<T>) -> Option<T> {
-        self.inbox.seekers.fetch_add(1, Ordering::Relaxed);
-        let got = looks();
-        let mut inbox = lock(&self.inbox.inbox);
-        let others = self.inbox.seekers.fetch_sub(1, Ordering::Relaxed) - 1;
-        self.look(&mut inbox);
-        let is_left = got.is_some() && inbox.put != inbox.taken_seen;
-        if is_left && others == 0 && inbox.wants_taker() {
-            self.call_taker(inbox);
-        }
-        got
     }
 
     pub(super) fn poll_offer(

@@ -255,7 +255,7 @@ impl<T> TaskHandle<T> {
 pub(super) fn finishes_soon(deadline: Deadline, look: impl Fn() -> raw::state::Reading) -> bool {
     deadline == Deadline::NEVER
         && !interrupt::is_interrupted()
-        && interrupt::linger(|| look().is_finished(), || Some(())).is_some()
+        && interrupt::linger_closely(|| look().is_finished(), || Some(())).is_some()
 }
 
 /// Waits until `register` has nothing to wait for, as who is listed as waiting for it. As long as it has, it

@@ -100,6 +100,7 @@ impl Meta {
         self.rare().is_some_and(Rare::is_expired)
     }
 
+    #[inline]
     pub(super) fn label(&self) -> TaskLabel {
         TaskLabel {
             name: self.name().cloned(),
