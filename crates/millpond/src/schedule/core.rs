@@ -14,7 +14,7 @@ use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
-use crate::time::{Alarm, Clock, Deadline, Key, Wheel, due_since};
+use crate::time::{Alarm, Clock, Deadline, Key, Reserved, Wheel, due_since};
 use millpond_raw::fork;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
@@ -577,21 +577,29 @@ impl Books {
     /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let nanos = due_since(self.wheel.base(), due);
-        let (key, (), rings) = self.insert_at(due, nanos, |_| (entry, ()));
-        (key, rings)
+        let place = self.reserve();
+        let key = place.key();
+        (key, self.fill(place, due, nanos, entry))
     }
 
-    /// The same for who knows [how many nanoseconds](Core::nanos) that is, and makes the entry when it knows
-    /// its key, together with something for itself.
+    /// A place for an entry that has to know its key.
     #[inline]
-    pub(super) fn insert_at<R>(
+    pub(super) fn reserve(&mut self) -> Reserved {
+        self.wheel.reserve(self.now)
+    }
+
+    /// Takes an entry in, at a place that was reserved under the same lock; `nanos` is
+    /// [how many nanoseconds](Core::nanos) its due time is. Returns whether somebody must ring for it.
+    #[inline]
+    pub(super) fn fill(
         &mut self,
+        place: Reserved,
         due: Deadline,
         nanos: u64,
-        make: impl FnOnce(Key) -> (Entry, R),
-    ) -> (Key, R, bool) {
-        let (key, made) = self.wheel.insert_at(self.now, nanos, make);
-        (key, made, due < self.armed)
+        entry: Entry,
+    ) -> bool {
+        self.wheel.fill(place, nanos, entry);
+        due < self.armed
     }
 
     /// Takes out a task whose closure is gone. If it still waits, its handle has cancelled it.

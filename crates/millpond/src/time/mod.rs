@@ -17,4 +17,4 @@ pub(crate) use alarm::Alarm;
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use ticker::{Stamp, Ticker};
-pub(crate) use wheel::{Key, Wheel, due_since};
+pub(crate) use wheel::{Key, Reserved, Wheel, due_since};
