@@ -602,19 +602,6 @@ impl Books {
         due < self.armed
     }
 
-    /// Takes out a task whose closure is gone. If it still waits, its handle has cancelled it.
-    #[inline]
-    pub(super) fn leave(&mut self, key: Key) -> Option<Entry> {
-        let entry = self.wheel.remove(key)?;
-        self.cancelled += 1;
-        Some(entry)
-    }
-
-    /// The shutdown: nothing more comes in.
-    fn take_wards(&mut self) -> (Option<Arc<Ward>>, Vec<Arc<Core>>) {
-        (self.ward.take(), std::mem::take(&mut self.kept))
-    }
-
     /// The core is being dropped: takes out all that is not gone.
     pub(super) fn close(&mut self) -> Closed {
         Closed {
