@@ -20,7 +20,7 @@ impl CellRef {
     where
         F: FnOnce() -> T + 'static,
     {
-        let cell = Recycled::new_with(|| TaskCell::<F, T, M>::new(closure, meta, references));
+        let cell = Recycled::new_with(move || TaskCell::<F, T, M>::new(closure, meta, references));
         CellRef(cell.into_raw().cast())
     }
 

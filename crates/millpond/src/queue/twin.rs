@@ -40,8 +40,9 @@
 //!   which may be called and not be polled for long.
 //! - **B7** A *seeker* is a taker of a thrifty queue that has found nothing and looks again for a moment
 //!   before it rests. While there is one a push calls nobody. A seeker is uncounted under the inbox's
-//!   lock; then it calls another if it leaves elements behind, or looks once more, under both locks,
-//!   before it is listed. So a push either sees that nobody seeks, or is seen.
+//!   lock; then, if it leaves elements behind, it calls another or, if others seek, raises the sign for
+//!   them; or it looks once more, under both locks, before it is listed. So a push either sees that
+//!   nobody seeks, or is seen.
 //!
 //! # Orderings
 //!

@@ -14,7 +14,7 @@ use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Wat
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
-use crate::time::{Alarm, Clock, Deadline, Key, Wheel, due_since};
+use crate::time::{Alarm, Clock, Deadline, Key, Reserved, Wheel, due_since};
 use millpond_raw::fork;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -488,34 +488,29 @@ impl Books {
     /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let nanos = due_since(self.wheel.base(), due);
-        let (key, (), rings) = self.insert_at(due, nanos, |_| (entry, ()));
-        (key, rings)
+        let place = self.reserve();
+        let key = place.key();
+        (key, self.fill(place, due, nanos, entry))
     }
 
-    /// The same for who knows [how many nanoseconds](Core::nanos) that is, and makes the entry when it knows
-    /// its key, together with something for itself.
+    /// A place for an entry that has to know its key.
     #[inline]
-    pub(super) fn insert_at<R>(
+    pub(super) fn reserve(&mut self) -> Reserved {
+        self.wheel.reserve(self.now)
+    }
+
+    /// Takes an entry in, at a place that was reserved under the same lock; `nanos` is
+    /// [how many nanoseconds](Core::nanos) its due time is. Returns whether somebody must ring for it.
+    #[inline]
+    pub(super) fn fill(
         &mut self,
+        place: Reserved,
         due: Deadline,
         nanos: u64,
-        make: impl FnOnce(Key) -> (Entry, R),
-    ) -> (Key, R, bool) {
-        let (key, made) = self.wheel.insert_at(self.now, nanos, make);
-        (key, made, due < self.armed)
-    }
-
-    /// Takes out a task whose closure is gone. If it still waits, its handle has cancelled it.
-    #[inline]
-    pub(super) fn leave(&mut self, key: Key) -> Option<Entry> {
-        let entry = self.wheel.remove(key)?;
-        self.cancelled += 1;
-        Some(entry)
-    }
-
-    /// The shutdown: nothing more comes in.
-    pub(super) fn take_wards(&mut self) -> (Option<Arc<Ward>>, Vec<Arc<Core>>) {
-        (self.ward.take(), std::mem::take(&mut self.kept))
+        entry: Entry,
+    ) -> bool {
+        self.wheel.fill(place, nanos, entry);
+        due < self.armed
     }
 
     /// The core is being dropped: takes out all that is not gone.

@@ -335,16 +335,15 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         }
         // K1: made under the lock, so that a closure that is refused can be given back. That runs no code
         // of the user's.
-        let own = books.count_ward(core);
+        let place = books.reserve();
+        let key = place.key();
+        let ward = OwnWard::new(books.count_ward(core), key);
+        // K2: what a closure has captured is dropped in this order, so the ward outlives the user's part.
+        let (task, handle) = spec.build(move || run_once(f, nanos, ward));
         // Nothing fails from here on. A handle that might have to be dropped on the way would be kept in memory
         // for that, and copied.
-        let (key, handle, rings) = books.insert_at(due, nanos, move |key| {
-            let ward = OwnWard::new(own, key);
-            // K2: what a closure has captured is dropped in this order, so the ward outlives the user's
-            // part.
-            let (task, handle) = spec.build(move || run_once(f, nanos, ward));
-            (Entry::Once(task), ManuallyDrop::new(handle))
-        });
+        let handle = ManuallyDrop::new(handle);
+        let rings = books.fill(place, due, nanos, Entry::Once(task));
         drop(books);
         if rings {
             core.ring();

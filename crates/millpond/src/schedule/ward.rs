@@ -26,7 +26,7 @@
 //!   books, as long as the pool takes tasks: in the steady state nobody counts them up or down.
 //!   The shutdown takes them out with the pool's ward.
 
-use super::core::{Books, Core};
+use super::core::{Books, Core, Entry};
 use crate::time::Key;
 use std::sync::Arc;
 
@@ -112,6 +112,19 @@ impl Books {
     pub(super) fn count_ward(&mut self, core: &Arc<Core>) -> Arc<Core> {
         self.wards += 1;
         self.kept.pop().unwrap_or_else(|| Arc::clone(core))
+    }
+
+    /// Takes out a task whose closure is gone. If it still waits, its handle has cancelled it.
+    #[inline]
+    fn leave(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.wheel.remove(key)?;
+        self.cancelled += 1;
+        Some(entry)
+    }
+
+    /// The shutdown: nothing more comes in (N3).
+    pub(super) fn take_wards(&mut self) -> (Option<Arc<Ward>>, Vec<Arc<Core>>) {
+        (self.ward.take(), std::mem::take(&mut self.kept))
     }
 
     /// Keeps a reference for the next task, or gives it back (N3).

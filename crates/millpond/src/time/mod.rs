@@ -19,4 +19,4 @@ pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use lead::{Lead, Rest};
 pub(crate) use ticker::{Stamp, Ticker};
-pub(crate) use wheel::{Key, Wheel, due_since};
+pub(crate) use wheel::{Key, Reserved, Wheel, due_since};

@@ -45,7 +45,6 @@ const FEW: u32 = 16;
 pub(super) struct Bucket(usize);
 
 /// Where an entry belongs.
-#[derive(Clone, Copy)]
 pub(super) enum Place {
     Heap,
     Bucket(Bucket),

@@ -39,6 +39,24 @@ pub(super) struct Entry<P> {
     payload: Option<P>,
 }
 
+/// A place for one who comes, and its number. A place that is not filled is lost until the wheel is empty.
+#[must_use = "a place that is not filled is lost"]
+pub(crate) struct Reserved {
+    pub(super) index: u32,
+    number: u64,
+}
+
+impl Reserved {
+    /// The key of who will be there.
+    #[inline]
+    pub(crate) fn key(&self) -> Key {
+        Key {
+            index: self.index,
+            generation: generation(self.number),
+        }
+    }
+}
+
 /// Where one was that has been taken out.
 #[derive(Clone, Copy)]
 pub(super) struct Gone {
@@ -84,25 +102,20 @@ impl<P> Entries<P> {
         std::mem::replace(self, nobody)
     }
 
-    /// Takes one in. `make` makes its payload, for this key, and something for the caller; `older` puts the
-    /// place into a bucket and says who is the neighbour there, if any.
+    /// A place for one who comes.
     #[inline]
-    pub(super) fn insert<R>(
-        &mut self,
-        due: u64,
-        make: impl FnOnce(Key) -> (P, R),
-        older: impl FnOnce(u32) -> u32,
-    ) -> (Key, R) {
+    pub(super) fn reserve(&mut self) -> Reserved {
         let index = self.free_place();
         let number = self.next_number;
         self.next_number += 1;
-        let key = Key {
-            index,
-            generation: generation(number),
-        };
-        let (payload, made) = make(key);
+        Reserved { index, number }
+    }
+
+    /// Takes one in, whose neighbour in the bucket is `older`, if any.
+    #[inline]
+    pub(super) fn fill(&mut self, reserved: Reserved, due: u64, payload: P, older: u32) {
+        let Reserved { index, number } = reserved;
         self.len += 1;
-        let older = older(index);
         // Field by field: an entry that is made elsewhere and copied here is read before it is written.
         let entry = self.at_mut(index);
         entry.due = due;
@@ -115,7 +128,6 @@ impl<P> Entries<P> {
         if older != NIL {
             self.at_mut(older).next = index;
         }
-        (key, made)
     }
 
     /// Makes an entry the newest of a bucket in which `older` was that.
@@ -253,7 +265,10 @@ mod tests {
     }
 
     fn insert(entries: &mut Entries<usize>, n: usize) -> Key {
-        entries.insert(0, |_| (n, ()), |_| NIL).0
+        let reserved = entries.reserve();
+        let key = reserved.key();
+        entries.fill(reserved, 0, n, NIL);
+        key
     }
 
     fn take(entries: &mut Entries<usize>, key: Key) -> Option<usize> {

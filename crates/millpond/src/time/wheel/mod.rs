@@ -44,6 +44,7 @@ mod tests;
 
 use super::Deadline;
 use buckets::{Buckets, Place, place};
+pub(crate) use entries::Reserved;
 use entries::{Entries, NIL};
 use heap::{Heap, Node};
 use std::mem::ManuallyDrop;
@@ -165,33 +166,37 @@ impl<P> Wheel<P> {
     /// Takes an entry in. `now` lets the wheel move on cheaply; it may be stale.
     #[inline]
     pub(crate) fn insert(&mut self, now: Instant, due: Deadline, payload: P) -> Key {
-        let (key, ()) = self.insert_at(now, self.due(due), |_| (payload, ()));
+        let reserved = self.reserve(now);
+        let key = reserved.key();
+        self.fill(reserved, self.due(due), payload);
         key
     }
 
-    /// The same for who has worked out before, and without a lock, how many nanoseconds after the
-    /// [base](Wheel::base) it is due, and makes the payload when it knows the key, together with something
-    /// for itself.
+    /// A place for an entry whose payload has to know its key. `now` is as for an [insertion](Wheel::insert).
     #[inline]
-    pub(crate) fn insert_at<R>(
-        &mut self,
-        now: Instant,
-        due: u64,
-        make: impl FnOnce(Key) -> (P, R),
-    ) -> (Key, R) {
+    pub(crate) fn reserve(&mut self, now: Instant) -> Reserved {
         if now >= self.moved_until {
             self.move_on(self.time(now));
         }
-        let place = place(self.current, due);
-        let (key, made) = self.entries.insert(due, make, |index| match place {
-            Place::Bucket(bucket) => self.buckets.push(bucket, index, due),
-            Place::Heap => NIL,
-        });
-        if let Place::Heap = place {
-            let node = Node::of(&self.entries, key.index);
-            self.heap.push(&mut self.entries, node);
+        self.entries.reserve()
+    }
+
+    /// Takes an entry in, at a place that was reserved just now. Who calls this has worked out, perhaps
+    /// without a lock, how many nanoseconds after the [base](Wheel::base) it is due.
+    #[inline]
+    pub(crate) fn fill(&mut self, reserved: Reserved, due: u64, payload: P) {
+        let index = reserved.index;
+        match place(self.current, due) {
+            Place::Bucket(bucket) => {
+                let older = self.buckets.push(bucket, index, due);
+                self.entries.fill(reserved, due, payload, older);
+            }
+            Place::Heap => {
+                self.entries.fill(reserved, due, payload, NIL);
+                let node = Node::of(&self.entries, index);
+                self.heap.push(&mut self.entries, node);
+            }
         }
-        (key, made)
     }
 
     /// W2: as far as that is free.
