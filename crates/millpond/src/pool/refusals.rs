@@ -16,6 +16,16 @@ use std::fmt;
 /// As many threads as this count without meeting each other.
 const SLATES: usize = 16;
 
+/// Which slate this thread counts on. In models all use one: the numbers of their threads differ from
+/// walk to walk, and must make no difference.
+#[inline]
+fn slate_here() -> usize {
+    match cfg!(any(millpond_loom, millpond_shuttle)) {
+        false => thread_number() % SLATES,
+        true => 0,
+    }
+}
+
 /// So many labels share a pair of cache lines.
 const LABELS: usize = 8;
 
@@ -70,7 +80,7 @@ impl Refusals {
 
     #[inline]
     pub(super) fn count(&self, label: Id, turned: Turned) {
-        let slate = &self.slates[thread_number() % SLATES];
+        let slate = &self.slates[slate_here()];
         let slate = match slate.get() {
             Some(slate) => slate,
             None => self.open(slate),
