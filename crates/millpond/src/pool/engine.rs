@@ -26,6 +26,7 @@ use super::knobs::Knobs;
 use super::line::Line;
 use super::notice::{Listener, Reports};
 use super::pacer::Pacer;
+use super::refusals::Refusals;
 use super::sentry::Posted;
 use super::shed::Shedder;
 use super::stats::RareStats;
@@ -61,6 +62,7 @@ pub(super) struct Engine {
     growing: Mutex<()>,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
+    pub(super) refusals: Refusals,
     /// Who is shed when its turn comes.
     pub(super) shedder: Padded<Shedder>,
     /// How long tasks take, for those who are refused.
@@ -123,6 +125,7 @@ impl Engine {
     pub(super) fn new(parts: Parts) -> Self {
         let home = Home::take();
         let ticker = Ticker::of(&parts.clock);
+        let names = parts.names.map(Names::new);
         Engine {
             name: parts.name,
             front: Padded::new(Front {
@@ -138,6 +141,7 @@ impl Engine {
             growing: Mutex::new(()),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
+            refusals: Refusals::new(names.as_ref().map_or(1, Names::sheets)),
             shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
             pacer: Padded::new(Pacer::new(ticker.now())),
             home,
@@ -148,7 +152,7 @@ impl Engine {
             hooks: parts.hooks,
             runner: parts.runner,
             ticker,
-            names: parts.names.map(Names::new),
+            names,
             watch: Watch::new(parts.run_warnings),
             listener: parts.listener,
             reports: Reports::default(),
@@ -203,6 +207,9 @@ impl Engine {
             return self.admit_slowly(task, true);
         }
         // What `decide` says of this situation, and `enqueue` does then, on the short way.
+        if self.line.is_full() && self.refuses() {
+            return Err(Rejected::new(task, NO_ROOM));
+        }
         let identity = Identity::give(&task, Some(self.home), &self.ticker);
         if let Err(task) = self.line.offer(task) {
             return self.admit_slowly(task, self.makes_room());
@@ -212,6 +219,14 @@ impl Engine {
             return self.look_again(identity);
         }
         Ok(())
+    }
+
+    /// Whether a task that has just found the queue full is refused. Refusals come in crowds; so what
+    /// `decide` says of this situation is had on the short way, too.
+    #[inline]
+    pub(super) fn refuses(&self) -> bool {
+        let (word, limits) = (self.ctl().read(), self.knobs().limits());
+        word.is_running() && word.workers() >= limits.max() && !self.has_gone()
     }
 
     /// Judges, tries, and judges again.
@@ -263,8 +278,7 @@ impl Engine {
     /// next one; and it is noted after the walk, so whoever comes meanwhile waits for the walk
     /// instead of being refused. A queue of the user's is walked without a lock around it (E5).
     fn makes_room(&self) -> bool {
-        let seen = self.gone_seen.load(Ordering::Relaxed);
-        if self.home.gone() == seen {
+        if !self.has_gone() {
             return false;
         }
         let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
@@ -274,6 +288,13 @@ impl Engine {
             self.gone_seen.store(gone, Ordering::Relaxed);
         }
         true
+    }
+
+    /// Whether tasks may have been cancelled in the queue since it was last cleared.
+    #[inline]
+    fn has_gone(&self) -> bool {
+        let seen = self.gone_seen.load(Ordering::Relaxed);
+        self.home.gone() != seen
     }
 
     /// A thread could not be started: the task waits for a worker that is there, if one is.

@@ -51,14 +51,23 @@ impl Identity {
 /// The mark of this thread (I2).
 #[cold]
 fn mark() -> Mark {
-    // In a thread that is being torn down: like that of the first.
-    let number = NUMBER.try_with(|number| {
-        if number.get() == 0 {
-            number.set(next_number());
-        }
-        number.get()
+    Mark::of(thread_number())
+}
+
+/// The number of this thread. No other has it; in a thread that is being torn down it may be 0.
+#[inline]
+pub(super) fn thread_number() -> usize {
+    let number = NUMBER.try_with(|number| match number.get() {
+        0 => first_number(number),
+        known => known,
     });
-    Mark::of(number.unwrap_or(0))
+    number.unwrap_or(0)
+}
+
+#[cold]
+fn first_number(number: &Cell<usize>) -> usize {
+    number.set(next_number());
+    number.get()
 }
 
 /// A number that no other thread has.

@@ -180,6 +180,12 @@ impl Knobs {
         }
     }
 
+    /// Whether callers run refused tasks.
+    #[inline]
+    pub(super) fn caller_runs(&self) -> bool {
+        self.plain_rejection.load(Ordering::Relaxed) == CALLER_RUNS
+    }
+
     /// Changes that, and returns what it was: a handler of the user's is to be dropped by the caller,
     /// outside the lock.
     #[must_use]

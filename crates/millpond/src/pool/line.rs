@@ -233,6 +233,12 @@ impl Line {
         }
     }
 
+    /// Whether it is full for sure, as far as that can be told at a glance.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Line::Plain(queue) if queue.is_full())
+    }
+
     #[inline]
     pub(super) fn offer(&self, task: Task) -> Result<(), Task> {
         match self {

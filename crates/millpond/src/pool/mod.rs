@@ -78,6 +78,7 @@ mod knobs;
 mod line;
 mod notice;
 mod pacer;
+mod refusals;
 mod refuse;
 mod reject;
 mod sentry;
@@ -496,6 +497,10 @@ impl Executor for ThreadPool {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
         if self.engine.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
+        }
+        if self.engine.caller_is_to_run() {
+            self.engine.run_here(task);
+            return Ok(());
         }
         match self.engine.admit(task) {
             Ok(()) => Ok(()),

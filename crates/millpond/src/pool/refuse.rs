@@ -3,7 +3,9 @@
 use super::ThreadPool;
 use super::crew::Worker;
 use super::engine::Engine;
+use super::figures::Id;
 use super::identity::Identity;
+use super::refusals::Turned;
 use super::reject::{Refusal, Rejection};
 use crate::executor::{Listed, RejectReason, Rejected};
 use crate::interrupt::{self, Look, WaitError};
@@ -13,6 +15,7 @@ use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
+use millpond_raw::sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl ThreadPool {
@@ -24,14 +27,11 @@ impl ThreadPool {
         let policy = engine.knobs().rejection();
         match policy {
             Rejection::Block(_) => engine.rare.blocked.happened(1),
-            // One count for both: that it was refused, and that its caller ran it.
             Rejection::CallerRuns if !engine.is_shut_down() => {
-                engine.rare.caller_ran.happened(1);
-                engine.count_refused_name(&refused.task);
-                engine.runner.run(refused.task);
+                engine.run_here(refused.task);
                 return Ok(());
             }
-            _ => engine.count_refused(&refused.task),
+            _ => engine.count_refused(&refused.task, Turned::Away),
         }
         let Rejected { task, reason, .. } = engine.with_figures(refused);
         match policy {
@@ -49,7 +49,7 @@ impl ThreadPool {
                     .admit_when_there_is_room(Rejected::new(task, reason), deadline)
                     .inspect_err(|refused| {
                         refused.task.leave_home();
-                        engine.count_refused(&refused.task);
+                        engine.count_refused(&refused.task, Turned::Away);
                     })
             }
             Rejection::NewThread { at_most } => {
@@ -69,15 +69,29 @@ impl ThreadPool {
 }
 
 impl Engine {
-    fn count_refused(&self, task: &Task) {
-        self.rare.turned_away.happened(1);
-        self.count_refused_name(task);
+    /// Whether a task would be refused now and its caller had to run it. Refusals of this kind come in
+    /// crowds and cost the caller's time, so this is asked first, and is no more than a few looks.
+    #[inline]
+    pub(super) fn caller_is_to_run(&self) -> bool {
+        self.knobs().caller_runs()
+            && self.line.is_full()
+            && self.refuses()
+            && self.is_watched().load(Ordering::Relaxed)
     }
 
-    fn count_refused_name(&self, task: &Task) {
-        if let Some(names) = &self.names {
-            names.count_refused(task);
-        }
+    /// Lets the caller run a task that was refused.
+    #[inline(never)]
+    pub(super) fn run_here(&self, task: Task) {
+        task.leave_home();
+        self.count_refused(&task, Turned::Here);
+        self.runner.run(task);
+    }
+
+    #[inline]
+    fn count_refused(&self, task: &Task, turned: Turned) {
+        let names = self.names.as_ref();
+        let label = names.map_or(Id::OTHERS, |names| names.id_of_refused(task));
+        self.refusals.count(label, turned);
     }
 
     pub(super) fn is_shut_down(&self) -> bool {

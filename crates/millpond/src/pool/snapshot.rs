@@ -42,7 +42,7 @@ impl Engine {
     fn without_life(&self, largest: usize, counts: Counts) -> PoolSnapshot {
         // N1: one look, so that core, maximum and growth are of one setting.
         let (limits, knobs, rare) = (self.knobs().limits(), self.knobs(), &self.rare);
-        let (rejected, caller_ran) = rare.rejected();
+        let refused = self.refusals.sum();
         PoolSnapshot {
             name: self.name.clone().into_owned(),
             state: RunState::Terminated,
@@ -70,10 +70,10 @@ impl Engine {
             expired: counts.expired + rare.expired.get(),
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
-            rejected,
+            rejected: refused.all(),
             blocked: rare.blocked.get(),
             discarded: rare.discarded.get(),
-            caller_ran,
+            caller_ran: refused.caller_ran,
             handed_back: rare.handed_back.get(),
             threads_started: rare.threads_started.get(),
             thread_failures: rare.thread_failures.get(),

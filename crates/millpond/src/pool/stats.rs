@@ -2,7 +2,8 @@
 //!
 //! A worker counts for itself, in lines of its own that nobody else writes, so counting costs two
 //! plain stores a task. When it leaves, its counts go into the pool's. Events that are rare (a
-//! refusal, a thread that could not start) are counted in the pool's own words at once.
+//! task that is handed back, a thread that could not start) are counted in the pool's own words at
+//! once. Refusals come in crowds and are counted elsewhere ([`super::refusals`]).
 
 use crate::executor::Fate;
 use crate::meter::Count;
@@ -151,11 +152,8 @@ impl Counts {
 /// What is counted as it happens, by whoever sees it.
 #[derive(Debug, Default)]
 pub(super) struct RareStats {
-    /// Refused, but for those that their callers ran: these are counted once, below.
-    pub(super) turned_away: Event,
     pub(super) blocked: Event,
     pub(super) discarded: Event,
-    pub(super) caller_ran: Event,
     pub(super) cancelled: Event,
     pub(super) expired: Event,
     pub(super) elsewhere: Event,
@@ -163,15 +161,6 @@ pub(super) struct RareStats {
     pub(super) handed_back: Event,
     pub(super) threads_started: Event,
     pub(super) thread_failures: Event,
-}
-
-impl RareStats {
-    /// All that were refused, and those of them that their callers ran. One look at the latter: they
-    /// are never more than all.
-    pub(super) fn rejected(&self) -> (u64, u64) {
-        let caller_ran = self.caller_ran.get();
-        (self.turned_away.get() + caller_ran, caller_ran)
-    }
 }
 
 /// A count that many write.

@@ -151,7 +151,7 @@ impl Engine {
         let labels = names.all();
         sums.resize_with(labels.len(), Figures::default);
         let all = labels.into_iter().zip(sums).map(|((id, label), sum)| {
-            let refused = names.refused(id);
+            let refused = self.refusals.of(id).all();
             let figures = Figures { refused, ..sum };
             NamedFigures { label, figures }
         });

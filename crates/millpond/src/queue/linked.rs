@@ -78,6 +78,12 @@ impl<T: Send> LinkedQueue<T> {
         })
     }
 
+    /// Whether it is full for sure: an offer would find no room. Without a lock; see B8 in `twin.rs`.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.engine.is_full()
+    }
+
     /// Takes nothing more in, ever: every offer finds no room. For a pool that shuts down.
     pub(crate) fn seal(&self) {
         self.engine.seal();

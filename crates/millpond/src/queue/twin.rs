@@ -18,6 +18,9 @@
 //! A putter knows `taken` as it was when it last looked, and looks again before it says that there is
 //! no room: the bound is exact, and nobody is refused while there is room.
 //!
+//! Refusals come in crowds. So a full queue shows a sign, and who offers something to it and finds
+//! the sign up and nothing taken since is refused without a lock, and without a write (B8).
+//!
 //! # Invariants
 //!
 //! - **B1** The outbox's elements are older than the inbox's. Who needs both locks takes the
@@ -43,12 +46,19 @@
 //!   lock; then, if it leaves elements behind, it calls another or, if others seek, raises the sign for
 //!   them; or it looks once more, under both locks, before it is listed. So a push either sees that
 //!   nobody seeks, or is seen.
+//! - **B8** The sign `full_at` is down, or shows a count such that `put` is ahead of it by the bound or
+//!   more, or the queue is sealed. It is written under the inbox's lock, with every push and every new
+//!   bound, so that stays true. Who reads it and then finds that `taken` is what it shows was looking
+//!   at a full queue in the moment of the first look: `taken` only grows, so it was not more then.
 //!
 //! # Orderings
 //!
-//! - `[B-room]` The four accesses of B3 are sequentially consistent: Dekker's pattern. Everything else
-//!   that is shared travels under a lock. Both checkers walk it (`queue.rs` in
-//!   `tests/loom_library` and `tests/shuttle_library`).
+//! - `[B-room]` The four accesses of B3 are sequentially consistent: Dekker's pattern.
+//! - `[B-full]` Raising the sign releases, reading it acquires: who sees it sees all that had been taken
+//!   when it was raised (B8), also what the putter had not looked at.
+//!
+//! Everything else that is shared travels under a lock. Both checkers walk these (`queue.rs` in
+//! `tests/loom_library` and `tests/shuttle_library`).
 
 mod newest;
 mod seek;
@@ -73,6 +83,8 @@ pub(super) struct Twin<T: Send> {
     outbox: Padded<OutSide<T>>,
     /// B3. Written under the inbox's lock, and rarely.
     putters_wait: Padded<AtomicBool>,
+    /// B8: what [`sign`] says. On a line of its own: as long as there is room nobody writes it.
+    full_at: Padded<AtomicUsize>,
     clock: Clock,
 }
 
@@ -86,8 +98,6 @@ struct InSide<T> {
     /// B7: how many look out for an element. Counted down under the lock, read under the lock.
     seekers: AtomicU32,
     inbox: Mutex<Inbox<T>>,
-    /// A hint: what `taken` was when a putter last found no room. Written under the lock.
-    taken_when_full: AtomicUsize,
 }
 
 /// The takers' side, likewise.
@@ -95,6 +105,9 @@ struct InSide<T> {
 struct OutSide<T> {
     /// How many elements have ever gone out; it wraps. Written under the lock.
     taken: AtomicUsize,
+    /// Whether there is a bound: if not, nobody waits for room, and B3 is no business of takers. It
+    /// comes and stays; written under both locks.
+    has_bound: AtomicBool,
     ring: Mutex<Ring<T>>,
 }
 
@@ -108,10 +121,22 @@ struct Inbox<T> {
     bound: Option<usize>,
     /// Nothing more comes in.
     is_sealed: bool,
+    /// What `full_at` shows.
+    shown: usize,
     takers: List<Waiter>,
     putters: List<Waiter>,
     /// B6: how many takers were called and have not come; `None` if the queue is not thrifty.
     called: Option<usize>,
+}
+
+/// The sign is down (B8).
+const HAS_ROOM: usize = 0;
+
+/// The sign of a queue that is full unless more than this has been taken. It shows a bit less than the
+/// count: before that would be wrong, something is put in and the sign written anew.
+#[inline]
+fn sign(taken: usize) -> usize {
+    taken << 1 | 1
 }
 
 impl<T> Inbox<T> {
@@ -162,18 +187,19 @@ impl<T: Send> Twin<T> {
                     taken_seen: 0,
                     bound,
                     is_sealed: false,
+                    shown: HAS_ROOM,
                     takers: List::new(),
                     putters: List::new(),
                     called: None,
                 }),
-                // Not yet full: nothing has gone out, and less than nothing never has.
-                taken_when_full: AtomicUsize::new(usize::MAX),
             }),
             outbox: Padded::new(OutSide {
                 taken: AtomicUsize::new(0),
+                has_bound: AtomicBool::new(bound.is_some()),
                 ring: Mutex::new(outbox),
             }),
             putters_wait: Padded::new(AtomicBool::new(false)),
+            full_at: Padded::new(AtomicUsize::new(HAS_ROOM)),
             clock: Clock::system(),
         }
     }
@@ -198,12 +224,30 @@ impl<T: Send> Twin<T> {
     #[cold]
     fn has_room_now(&self, inbox: &mut Inbox<T>) -> bool {
         self.look(inbox);
-        let has_room = inbox.free() > 0;
-        if !has_room {
-            let seen = inbox.taken_seen;
-            self.inbox.taken_when_full.store(seen, Ordering::Relaxed);
+        self.show(inbox);
+        inbox.free() > 0
+    }
+
+    /// Raises the sign, or takes it down (B8).
+    #[inline]
+    fn show(&self, inbox: &mut Inbox<T>) {
+        let now = match inbox.free() {
+            0 => sign(inbox.taken_seen),
+            _ => HAS_ROOM,
+        };
+        if now != inbox.shown {
+            inbox.shown = now;
+            // [B-full]
+            self.full_at.store(now, Ordering::Release);
         }
-        has_room
+    }
+
+    /// Whether it is full for sure (B8).
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        // [B-full]
+        let shown = self.full_at.load(Ordering::Acquire);
+        shown != HAS_ROOM && shown == sign(self.outbox.taken.load(Ordering::Relaxed))
     }
 
     fn look(&self, inbox: &mut Inbox<T>) {
@@ -217,6 +261,7 @@ impl<T: Send> Twin<T> {
         let was_empty = inbox.ring.len() == 0;
         inbox.ring.push(element, (), End::Last);
         inbox.put = inbox.put.wrapping_add(1);
+        self.show(&mut inbox);
         if was_empty {
             // Last: who sees it takes the line away, and needs the lock, too.
             self.inbox.is_ready.store(true, Ordering::Relaxed);
@@ -248,6 +293,12 @@ impl<T: Send> Twin<T> {
     /// Counts what has gone out, unlocks, and calls putters for the room (B3).
     #[inline]
     fn settle(&self, outbox: MutexGuard<'_, Ring<T>>, count: usize) {
+        if !self.outbox.has_bound.load(Ordering::Relaxed) {
+            let taken = self.outbox.taken.load(Ordering::Relaxed);
+            let now = taken.wrapping_add(count);
+            self.outbox.taken.store(now, Ordering::Relaxed);
+            return;
+        }
         // [B-room]
         self.outbox.taken.fetch_add(count, Ordering::SeqCst);
         drop(outbox);
@@ -261,6 +312,7 @@ impl<T: Send> Twin<T> {
     #[cold]
     fn finish(&self, mut inbox: MutexGuard<'_, Inbox<T>>, most: usize) {
         self.look(&mut inbox);
+        self.show(&mut inbox);
         let mut calls = Calls::default();
         for _ in 0..inbox.free().min(most) {
             let Some(putter) = inbox.putters.pop() else {
@@ -284,12 +336,13 @@ impl<T: Send> Twin<T> {
 
     #[inline]
     pub(super) fn offer(&self, element: T, _: End) -> Result<(), Refused<T>> {
-        let mut inbox = lock(&self.inbox.inbox);
-        if self.has_room(&mut inbox) {
-            self.push(inbox, element);
-            return Ok(());
+        if !self.is_full() {
+            let mut inbox = lock(&self.inbox.inbox);
+            if self.has_room(&mut inbox) {
+                self.push(inbox, element);
+                return Ok(());
+            }
         }
-        drop(inbox);
         Err(Refused {
             element,
             reason: Reason::Full,
@@ -458,7 +511,10 @@ impl<T: Send> Twin<T> {
         if bound == 0 {
             return Err(CapacityError::Zero);
         }
-        let mut inbox = lock(&self.inbox.inbox);
+        // B1: both, so that takers hear of a first bound.
+        let (outbox, mut inbox) = self.both();
+        self.outbox.has_bound.store(true, Ordering::Relaxed);
+        drop(outbox);
         inbox.bound = Some(usize::try_from(bound).unwrap_or(usize::MAX));
         self.finish(inbox, usize::MAX);
         Ok(())
@@ -509,8 +565,7 @@ impl<T: Send> Twin<T> {
     pub(super) fn glance(&self) -> Option<Glance> {
         Some(Glance {
             is_ready: self.inbox.is_ready.load(Ordering::Relaxed),
-            has_room: self.outbox.taken.load(Ordering::Relaxed)
-                != self.inbox.taken_when_full.load(Ordering::Relaxed),
+            has_room: !self.is_full(),
         })
     }
 

@@ -193,6 +193,11 @@ impl Address {
     /// Its engine gives it away (H3). Returns the number of the home that it has left by this; 0 if it
     /// had left before, or had none.
     pub(super) fn is_given_away(&self) -> u32 {
+        // Most that are given away were refused at the door and never had one.
+        // [H-leave] unmodelled: homes are statics, which models do not see
+        if self.word.load(cell::Ordering::Acquire) <= NO_HOME {
+            return 0;
+        }
         // [H-leave] unmodelled: homes are statics, which models do not see
         let before = self.word.fetch_and(NO_HOME, cell::Ordering::Acquire);
         (before >> HOME_SHIFT) as u32

@@ -149,6 +149,21 @@ impl TaskSpec {
     }
 }
 
+impl Drop for TaskSpec {
+    #[inline]
+    fn drop(&mut self) {
+        // Most tasks have nothing rare about them, and their end is shorter without this in it.
+        if let Some(rare) = self.rare.take() {
+            drop_rare(rare);
+        }
+    }
+}
+
+#[cold]
+fn drop_rare(rare: Recycled<Rare>) {
+    drop(rare);
+}
+
 impl Default for TaskSpec {
     #[track_caller]
     fn default() -> Self {

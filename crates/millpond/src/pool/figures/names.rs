@@ -5,7 +5,6 @@
 //! many of them: a program that makes up a name for every task must not eat the memory. Whoever comes
 //! later counts under "others", number 0.
 
-use crate::pool::stats::Event;
 use crate::task::{Name, Task};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +67,7 @@ pub(in crate::pool) struct Id(u16);
 impl Id {
     pub(in crate::pool) const OTHERS: Id = Id(0);
 
-    pub(super) fn index(self) -> usize {
+    pub(in crate::pool) fn index(self) -> usize {
         usize::from(self.0)
     }
 
@@ -86,8 +85,6 @@ impl Id {
 pub(in crate::pool) struct Names {
     most: usize,
     table: Mutex<Table>,
-    /// Tasks that never got to a worker, because there was no room, by number.
-    refused: Box<[Event]>,
     /// The last few places whose tasks were refused, each with its number, in one word: refusals come
     /// in storms, and must not queue up for the table.
     refused_places: [AtomicU64; POCKETS],
@@ -107,7 +104,6 @@ impl Names {
         let most = most.min(usize::from(u16::MAX));
         Names {
             most,
-            refused: (0..=most).map(|_| Event::default()).collect(),
             refused_places: std::array::from_fn(|_| AtomicU64::new(0)),
             table: Mutex::new(Table {
                 by_name: HashMap::new(),
@@ -160,13 +156,13 @@ impl Names {
         id
     }
 
-    /// Counts a task that was refused.
-    pub(in crate::pool) fn count_refused(&self, task: &Task) {
-        let id = match task.name() {
+    /// The number that a task counts under that was refused.
+    #[inline]
+    pub(in crate::pool) fn id_of_refused(&self, task: &Task) -> Id {
+        match task.name() {
             Some(name) => self.id_of_name(name),
             None => self.id_of_refused_place(task.made_at()),
-        };
-        self.refused[id.index()].happened(1);
+        }
     }
 
     fn id_of_refused_place(&self, place: &'static Location<'static>) -> Id {
@@ -184,11 +180,6 @@ impl Names {
             pocket.store(word | u64::from(id.0), Ordering::Relaxed);
         }
         id
-    }
-
-    /// How many of this label were refused.
-    pub(in crate::pool) fn refused(&self, id: Id) -> u64 {
-        self.refused[id.index()].get()
     }
 
     pub(in crate::pool) fn label(&self, id: Id) -> Label {
@@ -328,12 +319,13 @@ mod tests {
         let names = Names::new(10);
         let place = || TaskSpec::new().build_detached(|| ());
         for _ in 0..3 {
-            names.count_refused(&place());
+            let id = names.id_of_refused(&place());
+            assert_eq!(id, id_of(&names, &place()));
+            assert_ne!(id, Id::OTHERS);
         }
-        names.count_refused(&named("flour"));
-        assert_eq!(names.refused(id_of(&names, &place())), 3);
-        assert_eq!(names.refused(id_of(&names, &named("flour"))), 1);
-        assert_eq!(names.refused(Id::OTHERS), 0);
+        let flour = names.id_of_refused(&named("flour"));
+        assert_eq!(flour, id_of(&names, &named("flour")));
+        assert_ne!(flour, Id::OTHERS);
     }
 
     #[test]

@@ -57,6 +57,7 @@ mod tests {
         Poll,
         PollBy(bool),
         RemoveEven,
+        Bound(usize),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -65,6 +66,7 @@ mod tests {
             2 => Just(Step::Poll),
             4 => any::<bool>().prop_map(Step::PollBy),
             1 => Just(Step::RemoveEven),
+            1 => (1..8_usize).prop_map(Step::Bound),
         ]
     }
 
@@ -75,10 +77,11 @@ mod tests {
         /// Whichever box an element is in: the oldest is shown, and the oldest or newest comes out.
         #[test]
         fn both_ends_are_those_of_a_plain_queue(
-            bound in 1..8_usize,
+            first_bound in 1..8_usize,
             steps in vec(step(), 1..80),
         ) {
-            let (queue, mut model) = (twin(bound), VecDeque::new());
+            let (queue, mut model) = (twin(first_bound), VecDeque::new());
+            let mut bound = first_bound;
             for (number, step) in (0_u64..).zip(steps) {
                 match step {
                     Step::Offer => {
@@ -103,8 +106,13 @@ mod tests {
                         queue.remove_where(End::First, usize::MAX, &mut |n| n % 2 == 0);
                         model.retain(|n| n % 2 == 1);
                     }
+                    Step::Bound(new) => {
+                        queue.set_bound(new as u64).unwrap();
+                        bound = new;
+                    }
                 }
                 prop_assert_eq!(queue.len(), model.len());
+                prop_assert!(!queue.is_full() || model.len() >= bound, "the sign tells the truth");
                 let glance = queue.glance().is_some_and(|glance| glance.is_ready);
                 let in_inbox = queue.inbox.inbox.lock().ring.len();
                 prop_assert_eq!(glance, in_inbox > 0, "who looks out looks for nothing else");
