@@ -144,6 +144,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     ///
     /// A task then begins a wake-up earlier. By a manual clock what is due is usually with the executor when
     /// the hand has been moved; with sentries a worker brings it there, a little later.
+    /// A worker that has stood sentry asks the system to be woken without slack, as long as it lives.
     ///
     /// Executors other than a [`ThreadPool`](crate::pool::ThreadPool) with a plain queue have no sentries.
     ///
