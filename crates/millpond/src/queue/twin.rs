@@ -40,7 +40,10 @@
 //!   were called and have not come. While an element is there and a taker is listed, somebody is
 //!   called: a push calls if nobody is; who was called and comes, or leaves, calls another if
 //!   elements are left. That needs takers who come when they are called, so it is not for futures,
-//!   which may be called and not be polled for long.
+//!   which may be called and not be polled for long. The system may keep a called one from coming, for
+//!   instance behind the putter on the same processor. So a push calls another when [`PILE`] elements
+//!   more have piled up in the inbox, whoever else was called or seeks (B7); to call more than one costs
+//!   a wake-up and nothing else.
 //! - **B7** A *seeker* is a taker of a thrifty queue that has found nothing and looks again for a moment
 //!   before it rests. While there is one a push calls nobody. A seeker is uncounted under the inbox's
 //!   lock; then, if it leaves elements behind, it calls another or, if others seek, raises the sign for
@@ -129,6 +132,10 @@ struct Inbox<T> {
     called: Option<usize>,
 }
 
+/// About as many elements as come in while one who was called is on its way. Few in models, for them to see
+/// what comes of it.
+const PILE: usize = if cfg!(millpond_shuttle) { 2 } else { 1024 };
+
 /// The sign is down (B8).
 const HAS_ROOM: usize = 0;
 
@@ -139,11 +146,17 @@ fn sign(taken: usize) -> usize {
     taken << 1 | 1
 }
 
-impl<T> Inbox<T> {
+impl<T: Send> Inbox<T> {
     /// Whether a taker is to be called for what has come in.
     #[inline]
     fn wants_taker(&self) -> bool {
         !self.takers.is_empty() && !matches!(self.called, Some(1..))
+    }
+
+    /// Whether another taker is to be called, for the one that was called, or seeks, does not come (B6).
+    #[inline]
+    fn has_piled_up(&self) -> bool {
+        self.ring.len() % PILE == 0 && !self.takers.is_empty()
     }
 
     /// Calls a taker, if there is one. Waking it is up to the caller.
@@ -266,7 +279,8 @@ impl<T: Send> Twin<T> {
             // Last: who sees it takes the line away, and needs the lock, too.
             self.inbox.is_ready.store(true, Ordering::Relaxed);
         }
-        if inbox.wants_taker() && self.inbox.seekers.load(Ordering::Relaxed) == 0 {
+        let nobody_seeks = || self.inbox.seekers.load(Ordering::Relaxed) == 0;
+        if inbox.has_piled_up() || inbox.wants_taker() && nobody_seeks() {
             self.call_taker(inbox);
         }
     }
@@ -581,3 +595,6 @@ impl<T: Send> Twin<T> {
         super::guarded::describe(name, len, bound, takers, putters, f)
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests;

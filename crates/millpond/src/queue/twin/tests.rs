@@ -1,0 +1,41 @@
+use super::*;
+use std::sync::Arc;
+
+/// B6: one who was called and does not come does not keep the others from it for ever.
+#[test]
+fn another_taker_is_called_when_elements_pile_up() {
+    struct Bell(AtomicUsize);
+    impl std::task::Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let queue = Twin::new(Ring::growing(), Ring::growing(), None).thrifty();
+    let bell = Arc::new(Bell(AtomicUsize::new(0)));
+    let waker = Arc::clone(&bell).into();
+    let mut places: [Place; 3] = Default::default();
+    for place in &mut places {
+        let waits = queue.poll_take(End::First, place, &waker);
+        assert!(matches!(waits, Taken::Wait(_)));
+    }
+    let pile = PILE as u64;
+    for (number, called) in [
+        (1, 1),
+        (pile - 1, 1),
+        (pile, 2),
+        (2 * pile - 1, 2),
+        (2 * pile, 3),
+    ] {
+        while (queue.len() as u64) < number {
+            queue.offer(0, End::Last).unwrap();
+        }
+        let calls = bell.0.load(Ordering::Relaxed);
+        assert_eq!(calls, called, "after {number} elements");
+    }
+    // All of them come, and each finds one.
+    for place in &mut places {
+        let taken = queue.poll_take(End::First, place, &waker);
+        assert!(matches!(taken, Taken::Got(0)));
+    }
+    assert_eq!(bell.0.load(Ordering::Relaxed), 3);
+}
