@@ -31,6 +31,7 @@
 //! | `forked` | what is left of it in a child process |
 //! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
+//! | `as_executor` | what it is to others: an executor that ends and is managed |
 //! | `reject`, `refuse` | the rejection policies, and what they do |
 //! | `sentry` | how an idle worker waits for a time, too |
 //! | `pacer` | how long the queue needs to drain |
@@ -62,6 +63,7 @@
 //! `crew`, Y1 in `sentry`.
 
 mod admission;
+mod as_executor;
 mod builder;
 mod crew;
 mod ctl;
@@ -100,15 +102,11 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
 pub use watch::{Health, RunWarning};
 
-use crate::executor::{Executor, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected};
-use crate::interrupt::{self, Interrupted, WaitError};
-use crate::manage::{CoDel, Growth, Invalid, Managed, OverloadOrder, Patch, PatchError};
+use crate::manage::{CoDel, Growth, Invalid, OverloadOrder, Patch, PatchError};
 use crate::manage::{PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
 use crate::thread::ThreadFactory;
-use crate::time::{Clock, Deadline};
 use engine::Engine;
-use millpond_raw::park::Site;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -118,11 +116,11 @@ use std::time::Duration;
 /// An elastic, bounded pool of threads.
 ///
 /// Tasks come in through [`ExecutorExt`](crate::executor::ExecutorExt), the end through
-/// [`Lifecycle`]. Clones are handles to one pool; dropping the last of them is an orderly shutdown
+/// [`Lifecycle`](crate::executor::Lifecycle). Clones are handles to one pool; dropping the last of them is an orderly shutdown
 /// that does not block: what has been accepted still runs.
 ///
 /// In a child that `fork()` makes of this process it has no threads. There it refuses tasks, with
-/// [`RejectReason::Forked`], and never hangs; build a new one there. (Linux.)
+/// [`RejectReason::Forked`](crate::executor::RejectReason::Forked), and never hangs; build a new one there. (Linux.)
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -489,108 +487,6 @@ impl Engine {
         } else if self.line.is_foreign() {
             self.one_is_less();
         }
-    }
-}
-
-impl Executor for ThreadPool {
-    #[inline]
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        if self.engine.is_forked() {
-            return Err(Rejected::new(task, RejectReason::Forked));
-        }
-        if self.engine.caller_is_to_run() {
-            self.engine.run_here(task);
-            return Ok(());
-        }
-        match self.engine.admit(task) {
-            Ok(()) => Ok(()),
-            Err(refused) => self.refuse(refused),
-        }
-    }
-
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        let engine = &self.engine;
-        if engine.is_forked() {
-            let refused = Rejected::new(task, RejectReason::Forked);
-            return Err(NotTaken::Refused(refused));
-        }
-        match engine.admit(task) {
-            Ok(()) => Ok(()),
-            // A handler of the user's may do anything.
-            Err(refused) => match engine.knobs().rejection() {
-                Rejection::Block(_) | Rejection::CallerRuns | Rejection::Custom(_)
-                    if !engine.is_shut_down() =>
-                {
-                    refused.task.leave_home();
-                    Err(NotTaken::NotAtOnce(refused.task))
-                }
-                _ => self.refuse(refused).map_err(NotTaken::Refused),
-            },
-        }
-    }
-
-    fn is_worker_here(&self) -> bool {
-        self.engine.home.is_here()
-    }
-
-    fn offer_post(&self, post: PostOffer) {
-        self.engine.accept_post(post);
-    }
-
-    fn clock(&self) -> Clock {
-        self.engine.clock.clone()
-    }
-
-    fn may_run_in_place(&self) -> bool {
-        !self.engine.line.holds_back()
-    }
-}
-
-impl Managed for ThreadPool {
-    fn snapshot(&self) -> PoolSnapshot {
-        ThreadPool::snapshot(self)
-    }
-
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        ThreadPool::apply(self, patch)
-    }
-}
-
-impl Lifecycle for ThreadPool {
-    fn shutdown(&self) {
-        self.engine.shut_down();
-    }
-
-    fn shutdown_now(&self) -> Vec<Task> {
-        self.engine.stop()
-    }
-
-    fn is_shutdown(&self) -> bool {
-        self.engine.is_shut_down()
-    }
-
-    fn is_terminated(&self) -> bool {
-        self.engine.is_forked() || self.engine.ctl().read().state() == RunState::Terminated
-    }
-
-    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
-        interrupt::check()?;
-        let engine = &self.engine;
-        if engine.is_forked() {
-            return Ok(true);
-        }
-        let site = Site::new("pool.await_termination");
-        let over =
-            |(): &mut ()| (engine.ctl().read().state() == RunState::Terminated).then_some(());
-        match engine.end.wait(site, &engine.clock, deadline, over) {
-            Ok(()) => Ok(true),
-            Err(WaitError::TimedOut) => Ok(false),
-            Err(WaitError::Interrupted) => Err(Interrupted),
-        }
-    }
-
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
-        self.await_termination_until(self.engine.clock.deadline(patience))
     }
 }
 

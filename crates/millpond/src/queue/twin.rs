@@ -46,9 +46,8 @@
 //!   a wake-up and nothing else.
 //! - **B7** A *seeker* is a taker of a thrifty queue that has found nothing and looks again for a moment
 //!   before it rests. While there is one a push calls nobody. A seeker is uncounted under the inbox's
-//!   lock; then, if it leaves elements behind, it calls another or, if others seek, raises the sign for
-//!   them; or it looks once more, under both locks, before it is listed. So a push either sees that
-//!   nobody seeks, or is seen.
+//!   lock; then, if it leaves elements behind, whether it has got one or not, it calls another or, if
+//!   others seek, raises the sign for them. So a push either sees that nobody seeks, or is seen.
 //! - **B8** The sign `full_at` is down, or shows a count such that `put` is ahead of it by the bound or
 //!   more, or the queue is sealed. It is written under the inbox's lock, with every push and every new
 //!   bound, so that stays true. Who reads it and then finds that `taken` is what it shows was looking

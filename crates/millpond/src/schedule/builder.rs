@@ -1,11 +1,12 @@
 //! Describing a scheduled pool, and a series, before they are there.
 
+use super::body::{Body, Done, Finish};
 use super::core::{self, Below, Core, Decorator, Listener};
 use super::failure::{OnFailure, RunReturn, Verdict};
 use super::handle::{Ending, Scheduled};
 use super::notice::ScheduleNotice;
 use super::plan::{Catchup, Every, Overlap};
-use super::series::{self, Body, Done, Finish, Series};
+use super::series::{self, Series};
 use super::{Owner, RunInfo, ScheduledPool};
 use crate::executor::{Executor, PostOffer, RejectReason, Rejected};
 use crate::task::{TaskHandle, TaskSpec};

@@ -39,7 +39,7 @@
 //! | `sentry` | a worker that waits for what is due, instead of the timer |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `once` | the body of a task that runs once |
-//! | `series`, `run` | one closure, many runs; one of them |
+//! | `series`, `run`, `body` | one closure, many runs; one of them; what is called |
 //! | `as_executor` | what a scheduled pool is to others: an executor that ends and is managed |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
 //! | `handle` | what waits for it all |
@@ -79,6 +79,7 @@
 //! with V1 to V4 in `series`, N1 to N3 in `ward` and D1 to D4 in `desk`.
 
 mod as_executor;
+mod body;
 mod builder;
 mod busy;
 mod core;

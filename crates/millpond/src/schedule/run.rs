@@ -1,9 +1,10 @@
 //! One run of a series, inside its task. The rules are in [`super::series`].
 
 use super::RunInfo;
+use super::body::Finish;
 use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
 use super::plan::Last;
-use super::series::{Finish, Series};
+use super::series::Series;
 use super::ward::Ward;
 use crate::task::{CancelReason, Panic};
 use crate::time::Deadline;

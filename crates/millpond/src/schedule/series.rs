@@ -22,15 +22,16 @@
 //! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
 //!   waits for the end.
 
+use super::body::{Body, Done, Finish};
 use super::core::{Books, Core, Entry, label_of};
 use super::courier::Parcel;
-use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
+use super::failure::{OnFailure, RunOutcome, Verdict};
 use super::notice::{ScheduleNotice, Then};
 use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
 use super::run::{Run, Went};
 use super::ward::Ward;
 use crate::manage::RunState;
-use crate::task::{CancelReason, Panic, Task, TaskHandle, TaskSpec};
+use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
@@ -40,27 +41,6 @@ use std::sync::Arc;
 #[cfg(feature = "cron")]
 use std::time::Instant;
 use std::time::{Duration, SystemTime};
-
-/// A run of it, as the rest of the series sees it: what it ends with has been put aside.
-pub(super) type Exclusive = Box<dyn FnMut() -> Verdict<()> + Send>;
-pub(super) type Shared = Arc<dyn Fn() -> Verdict<()> + Send + Sync>;
-
-/// What is called.
-pub(super) enum Body {
-    Exclusive(Exclusive),
-    Shared(Shared),
-}
-
-/// How a series ends, told to its handle.
-pub(super) enum Finish {
-    /// With a value that has been put aside.
-    Value,
-    Failed(RunError),
-    Panicked(Panic),
-    Cancelled(CancelReason),
-}
-
-pub(super) type Done = Box<dyn FnOnce(Finish) + Send>;
 
 pub(super) struct Series {
     core: Arc<Core>,

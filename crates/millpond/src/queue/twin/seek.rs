@@ -26,7 +26,7 @@ impl<T: Send> Twin<T> {
             got
         });
         if is_counted {
-            self.stop_seeking(got.is_some());
+            self.stop_seeking();
         }
         got
     }
@@ -35,15 +35,17 @@ impl<T: Send> Twin<T> {
     pub(in crate::queue) fn as_seeker(&self, looks: impl FnOnce() -> Option<T>) -> Option<T> {
         self.inbox.seekers.fetch_add(1, Ordering::Relaxed);
         let got = looks();
-        self.stop_seeking(got.is_some());
+        self.stop_seeking();
         got
     }
 
-    fn stop_seeking(&self, has_one: bool) {
+    /// Also who has found nothing may leave something behind, and need not come back: a worker may be one too
+    /// many meanwhile.
+    fn stop_seeking(&self) {
         let mut inbox = lock(&self.inbox.inbox);
         let others = self.inbox.seekers.fetch_sub(1, Ordering::Relaxed) - 1;
         self.look(&mut inbox);
-        let is_left = has_one && inbox.put != inbox.taken_seen;
+        let is_left = inbox.put != inbox.taken_seen;
         if is_left && others > 0 {
             self.shows_more();
         } else if is_left && inbox.wants_taker() {

@@ -1,15 +1,36 @@
 use super::*;
 use std::sync::Arc;
 
+struct Bell(AtomicUsize);
+
+impl std::task::Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// B7: a push calls nobody while one seeks, so one that seeks in vain and goes sees to what has come.
+#[test]
+fn a_seeker_that_goes_with_nothing_calls_a_taker_for_what_has_come_meanwhile() {
+    let queue = Twin::new(Ring::growing(), Ring::growing(), None).thrifty();
+    let bell = Arc::new(Bell(AtomicUsize::new(0)));
+    let waker = Arc::clone(&bell).into();
+    let mut place = Place::default();
+    let waits = queue.poll_take(End::First, &mut place, &waker);
+    assert!(matches!(waits, Taken::Wait(_)));
+    let got = queue.as_seeker(|| {
+        queue.offer(7, End::Last).unwrap();
+        assert_eq!(bell.0.load(Ordering::Relaxed), 0, "somebody seeks");
+        None
+    });
+    assert_eq!((got, bell.0.load(Ordering::Relaxed)), (None, 1));
+    let taken = queue.poll_take(End::First, &mut place, &waker);
+    assert!(matches!(taken, Taken::Got(7)));
+}
+
 /// B6: one who was called and does not come does not keep the others from it for ever.
 #[test]
 fn another_taker_is_called_when_elements_pile_up() {
-    struct Bell(AtomicUsize);
-    impl std::task::Wake for Bell {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
     let queue = Twin::new(Ring::growing(), Ring::growing(), None).thrifty();
     let bell = Arc::new(Bell(AtomicUsize::new(0)));
     let waker = Arc::clone(&bell).into();

@@ -1,0 +1,112 @@
+//! What a pool is to others: an executor that ends and is managed.
+
+use super::{Rejection, ThreadPool};
+use crate::executor::{Executor, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected};
+use crate::interrupt::{self, Interrupted, WaitError};
+use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::task::Task;
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use std::time::Duration;
+
+impl Executor for ThreadPool {
+    #[inline]
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        if self.engine.is_forked() {
+            return Err(Rejected::new(task, RejectReason::Forked));
+        }
+        if self.engine.caller_is_to_run() {
+            self.engine.run_here(task);
+            return Ok(());
+        }
+        match self.engine.admit(task) {
+            Ok(()) => Ok(()),
+            Err(refused) => self.refuse(refused),
+        }
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        let engine = &self.engine;
+        if engine.is_forked() {
+            let refused = Rejected::new(task, RejectReason::Forked);
+            return Err(NotTaken::Refused(refused));
+        }
+        match engine.admit(task) {
+            Ok(()) => Ok(()),
+            // A handler of the user's may do anything.
+            Err(refused) => match engine.knobs().rejection() {
+                Rejection::Block(_) | Rejection::CallerRuns | Rejection::Custom(_)
+                    if !engine.is_shut_down() =>
+                {
+                    refused.task.leave_home();
+                    Err(NotTaken::NotAtOnce(refused.task))
+                }
+                _ => self.refuse(refused).map_err(NotTaken::Refused),
+            },
+        }
+    }
+
+    fn is_worker_here(&self) -> bool {
+        self.engine.home.is_here()
+    }
+
+    fn offer_post(&self, post: PostOffer) {
+        self.engine.accept_post(post);
+    }
+
+    fn clock(&self) -> Clock {
+        self.engine.clock.clone()
+    }
+
+    fn may_run_in_place(&self) -> bool {
+        !self.engine.line.holds_back()
+    }
+}
+
+impl Managed for ThreadPool {
+    fn snapshot(&self) -> PoolSnapshot {
+        ThreadPool::snapshot(self)
+    }
+
+    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        ThreadPool::apply(self, patch)
+    }
+}
+
+impl Lifecycle for ThreadPool {
+    fn shutdown(&self) {
+        self.engine.shut_down();
+    }
+
+    fn shutdown_now(&self) -> Vec<Task> {
+        self.engine.stop()
+    }
+
+    fn is_shutdown(&self) -> bool {
+        self.engine.is_shut_down()
+    }
+
+    fn is_terminated(&self) -> bool {
+        self.engine.is_forked() || self.engine.ctl().read().state() == RunState::Terminated
+    }
+
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+        interrupt::check()?;
+        let engine = &self.engine;
+        if engine.is_forked() {
+            return Ok(true);
+        }
+        let site = Site::new("pool.await_termination");
+        let over =
+            |(): &mut ()| (engine.ctl().read().state() == RunState::Terminated).then_some(());
+        match engine.end.wait(site, &engine.clock, deadline, over) {
+            Ok(()) => Ok(true),
+            Err(WaitError::TimedOut) => Ok(false),
+            Err(WaitError::Interrupted) => Err(Interrupted),
+        }
+    }
+
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+        self.await_termination_until(self.engine.clock.deadline(patience))
+    }
+}
