@@ -22,6 +22,7 @@ pub type Payload = Box<dyn Any + Send + 'static>;
 /// assert_eq!(quiet::call(|| 7), Some(7));
 /// assert_eq!(quiet::call(|| -> u8 { std::panic::resume_unwind(Box::new("ignored")) }), None);
 /// ```
+#[inline]
 pub fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(value) => Some(value),
@@ -33,6 +34,7 @@ pub fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
 }
 
 /// Drops `value`, and swallows the panic of its destructor.
+#[inline]
 pub fn drop<V>(value: V) {
     let _ = call(move || core::mem::drop(value));
 }
@@ -46,6 +48,7 @@ pub fn wake(waker: Waker) {
 const PATIENCE: usize = 16;
 
 /// Drops a payload; if that panics, drops the new payload, and so on.
+#[cold]
 fn discard(mut payload: Payload) {
     for _ in 0..PATIENCE {
         match catch_unwind(AssertUnwindSafe(move || core::mem::drop(payload))) {

@@ -8,7 +8,8 @@
 )]
 
 use millpond::executor::{DirectExecutor, ExecutorExt, Lifecycle, ThreadPerTask};
-use std::sync::Arc;
+use millpond::pool::{Queue, Rejection, ThreadPool};
+use std::sync::{Arc, mpsc};
 
 fn name_here() -> Option<&'static str> {
     tracing::Span::current().metadata().map(|m| m.name())
@@ -38,4 +39,35 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
     assert!(panicked.unwrap().join().is_err());
     assert_eq!(name_here(), None, "a panic leaves the span, too");
     threads.close();
+
+    // What a full pool leaves to its caller.
+    let full = ThreadPool::builder("full").core(1).max(1);
+    let full = full
+        .queue(Queue::bounded(1))
+        .rejection(Rejection::CallerRuns)
+        .build()
+        .unwrap();
+    let (open, opened) = mpsc::channel::<()>();
+    let (say, started) = mpsc::channel();
+    full.run(move || {
+        say.send(()).unwrap();
+        let _ = opened.recv();
+    })
+    .unwrap();
+    started.recv().unwrap();
+    full.run(|| ()).unwrap();
+    for inside in [None, Some("request")] {
+        let (send, seen) = mpsc::channel();
+        let bring = || full.run(move || send.send(name_here()).unwrap());
+        match inside {
+            None => bring(),
+            Some(_) => span.in_scope(bring),
+        }
+        .unwrap();
+        assert_eq!(seen.try_recv(), Ok(inside));
+        assert_eq!(name_here(), None);
+    }
+    assert_eq!(full.snapshot().caller_ran, 2);
+    drop(open);
+    full.close();
 }

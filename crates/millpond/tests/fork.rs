@@ -99,6 +99,32 @@ fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
 }
 
 #[test]
+fn a_child_does_not_run_what_the_full_pool_of_its_parent_would_leave_to_it() {
+    let _alone = alone();
+    let _watch = watch();
+    let (pool, running) = busy();
+    pool.set_rejection(Rejection::CallerRuns);
+    let ran = Arc::new(AtomicBool::new(false));
+    // The last one finds the queue full.
+    for _ in 0..=64 {
+        let ran = Arc::clone(&ran);
+        pool.run(move || ran.store(true, Ordering::SeqCst)).unwrap();
+    }
+    assert_eq!(pool.snapshot().caller_ran, 1);
+    assert!(ran.swap(false, Ordering::SeqCst));
+    in_child(|| {
+        let ran = Arc::clone(&ran);
+        let own = Arc::clone(&ran);
+        let refused = pool.run(move || own.store(true, Ordering::SeqCst));
+        let Err(refused) = refused else { return false };
+        let unrun = !ran.load(Ordering::SeqCst);
+        (refused.task)();
+        unrun && refused.reason.is_forked() && ran.load(Ordering::SeqCst)
+    });
+    assert!(running.interrupt());
+}
+
+#[test]
 fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_is_not() {
     let _alone = alone();
     let _watch = watch();

@@ -70,20 +70,25 @@ impl Depot {
     }
 
     /// Takes slabs in.
-    pub(super) fn hand_in(&mut self, class: Class, slabs: impl Iterator<Item = Slab>) -> Surplus {
+    pub(super) fn hand_in(
+        &mut self,
+        class: Class,
+        mut slabs: impl Iterator<Item = Slab>,
+    ) -> Surplus {
         let mut surplus = Surplus(None);
-        let all = sheet::slabs(class);
-        for slab in slabs {
-            self.free += 1;
+        let mut next = slabs.next();
+        while let Some(slab) = next {
             let mut sheet = Sheet::of(&slab);
-            let free = sheet.put_back(slab);
-            if free == 1 {
+            let put = sheet.put_back(slab, &mut slabs);
+            self.free += put.now - put.before;
+            if put.before == 0 {
                 sheet.stands_at(self.sheets.len());
                 self.sheets.push(sheet.again());
             }
-            if free == all {
+            if put.now == sheet::slabs(class) {
                 self.is_whole(class, sheet, &mut surplus);
             }
+            next = put.next;
         }
         surplus
     }

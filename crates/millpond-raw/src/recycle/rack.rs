@@ -100,19 +100,21 @@ fn give(class: Class, slab: Slab) {
     }
 }
 
-/// One slab from the depot, and more of them for the rack.
+/// One slab from the depot, and more of them for the rack, which is empty.
 #[cold]
 fn fetch(class: Class, rack: Option<&Rack>) -> Slab {
-    let mut first = None;
-    let most = rack.map_or(1, |_| BATCH);
-    depot(class).lock().draw(class, most, |slab| {
-        // The last one stays in hand: the rack has room for the others, for it is empty.
-        if let Some(before) = first.replace(slab) {
-            let refused = rack.and_then(|rack| rack.push(before));
-            debug_assert!(refused.is_none(), "an empty rack has room for a batch");
+    let fetched = match rack {
+        Some(rack) => {
+            rack.fill(class);
+            rack.pop()
         }
-    });
-    first.unwrap_or_else(|| handle_alloc_error(sheet::layout()))
+        None => {
+            let mut one = None;
+            depot(class).lock().draw(class, 1, |slab| one = Some(slab));
+            one
+        }
+    };
+    fetched.unwrap_or_else(|| handle_alloc_error(sheet::layout()))
 }
 
 /// Brings slabs to the depot.
@@ -168,6 +170,19 @@ impl Rack {
         let slab = self.slots.get(last)?.take();
         self.len.set(last);
         slab
+    }
+
+    /// Fetches a batch from the depot, into an empty rack.
+    fn fill(&self, class: Class) {
+        debug_assert!(self.is_empty(), "else some are lost");
+        let mut free = self.slots.iter();
+        depot(class)
+            .lock()
+            .draw(class, BATCH, |slab| match free.next() {
+                Some(slot) => slot.set(Some(slab)),
+                None => debug_assert!(false, "an empty rack has room for a batch"),
+            });
+        self.len.set(ROOM - free.len());
     }
 
     /// Returns the slab if there is no room.

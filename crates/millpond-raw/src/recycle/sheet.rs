@@ -46,6 +46,38 @@ struct Book {
     bits: [u64; WORDS],
 }
 
+impl Book {
+    /// Notes slabs as free.
+    #[inline]
+    fn note(&mut self, word: usize, bits: u64) {
+        debug_assert!(self.bits[word] & bits == 0, "R1: one is here already");
+        self.bits[word] |= bits;
+        if bits != 0 {
+            self.low = self.low.min(word);
+        }
+    }
+}
+
+/// The lowest `most` of the bits of a word, or all.
+#[inline]
+fn lowest(word: u64, most: usize) -> u64 {
+    if word.count_ones() as usize <= most {
+        return word;
+    }
+    let others = (0..most).fold(word, |left, _| left & (left - 1));
+    word ^ others
+}
+
+/// What came of taking slabs in.
+pub(super) struct Put {
+    /// How many of the sheet's slabs were free before.
+    pub(super) before: usize,
+    /// How many are now.
+    pub(super) now: usize,
+    /// The first one that is not of this sheet.
+    pub(super) next: Option<Slab>,
+}
+
 /// A sheet of some depot. As good as a pointer: its depot sees to it that it lives.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Sheet(NonNull<Book>);
@@ -127,10 +159,13 @@ impl Sheet {
                 debug_assert!(false, "B2: as many bits as free slabs");
                 break;
             };
-            while *word != 0 && left > 0 {
-                let line = index * 64 + word.trailing_zeros() as usize;
-                *word &= *word - 1;
-                left -= 1;
+            // Out of the book before they are given away, so that none is drawn twice.
+            let mut drawn = lowest(*word, left);
+            *word ^= drawn;
+            left -= drawn.count_ones() as usize;
+            while drawn != 0 {
+                let line = index * 64 + drawn.trailing_zeros() as usize;
+                drawn &= drawn - 1;
                 // SAFETY: B2 - a slab of this sheet begins there; so the address is in the sheet.
                 let place = unsafe { start.add(line * LINE) };
                 // SAFETY: R1, B2 - it was in the depot, and is no longer; R2 - cut for this class; R3 -
@@ -144,17 +179,40 @@ impl Sheet {
         (drawn, book.free == 0)
     }
 
-    /// Takes a slab of this sheet in. Returns how many of its slabs are free now.
+    /// Takes a slab of this sheet in, and of those that follow as many as are of this sheet, too: what was
+    /// drawn together mostly comes back together.
     #[inline]
-    pub(super) fn put_back(&mut self, slab: Slab) -> usize {
-        let line = (slab.into_place().addr().get() & (SHEET - 1)) / LINE;
+    pub(super) fn put_back(&mut self, slab: Slab, others: &mut impl Iterator<Item = Slab>) -> Put {
+        let start = self.0.addr().get();
         let book = self.book();
-        let (index, bit) = (line / 64, 1 << (line % 64));
-        debug_assert!(book.bits[index] & bit == 0, "R1: it is here already");
-        book.bits[index] |= bit;
-        book.low = book.low.min(index);
-        book.free += 1;
-        book.free
+        let before = book.free;
+        let mut next = Some(slab);
+        // Slabs side by side are bits of one word, which is written when it changes.
+        let (mut word, mut bits, mut count) = (0, 0, 0);
+        while let Some(slab) = next.take() {
+            // Nothing but the place in the sheet is left of an address that is in it.
+            let place = slab.address() ^ start;
+            if place >= SHEET {
+                next = Some(slab);
+                break;
+            }
+            if place / LINE / 64 != word {
+                book.note(word, bits);
+                (word, bits) = (place / LINE / 64, 0);
+            }
+            let bit = 1 << (place / LINE % 64);
+            debug_assert!(bits & bit == 0, "R1: it comes twice");
+            bits |= bit;
+            count += 1;
+            next = others.next();
+        }
+        book.note(word, bits);
+        book.free = before + count;
+        Put {
+            before,
+            now: book.free,
+            next,
+        }
     }
 
     /// How many of its slabs are free.
@@ -219,7 +277,9 @@ mod tests {
             assert!(addresses[addresses.len() - 1] + class.size() <= start + SHEET);
             assert!(slabs.iter().all(|slab| Sheet::of(slab) == sheet));
             for (free, slab) in slabs.into_iter().enumerate() {
-                assert_eq!(sheet.put_back(slab), free + 1);
+                let put = sheet.put_back(slab, &mut std::iter::empty());
+                assert_eq!((put.before, put.now), (free, free + 1));
+                assert!(put.next.is_none());
             }
             // SAFETY: R3 - all of them are back.
             assert!(unsafe { sheet.give_back() }.is_none());
@@ -233,9 +293,10 @@ mod tests {
         let mut held = draw(&mut sheet, 1000);
         let back: Vec<_> = held.drain(100..700).collect();
         let expected: Vec<_> = back.iter().map(Slab::address).collect();
-        for slab in back.into_iter().rev() {
-            sheet.put_back(slab);
-        }
+        let mut back = back.into_iter().rev();
+        let put = sheet.put_back(back.next().unwrap(), &mut back);
+        assert_eq!(put.now - put.before, 600);
+        assert!(put.next.is_none());
         let again = draw(&mut sheet, 600);
         assert_eq!(
             again.iter().map(Slab::address).collect::<Vec<_>>(),
@@ -246,10 +307,38 @@ mod tests {
         assert!(draw(&mut sheet, 1).is_empty());
         let different: HashSet<_> = held.iter().map(Slab::address).collect();
         assert_eq!(different.len(), super::slabs(class));
-        for slab in held {
-            sheet.put_back(slab);
-        }
+        let mut held = held.into_iter();
+        sheet.put_back(held.next().unwrap(), &mut held);
         // SAFETY: R3 - all of them are back.
         unsafe { sheet.give_back() };
+    }
+
+    #[test]
+    fn the_lowest_bits_are_as_many_as_there_are_at_most() {
+        assert_eq!(lowest(0, 3), 0);
+        assert_eq!(lowest(0b1011_0100, 0), 0);
+        assert_eq!(lowest(0b1011_0100, 2), 0b0001_0100);
+        assert_eq!(lowest(0b1011_0100, 9), 0b1011_0100);
+        assert_eq!(lowest(u64::MAX, 63), u64::MAX >> 1);
+    }
+
+    #[test]
+    fn slabs_are_taken_in_up_to_the_first_of_another_sheet() {
+        let class = Class::all().next().unwrap();
+        let (mut one, mut other) = (Sheet::open(class).unwrap(), Sheet::open(class).unwrap());
+        let (mine, theirs) = (draw(&mut one, 3), draw(&mut other, 2));
+        let first_of_theirs = theirs[0].address();
+        let mut all = mine.into_iter().chain(theirs);
+        let put = one.put_back(all.next().unwrap(), &mut all);
+        assert_eq!(put.now - put.before, 3);
+        assert_eq!(one.free(), super::slabs(class));
+        let next = put.next.unwrap();
+        assert_eq!(next.address(), first_of_theirs);
+        other.put_back(next, &mut all);
+        assert_eq!(other.free(), super::slabs(class));
+        for sheet in [one, other] {
+            // SAFETY: R3 - all of them are back.
+            unsafe { sheet.give_back() };
+        }
     }
 }

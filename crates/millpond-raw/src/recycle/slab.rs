@@ -78,7 +78,7 @@ impl Slab {
     }
 
     /// Where it is, as a number.
-    #[cfg(test)]
+    #[inline]
     pub(super) fn address(&self) -> usize {
         self.0.addr().get()
     }

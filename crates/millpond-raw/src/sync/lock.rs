@@ -19,6 +19,14 @@
 //! instructions, and a virtual thread that unmounted in the middle of them would leave them held.
 //! **Nobody parks, and nobody calls users' code, while holding one.**
 //!
+//! # Why an unlock is a swap
+//!
+//! A look and a plain store would lose a sleeper who marks the word between the two, and `membarrier` by the
+//! sleeper does not help: the thread may be interrupted in just that place. What does work is a second word
+//! that counts who waits, looked at after the store, and a `membarrier` before one sleeps. Measured, and not
+//! taken: it saves 0.3 to 1.2 ns of a lock that nobody wants, nothing that shows in a queue between threads
+//! or in a pool, and each who sleeps disturbs all other processors for 1.2 µs.
+//!
 //! # Invariants
 //!
 //! - **L1** A thread that moved the word from FREE to HELD or CONTENDED owns the lock until it

@@ -43,6 +43,7 @@ mod scope;
 mod serial;
 mod thread_per_task;
 mod traits;
+mod turned_back;
 mod uncaught;
 mod watched;
 
@@ -68,6 +69,8 @@ pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
 pub use traits::{Executor, ExecutorExt, Lifecycle};
+#[doc(hidden)]
+pub use turned_back::TurnedBack;
 pub use uncaught::UncaughtPanic;
 pub(crate) use uncaught::{Fate, Runner};
 pub(crate) use watched::{Listed, Watched};

@@ -4,10 +4,12 @@ use super::error::{InvokeAllError, InvokeAnyError, NotTaken, Rejected};
 use super::invoke;
 use super::post::PostOffer;
 use super::scope::{self, Scope, ScopeOptions};
+use super::turned_back::TurnedBack;
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +78,15 @@ pub trait Executor: fmt::Debug + Send + Sync {
         drop(post);
     }
 
+    /// Turns a closure back that was brought there and that its caller would have to run now; see
+    /// `turned_back.rs`. Whoever runs tasks elsewhere, or wants to see them all, does not.
+    #[doc(hidden)]
+    #[inline]
+    fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
+        let _ = made_at;
+        None
+    }
+
     /// The clock by which its time-outs run.
     fn clock(&self) -> Clock {
         Clock::system()
@@ -107,6 +118,11 @@ macro_rules! executor_through {
 
             fn offer_post(&self, post: PostOffer) {
                 (**self).offer_post(post)
+            }
+
+            #[inline]
+            fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
+                (**self).turn_back(made_at)
             }
 
             fn clock(&self) -> Clock {
@@ -146,6 +162,10 @@ pub trait ExecutorExt: Executor {
     where
         F: FnOnce() + Send + 'static,
     {
+        if let Some(turned) = self.turn_back(Location::caller()) {
+            turned.run(f);
+            return Ok(());
+        }
         let task = TaskSpec::new().clock(self.clock()).build_detached(f);
         self.execute(task).map_err(Rejected::reclaim)
     }

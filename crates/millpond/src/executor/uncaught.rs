@@ -7,9 +7,10 @@
 use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
 use millpond_raw::sync::local;
+use millpond_raw::task::Token;
 use std::cell::Cell;
 use std::fmt;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
 /// The panic of a task that has no handle.
@@ -66,8 +67,10 @@ pub(super) fn why_dropped() -> CancelReason {
 /// Runs the tasks of an executor, and knows where their uncaught panics go.
 #[derive(Clone, Default)]
 pub(crate) struct Runner {
-    hook: Option<Arc<dyn Fn(UncaughtPanic) + Send + Sync>>,
+    hook: Option<Arc<Hook>>,
 }
+
+type Hook = dyn Fn(UncaughtPanic) + Send + Sync;
 
 impl Runner {
     pub(crate) fn with_hook(hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
@@ -85,7 +88,7 @@ impl Runner {
                 .map_or(Fate::Expired, Fate::of);
         }
         if let Some(hook) = &self.hook {
-            return run_hooked(hook, task);
+            return run_hooked(&**hook, task);
         }
         match task.run() {
             Ran::Completed => Fate::Completed,
@@ -96,26 +99,50 @@ impl Runner {
             }
         }
     }
+
+    /// Runs a closure as the body of a task that was made there and that inherits nothing, without making
+    /// one. Nothing of it panics out of here.
+    #[inline]
+    pub(super) fn run_closure(&self, made_at: &'static Location<'static>, f: impl FnOnce()) {
+        // As in a task's cell: what the closure owns is dropped inside the catch, and the token is gone
+        // before the hook hears.
+        let outcome = Token::new().enter(|| catch_unwind(AssertUnwindSafe(f)));
+        if let Err(payload) = outcome {
+            self.closure_panicked(made_at, Panic::new(payload));
+        }
+    }
+
+    #[cold]
+    fn closure_panicked(&self, made_at: &'static Location<'static>, panic: Panic) {
+        match &self.hook {
+            Some(hook) => tell(&**hook, None, made_at, panic),
+            None => quiet::drop(panic),
+        }
+    }
 }
 
 /// Runs the task, and tells the hook of its panic.
 #[inline(never)]
-fn run_hooked(hook: &Arc<dyn Fn(UncaughtPanic) + Send + Sync>, task: Task) -> Fate {
+fn run_hooked(hook: &Hook, task: Task) -> Fate {
     let (name, made_at) = (task.shared_name(), task.made_at());
     match task.run() {
         Ran::Completed => Fate::Completed,
         Ran::Gone(shell) => Fate::of(shell),
         Ran::Panicked(None) => Fate::Panicked,
         Ran::Panicked(Some(panic)) => {
-            let report = UncaughtPanic {
-                name,
-                made_at,
-                panic,
-            };
-            let _ = quiet::call(|| hook(report));
+            tell(hook, name, made_at, panic);
             Fate::Panicked
         }
     }
+}
+
+fn tell(hook: &Hook, name: Option<Name>, made_at: &'static Location<'static>, panic: Panic) {
+    let report = UncaughtPanic {
+        name,
+        made_at,
+        panic,
+    };
+    let _ = quiet::call(|| hook(report));
 }
 
 impl Runner {

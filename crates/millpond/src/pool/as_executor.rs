@@ -1,12 +1,15 @@
 //! What a pool is to others: an executor that ends and is managed.
 
 use super::{Rejection, ThreadPool};
-use crate::executor::{Executor, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected};
+use crate::executor::{
+    Executor, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected, TurnedBack,
+};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
+use std::panic::Location;
 use std::time::Duration;
 
 impl Executor for ThreadPool {
@@ -52,6 +55,15 @@ impl Executor for ThreadPool {
 
     fn offer_post(&self, post: PostOffer) {
         self.engine.accept_post(post);
+    }
+
+    #[inline]
+    fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
+        // The rest is elsewhere, so that it is not in the code of every closure.
+        match self.engine.knobs().caller_runs() {
+            false => None,
+            true => self.engine.turn_back(made_at),
+        }
     }
 
     fn clock(&self) -> Clock {

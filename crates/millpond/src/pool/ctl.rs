@@ -57,6 +57,12 @@ impl Reading {
         self.0 <= COUNT_MASK
     }
 
+    /// Whether tasks of the queue are run: until it is stopped.
+    #[inline]
+    pub(super) fn runs_what_waits(self) -> bool {
+        self.state() <= RunState::ShutDown
+    }
+
     #[inline]
     pub(super) fn workers(self) -> usize {
         (self.0 & COUNT_MASK) as usize

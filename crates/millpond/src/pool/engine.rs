@@ -33,6 +33,7 @@ use super::stats::RareStats;
 use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
+use crate::queue::BlockingQueue;
 use crate::task::{Home, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::fork;
@@ -203,16 +204,17 @@ impl Engine {
         let usual = word.is_running()
             && word.workers() >= limits.core()
             && limits.growth() == Growth::QueueFirst;
-        if !usual || self.line.is_foreign() {
-            return self.admit_slowly(task, true);
-        }
+        let queue = match &self.line {
+            Line::Plain(queue) if usual => queue,
+            _ => return self.admit_slowly(task, true),
+        };
         // What `decide` says of this situation, and `enqueue` does then, on the short way.
-        if self.line.is_full() && self.refuses() {
+        if queue.is_full() && self.refuses() {
             return Err(Rejected::new(task, NO_ROOM));
         }
         let identity = Identity::give(&task, Some(self.home), &self.ticker);
-        if let Err(task) = self.line.offer(task) {
-            return self.admit_slowly(task, self.makes_room());
+        if let Err(refused) = queue.offer(task) {
+            return self.admit_slowly(refused.element, self.makes_room());
         }
         chaos::point("pool.enqueued");
         if self.has_lost_workers(word) {

@@ -7,15 +7,15 @@ use super::figures::Id;
 use super::identity::Identity;
 use super::refusals::Turned;
 use super::reject::{Refusal, Rejection};
-use crate::executor::{Listed, RejectReason, Rejected};
+use crate::executor::{Listed, RejectReason, Rejected, TurnedBack};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
 use crate::queue::{Offered, Place};
-use crate::task::{CancelReason, Task};
+use crate::task::{self, CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
-use millpond_raw::sync::atomic::Ordering;
+use std::panic::Location;
 use std::sync::Arc;
 
 impl ThreadPool {
@@ -76,7 +76,7 @@ impl Engine {
         self.knobs().caller_runs()
             && self.line.is_full()
             && self.refuses()
-            && self.is_watched().load(Ordering::Relaxed)
+            && self.is_watched_over()
     }
 
     /// Lets the caller run a task that was refused.
@@ -85,6 +85,21 @@ impl Engine {
         task.leave_home();
         self.count_refused(&task, Turned::Here);
         self.runner.run(task);
+    }
+
+    /// As [`run_here`](Engine::run_here), for a closure of which no task was made.
+    ///
+    /// A shutdown that comes after [`caller_is_to_run`](Engine::caller_is_to_run) comes too late for it, as
+    /// for a task: the closure was refused while the pool ran, and neither its way nor its end is the pool's.
+    #[inline(never)]
+    pub(super) fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
+        if self.is_forked() || !self.caller_is_to_run() || !task::inherits_nothing() {
+            return None;
+        }
+        let names = self.names.as_ref();
+        let label = names.map_or(Id::OTHERS, |names| names.id_of_refused_place(made_at));
+        self.refusals.count(label, Turned::Here);
+        Some(TurnedBack::new(&self.runner, made_at))
     }
 
     #[inline]

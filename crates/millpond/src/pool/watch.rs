@@ -225,9 +225,7 @@ impl Engine {
     /// Sets the alarm for the first time, or again after a rest.
     #[cold]
     pub(super) fn watch_over(self: &Arc<Self>) {
-        // A manual clock may stand still for ever: nothing can be told from a wait by it.
-        let is_needed = !self.ticker.stands_still() || self.watch.has_limits();
-        if cfg!(any(millpond_loom, millpond_shuttle)) || !is_needed {
+        if !self.is_to_be_watched() {
             return;
         }
         if !self.is_watched().swap(true, Ordering::Relaxed) {
@@ -235,6 +233,19 @@ impl Engine {
             let shortest = self.watch.limits.lock().shortest();
             self.look_again_in(shortest.unwrap_or(EVERY).min(EVERY));
         }
+    }
+
+    /// Whether one who comes need not [set the alarm](Engine::watch_over): it is set, or there is none.
+    #[inline]
+    pub(super) fn is_watched_over(&self) -> bool {
+        self.is_watched().load(Ordering::Relaxed) || !self.is_to_be_watched()
+    }
+
+    #[cold]
+    fn is_to_be_watched(&self) -> bool {
+        // A manual clock may stand still for ever: nothing can be told from a wait by it.
+        !cfg!(any(millpond_loom, millpond_shuttle))
+            && (!self.ticker.stands_still() || self.watch.has_limits())
     }
 
     fn look_again_in(self: &Arc<Self>, pause: Duration) {

@@ -18,7 +18,7 @@
 
 use super::crew::Worker;
 use super::engine::Engine;
-use super::figures::{Desk, Pen};
+use super::figures::{AtDesk, Clerk, Desk, Pen, WithoutFigures};
 use super::hooks::{Ended, TaskInfo};
 use super::in_place;
 use super::line::Line;
@@ -27,7 +27,7 @@ use super::watch::Aim;
 use crate::executor::Fate;
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::{Growth, RunState};
-use crate::queue::{Place, Taken};
+use crate::queue::{BlockingQueue, Place, Taken};
 use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
@@ -50,9 +50,6 @@ pub(super) struct Shift {
     count: usize,
     is_counted: Cell<bool>,
 }
-
-/// What a worker keeps its figures with.
-type AtDesk<'a> = (&'a Pen, Desk<'a>);
 
 /// What a wait for a task came to.
 enum Wait {
@@ -77,50 +74,51 @@ impl Shift {
     pub(super) fn work(self) {
         let worker = Arc::clone(&self.worker);
         worker.begins(self.engine.ticker.now());
-        let names = self.engine.names.as_ref();
-        let pen = names.map(|names| (Pen::new(&self.engine.ticker), names));
-        let pen = pen.as_ref().map(|(pen, names)| {
-            let desk = Desk {
-                ledger: &worker.ledger,
-                names,
-                ticker: &self.engine.ticker,
-            };
-            (pen, desk)
-        });
         self.engine.with_crew(|crew| crew.has_started(self.count));
         worker.is_woken_by(park::current().waker());
-        let live = || self.live(&worker, pen);
-        in_place::as_worker(&self.engine, &worker, || worker.stop.enter(live));
+        let engine = &self.engine;
+        let live = || match &engine.names {
+            None => self.live(&worker, &WithoutFigures),
+            Some(names) => {
+                let pen = &Pen::new(&engine.ticker);
+                let desk = Desk {
+                    ledger: &worker.ledger,
+                    names,
+                    ticker: &engine.ticker,
+                };
+                self.live(&worker, &AtDesk { pen, desk });
+            }
+        };
+        in_place::as_worker(engine, &worker, || worker.stop.enter(live));
     }
 
-    fn live(&self, worker: &Worker, pen: Option<AtDesk<'_>>) {
+    fn live(&self, worker: &Worker, clerk: &impl Clerk) {
         if let Some(first) = worker.take_first() {
-            self.run(first, None, pen);
+            self.run_first(first, clerk);
         }
-        while let Some((task, turn)) = self.next(pen) {
-            if self.engine.line.is_foreign() {
-                self.engine.one_is_less();
-            }
-            self.run(task, Some(turn), pen);
+        while let Some((task, turn)) = self.next(clerk) {
+            self.run(task, Some(turn), clerk);
         }
+    }
+
+    #[cold]
+    fn run_first(&self, first: Task, clerk: &impl Clerk) {
+        self.run(first, None, clerk);
     }
 
     /// Runs the task, or drops it; what has waited for its turn may have waited too long.
-    fn run(&self, task: Task, turn: Option<Turn>, pen: Option<AtDesk<'_>>) {
-        let (engine, worker) = (&self.engine, &self.worker);
+    #[inline(always)]
+    fn run(&self, task: Task, turn: Option<Turn>, clerk: &impl Clerk) {
+        let (engine, worker) = (&*self.engine, &*self.worker);
         worker.stats.begin();
-        let start = pen.map(|(pen, desk)| pen.starts(desk, &task));
+        let start = clerk.starts(&task);
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watch.interrupts();
         let fate = match is_usual {
             true => engine.runner.run(task),
             false => self.run_unusually(task, shed),
         };
-        let ran = match (pen, start) {
-            (Some((pen, desk)), Some(start)) => pen.ended(desk, start, fate),
-            _ => 0,
-        };
-        worker.stats.end(fate, ran);
+        worker.stats.end(fate, clerk.ended(start, fate));
     }
 
     /// With hooks around it, or so that it can be interrupted; or not at all.
@@ -158,35 +156,37 @@ impl Shift {
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.
-    #[inline]
-    fn next(&self, pen: Option<AtDesk<'_>>) -> Option<(Task, Turn)> {
+    #[inline(always)]
+    fn next(&self, clerk: &impl Clerk) -> Option<(Task, Turn)> {
         let engine = &*self.engine;
         let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
-        if word.is_running() && word.workers() <= limits.max() {
-            let task = if engine.line.is_foreign() {
-                quiet::call(|| engine.line.poll()).flatten()
-            } else if limits.is_newest_first() {
-                match engine.poll_by_turn() {
-                    Some((task, Turn::Newest)) => return Some((task, Turn::Newest)),
-                    other => other.map(|(task, _)| task),
+        // After a shutdown what is left in a line of ours is run all the same. What waits at a hand-off, or slips
+        // into a line of the user's, is too late: that is judged.
+        let runs = word.is_running() || word.runs_what_waits() && engine.line.is_plain();
+        if runs && word.workers() <= limits.max() {
+            let found = match &engine.line {
+                Line::Plain(queue) if !limits.is_newest_first() => {
+                    queue.poll().map(|task| (task, Turn::Oldest))
                 }
-            } else {
-                engine.line.poll()
+                _ => engine.poll_unusually(limits.is_newest_first()),
             };
-            match task {
-                Some(task) => return Some((task, Turn::Oldest)),
-                None if limits.sheds() => engine.shedder.ran_empty(),
-                None => {}
+            if found.is_some() {
+                return found;
+            }
+            if limits.sheds() {
+                engine.shedder.ran_empty();
             }
         }
-        if let Some((pen, _)) = pen {
-            pen.looks_out();
+        clerk.looks_out();
+        let task = self.next_slowly(clerk)?;
+        if engine.line.is_foreign() {
+            engine.one_is_less();
         }
-        self.next_slowly(pen).map(|task| (task, Turn::Oldest))
+        Some((task, Turn::Oldest))
     }
 
     #[cold]
-    fn next_slowly(&self, pen: Option<AtDesk<'_>>) -> Option<Task> {
+    fn next_slowly(&self, clerk: &impl Clerk) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
         loop {
@@ -228,11 +228,7 @@ impl Shift {
             let counts = limits.growth() == Growth::ThreadsFirst;
             let drains = shut_down || stays;
             let _staying = stays.then(|| Staying::new(engine));
-            let rests = || {
-                if let Some((pen, desk)) = pen {
-                    pen.rests(desk);
-                }
-            };
+            let rests = || clerk.rests();
             let waits = || engine.wait_for_task(epoch, deadline, drains, counts, rests);
             let waited = quiet::call(waits);
             match waited {
@@ -291,6 +287,20 @@ impl Drop for Shift {
 }
 
 impl Engine {
+    /// The next task of a line of another kind, or where the newest may come first.
+    #[cold]
+    fn poll_unusually(&self, is_newest_first: bool) -> Option<(Task, Turn)> {
+        if self.line.is_foreign() {
+            let task = quiet::call(|| self.line.poll()).flatten()?;
+            self.one_is_less();
+            return Some((task, Turn::Oldest));
+        }
+        match is_newest_first {
+            true => self.poll_by_turn(),
+            false => self.line.poll().map(|task| (task, Turn::Oldest)),
+        }
+    }
+
     /// Waits for a task, until `deadline`, or until the epoch changes. Who `drains` the line waits for
     /// what is in it only.
     ///

@@ -58,6 +58,11 @@ impl<T> Ring<T> {
     }
 
     #[cold]
+    fn grow_for(&mut self, element: T) {
+        self.others.push_back(element);
+    }
+
+    #[cold]
     fn give_back(&mut self) {
         self.others.shrink_to(self.kept);
     }
@@ -95,7 +100,10 @@ impl<T: Send> Store for Ring<T> {
     fn push(&mut self, element: T, (): (), end: End) -> bool {
         match end {
             End::Last if self.len() == 0 => self.first = Some(element),
-            End::Last => self.others.push_back(element),
+            End::Last if self.others.len() < self.others.capacity() => {
+                self.others.push_back(element)
+            }
+            End::Last => self.grow_for(element),
             End::First => {
                 if let Some(second) = self.first.replace(element) {
                     self.others.push_front(second);

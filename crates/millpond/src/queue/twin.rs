@@ -2,8 +2,8 @@
 //!
 //! Putters push into the *inbox* and takers pop out of the *outbox*, each behind a lock of its own.
 //! A taker that finds the outbox empty swaps the two: one look at the other side's lines for as many
-//! elements as have come meanwhile. So putters and takers hardly ever meet, and each side works at
-//! the price of an undisturbed lock.
+//! elements as have come meanwhile (`swap.rs`). So putters and takers hardly ever meet, and each side works
+//! at the price of an undisturbed lock.
 //!
 //! ```text
 //!            inbox (lock)                     outbox (lock)
@@ -49,9 +49,10 @@
 //!   lock; then, if it leaves elements behind, whether it has got one or not, it calls another or, if
 //!   others seek, raises the sign for them. So a push either sees that nobody seeks, or is seen.
 //! - **B8** The sign `full_at` is down, or shows a count such that `put` is ahead of it by the bound or
-//!   more, or the queue is sealed. It is written under the inbox's lock, with every push and every new
-//!   bound, so that stays true. Who reads it and then finds that `taken` is what it shows was looking
-//!   at a full queue in the moment of the first look: `taken` only grows, so it was not more then.
+//!   more, or the queue is sealed. It is written under the inbox's lock, when the last place is taken,
+//!   with every look at `taken` and with every new bound; `put` only grows, so that stays true. Who
+//!   reads it and then finds that `taken` is what it shows was looking at a full queue in the moment of
+//!   the first look: `taken` only grows, so it was not more then.
 //!
 //! # Orderings
 //!
@@ -62,10 +63,15 @@
 //! Everything else that is shared travels under a lock. Both checkers walk these (`queue.rs` in
 //! `tests/loom_library` and `tests/shuttle_library`).
 
+mod inbox;
 mod newest;
+mod room;
 mod seek;
+mod swap;
 
-use super::line::{Calls, Waiter, list_waiter, lock};
+use self::inbox::Inbox;
+use self::room::HAS_ROOM;
+use super::line::{Calls, list_waiter, lock};
 use super::ring::Ring;
 use super::store::{End, Store};
 use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
@@ -74,7 +80,6 @@ use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard};
-use millpond_raw::waits::List;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Waker;
@@ -85,7 +90,7 @@ pub(super) struct Twin<T: Send> {
     outbox: Padded<OutSide<T>>,
     /// B3. Written under the inbox's lock, and rarely.
     putters_wait: Padded<AtomicBool>,
-    /// B8: what [`sign`] says. On a line of its own: as long as there is room nobody writes it.
+    /// B8: what `room.rs` says. On a line of its own: as long as there is room nobody writes it.
     full_at: Padded<AtomicUsize>,
     clock: Clock,
 }
@@ -111,104 +116,24 @@ struct OutSide<T> {
     /// comes and stays; written under both locks.
     has_bound: AtomicBool,
     ring: Mutex<Ring<T>>,
-}
-
-#[repr(C)]
-struct Inbox<T> {
-    ring: Ring<T>,
-    /// How many elements have ever come in; it wraps.
-    put: usize,
-    /// How many had ever gone out when a putter last looked.
-    taken_seen: usize,
-    bound: Option<usize>,
-    /// Nothing more comes in.
-    is_sealed: bool,
-    /// What `full_at` shows.
-    shown: usize,
-    takers: List<Waiter>,
-    putters: List<Waiter>,
-    /// B6: how many takers were called and have not come; `None` if the queue is not thrifty.
-    called: Option<usize>,
-}
-
-/// About as many elements as come in while one who was called is on its way. Few in models, for them to see
-/// what comes of it.
-const PILE: usize = if cfg!(millpond_shuttle) { 2 } else { 1024 };
-
-/// The sign is down (B8).
-const HAS_ROOM: usize = 0;
-
-/// The sign of a queue that is full unless more than this has been taken. It shows a bit less than the
-/// count: before that would be wrong, something is put in and the sign written anew.
-#[inline]
-fn sign(taken: usize) -> usize {
-    taken << 1 | 1
-}
-
-impl<T: Send> Inbox<T> {
-    /// Whether a taker is to be called for what has come in.
-    #[inline]
-    fn wants_taker(&self) -> bool {
-        !self.takers.is_empty() && !matches!(self.called, Some(1..))
-    }
-
-    /// Whether another taker is to be called, for the one that was called, or seeks, does not come (B6).
-    #[inline]
-    fn has_piled_up(&self) -> bool {
-        self.ring.len() % PILE == 0 && !self.takers.is_empty()
-    }
-
-    /// Calls a taker, if there is one. Waking it is up to the caller.
-    fn call(&mut self) -> Option<Waiter> {
-        let Some(called) = &mut self.called else {
-            return self.takers.pop();
-        };
-        let taker = self.takers.pop_newest();
-        *called += usize::from(taker.is_some());
-        taker
-    }
-
-    /// A taker that was called has come, or has left.
-    fn has_come(&mut self) {
-        if let Some(called) = &mut self.called {
-            debug_assert!(*called > 0, "B6: nobody was called");
-            *called = called.saturating_sub(1);
-        }
-    }
-
-    fn free(&self) -> usize {
-        let used = self.put.wrapping_sub(self.taken_seen);
-        match self.is_sealed {
-            false => self.bound.unwrap_or(usize::MAX).saturating_sub(used),
-            true => 0,
-        }
-    }
+    /// How many elements the last swap has brought; see `swap.rs`. Written under the lock.
+    swapped: AtomicUsize,
 }
 
 impl<T: Send> Twin<T> {
     /// Two boxes of one kind; `bound` elements may be in them together.
     pub(super) fn new(inbox: Ring<T>, outbox: Ring<T>, bound: Option<usize>) -> Self {
-        let (put, ready) = (inbox.len() + outbox.len(), inbox.len() > 0);
         Twin {
             inbox: Padded::new(InSide {
-                is_ready: AtomicBool::new(ready),
+                is_ready: AtomicBool::new(inbox.len() > 0),
                 seekers: AtomicU32::new(0),
-                inbox: Mutex::new(Inbox {
-                    ring: inbox,
-                    put,
-                    taken_seen: 0,
-                    bound,
-                    is_sealed: false,
-                    shown: HAS_ROOM,
-                    takers: List::new(),
-                    putters: List::new(),
-                    called: None,
-                }),
+                inbox: Mutex::new(Inbox::new(inbox, outbox.len(), bound)),
             }),
             outbox: Padded::new(OutSide {
                 taken: AtomicUsize::new(0),
                 has_bound: AtomicBool::new(bound.is_some()),
                 ring: Mutex::new(outbox),
+                swapped: AtomicUsize::new(0),
             }),
             putters_wait: Padded::new(AtomicBool::new(false)),
             full_at: Padded::new(AtomicUsize::new(HAS_ROOM)),
@@ -227,59 +152,22 @@ impl<T: Send> Twin<T> {
         self
     }
 
-    /// Whether there is room, after a look at what has gone out if need be.
-    #[inline]
-    fn has_room(&self, inbox: &mut Inbox<T>) -> bool {
-        inbox.free() > 0 || self.has_room_now(inbox)
-    }
-
-    #[cold]
-    fn has_room_now(&self, inbox: &mut Inbox<T>) -> bool {
-        self.look(inbox);
-        self.show(inbox);
-        inbox.free() > 0
-    }
-
-    /// Raises the sign, or takes it down (B8).
-    #[inline]
-    fn show(&self, inbox: &mut Inbox<T>) {
-        let now = match inbox.free() {
-            0 => sign(inbox.taken_seen),
-            _ => HAS_ROOM,
-        };
-        if now != inbox.shown {
-            inbox.shown = now;
-            // [B-full]
-            self.full_at.store(now, Ordering::Release);
-        }
-    }
-
-    /// Whether it is full for sure (B8).
-    #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        // [B-full]
-        let shown = self.full_at.load(Ordering::Acquire);
-        shown != HAS_ROOM && shown == sign(self.outbox.taken.load(Ordering::Relaxed))
-    }
-
-    fn look(&self, inbox: &mut Inbox<T>) {
-        // [B-room]
-        inbox.taken_seen = self.outbox.taken.load(Ordering::SeqCst);
-    }
-
     /// Takes an element in, for which there is room, and calls a taker for it (B2).
     #[inline]
     fn push(&self, mut inbox: MutexGuard<'_, Inbox<T>>, element: T) {
         let was_empty = inbox.ring.len() == 0;
-        inbox.ring.push(element, (), End::Last);
-        inbox.put = inbox.put.wrapping_add(1);
-        self.show(&mut inbox);
+        inbox.push(element);
+        if !inbox.has_room() {
+            self.show(&mut inbox);
+        }
         if was_empty {
             // Last: who sees it takes the line away, and needs the lock, too.
             self.inbox.is_ready.store(true, Ordering::Relaxed);
         }
         let nobody_seeks = || self.inbox.seekers.load(Ordering::Relaxed) == 0;
-        if inbox.has_piled_up() || inbox.wants_taker() && nobody_seeks() {
+        if !inbox.takers.is_empty()
+            && (inbox.has_piled_up() || inbox.wants_taker() && nobody_seeks())
+        {
             self.call_taker(inbox);
         }
     }
@@ -289,62 +177,6 @@ impl<T: Send> Twin<T> {
         let taker = inbox.call();
         drop(inbox);
         Calls::of(taker.map(|taker| taker.waker)).wake();
-    }
-
-    /// Moves all that is in the inbox to the outbox, which is empty. Returns whether there was any.
-    fn refill(&self, inbox: &mut Inbox<T>, outbox: &mut Ring<T>) -> bool {
-        if inbox.ring.len() == 0 {
-            // It may have been raised for what was in the outbox.
-            self.inbox.is_ready.store(false, Ordering::Relaxed);
-            return false;
-        }
-        std::mem::swap(&mut inbox.ring, outbox);
-        self.inbox.is_ready.store(false, Ordering::Relaxed);
-        true
-    }
-
-    /// Counts what has gone out, unlocks, and calls putters for the room (B3).
-    #[inline]
-    fn settle(&self, outbox: MutexGuard<'_, Ring<T>>, count: usize) {
-        if !self.outbox.has_bound.load(Ordering::Relaxed) {
-            let taken = self.outbox.taken.load(Ordering::Relaxed);
-            let now = taken.wrapping_add(count);
-            self.outbox.taken.store(now, Ordering::Relaxed);
-            return;
-        }
-        // [B-room]
-        self.outbox.taken.fetch_add(count, Ordering::SeqCst);
-        drop(outbox);
-        // [B-room]
-        if self.putters_wait.load(Ordering::SeqCst) {
-            self.finish(lock(&self.inbox.inbox), count);
-        }
-    }
-
-    /// Calls putters for at most `most` places that are free, and unlocks.
-    #[cold]
-    fn finish(&self, mut inbox: MutexGuard<'_, Inbox<T>>, most: usize) {
-        self.look(&mut inbox);
-        self.show(&mut inbox);
-        let mut calls = Calls::default();
-        for _ in 0..inbox.free().min(most) {
-            let Some(putter) = inbox.putters.pop() else {
-                break;
-            };
-            calls.add(putter.waker);
-        }
-        self.note(&inbox);
-        drop(inbox);
-        calls.wake();
-    }
-
-    /// Says whether putters wait (B3).
-    fn note(&self, inbox: &Inbox<T>) {
-        let wait = !inbox.putters.is_empty();
-        if self.putters_wait.load(Ordering::Relaxed) != wait {
-            // [B-room]
-            self.putters_wait.store(wait, Ordering::SeqCst);
-        }
     }
 
     #[inline]
@@ -365,16 +197,13 @@ impl<T: Send> Twin<T> {
     #[inline]
     pub(super) fn poll(&self, end: End) -> Option<T> {
         let mut outbox = lock(&self.outbox.ring);
-        let mut element = outbox.pop(&self.clock, end);
-        if element.is_none() {
+        let Some(element) = outbox.pop(&self.clock, end) else {
             // Whoever put something in before this call has raised the sign.
-            if !self.inbox.is_ready.load(Ordering::Relaxed) {
-                return None;
-            }
-            self.refill(&mut lock(&self.inbox.inbox), &mut outbox);
-            element = outbox.pop(&self.clock, end);
-        }
-        let element = element?;
+            return match self.inbox.is_ready.load(Ordering::Relaxed) {
+                true => self.poll_inbox(outbox, end),
+                false => None,
+            };
+        };
         self.settle(outbox, 1);
         Some(element)
     }
@@ -404,7 +233,7 @@ impl<T: Send> Twin<T> {
                 // B3: the sign first, the last look second.
                 self.note(&inbox);
                 self.look(&mut inbox);
-                if inbox.free() == 0 {
+                if !inbox.has_room() {
                     drop(inbox);
                     quiet::drop((stale, clone));
                     return Offered::Wait;
@@ -489,7 +318,7 @@ impl<T: Send> Twin<T> {
             inbox.has_come();
         }
         // B4: called, so it calls another, if there seems to be an element.
-        if struck.is_none() && inbox.put != inbox.taken_seen && inbox.wants_taker() {
+        if struck.is_none() && inbox.has_some() && inbox.wants_taker() {
             self.call_taker(inbox);
         } else {
             drop(inbox);
@@ -507,17 +336,17 @@ impl<T: Send> Twin<T> {
 
     pub(super) fn len(&self) -> usize {
         let (_outbox, inbox) = self.both();
-        inbox.put.wrapping_sub(inbox.taken_seen)
+        inbox.len()
     }
 
     pub(super) fn bound(&self) -> Option<u64> {
-        lock(&self.inbox.inbox).bound.map(|bound| bound as u64)
+        lock(&self.inbox.inbox).bound().map(|bound| bound as u64)
     }
 
     /// What is left of the bound; `None` if there is none.
     pub(super) fn left(&self) -> Option<u64> {
         let (_outbox, inbox) = self.both();
-        inbox.bound.map(|_| inbox.free() as u64)
+        inbox.bound().map(|_| inbox.free() as u64)
     }
 
     pub(super) fn set_bound(&self, bound: u64) -> Result<(), CapacityError> {
@@ -528,18 +357,18 @@ impl<T: Send> Twin<T> {
         let (outbox, mut inbox) = self.both();
         self.outbox.has_bound.store(true, Ordering::Relaxed);
         drop(outbox);
-        inbox.bound = Some(usize::try_from(bound).unwrap_or(usize::MAX));
+        inbox.set_bound(usize::try_from(bound).unwrap_or(usize::MAX));
         self.finish(inbox, usize::MAX);
         Ok(())
     }
 
     /// Takes nothing more in, ever. Who waits for room is not told: that is up to the sealer.
     pub(super) fn seal(&self) {
-        lock(&self.inbox.inbox).is_sealed = true;
+        lock(&self.inbox.inbox).seal();
     }
 
     pub(super) fn is_sealed(&self) -> bool {
-        lock(&self.inbox.inbox).is_sealed
+        lock(&self.inbox.inbox).is_sealed()
     }
 
     pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {

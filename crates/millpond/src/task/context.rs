@@ -57,6 +57,7 @@ local! {
     static INHERITED: RefCell<Inherited> = RefCell::new(Inherited::nothing());
 }
 
+#[inline]
 fn is_something() -> bool {
     SOMETHING.try_with(Cell::get).unwrap_or(false)
 }
@@ -72,6 +73,12 @@ pub(super) fn here() -> Option<Inherited> {
         });
     }
     Some(Inherited { span, ..copy() })
+}
+
+/// Whether a task that is made here and now inherits nothing.
+#[inline]
+pub(crate) fn inherits_nothing() -> bool {
+    !is_something() && Span::is_none_here()
 }
 
 fn copy() -> Inherited {

@@ -54,7 +54,7 @@ mod stand_in;
 mod waiting;
 
 pub use carried::Carried;
-pub(crate) use context::current_name;
+pub(crate) use context::{current_name, inherits_nothing};
 pub use cycle::{Cycle, FoundCycle, TaskLabel, Waiting};
 pub use error::TaskError;
 pub use handle::{AbortOnDrop, TaskHandle};

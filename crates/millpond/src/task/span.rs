@@ -23,6 +23,11 @@ mod which {
             Span((!span.is_none()).then_some(span))
         }
 
+        /// Whether there is none where this is asked.
+        pub(in super::super) fn is_none_here() -> bool {
+            tracing::Span::current().is_none()
+        }
+
         pub(in super::super) fn is_none(&self) -> bool {
             self.0.is_none()
         }
@@ -51,6 +56,10 @@ mod which {
 
         pub(in super::super) fn current() -> Self {
             Span
+        }
+
+        pub(in super::super) fn is_none_here() -> bool {
+            true
         }
 
         pub(in super::super) fn is_none(&self) -> bool {

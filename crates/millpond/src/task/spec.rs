@@ -45,12 +45,10 @@ impl TaskSpec {
     #[track_caller]
     #[inline]
     pub fn new() -> Self {
-        let rare = context::here().map(|inherited| {
-            Recycled::new_with(|| Rare {
-                inherited,
-                clock: Clock::system(),
-            })
-        });
+        let rare = match context::inherits_nothing() {
+            true => None,
+            false => rare_here(),
+        };
         TaskSpec {
             rare,
             made_at: Location::caller(),
@@ -147,6 +145,17 @@ impl TaskSpec {
     pub fn build_detached(self, f: impl FnOnce() + Send + 'static) -> Task {
         Task::from_raw(raw::detached(f, Meta::new(self)))
     }
+}
+
+/// What a task inherits that is made here.
+#[cold]
+fn rare_here() -> Option<Recycled<Rare>> {
+    context::here().map(|inherited| {
+        Recycled::new_with(|| Rare {
+            inherited,
+            clock: Clock::system(),
+        })
+    })
 }
 
 impl Drop for TaskSpec {

@@ -15,8 +15,9 @@
 //!
 //! # The protocol
 //!
-//! - **G1** A task is known by the address of its interrupt token, which is in its cell. A waiter has the
-//!   awaited task's handle, and the thread that runs a body has its cell; both for as long as the entry is
+//! - **G1** A task is known by the address of its interrupt token, which is in its cell; or on the stack of
+//!   who runs it, if no task was made of it (`executor::turned_back`). A waiter has the awaited task's
+//!   handle, and the thread that runs a body has its cell, or its token; each for as long as the entry is
 //!   there. So as long as an address is in the table it means one task.
 //! - **G2** All bodies on the stack of the thread wait for what the innermost waits for: none of them can
 //!   end before. So a thread makes an entry for each of them. A task runs once, on one thread, and a

@@ -234,6 +234,25 @@ fn a_caller_runs_its_task_or_hears_of_the_shutdown() {
 }
 
 #[test]
+fn a_caller_runs_its_closure_or_hears_of_the_shutdown() {
+    pct(|| {
+        let books = Books::new(4);
+        let (pool, gate, handles) = full(Rejection::CallerRuns, &books);
+        let threads = [2, 3].map(|number| {
+            let (books, pool) = (books.clone(), pool.clone());
+            spawn(move || books.throw(&pool, number))
+        });
+        let opener = spawn(move || gate.open());
+        pool.shutdown();
+        join_all(threads.into());
+        opener.join().unwrap();
+        hear_all(&books, handles);
+        let sums = books.balance(&pool, &[]);
+        assert_eq!(sums.run, sums.taken);
+    });
+}
+
+#[test]
 fn a_cancelled_task_gives_its_place_to_one_who_comes() {
     pct(|| {
         let books = Books::new(4);

@@ -10,7 +10,7 @@ use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::executors::Executors;
 use crate::peers::pool::futures::Futures;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
-use crate::peers::pool::millpond::Millpond;
+use crate::peers::pool::millpond::{Millpond, WithoutFigures};
 use crate::peers::pool::rayon::Rayon;
 use crate::peers::pool::rusty_pool::RustyPool;
 use crate::peers::pool::thread_per_task::ThreadPerTask;
@@ -103,9 +103,14 @@ const HOLDS_NOTHING: Standing = Standing::Reference {
     because: "its queue holds nothing: each task waits for a worker",
 };
 
+const LIKE_THE_PEERS: Standing = Standing::Reference {
+    because: "it keeps no figures, as none of the peers does; what it is judged by keeps them",
+};
+
 /// THE table.
 pub(super) const ENTRIES: &[Entry] = &[
     entry::<Millpond>(Ours, |_| true),
+    entry::<WithoutFigures>(LIKE_THE_PEERS, unbounded),
     entry::<HandRolled<Crossbeam>>(Peer, without_help),
     entry::<HandRolled<Kanal>>(Peer, without_help),
     entry::<HandRolled<Flume>>(Peer, without_help),

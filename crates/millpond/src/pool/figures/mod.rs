@@ -179,6 +179,71 @@ pub(super) struct Start {
     pub(super) waited: u64,
 }
 
+/// How a worker keeps its figures: at a desk, or not at all. That is settled when its life begins, so that
+/// no task has to ask.
+pub(super) trait Clerk {
+    /// A task has come.
+    fn starts(&self, task: &Task) -> Option<Start>;
+
+    /// It is over. Returns for how long it ran, in nanoseconds.
+    fn ended(&self, start: Option<Start>, fate: Fate) -> u64;
+
+    /// The worker found nothing at once: the next task starts later than the last one ended.
+    fn looks_out(&self);
+
+    /// The worker is about to rest.
+    fn rests(&self);
+}
+
+/// A worker that keeps figures.
+pub(super) struct AtDesk<'a> {
+    pub(super) pen: &'a Pen,
+    pub(super) desk: Desk<'a>,
+}
+
+impl Clerk for AtDesk<'_> {
+    #[inline(always)]
+    fn starts(&self, task: &Task) -> Option<Start> {
+        Some(self.pen.starts(self.desk, task))
+    }
+
+    #[inline(always)]
+    fn ended(&self, start: Option<Start>, fate: Fate) -> u64 {
+        match start {
+            Some(start) => self.pen.ended(self.desk, start, fate),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn looks_out(&self) {
+        self.pen.looks_out();
+    }
+
+    fn rests(&self) {
+        self.pen.rests(self.desk);
+    }
+}
+
+/// A worker that keeps none.
+pub(super) struct WithoutFigures;
+
+impl Clerk for WithoutFigures {
+    #[inline]
+    fn starts(&self, _: &Task) -> Option<Start> {
+        None
+    }
+
+    #[inline]
+    fn ended(&self, _: Option<Start>, _: Fate) -> u64 {
+        0
+    }
+
+    fn looks_out(&self) {}
+
+    fn rests(&self) {}
+}
+
 impl Pen {
     pub(super) fn new(ticker: &Ticker) -> Self {
         let sampler = Sampler::new(ticker);
@@ -194,8 +259,8 @@ impl Pen {
     }
 
     /// A task has come.
-    #[inline]
-    pub(super) fn starts(&self, desk: Desk<'_>, task: &Task) -> Start {
+    #[inline(always)]
+    fn starts(&self, desk: Desk<'_>, task: &Task) -> Start {
         let tick = match self.last.get() {
             0 => desk.ticker.now(),
             last => Tick::from_count(last),
@@ -219,8 +284,8 @@ impl Pen {
     }
 
     /// It is over. Returns for how long it ran, in nanoseconds.
-    #[inline]
-    pub(super) fn ended(&self, desk: Desk<'_>, start: Start, fate: Fate) -> u64 {
+    #[inline(always)]
+    fn ended(&self, desk: Desk<'_>, start: Start, fate: Fate) -> u64 {
         let end = desk.ticker.now();
         let ran = desk.ticker.nanos(start.tick, end);
         desk.ledger.note(start.id, fate, start.waited, ran);
@@ -266,12 +331,12 @@ impl Pen {
 
     /// The worker found nothing at once: the next task starts later than the last one ended.
     #[inline]
-    pub(super) fn looks_out(&self) {
+    fn looks_out(&self) {
         self.last.set(0);
     }
 
     /// The worker is about to rest.
-    pub(super) fn rests(&self, desk: Desk<'_>) {
+    fn rests(&self, desk: Desk<'_>) {
         if let Some(sampler) = &self.sampler {
             sampler.hears(desk.ledger, self.id.get(), self.ran.take());
             self.due.set(sampler.rests(desk.ledger));

@@ -165,7 +165,8 @@ impl Names {
         }
     }
 
-    fn id_of_refused_place(&self, place: &'static Location<'static>) -> Id {
+    #[inline]
+    pub(in crate::pool) fn id_of_refused_place(&self, place: &'static Location<'static>) -> Id {
         let address = std::ptr::from_ref(place).addr();
         let pocket = &self.refused_places[pocket_of(address)];
         // Addresses have 48 bits on the machines that this is for; elsewhere it is asked every time.

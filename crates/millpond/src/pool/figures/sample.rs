@@ -11,7 +11,8 @@
 //! Before that nobody has to ask it anything, but for a change of the label.
 //!
 //! So a task that takes [`PAUSE`] or longer is in a sample if the one before it was as long, and a worker
-//! that does nothing but tiny tasks spends less than a five-hundredth of its time on looking.
+//! that does nothing but tiny tasks spends about a four-hundredth of its time on looking: on a virtual machine
+//! a look at the CPU clock takes 0.6 µs, and one at the file 14.
 
 use super::Ledger;
 use super::names::Id;
@@ -24,7 +25,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_micros(200);
 const STRETCH: Duration = Duration::from_millis(1);
 /// How long after the last look at the system's file the next one comes.
-const DELAY_PAUSE: Duration = Duration::from_millis(5);
+const DELAY_PAUSE: Duration = Duration::from_millis(30);
 const LABELS: usize = 4;
 
 /// The samples of one worker.

@@ -45,7 +45,7 @@ impl<T: Send> Twin<T> {
         let mut inbox = lock(&self.inbox.inbox);
         let others = self.inbox.seekers.fetch_sub(1, Ordering::Relaxed) - 1;
         self.look(&mut inbox);
-        let is_left = inbox.put != inbox.taken_seen;
+        let is_left = inbox.has_some();
         if is_left && others > 0 {
             self.shows_more();
         } else if is_left && inbox.wants_taker() {

@@ -1,3 +1,4 @@
+use super::inbox::PILE;
 use super::*;
 use std::sync::Arc;
 
@@ -59,4 +60,20 @@ fn another_taker_is_called_when_elements_pile_up() {
         assert!(matches!(taken, Taken::Got(0)));
     }
     assert_eq!(bell.0.load(Ordering::Relaxed), 3);
+}
+
+/// T1 to T3 in `swap.rs`: who has stepped back takes what is there, and nothing where there is nothing.
+#[test]
+fn a_taker_of_a_thin_stream_gets_every_element_in_order() {
+    let queue = Twin::new(Ring::growing(), Ring::growing(), None);
+    let mut next = 0..;
+    for batch in [1, 7, 8, 20, 63, 64, 3, 20, 1] {
+        let numbers: Vec<u64> = next.by_ref().take(batch).collect();
+        for number in &numbers {
+            queue.offer(*number, End::Last).unwrap();
+        }
+        let got: Vec<u64> = std::iter::from_fn(|| queue.poll(End::First)).collect();
+        assert_eq!(got, numbers);
+        assert_eq!(queue.outbox.swapped.load(Ordering::Relaxed), batch);
+    }
 }
