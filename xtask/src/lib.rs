@@ -22,6 +22,7 @@
 pub mod cli;
 pub mod gates;
 pub mod house;
+mod kin;
 pub mod needs;
 pub mod report;
 pub mod runner;

@@ -69,7 +69,8 @@ pub fn run(house: &House, steps: &[&'static Gate]) -> Result<bool> {
             if let Some(bar) = &bar {
                 bar.set_message(line.trim().to_string());
             }
-        })?;
+        })?
+        .impatient();
         let outcome = perform(house, gate, &mut larder, &mut stage);
         let step = Done {
             gate,

@@ -2,6 +2,11 @@
 //!
 //! Standard output and standard error share one pipe, so the log has the order the user would
 //! have seen. Nothing is lost when a step succeeds: the log stays in the build directory.
+//!
+//! A process that outlives its command and keeps the pipe is not waited for. On a stage that is
+//! [impatient](Stage::impatient) a command that prints nothing for longer than any of ours has reason
+//! to is killed, with all that it has started, and the log says which those were: `cargo xtask test`
+//! never hangs. What is asked for by hand may take as long as it likes.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,6 +18,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::kin;
+
+/// No step of `cargo xtask test` has reason to print nothing for so long: the longest test takes one
+/// minute, and so does the longest call of the compiler.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// What a command has printed is in the pipe when it ends; to read that takes no time to speak of.
+const REST: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether the command has ended.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Hears each line as it is printed.
 type Listener = Box<dyn Fn(&str)>;
 
@@ -21,6 +38,8 @@ pub struct Stage {
     log: File,
     path: PathBuf,
     listener: Listener,
+    /// For how long a command may print nothing.
+    silence: Duration,
 }
 
 impl std::fmt::Debug for Stage {
@@ -65,7 +84,19 @@ impl Stage {
             log,
             path: path.to_path_buf(),
             listener: Box::new(listener),
+            silence: Duration::MAX,
         })
+    }
+
+    /// From now on, who is silent for too long is killed.
+    #[must_use]
+    pub fn impatient(self) -> Self {
+        self.silent_for_at_most(SILENCE)
+    }
+
+    fn silent_for_at_most(mut self, silence: Duration) -> Self {
+        self.silence = silence;
+        self
     }
 
     /// Writes text of the step's own into the log.
@@ -83,20 +114,57 @@ impl Stage {
     /// Runs a command to its end.
     ///
     /// # Errors
-    /// If it cannot be started or the log cannot be written; a failing command is no error.
+    /// If it cannot be started or the log cannot be written; a failing command is no error, nor is
+    /// one that was killed.
     pub fn run(&mut self, command: &mut Command) -> Result<Ended> {
         let (mut child, lines) = self.start(command)?;
         let mut output = String::new();
-        for line in lines {
-            // What cargo tells programs is for the caller alone; people have the lines around it.
-            if !line.starts_with("{\"reason\":") {
-                self.say(&line)?;
+        let mut heard = Instant::now();
+        // When it was seen to have ended, and how.
+        let mut end = None;
+        loop {
+            match lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    // What cargo tells programs is for the caller alone; people have the lines around it.
+                    if !line.starts_with("{\"reason\":") {
+                        self.say(&line)?;
+                    }
+                    output.push_str(&line);
+                    output.push('\n');
+                    heard = Instant::now();
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
             }
-            output.push_str(&line);
-            output.push('\n');
+            if end.is_none() {
+                end = child.try_wait()?.map(|status| (status, Instant::now()));
+            }
+            match &end {
+                Some((_, ended)) if ended.elapsed() > REST => {
+                    self.say(
+                        "a process that outlives this command has its output; not waited for",
+                    )?;
+                    break;
+                }
+                None if heard.elapsed() > self.silence => {
+                    self.say(&format!(
+                        "not a line for {:?}: it hangs, and is killed:",
+                        self.silence
+                    ))?;
+                    for one in kin::kill_all(&mut child) {
+                        self.say(&format!("  {one}"))?;
+                    }
+                    break;
+                }
+                _ => {}
+            }
         }
+        let status = match end {
+            Some((status, _)) => status,
+            None => child.wait()?,
+        };
         Ok(Ended {
-            success: child.wait()?.success(),
+            success: status.success(),
             output,
         })
     }
@@ -241,6 +309,31 @@ mod tests {
             .watch(&mut endless, Duration::from_millis(20), |_| false)
             .unwrap();
         assert_eq!(watched, Watched::OutOfTime);
+    }
+
+    #[test]
+    fn a_silent_command_is_killed_with_all_that_it_has_started_and_they_are_named() {
+        let (folder, stage) = stage();
+        let mut stage = stage.silent_for_at_most(Duration::from_millis(300));
+        let mut silent = shell("echo go; sleep 1001; echo never");
+        let ended = stage.run(&mut silent).unwrap();
+        assert!(!ended.success);
+        assert_eq!(ended.output, "go\n");
+        let log = fs::read_to_string(folder.path().join("logs/step.log")).unwrap();
+        assert!(log.contains("it hangs"), "{log}");
+        assert!(log.contains("sleep 1001"), "{log}");
+    }
+
+    #[test]
+    fn a_process_that_outlives_the_command_and_has_its_output_is_not_waited_for() {
+        let (folder, mut stage) = stage();
+        let mut leaves = shell("echo go; sleep 1002 & echo $!");
+        let ended = stage.run(&mut leaves).unwrap();
+        assert!(ended.success);
+        let left = ended.output.lines().nth(1).unwrap();
+        assert!(shell(&format!("kill {left}")).status().unwrap().success());
+        let log = fs::read_to_string(folder.path().join("logs/step.log")).unwrap();
+        assert!(log.contains("not waited for"), "{log}");
     }
 
     #[test]

@@ -14,12 +14,16 @@
 //! # Invariants
 //!
 //! - **F1** The handlers that `fork` calls are functions of ours that live as long as the process, run on
-//!   the thread that forks, in no signal handler, and touch nothing but statics.
+//!   the thread that forks, in no signal handler, and touch nothing but statics (and new memory, in the
+//!   child, whose allocator is in order by then: its own handlers were there first).
 //! - **F2** The child of [`run_in_child`] ends in there, by `_exit`: nothing of the caller's frames runs
 //!   twice, and no destructor of the parent's.
 //! - **F3** Locks are listed once, in the order in which they came, and stay. Before a fork the first `n`
 //!   are taken, in that order; after it these are given back. Two threads that fork at once take turns at
 //!   the first of them.
+//! - **F4** The child's first step, before it has another thread and before it gives back a lock, is a
+//!   new table of sleepers, where sleepers are in a table (the portable futex). Such a table is never
+//!   freed.
 //!
 //! # Orderings
 //!
@@ -110,6 +114,9 @@ mod which {
 
     extern "C" fn in_child() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
+        // F4: to give back a lock wakes who waits for it, and the table of those may be locked.
+        #[cfg(millpond_portable)]
+        crate::sync::futex::start_anew();
         in_parent();
     }
 }
@@ -136,7 +143,7 @@ pub enum Child {
 }
 
 /// Forks, runs `f` in the child, and waits for its end. A child that takes longer than `seconds` is
-/// killed. A panic is 101. For tests.
+/// killed by its parent: it may hang before it could set an alarm. A panic is 101. For tests.
 ///
 /// # Errors
 ///
@@ -149,18 +156,20 @@ pub enum Child {
 ))]
 pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Child> {
     // SAFETY: F2 - the child ends below. That it has a copy of everybody's locks and of no thread is
-    // what this is for: a child that hangs on one of them is killed by its alarm.
+    // what this is for: a child that hangs on one of them is killed below.
     let child = unsafe { libc::fork() };
     match child {
         -1 => Err(std::io::Error::last_os_error()),
         0 => {
-            // SAFETY: F2 - it sets a timer of this process.
-            unsafe { libc::alarm(seconds) };
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(101);
             // SAFETY: F2 - the end.
             unsafe { libc::_exit(code) }
         }
         _ => {
+            if !ends_within(seconds, child) {
+                // SAFETY: F2 - our own child, which nobody else waits for.
+                unsafe { libc::kill(child, libc::SIGALRM) };
+            }
             let mut status = 0;
             // SAFETY: F2 - our own child, which nobody else waits for; the place is a local.
             while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1 {
@@ -177,11 +186,53 @@ pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Ch
     }
 }
 
+/// True if the child has ended; it waits for that for so many seconds.
+#[cfg(all(
+    target_os = "linux",
+    any(test, feature = "probe"),
+    not(any(millpond_loom, millpond_shuttle))
+))]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a child is waited for in real time, whatever clock its parent has"
+)]
+fn ends_within(seconds: u32, child: libc::pid_t) -> bool {
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+    use std::time::{Duration, Instant};
+
+    let deadline = Instant::now() + Duration::from_secs(seconds.into());
+    // SAFETY: F2 - our own child; the call makes a file and touches no memory.
+    let file = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
+    let Ok(file) = RawFd::try_from(file) else {
+        return false;
+    };
+    if file < 0 {
+        return false;
+    }
+    // SAFETY: F2 - a file that was made just now, for us alone.
+    let file = unsafe { OwnedFd::from_raw_fd(file) };
+    let mut asked = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = left.as_millis().try_into().unwrap_or(libc::c_int::MAX);
+        // SAFETY: F2 - one place, a local.
+        match unsafe { libc::poll(&raw mut asked, 1, left) } {
+            0 => return false,
+            -1 => {} // A signal came.
+            _ => return true,
+        }
+    }
+}
+
 #[cfg(all(test, target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
     use crate::recycle::Recycled;
-    use crate::sync::{Mutex, thread};
+    use crate::sync::{Futex, Mutex, thread};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
@@ -232,6 +283,33 @@ mod tests {
                 *KEPT.lock() += 1;
                 let many: Vec<_> = (0..200_i32).map(|n| Recycled::new_with(|| n)).collect();
                 i32::from(many.iter().map(|one| **one).sum::<i32>() != 19_900)
+            });
+            assert_eq!(child.unwrap(), Child::Exited(0));
+        }
+        over.store(true, Ordering::Relaxed);
+        for thread in busy {
+            thread.join().unwrap();
+        }
+    }
+
+    /// The portable futex has locks that nobody lists; F4.
+    #[test]
+    fn a_child_wakes_sleepers_whatever_its_parent_was_waking_when_it_forked() {
+        watch();
+        let words: Arc<[Futex; 256]> = Arc::new(core::array::from_fn(|_| Futex::new(0)));
+        let over = Arc::new(AtomicBool::new(false));
+        let busy = [(), ()].map(|()| {
+            let (words, over) = (Arc::clone(&words), Arc::clone(&over));
+            thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    words.iter().for_each(Futex::wake_all);
+                }
+            })
+        });
+        for _ in 0..100 {
+            let child = run_in_child(30, || {
+                words.iter().for_each(Futex::wake_all);
+                0
             });
             assert_eq!(child.unwrap(), Child::Exited(0));
         }

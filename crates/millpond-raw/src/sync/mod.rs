@@ -42,7 +42,7 @@ macro_rules! const_outside_models {
 
 mod backend;
 pub mod chaos;
-mod futex;
+pub(crate) mod futex;
 mod lock;
 
 #[cfg(any(millpond_loom, millpond_shuttle))]

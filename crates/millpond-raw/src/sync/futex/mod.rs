@@ -46,6 +46,13 @@ use model::Sleepers;
 ))]
 use portable::Sleepers;
 
+#[cfg(all(
+    target_os = "linux",
+    millpond_portable,
+    not(any(millpond_loom, millpond_shuttle))
+))]
+pub(crate) use portable::start_anew;
+
 use super::atomic::AtomicU32;
 use core::ops::Deref;
 use std::time::Instant;
