@@ -392,17 +392,21 @@ fn a_long_chain_of_joins_ends_on_the_only_worker() {
 /// What runs in place has half a stack at least. Where that is not to be had, the join waits.
 #[test]
 fn nothing_is_run_in_place_at_the_end_of_the_stack() {
-    fn after(frames: usize, join: &mut dyn FnMut()) {
+    /// Larger than any other here, so that it is not one that another thread has left behind.
+    const STACK: usize = 16 << 20;
+
+    /// Joins when five eighths of the stack are used.
+    fn far_from(start: usize, join: &mut dyn FnMut()) {
         let ballast = std::hint::black_box([0_u8; 10_000]);
-        match frames {
-            0 => join(),
-            _ => after(frames - 1, join),
+        match start - ballast.as_ptr().addr() > STACK / 8 * 5 {
+            true => join(),
+            false => far_from(start, join),
         }
         std::hint::black_box(&ballast);
     }
 
     case("stack", || {
-        let threads = Threads::named("deep").stack_size(1 << 20);
+        let threads = Threads::named("deep").stack_size(STACK);
         let pool = ThreadPool::builder(fresh_name()).core(2).max(2);
         let pond = Pond::of(pool.threads(threads));
         let held = pond.hold(1);
@@ -411,7 +415,8 @@ fn nothing_is_run_in_place_at_the_end_of_the_stack() {
         let parent = pond.submit(move || {
             let mut child = Some(pool.submit(|| thread::current().id()).unwrap());
             let mut ran = None;
-            after(60, &mut || {
+            let start = 0_u8;
+            far_from((&raw const start).addr(), &mut || {
                 arrived.arrive();
                 ran = child.take().map(|child| child.join().unwrap());
             });
