@@ -80,6 +80,7 @@ mod knobs;
 mod line;
 mod notice;
 mod pacer;
+mod parameters;
 mod refusals;
 mod refuse;
 mod reject;
@@ -102,16 +103,13 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
 pub use watch::{Health, RunWarning};
 
-use crate::manage::{CoDel, Growth, Invalid, OverloadOrder, Patch, PatchError};
 use crate::manage::{PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
-use crate::thread::ThreadFactory;
 use engine::Engine;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// An elastic, bounded pool of threads.
 ///
@@ -157,224 +155,49 @@ impl Drop for Owner {
 
 impl ThreadPool {
     /// Describes a pool whose threads are called `name-1`, `name-2` and so on.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(1).build()?;
+    /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
+    /// assert_eq!(name.as_deref(), Some("mill-1"));
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
         PoolBuilder::new(name.into())
     }
 
     /// What it is called.
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// assert_eq!(pool.name(), "mill");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn name(&self) -> &str {
         &self.engine.name
     }
 
-    /// How many workers are kept.
-    #[doc(alias = "getCorePoolSize")]
-    pub fn core(&self) -> usize {
-        self.engine.knobs().limits().core()
-    }
-
-    /// Changes how many workers are kept. Idle ones beyond it may leave; if it is raised, workers
-    /// start for tasks that wait.
-    ///
-    /// # Errors
-    ///
-    /// More than the maximum.
-    #[doc(alias = "setCorePoolSize")]
-    pub fn set_core(&self, core: usize) -> Result<(), PatchError> {
-        self.apply(&Patch::new().core(core))
-    }
-
-    /// How many workers there may be.
-    #[doc(alias = "getMaximumPoolSize")]
-    pub fn max(&self) -> usize {
-        self.engine.knobs().limits().max()
-    }
-
-    /// Changes how many workers there may be. Those beyond it leave when they are idle; nobody is
-    /// interrupted. If it is raised, and threads come first, workers start for tasks that wait.
-    ///
-    /// # Errors
-    ///
-    /// None at all, or less than the core.
-    #[doc(alias = "setMaximumPoolSize")]
-    pub fn set_max(&self, max: usize) -> Result<(), PatchError> {
-        self.apply(&Patch::new().max(max))
-    }
-
-    /// How long an idle worker beyond the core stays.
-    #[doc(alias = "getKeepAliveTime")]
-    pub fn keep_alive(&self) -> Duration {
-        self.engine.knobs().keep_alive()
-    }
-
-    /// Changes how long an idle worker beyond the core stays. Those that are idle start counting
-    /// anew.
-    ///
-    /// # Errors
-    ///
-    /// None at all, if the core may time out.
-    #[doc(alias = "setKeepAliveTime")]
-    pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), PatchError> {
-        self.apply(&Patch::new().keep_alive(keep_alive))
-    }
-
-    /// Whether idle workers of the core leave, too.
-    #[doc(alias = "allowsCoreThreadTimeOut")]
-    pub fn core_may_time_out(&self) -> bool {
-        self.engine.knobs().core_may_time_out()
-    }
-
-    /// Changes whether idle workers of the core leave, too.
-    ///
-    /// # Errors
-    ///
-    /// If the keep-alive is 0.
-    #[doc(alias = "allowCoreThreadTimeOut")]
-    pub fn set_core_may_time_out(&self, may: bool) -> Result<(), PatchError> {
-        self.apply(&Patch::new().core_may_time_out(may))
-    }
-
-    /// What comes first when the core is busy.
-    pub fn growth(&self) -> Growth {
-        self.engine.knobs().limits().growth()
-    }
-
-    /// Changes what comes first when the core is busy. If that is threads, they start for tasks that
-    /// wait.
-    pub fn set_growth(&self, growth: Growth) {
-        let changed = self.apply(&Patch::new().growth(growth));
-        let fits = changed.is_ok() || self.engine.is_forked();
-        debug_assert!(fits, "a growth fits all sizes");
-    }
-
-    /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
-    pub fn capacity(&self) -> Option<usize> {
-        match self.engine.is_forked() {
-            false => self.engine.line.capacity(),
-            true => Some(0),
-        }
-    }
-
-    /// Changes how many tasks may wait. Those beyond it stay, and new ones find no room until they
-    /// are gone.
-    ///
-    /// # Errors
-    ///
-    /// A capacity that its queue cannot have.
-    pub fn set_capacity(&self, capacity: usize) -> Result<(), PatchError> {
-        self.apply(&Patch::new().capacity(capacity))
-    }
-
-    /// How long a task may wait in the queue; `None` is for ever.
-    pub fn max_queue_wait(&self) -> Option<Duration> {
-        self.engine.overload().max_queue_wait
-    }
-
-    /// Changes how long a task may wait in the queue, for those that wait already, too.
-    ///
-    /// # Errors
-    ///
-    /// Not at all; or nothing is left that says what an overload is, and there is an order for it.
-    pub fn set_max_queue_wait(&self, most: impl Into<Option<Duration>>) -> Result<(), PatchError> {
-        self.apply(&Patch::new().max_queue_wait(most))
-    }
-
-    /// When it is overloaded, and sheds tasks; `None` is never.
-    pub fn shedding(&self) -> Option<CoDel> {
-        self.engine.overload().shedding
-    }
-
-    /// Changes when it is overloaded, and sheds tasks. What was measured before is forgotten.
-    ///
-    /// # Errors
-    ///
-    /// Times that make no sense; or nothing is left that says what an overload is, and there is an
-    /// order for it.
-    pub fn set_shedding(&self, shedding: impl Into<Option<CoDel>>) -> Result<(), PatchError> {
-        self.apply(&Patch::new().shedding(shedding))
-    }
-
-    /// Which of the tasks that wait comes next while it is overloaded.
-    pub fn overload_order(&self) -> OverloadOrder {
-        self.engine.overload().order
-    }
-
-    /// Changes which of the tasks that wait comes next while it is overloaded.
-    ///
-    /// # Errors
-    ///
-    /// Newest first, and nothing says what an overload is, or the queue has an order of its own.
-    pub fn set_overload_order(&self, order: OverloadOrder) -> Result<(), PatchError> {
-        self.apply(&Patch::new().overload_order(order))
-    }
-
-    /// What becomes of tasks that there is no room for.
-    #[doc(alias = "getRejectedExecutionHandler")]
-    pub fn rejection(&self) -> Rejection {
-        self.engine.rejection()
-    }
-
-    /// Changes what becomes of tasks that there is no room for.
-    #[doc(alias = "setRejectedExecutionHandler")]
-    pub fn set_rejection(&self, rejection: Rejection) {
-        if self.engine.is_forked() {
-            return;
-        }
-        // A handler of the user's is dropped outside the lock.
-        drop(self.engine.knobs().set_rejection(rejection));
-    }
-
-    /// Who starts the threads.
-    #[doc(alias = "getThreadFactory")]
-    pub fn thread_factory(&self) -> Arc<dyn ThreadFactory> {
-        self.engine.factory()
-    }
-
-    /// Changes who starts the threads that are still to be started.
-    #[doc(alias = "setThreadFactory")]
-    pub fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
-        if self.engine.is_forked() {
-            return;
-        }
-        let before = std::mem::replace(&mut self.engine.knobs().lock().factory, factory);
-        drop(before);
-    }
-
-    /// Changes all parameters that the patch names, or none.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with the patch; then nothing has changed.
-    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        let engine = &self.engine;
-        if engine.is_forked() {
-            return PatchError::unless_none(vec![Invalid::Forked]);
-        }
-        let eager_before = {
-            let turn = engine.knobs().lock();
-            let limits = engine.knobs().limits();
-            let sizes = engine.knobs().sizes().with(patch);
-            let overload = engine.shedder.settings().with(patch);
-            let mut problems = sizes.problems();
-            problems.extend(overload.problems());
-            problems.extend(engine.line.objects_to_order(overload.order));
-            if !problems.is_empty() {
-                let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
-                problems.extend(capacity.map(Invalid::Capacity));
-            }
-            PatchError::unless_none(problems)?;
-            if let Some(capacity) = patch.capacity {
-                engine.line.set_capacity(capacity)?;
-            }
-            let growth = patch.growth.unwrap_or(limits.growth());
-            engine.shedder.set(&turn, overload);
-            engine.knobs().write(&turn, sizes, growth, &overload);
-            limits.eager()
-        };
-        engine.limits_changed(eager_before);
-        Ok(())
-    }
-
     /// Its parameters and figures at one moment.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// for _ in 0..10 {
+    ///     pool.run(|| ())?;
+    /// }
+    /// pool.close();
+    /// let snapshot = pool.snapshot();
+    /// assert_eq!((snapshot.completed, snapshot.queued, snapshot.workers), (10, 0, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn snapshot(&self) -> PoolSnapshot {
         match self.engine.is_forked() {
             false => self.engine.snapshot(),
@@ -387,6 +210,15 @@ impl ThreadPool {
     /// # Errors
     ///
     /// A thread could not be started.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 1).build()?;
+    /// assert!(pool.prestart_core()?);
+    /// assert!(!pool.prestart_core()?, "there is none missing");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "prestartCoreThread")]
     pub fn prestart_core(&self) -> io::Result<bool> {
         self.engine.prestart()
@@ -397,6 +229,16 @@ impl ThreadPool {
     /// # Errors
     ///
     /// A thread could not be started. Those that were stay.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 3).build()?;
+    /// assert_eq!(pool.snapshot().workers, 0);
+    /// assert_eq!(pool.prestart_all_core()?, 3);
+    /// assert_eq!(pool.snapshot().workers, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "prestartAllCoreThreads")]
     pub fn prestart_all_core(&self) -> io::Result<usize> {
         let mut started = 0;
@@ -408,6 +250,23 @@ impl ThreadPool {
 
     /// Takes a task out of the queue that has not started, and cancels it. False if it is not there:
     /// it runs, has run, was cancelled, or is another pool's.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let (say, hear) = mpsc::channel::<()>();
+    /// let busy = pool.submit(move || hear.recv().is_err())?;
+    /// let waits = pool.submit(|| "flour")?;
+    /// assert!(pool.remove(&waits));
+    /// assert!(waits.join().unwrap_err().is_cancelled());
+    /// drop(say);
+    /// assert!(busy.join()?);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove<T>(&self, handle: &TaskHandle<T>) -> bool {
         let (engine, address) = (&self.engine, handle.address());
         if engine.is_forked() {
@@ -422,6 +281,23 @@ impl ThreadPool {
 
     /// Takes tasks that have been cancelled out of the queue, and returns how many they were. They
     /// take no room from others in any case; this frees the little that is left of them.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let (say, hear) = mpsc::channel::<()>();
+    /// let busy = pool.submit(move || hear.recv().is_err())?;
+    /// let waits = pool.submit(|| "flour")?;
+    /// assert!(waits.cancel());
+    /// assert_eq!(pool.purge(), 1);
+    /// drop(say);
+    /// assert!(busy.join()?);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn purge(&self) -> usize {
         match self.engine.is_forked() {
             false => self.engine.purge(),
@@ -430,6 +306,27 @@ impl ThreadPool {
     }
 
     /// The tasks that wait, in the order in which they will be taken, as they are at one moment.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    /// use millpond::task::TaskSpec;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let (say, hear) = mpsc::channel::<()>();
+    /// let busy = pool.submit(move || hear.recv().is_err())?;
+    /// while !busy.is_started() {
+    ///     std::thread::yield_now();
+    /// }
+    /// pool.submit_spec(TaskSpec::new().name("grind"), || ())?;
+    /// pool.submit_spec(TaskSpec::new().name("sift"), || ())?;
+    /// let names: Vec<_> = pool.queued_tasks().iter().filter_map(|task| task.name().map(String::from)).collect();
+    /// assert_eq!(names, ["grind", "sift"]);
+    /// drop(say);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "getQueue")]
     pub fn queued_tasks(&self) -> Vec<TaskInfo> {
         let mut all = Vec::new();
@@ -443,6 +340,22 @@ impl ThreadPool {
     }
 
     /// Whether it takes no more tasks and has not ended.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let (say, hear) = mpsc::channel::<()>();
+    /// pool.run(move || drop(hear.recv()))?;
+    /// pool.shutdown();
+    /// assert!(pool.is_terminating(), "one task still runs");
+    /// drop(say);
+    /// pool.close();
+    /// assert!(!pool.is_terminating());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "isTerminating")]
     pub fn is_terminating(&self) -> bool {
         let state = self.engine.ctl().read().state();
