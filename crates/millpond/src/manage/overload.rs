@@ -14,6 +14,13 @@ use std::time::Duration;
 /// A pool is overloaded when its [`shedding`](Overload::shedding) says so; without that, when a task
 /// has waited for more than half of [`max_queue_wait`](Overload::max_queue_wait). As soon as it is
 /// not, the order is first in, first out again.
+///
+/// ```
+/// use millpond::manage::OverloadOrder;
+///
+/// assert_eq!(OverloadOrder::default(), OverloadOrder::Unchanged);
+/// assert_eq!(OverloadOrder::NewestFirst.to_string(), "newest first");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverloadOrder {
@@ -35,6 +42,13 @@ impl fmt::Display for OverloadOrder {
 }
 
 /// How a pool protects itself.
+///
+/// ```
+/// use millpond::manage::Overload;
+///
+/// let open = Overload::default();
+/// assert!(!open.sheds() && open.problems().is_empty());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overload {
     /// How long a task may wait; who has waited longer when its turn comes is shed.
@@ -47,6 +61,16 @@ pub struct Overload {
 
 impl Overload {
     /// These parameters with what the patch changes.
+    ///
+    /// ```
+    /// use millpond::manage::{Overload, Patch};
+    /// use std::time::Duration;
+    ///
+    /// let most = Duration::from_millis(300);
+    /// let careful = Overload::default().with(&Patch::new().max_queue_wait(most));
+    /// assert_eq!(careful.max_queue_wait, Some(most));
+    /// assert_eq!(careful.with(&Patch::new().core(3)), careful, "what is not named stays");
+    /// ```
     pub fn with(self, patch: &Patch) -> Self {
         Overload {
             max_queue_wait: patch.max_queue_wait.unwrap_or(self.max_queue_wait),
@@ -56,11 +80,27 @@ impl Overload {
     }
 
     /// Whether anything is ever shed but for its own deadline.
+    ///
+    /// ```
+    /// use millpond::manage::{CoDel, Overload};
+    ///
+    /// let shedding = Some(CoDel::default());
+    /// assert!(Overload { shedding, ..Overload::default() }.sheds());
+    /// ```
     pub fn sheds(&self) -> bool {
         self.max_queue_wait.is_some() || self.shedding.is_some()
     }
 
     /// All that is wrong with them.
+    ///
+    /// ```
+    /// use millpond::manage::{Overload, OverloadOrder};
+    ///
+    /// let order = OverloadOrder::NewestFirst;
+    /// let problems = Overload { order, ..Overload::default() }.problems();
+    /// assert_eq!(problems.len(), 1, "nothing says what an overload is");
+    /// assert_eq!(problems[0].field(), "overload_order");
+    /// ```
     pub fn problems(&self) -> Vec<Invalid> {
         let mut problems = Vec::new();
         if self.max_queue_wait.is_some_and(|most| most.is_zero()) {

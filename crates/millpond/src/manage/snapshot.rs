@@ -6,6 +6,15 @@ use std::fmt;
 use std::time::Duration;
 
 /// What comes first when a task finds all workers of the core there.
+///
+/// ```
+/// use millpond::manage::Growth;
+/// use millpond::pool::ThreadPool;
+///
+/// let pool = ThreadPool::builder("mill").growth(Growth::ThreadsFirst).build()?;
+/// assert_eq!(pool.growth().to_string(), "threads first");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
     /// The queue; more workers, up to the maximum, only when it is full. Java's rule.
@@ -26,6 +35,19 @@ impl fmt::Display for Growth {
 }
 
 /// Where an engine is in its life. It only ever moves on.
+///
+/// ```
+/// use millpond::executor::Lifecycle;
+/// use millpond::manage::RunState;
+/// use millpond::preset;
+///
+/// let pool = preset::single("mill").build()?;
+/// assert_eq!(pool.snapshot().state, RunState::Running);
+/// pool.close();
+/// assert_eq!(pool.snapshot().state, RunState::Terminated);
+/// assert!(RunState::Running < RunState::Terminated, "in the order of a life");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum RunState {
@@ -149,6 +171,19 @@ pub struct PoolSnapshot {
 
 impl PoolSnapshot {
     /// Tasks that workers have run, run or will run.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// for _ in 0..3 {
+    ///     pool.run(|| ())?;
+    /// }
+    /// pool.close();
+    /// assert_eq!(pool.snapshot().task_count(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "getTaskCount")]
     pub fn task_count(&self) -> u64 {
         let unfinished = self.active + self.in_place + self.queued;

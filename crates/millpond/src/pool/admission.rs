@@ -14,6 +14,22 @@
 use crate::manage::Growth;
 
 /// What a decision depends on.
+///
+/// ```
+/// use millpond::manage::Growth;
+/// use millpond::pool::{Situation, Step, decide};
+///
+/// let fresh = Situation {
+///     is_running: true,
+///     workers: 0,
+///     core: 2,
+///     max: 4,
+///     growth: Growth::QueueFirst,
+///     one_is_free: false,
+///     has_room: true,
+/// };
+/// assert_eq!(decide(&fresh), Step::Start { below: 2 }, "the core comes first");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
     /// Whether tasks are taken at all.
@@ -34,6 +50,22 @@ pub struct Situation {
 }
 
 /// What to do with a task that comes.
+///
+/// ```
+/// use millpond::manage::Growth;
+/// use millpond::pool::{Situation, Step, decide};
+///
+/// let over = Situation {
+///     is_running: false,
+///     workers: 2,
+///     core: 2,
+///     max: 4,
+///     growth: Growth::QueueFirst,
+///     one_is_free: true,
+///     has_room: true,
+/// };
+/// assert_eq!(decide(&over), Step::ShutDown, "whatever room there is");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Start a worker with it, as long as there are fewer than this.

@@ -18,6 +18,15 @@ use crate::task::{self, FoundCycle, Waiting};
 use std::fmt;
 
 /// What is known of a pool at one moment.
+///
+/// ```
+/// use millpond::preset;
+///
+/// let facts = preset::fixed("mill", 2).build()?.facts();
+/// assert_eq!((facts.snapshot.core, facts.workers.len()), (2, 0));
+/// assert!(facts.cpus > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Its parameters and figures.
@@ -37,6 +46,14 @@ pub struct Facts {
 }
 
 /// What can be said of a pool, most important things first.
+///
+/// ```
+/// use millpond::preset;
+///
+/// let said = preset::fixed("mill", 2).build()?.explain();
+/// assert!(said.to_string().starts_with(&said.sentences()[0]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     sentences: Vec<String>,
@@ -44,6 +61,17 @@ pub struct Explanation {
 
 impl Explanation {
     /// Its sentences.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// pool.close();
+    /// let said = pool.explain();
+    /// assert_eq!(said.sentences()[0], "mill has ended.");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn sentences(&self) -> &[String] {
         &self.sentences
     }
@@ -76,6 +104,17 @@ impl ThreadPool {
     }
 
     /// What [`explain`](ThreadPool::explain) goes by.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// pool.submit(|| "flour")?.join()?;
+    /// pool.close();
+    /// assert_eq!(pool.facts().names[0].figures.completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn facts(&self) -> Facts {
         let workers = self.workers();
         let is_own = |thread: &Option<String>| {
@@ -96,6 +135,17 @@ impl ThreadPool {
 }
 
 /// Says what the facts mean.
+///
+/// ```
+/// use millpond::{pool, preset};
+///
+/// // Facts can be kept, and explained later or elsewhere.
+/// let mut facts = preset::single("mill").build()?.facts();
+/// facts.snapshot.name = "bakery".into();
+/// let said = pool::explain(&facts).to_string();
+/// assert!(said.starts_with("bakery is running"), "{said}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn explain(facts: &Facts) -> Explanation {
     let mut sentences = vec![situation::what_it_does(facts)];
     sentences.extend(situation::why_tasks_wait(facts));

@@ -76,6 +76,14 @@ enum Choice {
 impl Queue {
     /// At most `capacity` tasks wait, first in, first out. The capacity can change while the pool
     /// runs.
+    ///
+    /// ```
+    /// use millpond::pool::{Queue, ThreadPool};
+    ///
+    /// let pool = ThreadPool::builder("mill").queue(Queue::bounded(50)).build()?;
+    /// assert_eq!(pool.capacity(), Some(50));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "ArrayBlockingQueue")]
     pub fn bounded(capacity: usize) -> Self {
         Queue {
@@ -85,6 +93,14 @@ impl Queue {
 
     /// Any number of tasks wait, as long as there is memory: nothing ever pushes back, and no worker
     /// beyond the core is ever started.
+    ///
+    /// ```
+    /// use millpond::pool::{Queue, ThreadPool};
+    ///
+    /// let pool = ThreadPool::builder("mill").queue(Queue::unbounded()).build()?;
+    /// assert_eq!(pool.capacity(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "LinkedBlockingQueue")]
     pub fn unbounded() -> Self {
         Queue {
@@ -94,6 +110,22 @@ impl Queue {
 
     /// No task waits: it is handed to a worker that is idle now, or a worker is started for it, or it
     /// is refused.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(0).max(1).queue(Queue::hand_off()).build()?;
+    /// let (say, hear) = mpsc::channel::<()>();
+    /// let busy = pool.submit(move || hear.recv().is_err())?;
+    /// let refused = pool.submit(|| "flour").unwrap_err();
+    /// assert_eq!((refused.task)(), "flour", "the closure comes back");
+    /// drop(say);
+    /// assert!(busy.join()?);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "SynchronousQueue")]
     pub fn hand_off() -> Self {
         Queue {
@@ -144,6 +176,18 @@ impl Queue {
     /// Workers are takers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
     /// the core or because the queue is full, goes straight to that worker and never sees the queue:
     /// where its order or its delays must hold for every task, use a core of 0, or start the core ahead.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use millpond::queue::LinkedQueue;
+    ///
+    /// let queue = Queue::own(LinkedQueue::bounded(10)?);
+    /// let pool = ThreadPool::builder("mill").core(1).queue(queue).build()?;
+    /// assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
         Queue {
             choice: Choice::Own(Box::new(queue)),

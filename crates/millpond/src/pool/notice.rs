@@ -60,6 +60,27 @@ pub enum Notice {
 }
 
 /// Why tasks are refused: the figures of the pool, what its workers do, and their stacks.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{Notice, Queue, Rejection, ThreadPool};
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (tell, told) = mpsc::channel();
+/// let at_most_every = Duration::from_secs(60);
+/// let pool = ThreadPool::builder("mill").core(1).max(1).queue(Queue::hand_off());
+/// let pool = pool.rejection(Rejection::Report { at_most_every });
+/// let pool = pool.on_notice(move |notice| drop(tell.send(notice.clone()))).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// pool.run(move || drop(hear.recv()))?;
+/// assert!(pool.run(|| ()).is_err());
+/// let Notice::Refused(report) = told.recv()? else { panic!("nothing else has happened") };
+/// assert_eq!((report.refusals, report.snapshot.workers), (1, 1));
+/// drop(say);
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RefusalReport {
@@ -78,6 +99,25 @@ pub struct RefusalReport {
 }
 
 /// A task that runs longer than it should.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{Notice, RunWarning, ThreadPool};
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (tell, told) = mpsc::channel();
+/// let limit = Duration::from_millis(20);
+/// let pool = ThreadPool::builder("mill").core(1).run_warning(RunWarning::after(limit));
+/// let pool = pool.on_notice(move |notice| drop(tell.send(notice.clone()))).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// pool.run(move || drop(hear.recv()))?;
+/// let Notice::RunsLong(run) = told.recv()? else { panic!("nothing else has happened") };
+/// assert!(run.running_for >= limit && !run.is_interrupted);
+/// drop(say);
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LongRun {

@@ -9,6 +9,24 @@ use std::time::Duration;
 
 /// What a pool does with a task that it cannot take: the queue is full and all workers are there, a
 /// thread could not be started, or it was shut down.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{Queue, Rejection, ThreadPool};
+/// use std::sync::mpsc;
+///
+/// let pool = ThreadPool::builder("mill").core(1).max(1).queue(Queue::bounded(1));
+/// let pool = pool.rejection(Rejection::DiscardOldest).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// let busy = pool.submit(move || hear.recv().is_err())?;
+/// let (stale, fresh) = (pool.submit(|| "stale")?, pool.submit(|| "fresh")?);
+/// drop(say);
+/// assert!(stale.join().unwrap_err().is_cancelled());
+/// assert_eq!(fresh.join()?, "fresh");
+/// # busy.join()?;
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[doc(alias = "RejectedExecutionHandler")]
 #[non_exhaustive]
@@ -73,6 +91,38 @@ impl Rejection {
 ///
 /// It has the task, with its name, and the pool, with all its figures. What the task is about its closure
 /// does not tell; let it carry that, and [`Carried::of`](crate::task::Carried::of) tells.
+///
+/// ```
+/// use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
+/// use millpond::pool::{Queue, Refusal, Rejection, RejectionHandler, ThreadPool};
+/// use millpond::task::Task;
+/// use std::sync::{Arc, mpsc};
+///
+/// /// Another pool takes what this one has no room for.
+/// #[derive(Debug)]
+/// struct Overflow(ThreadPool);
+///
+/// impl RejectionHandler for Overflow {
+///     fn reject(&self, task: Task, refusal: Refusal<'_>) -> Result<(), Rejected<Task>> {
+///         if refusal.reason.is_shut_down() {
+///             return refusal.give_back(task);
+///         }
+///         self.0.execute(task)
+///     }
+/// }
+///
+/// let spare = ThreadPool::builder("spare").core(1).build()?;
+/// let pool = ThreadPool::builder("mill").core(1).max(1).queue(Queue::hand_off());
+/// let pool = pool.rejection(Rejection::Custom(Arc::new(Overflow(spare.clone())))).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// pool.run(move || drop(hear.recv()))?;
+/// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
+/// assert_eq!(name.as_deref(), Some("spare-1"));
+/// drop(say);
+/// pool.close();
+/// spare.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait RejectionHandler: fmt::Debug + Send + Sync {
     /// Takes care of the task (`Ok`), or gives it back. Dropping it cancels its handle.
     ///
@@ -83,6 +133,21 @@ pub trait RejectionHandler: fmt::Debug + Send + Sync {
 }
 
 /// Why a task was refused, and by whom.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{Refusal, Rejection, ThreadPool};
+/// use millpond::task::Task;
+///
+/// let pool = ThreadPool::builder("mill").rejection(Rejection::custom(|task: Task, refusal: Refusal<'_>| {
+///     assert_eq!(refusal.pool.name(), "mill");
+///     refusal.give_back(task)
+/// }));
+/// let pool = pool.build()?;
+/// pool.shutdown();
+/// assert!(pool.run(|| ()).unwrap_err().reason.is_shut_down());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Refusal<'a> {
@@ -98,6 +163,19 @@ impl Refusal<'_> {
     /// # Errors
     ///
     /// Always: that is what it is for.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{Refusal, Rejection, ThreadPool};
+    /// use millpond::task::Task;
+    ///
+    /// let gives_back = |task: Task, refusal: Refusal<'_>| refusal.give_back(task);
+    /// let pool = ThreadPool::builder("mill").rejection(Rejection::custom(gives_back)).build()?;
+    /// pool.shutdown();
+    /// let refused = pool.submit(|| "flour").unwrap_err();
+    /// assert_eq!((refused.task)(), "flour");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn give_back(self, task: Task) -> Result<(), Rejected<Task>> {
         Err(Rejected::new(task, self.reason))
     }

@@ -12,6 +12,17 @@ use std::panic::Location;
 use std::time::Duration;
 
 /// What a worker does, as it was at one moment.
+///
+/// ```
+/// use millpond::preset;
+///
+/// let pool = preset::fixed("mill", 1).build()?;
+/// pool.prestart_all_core()?;
+/// let worker = &pool.workers()[0];
+/// assert_eq!(worker.number, 1);
+/// assert!(worker.task.is_none(), "{worker}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerView {
@@ -33,6 +44,27 @@ pub struct WorkerView {
 }
 
 /// The task that a worker runs.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::preset;
+/// use millpond::task::TaskSpec;
+/// use std::sync::mpsc;
+///
+/// let pool = preset::single("mill").build()?;
+/// let ((say, hear), (begin, begun)) = (mpsc::channel::<()>(), mpsc::channel());
+/// let grind = pool.submit_spec(TaskSpec::new().name("grind"), move || {
+///     begin.send(()).ok();
+///     hear.recv().ok();
+/// })?;
+/// begun.recv()?;
+/// let task = pool.workers()[0].task.clone();
+/// assert_eq!(task.map(|task| task.label.to_string()).as_deref(), Some("grind"));
+/// drop(say);
+/// grind.join()?;
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CurrentTask {
@@ -119,6 +151,15 @@ impl ThreadPool {
     /// Where each worker is now: its stack, by function and line, in the order of
     /// [`workers`](ThreadPool::workers). Nobody is stopped. Needs the feature `stack-dump`; otherwise, or if
     /// a thread does not answer, each text says why there is nothing.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// pool.prestart_all_core()?;
+    /// assert_eq!(pool.stacks().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stacks(&self) -> Vec<String> {
         if self.engine.is_forked() {
             return Vec::new();
@@ -128,6 +169,17 @@ impl ThreadPool {
     }
 
     /// What each worker does now: its thread, its task and since when, and what it has used of the CPU.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// pool.prestart_all_core()?;
+    /// for worker in pool.workers() {
+    ///     assert!(worker.to_string().contains("idle"), "{worker}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn workers(&self) -> Vec<WorkerView> {
         let engine = &*self.engine;
         if engine.is_forked() {

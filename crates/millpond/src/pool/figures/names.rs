@@ -15,6 +15,26 @@ use std::panic::Location;
 use std::sync::Arc;
 
 /// What tasks are counted under.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::Label;
+/// use millpond::preset;
+/// use millpond::task::TaskSpec;
+///
+/// let pool = preset::single("mill").build()?;
+/// pool.run(|| ())?;
+/// pool.submit_spec(TaskSpec::new().name("grind"), || ())?;
+/// pool.close();
+/// for named in pool.figures_by_name() {
+///     match &named.label {
+///         Label::Name(name) => assert_eq!(&**name, "grind"),
+///         Label::Place(place) => assert_eq!(place.file(), file!()),
+///         Label::Others => unreachable!("there is room for two"),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub enum Label {
     /// The name that they were given.
