@@ -67,6 +67,14 @@ pub struct CoDel {
 
 impl CoDel {
     /// With these times.
+    ///
+    /// ```
+    /// use millpond::adapt::CoDel;
+    /// use std::time::Duration;
+    ///
+    /// const STRICT: CoDel = CoDel::new(Duration::from_millis(1), Duration::from_millis(20));
+    /// assert_eq!(STRICT.interval, Duration::from_millis(20));
+    /// ```
     pub const fn new(target: Duration, interval: Duration) -> Self {
         CoDel { target, interval }
     }
@@ -77,6 +85,12 @@ impl CoDel {
     }
 
     /// What has waited for longer than this, in nanoseconds, is shed while overload lasts (A4).
+    ///
+    /// ```
+    /// use millpond::adapt::CoDel;
+    ///
+    /// assert_eq!(CoDel::default().patience_nanos(), 10_000_000, "twice 5 ms");
+    /// ```
     pub fn patience_nanos(&self) -> u64 {
         self.target_nanos().saturating_mul(2)
     }
@@ -99,6 +113,14 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// What is to be done about a task that has been taken out of the queue.
+///
+/// ```
+/// use millpond::adapt::{CoDel, Standing, Verdict};
+///
+/// // Nothing is known yet, so nobody is shed.
+/// let first = Standing::new().see(&CoDel::default(), 1_000_000_000, 0);
+/// assert_eq!(first, Verdict { is_overloaded: false, sheds: false });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether there is a standing queue.
@@ -136,6 +158,12 @@ pub struct Standing {
 
 impl Standing {
     /// A queue of which nothing is known.
+    ///
+    /// ```
+    /// use millpond::adapt::Standing;
+    ///
+    /// assert!(!Standing::new().is_overloaded());
+    /// ```
     pub const fn new() -> Self {
         Standing {
             ends_at: None,
@@ -146,6 +174,16 @@ impl Standing {
 
     /// A task is taken out at `now`, after it has `waited`, both in nanoseconds. `now` counts from
     /// any beginning; a time that lies before that of the last sample is taken for the same.
+    ///
+    /// ```
+    /// use millpond::adapt::{CoDel, Standing};
+    ///
+    /// const MS: u64 = 1_000_000;
+    /// let (codel, mut standing) = (CoDel::default(), Standing::new());
+    /// standing.see(&codel, 30 * MS, 0);
+    /// assert!(standing.see(&codel, 30 * MS, 100 * MS).is_overloaded, "a whole interval");
+    /// assert!(!standing.see(&codel, MS, 101 * MS).is_overloaded, "one has hardly waited");
+    /// ```
     pub fn see(&mut self, codel: &CoDel, waited: u64, now: u64) -> Verdict {
         self.see_until_empty(codel, waited, now);
         // A3
@@ -154,6 +192,18 @@ impl Standing {
     }
 
     /// The same, but an overload that has begun lasts until the queue runs empty.
+    ///
+    /// ```
+    /// use millpond::adapt::{CoDel, Standing};
+    ///
+    /// const MS: u64 = 1_000_000;
+    /// let (codel, mut standing) = (CoDel::default(), Standing::new());
+    /// standing.see_until_empty(&codel, 30 * MS, 0);
+    /// assert!(standing.see_until_empty(&codel, 30 * MS, 100 * MS).is_overloaded);
+    /// assert!(standing.see_until_empty(&codel, MS, 101 * MS).is_overloaded, "it lasts");
+    /// standing.ran_empty();
+    /// assert!(!standing.is_overloaded());
+    /// ```
     pub fn see_until_empty(&mut self, codel: &CoDel, waited: u64, now: u64) -> Verdict {
         let target = codel.target_nanos();
         match self.ends_at {
@@ -176,11 +226,29 @@ impl Standing {
     }
 
     /// The queue has run empty: nobody stands in it (A3).
+    ///
+    /// ```
+    /// use millpond::adapt::Standing;
+    ///
+    /// let mut standing = Standing::new();
+    /// standing.ran_empty();
+    /// assert_eq!(standing, Standing::new());
+    /// ```
     pub fn ran_empty(&mut self) {
         *self = Standing::new();
     }
 
     /// Whether there is a standing queue, as far as the last sample can tell.
+    ///
+    /// ```
+    /// use millpond::adapt::{CoDel, Standing};
+    /// use std::time::Duration;
+    ///
+    /// let (codel, mut standing) = (CoDel::new(Duration::from_nanos(5), Duration::from_nanos(100)), Standing::new());
+    /// standing.see(&codel, 6, 0);
+    /// standing.see(&codel, 6, 100);
+    /// assert!(standing.is_overloaded());
+    /// ```
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
     }

@@ -9,6 +9,13 @@ use std::io;
 use std::time::Duration;
 
 /// Why an executor would not have a task.
+///
+/// ```
+/// use millpond::executor::RejectReason;
+///
+/// let full = RejectReason::saturated(8, 8, 2);
+/// assert!(full.to_string().contains("8 of 8 places in its queue taken, all 2 workers busy"));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RejectReason {
@@ -104,6 +111,13 @@ impl RejectReason {
     }
 
     /// Whether there was no room: it is worth trying again later.
+    ///
+    /// ```
+    /// use millpond::executor::RejectReason;
+    ///
+    /// assert!(RejectReason::saturated(8, 8, 2).is_saturated());
+    /// assert!(!RejectReason::ShutDown.is_saturated());
+    /// ```
     pub fn is_saturated(&self) -> bool {
         matches!(
             self,
@@ -112,11 +126,27 @@ impl RejectReason {
     }
 
     /// Whether the executor's threads are in another process: it is not worth trying again.
+    ///
+    /// ```
+    /// use millpond::executor::RejectReason;
+    ///
+    /// assert!(RejectReason::Forked.is_forked());
+    /// ```
     pub fn is_forked(&self) -> bool {
         matches!(self, RejectReason::Forked)
     }
 
     /// Whether the executor has been shut down: it is not worth trying again.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// pool.close();
+    /// assert!(pool.run(|| ()).unwrap_err().reason.is_shut_down());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_shut_down(&self) -> bool {
         matches!(self, RejectReason::ShutDown)
     }
@@ -220,11 +250,26 @@ pub struct Rejected<F> {
 
 impl<F> Rejected<F> {
     /// A refusal of `task`.
+    ///
+    /// ```
+    /// use millpond::executor::{RejectReason, Rejected};
+    ///
+    /// let refused = Rejected::new("flour", RejectReason::ShutDown);
+    /// assert_eq!(refused.task, "flour");
+    /// ```
     pub fn new(task: F, reason: RejectReason) -> Self {
         Rejected { task, reason }
     }
 
     /// The same refusal of something that was made out of what was refused, or the other way round.
+    ///
+    /// ```
+    /// use millpond::executor::{RejectReason, Rejected};
+    ///
+    /// let refused = Rejected::new("flour", RejectReason::ShutDown).map(str::len);
+    /// assert_eq!(refused.task, 5);
+    /// assert!(refused.reason.is_shut_down());
+    /// ```
     pub fn map<G>(self, f: impl FnOnce(F) -> G) -> Rejected<G> {
         Rejected::new(f(self.task), self.reason)
     }
@@ -264,6 +309,27 @@ impl<F> Error for Rejected<F> {
 }
 
 /// A task that an executor has not taken [without waiting](super::Executor::try_execute).
+///
+/// ```
+/// use millpond::executor::{Executor, ExecutorExt, Lifecycle, NotTaken};
+/// use millpond::pool::{Queue, Rejection, ThreadPool};
+/// use millpond::task;
+/// use std::sync::mpsc;
+///
+/// let pool = ThreadPool::builder("mill").core(1).max(1).queue(Queue::hand_off());
+/// let pool = pool.rejection(Rejection::CallerRuns).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// pool.run(move || drop(hear.recv()))?;
+/// let (grind, flour) = task::new(|| "flour");
+/// match pool.try_execute(grind) {
+///     Err(NotTaken::NotAtOnce(grind)) => grind.run(),
+///     other => panic!("its caller would have to run it: {other:?}"),
+/// };
+/// assert_eq!(flour.join()?, "flour");
+/// drop(say);
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub enum NotTaken {
     /// It was refused, as [`execute`](super::Executor::execute) would have refused it.
@@ -273,6 +339,17 @@ pub enum NotTaken {
 }
 
 /// Why [`invoke_all`](super::ExecutorExt::invoke_all) has no results.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, InvokeAllError, Lifecycle};
+/// use millpond::preset;
+///
+/// let pool = preset::single("mill").build()?;
+/// pool.close();
+/// let refused = pool.invoke_all([|| 1, || 2]);
+/// assert!(matches!(refused, Err(InvokeAllError::Rejected(reason)) if reason.is_shut_down()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InvokeAllError {
@@ -300,6 +377,18 @@ impl From<Interrupted> for InvokeAllError {
 }
 
 /// Why one of several candidates has not succeeded.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Failure, InvokeAnyError};
+/// use millpond::preset;
+///
+/// let pool = preset::single("mill").build()?;
+/// let none = pool.invoke_any([|| Err::<(), _>("no wind"), || panic!("no water")]);
+/// let Err(InvokeAnyError::AllFailed(failures)) = none else { panic!("somebody made it") };
+/// assert!(failures.iter().any(|one| matches!(one, Failure::Returned("no wind"))));
+/// assert!(failures.iter().any(|one| matches!(one, Failure::Task(error) if error.is_panicked())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure<E> {
@@ -322,6 +411,13 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
 }
 
 /// Why [`invoke_any`](super::ExecutorExt::invoke_any) has no value.
+///
+/// ```
+/// use millpond::executor::{DirectExecutor, ExecutorExt, InvokeAnyError};
+///
+/// let nobody: [fn() -> Result<(), String>; 0] = [];
+/// assert!(matches!(DirectExecutor::new().invoke_any(nobody), Err(InvokeAnyError::Empty)));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InvokeAnyError<E> {
@@ -401,6 +497,13 @@ impl From<TaskError> for ScopeError {
 }
 
 /// An executor that cannot be built as described.
+///
+/// ```
+/// use millpond::pool::ThreadPool;
+///
+/// let error = ThreadPool::builder("mill").core(5).max(2).build().unwrap_err();
+/// assert!(error.to_string().contains("core"), "{error}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError(pub(super) String);
 

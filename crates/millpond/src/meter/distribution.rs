@@ -30,6 +30,12 @@ pub struct Distribution {
 
 impl Distribution {
     /// Nothing measured yet.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    ///
+    /// assert_eq!(Distribution::new().count(), 0);
+    /// ```
     pub fn new() -> Self {
         Distribution {
             buckets: Vec::new(),
@@ -39,6 +45,15 @@ impl Distribution {
     }
 
     /// Adds one duration.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// trips.add(Duration::from_millis(3));
+    /// assert_eq!((trips.count(), trips.total()), (1, Duration::from_millis(3)));
+    /// ```
     pub fn add(&mut self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let (octave, bucket) = place(nanos);
@@ -47,6 +62,17 @@ impl Distribution {
     }
 
     /// Adds everything in another one.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let (mut north, mut south) = (Distribution::new(), Distribution::new());
+    /// north.add(Duration::from_millis(1));
+    /// south.add(Duration::from_millis(3));
+    /// north.merge(&south);
+    /// assert_eq!((north.count(), north.mean()), (2, Duration::from_millis(2)));
+    /// ```
     pub fn merge(&mut self, other: &Distribution) {
         for (number, count) in other.buckets.iter().enumerate() {
             self.add_many(number, *count);
@@ -70,6 +96,18 @@ impl Distribution {
     }
 
     /// What has come since an earlier look at the same figures.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// trips.add(Duration::from_secs(1));
+    /// let noon = trips.clone();
+    /// trips.add(Duration::from_millis(3));
+    /// let afternoon = trips.since(&noon);
+    /// assert_eq!((afternoon.count(), afternoon.mean()), (1, Duration::from_millis(3)));
+    /// ```
     #[must_use]
     pub fn since(&self, earlier: &Distribution) -> Distribution {
         let mut later = Distribution::new();
@@ -82,17 +120,45 @@ impl Distribution {
     }
 
     /// How many there were.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// (1..=10).for_each(|n| trips.add(Duration::from_millis(n)));
+    /// assert_eq!(trips.count(), 10);
+    /// ```
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// All of them together.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// (1..=10).for_each(|n| trips.add(Duration::from_millis(n)));
+    /// assert_eq!(trips.total(), Duration::from_millis(55));
+    /// ```
     pub fn total(&self) -> Duration {
         let nanos = u64::try_from(self.sum).unwrap_or(u64::MAX);
         Duration::from_nanos(nanos)
     }
 
     /// The average; 0 if there were none.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// assert_eq!(trips.mean(), Duration::ZERO);
+    /// (1..=3).for_each(|n| trips.add(Duration::from_millis(n)));
+    /// assert_eq!(trips.mean(), Duration::from_millis(2));
+    /// ```
     pub fn mean(&self) -> Duration {
         match self.count {
             0 => Duration::ZERO,
@@ -105,6 +171,16 @@ impl Distribution {
 
     /// The duration that this share of them did not exceed: 0.5 for the median, 0.99 for p99. 0 if there
     /// were none.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// (1..=1000).for_each(|n| trips.add(Duration::from_micros(n)));
+    /// let p99 = trips.quantile(0.99).as_micros();
+    /// assert!((990 - 990 / 16..=990 + 990 / 16).contains(&p99), "{p99}");
+    /// ```
     #[doc(alias = "percentile")]
     pub fn quantile(&self, share: f64) -> Duration {
         let share = match share.is_nan() {
@@ -125,6 +201,16 @@ impl Distribution {
     }
 
     /// The longest, rounded up to the end of its bucket; 0 if there were none.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// trips.add(Duration::from_millis(3));
+    /// let worst = trips.max();
+    /// assert!(worst >= Duration::from_millis(3) && worst < Duration::from_millis(4));
+    /// ```
     pub fn max(&self) -> Duration {
         let last = self.buckets.iter().rposition(|count| *count > 0);
         Duration::from_nanos(last.map_or(0, |number| bounds(number).1))
@@ -132,6 +218,16 @@ impl Distribution {
 
     /// The buckets that are not empty: up to how long, and how many were no longer than that and longer
     /// than the bucket before.
+    ///
+    /// ```
+    /// use millpond::meter::Distribution;
+    /// use std::time::Duration;
+    ///
+    /// let mut trips = Distribution::new();
+    /// [1, 1, 5].map(|n| trips.add(Duration::from_secs(n)));
+    /// let counts: Vec<u64> = trips.buckets().map(|(_, count)| count).collect();
+    /// assert_eq!(counts, [2, 1]);
+    /// ```
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let filled = self.buckets.iter().enumerate();
         filled

@@ -50,6 +50,13 @@ struct Manual {
 
 impl Clock {
     /// The system's monotonic clock.
+    ///
+    /// ```
+    /// use millpond::time::Clock;
+    ///
+    /// let clock = Clock::system();
+    /// assert!(clock.now() <= clock.now());
+    /// ```
     pub fn system() -> Self {
         Clock::default()
     }
@@ -103,6 +110,16 @@ impl Clock {
     }
 
     /// The time.
+    ///
+    /// ```
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let noon = hand.clock().now();
+    /// hand.advance(Duration::from_secs(60));
+    /// assert_eq!(hand.clock().now() - noon, Duration::from_secs(60));
+    /// ```
     #[allow(clippy::disallowed_methods, reason = "this is the seam")]
     pub fn now(&self) -> Instant {
         match self.manual() {
@@ -112,6 +129,16 @@ impl Clock {
     }
 
     /// The deadline `patience` from now; never, if that is further than time can be told.
+    ///
+    /// ```
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new().clock();
+    /// let soon = clock.deadline(Duration::from_secs(1));
+    /// assert_eq!(soon.left(clock.now()), Some(Duration::from_secs(1)));
+    /// assert_eq!(clock.deadline(Duration::MAX), Deadline::NEVER);
+    /// ```
     pub fn deadline(&self, patience: Duration) -> Deadline {
         Deadline::after(self.now(), patience)
     }
@@ -184,6 +211,13 @@ pub struct ManualClock {
 
 impl ManualClock {
     /// A clock that stands still, at the time it was made.
+    ///
+    /// ```
+    /// use millpond::time::ManualClock;
+    ///
+    /// let hand = ManualClock::new();
+    /// assert_eq!(hand.clock().now(), hand.clock().now());
+    /// ```
     pub fn new() -> Self {
         let now = Clock::system().now();
         ManualClock {
@@ -196,6 +230,16 @@ impl ManualClock {
     }
 
     /// The clock that this hand moves. All clocks of one hand show the same time.
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::time::ManualClock;
+    ///
+    /// let hand = ManualClock::new();
+    /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
+    /// assert_eq!(format!("{:?}", hand.clock()), "Clock(manual)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn clock(&self) -> Clock {
         let own = Own {
             manual: Some(Arc::clone(&self.manual)),
@@ -207,6 +251,17 @@ impl ManualClock {
     }
 
     /// Moves the clock on, and wakes everyone who waits by it for a deadline.
+    ///
+    /// ```
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let later = hand.clock().deadline(Duration::from_secs(3600));
+    /// assert!(!later.has_passed(hand.clock().now()));
+    /// hand.advance(Duration::from_secs(3600));
+    /// assert!(later.has_passed(hand.clock().now()));
+    /// ```
     pub fn advance(&self, by: Duration) {
         {
             let mut now = self.manual.now.lock();
@@ -216,6 +271,22 @@ impl ManualClock {
     }
 
     /// How many wait for a deadline of this clock now.
+    ///
+    /// ```
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let (_task, mut handle) = TaskSpec::new().clock(hand.clock()).build(|| ());
+    /// let waits = std::thread::spawn(move || handle.join_timeout(Duration::from_secs(5)).is_err());
+    /// while hand.sleepers() == 0 {
+    ///     std::thread::yield_now();
+    /// }
+    /// // Somebody waits for a deadline, so it is time to let time pass.
+    /// hand.advance(Duration::from_secs(5));
+    /// assert!(waits.join().unwrap());
+    /// ```
     pub fn sleepers(&self) -> usize {
         self.manual.sleepers.len()
     }

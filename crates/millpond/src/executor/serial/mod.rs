@@ -59,6 +59,14 @@ where
 {
     /// Runs tasks on `below`, one at a time per key. As many of a key may wait as are brought;
     /// [`builder`](SerialExecutor::builder) sets a bound.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+    ///
+    /// let accounts = SerialExecutor::new(DirectExecutor::new());
+    /// assert_eq!(accounts.key("alice").submit(|| 7)?.join()?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(below: E) -> Self {
         SerialExecutor {
             yard: Arc::new(Yard::new(below, usize::MAX, Runner::default())),
@@ -66,6 +74,14 @@ where
     }
 
     /// Describes one that runs tasks on `below`.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+    ///
+    /// let accounts = SerialExecutor::builder(DirectExecutor::new()).capacity_per_key(100).build()?;
+    /// assert_eq!(accounts.key("alice").submit(|| 7)?.join()?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder(below: E) -> SerialBuilder<K, E> {
         SerialBuilder {
             keys: PhantomData,
@@ -76,6 +92,25 @@ where
     }
 
     /// The executor of this key's tasks.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle, SerialExecutor};
+    /// use millpond::preset;
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// let pool = preset::fixed("mill", 4).build()?;
+    /// let accounts = SerialExecutor::new(pool.clone());
+    /// let (alice, ledger) = (accounts.key("alice"), Arc::new(Mutex::new(Vec::new())));
+    /// for amount in 0..100 {
+    ///     let ledger = Arc::clone(&ledger);
+    ///     alice.run(move || ledger.lock().unwrap().push(amount))?;
+    /// }
+    /// alice.submit(|| ())?.join()?;
+    /// // Four workers, and still one after the other.
+    /// assert!(ledger.lock().unwrap().iter().copied().eq(0..100));
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn key(&self, key: K) -> SerialKey<K, E> {
         SerialKey {
             yard: Arc::clone(&self.yard),
@@ -84,17 +119,44 @@ where
     }
 
     /// The executor below.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+    ///
+    /// let accounts: SerialExecutor<u32, _> = SerialExecutor::new(DirectExecutor::new());
+    /// assert_eq!(accounts.below().submit(|| "without a key")?.join()?, "without a key");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn below(&self) -> &E {
         self.yard.below()
     }
 
     /// How many keys have something to do.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+    ///
+    /// let accounts = SerialExecutor::new(DirectExecutor::new());
+    /// let inside = accounts.clone();
+    /// assert_eq!(accounts.key("alice").submit(move || inside.busy_keys())?.join()?, 1);
+    /// assert_eq!(accounts.busy_keys(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn busy_keys(&self) -> usize {
         self.yard.busy()
     }
 }
 
 /// The executor of one key of a [`SerialExecutor`].
+///
+/// ```
+/// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+///
+/// let alice = SerialExecutor::new(DirectExecutor::new()).key("alice");
+/// // It is an executor as any other.
+/// assert_eq!(alice.submit(|| 7)?.join()?, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct SerialKey<K, E> {
     yard: Arc<Yard<K, E>>,
     key: Arc<K>,
@@ -156,6 +218,13 @@ impl<K, E: fmt::Debug> fmt::Debug for SerialExecutor<K, E> {
 }
 
 /// Describes a [`SerialExecutor`].
+///
+/// ```
+/// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+///
+/// let builder = SerialExecutor::<u32, _>::builder(DirectExecutor::new());
+/// assert!(builder.capacity_per_key(0).build().is_err(), "no task could ever run");
+/// ```
 #[derive(Debug)]
 #[must_use = "a description does nothing until it is built"]
 pub struct SerialBuilder<K, E> {
@@ -171,6 +240,27 @@ where
     E: Executor + 'static,
 {
     /// How many tasks of one key may wait; more are refused. Default: no bound.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle, SerialExecutor};
+    /// use millpond::preset;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let accounts = SerialExecutor::builder(pool.clone()).capacity_per_key(1).build()?;
+    /// let (say, hear) = mpsc::channel::<()>();
+    /// let alice = accounts.key("alice");
+    /// let busy = alice.submit(move || hear.recv().is_err())?;
+    /// while !busy.is_started() {
+    ///     std::thread::yield_now();
+    /// }
+    /// let waits = alice.submit(|| 1)?;
+    /// assert!(alice.submit(|| 2).unwrap_err().reason.is_saturated());
+    /// drop(say);
+    /// assert_eq!(waits.join()?, 1);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn capacity_per_key(mut self, capacity: usize) -> Self {
         self.capacity = capacity;
         self
@@ -178,6 +268,18 @@ where
 
     /// What to do with the panic of a task that has no handle. Default: it goes no further than the
     /// program's panic hook.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let builder = SerialExecutor::builder(DirectExecutor::new());
+    /// let accounts = builder.on_panic(move |panic| drop(tell.send(panic.into_panic()))).build()?;
+    /// accounts.key("alice").run(|| panic!("overdrawn"))?;
+    /// assert_eq!(told.recv()?.message(), Some("overdrawn"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.runner = Runner::with_hook(hook);
         self
@@ -188,6 +290,14 @@ where
     /// # Errors
     ///
     /// A capacity of 0.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
+    ///
+    /// let accounts = SerialExecutor::builder(DirectExecutor::new()).build()?;
+    /// accounts.key(1).run(|| ())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn build(self) -> Result<SerialExecutor<K, E>, BuildError> {
         if self.capacity == 0 {
             return Err(BuildError(
