@@ -43,7 +43,7 @@
 //! | `as_executor` | what a scheduled pool is to others: an executor that ends and is managed |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
 //! | `handle` | what waits for it all |
-//! | `builder`, `snapshot` | describing a pool and a series; what a pool shows |
+//! | `builder`, `series_builder`, `snapshot` | describing a pool and a series; what a pool shows |
 //!
 //! # The protocol
 //!
@@ -96,16 +96,18 @@ mod plan;
 mod run;
 mod sentry;
 mod series;
+mod series_builder;
 mod snapshot;
 mod ward;
 
-pub use builder::{ScheduledBuilder, SeriesBuilder};
+pub use builder::ScheduledBuilder;
 #[cfg(feature = "cron")]
 pub use cron::{Cron, CronError};
 pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, Verdict};
 pub use handle::{AbortScheduled, Scheduled};
 pub use notice::{ScheduleNotice, Then};
 pub use plan::{Catchup, Every, Overlap};
+pub use series_builder::SeriesBuilder;
 pub use snapshot::{ScheduleSnapshot, Upcoming};
 
 use self::core::{Core, Entry};

@@ -28,26 +28,71 @@ impl Deadline {
     pub const NEVER: Deadline = Deadline(None);
 
     /// The deadline at `instant`.
+    ///
+    /// ```
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let now = ManualClock::new().clock().now();
+    /// assert!(Deadline::at(now) < Deadline::NEVER);
+    /// ```
     pub fn at(instant: Instant) -> Self {
         Deadline(Some(instant))
     }
 
     /// The deadline `patience` after `now`; never, if that is further than time can be told.
+    ///
+    /// ```
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let now = ManualClock::new().clock().now();
+    /// assert_eq!(Deadline::after(now, Duration::from_secs(1)), Deadline::at(now + Duration::from_secs(1)));
+    /// assert_eq!(Deadline::after(now, Duration::MAX), Deadline::NEVER);
+    /// ```
     pub fn after(now: Instant, patience: Duration) -> Self {
         Deadline(now.checked_add(patience))
     }
 
     /// When it is, unless it is never.
+    ///
+    /// ```
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let now = ManualClock::new().clock().now();
+    /// assert_eq!(Deadline::at(now).instant(), Some(now));
+    /// assert_eq!(Deadline::NEVER.instant(), None);
+    /// ```
     pub fn instant(self) -> Option<Instant> {
         self.0
     }
 
     /// Whether it has come by `now`.
+    ///
+    /// ```
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let now = ManualClock::new().clock().now();
+    /// let soon = Deadline::after(now, Duration::from_secs(1));
+    /// assert!(!soon.has_passed(now) && soon.has_passed(now + Duration::from_secs(1)));
+    /// ```
     pub fn has_passed(self, now: Instant) -> bool {
         self.0.is_some_and(|instant| instant <= now)
     }
 
     /// How long there is left at `now`: zero if it has passed, `None` if it is never.
+    ///
+    /// ```
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let now = ManualClock::new().clock().now();
+    /// let soon = Deadline::after(now, Duration::from_secs(3));
+    /// assert_eq!(soon.left(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));
+    /// assert_eq!(Deadline::NEVER.left(now), None);
+    /// ```
     pub fn left(self, now: Instant) -> Option<Duration> {
         self.0.map(|instant| instant.saturating_duration_since(now))
     }

@@ -1,0 +1,365 @@
+//! Describing a series before it is there.
+
+use super::body::{Body, Done, Finish};
+use super::core::Core;
+use super::failure::{OnFailure, RunReturn, Verdict};
+use super::handle::{Ending, Scheduled};
+use super::plan::{Catchup, Every, Overlap};
+use super::series::{self, Series};
+use crate::executor::{RejectReason, Rejected};
+use crate::task::{TaskHandle, TaskSpec};
+use millpond_raw::sync::Mutex;
+use std::borrow::Cow;
+use std::fmt;
+use std::panic;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Describes a series: see [`ScheduledPool::series`](super::ScheduledPool::series), which has an example.
+///
+/// ```
+/// use millpond::executor::Lifecycle;
+/// use millpond::preset;
+/// use millpond::schedule::Every;
+/// use std::ops::ControlFlow;
+/// use std::time::Duration;
+///
+/// let timers = preset::scheduled("mill", 1)?;
+/// let mut left = 3;
+/// let bell = timers.series(Every::rate(Duration::from_millis(1))).start(move || {
+///     left -= 1;
+///     if left == 0 { ControlFlow::Break("midnight") } else { ControlFlow::Continue(()) }
+/// })?;
+/// assert_eq!(bell.join()?, "midnight");
+/// timers.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a description does nothing until the series is started"]
+pub struct SeriesBuilder<'a> {
+    core: &'a Arc<Core>,
+    spec: TaskSpec,
+    name: Option<Cow<'static, str>>,
+    every: Every,
+    initial: Option<Duration>,
+    overlap: Overlap,
+    catchup: Option<Catchup>,
+    on_failure: OnFailure,
+}
+
+impl<'a> SeriesBuilder<'a> {
+    #[track_caller]
+    pub(super) fn new(core: &'a Arc<Core>, every: Every) -> Self {
+        SeriesBuilder {
+            core,
+            spec: TaskSpec::new(),
+            name: None,
+            every,
+            initial: None,
+            overlap: Overlap::default(),
+            catchup: None,
+            on_failure: OnFailure::default(),
+        }
+    }
+
+    /// What its runs are called, in figures, notices and lists. Default: where it was made.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use millpond::schedule::Every;
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let every = Every::delay(Duration::from_secs(3600));
+    /// let bell = timers.series(every).name("bell").start(|| ())?;
+    /// assert_eq!(bell.name(), Some("bell"));
+    /// bell.cancel();
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// When the first run is due, from now. Default: one period, or one delay, from now. The first time of a
+    /// calendar is the first after this, by default after now.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use millpond::schedule::Every;
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// // At once, and not in an hour.
+    /// let every = Every::rate(Duration::from_secs(3600));
+    /// let bell = timers.series(every).first_after(Duration::ZERO).start(|| ControlFlow::<_>::Break(7))?;
+    /// assert_eq!(bell.join()?, 7);
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn first_after(mut self, initial: Duration) -> Self {
+        self.initial = Some(initial);
+        self
+    }
+
+    /// What becomes of a run that is due while one still runs. Default: [`Overlap::Queue`]. With a fixed
+    /// delay that cannot happen.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use millpond::schedule::{Every, Overlap};
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let series = timers.series(Every::rate(Duration::from_millis(1))).overlap(Overlap::Concurrent);
+    /// let refused = series.start(|| ()).unwrap_err();
+    /// assert!(refused.to_string().contains("start_shared"), "runs that overlap share the closure");
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn overlap(mut self, overlap: Overlap) -> Self {
+        self.overlap = overlap;
+        self
+    }
+
+    /// What becomes of due times that have gone by. Default: [`Catchup::All`]; by the calendar,
+    /// [`Catchup::Skip`].
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use millpond::schedule::{Catchup, Every};
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// // Runs that were missed are not made up for.
+    /// let series = timers.series(Every::rate(Duration::from_millis(1))).catchup(Catchup::Skip);
+    /// assert_eq!(series.start(|| ControlFlow::<_>::Break(7))?.join()?, 7);
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn catchup(mut self, catchup: Catchup) -> Self {
+        self.catchup = Some(catchup);
+        self
+    }
+
+    /// What becomes of the series when a run fails. Default: [`OnFailure::Stop`].
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use millpond::schedule::{Every, OnFailure};
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let mut tries = 0;
+    /// let series = timers.series(Every::delay(Duration::from_millis(1))).on_failure(OnFailure::Continue);
+    /// let bell = series.start(move || {
+    ///     tries += 1;
+    ///     match tries {
+    ///         1 => Err("the rope is wet"),
+    ///         _ => Ok(ControlFlow::<_>::Break(tries)),
+    ///     }
+    /// })?;
+    /// assert_eq!(bell.join()?, 2);
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.on_failure = on_failure;
+        self
+    }
+
+    /// Starts it. The closure is called by one thread at a time.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the pool is shut down or full, the description makes no sense, or runs may overlap:
+    /// then it must be [shared](SeriesBuilder::start_shared).
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use millpond::schedule::Every;
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let bell = timers.series(Every::rate(Duration::from_millis(1))).start(|| ControlFlow::<_>::Break("ding"))?;
+    /// assert_eq!(bell.join()?, "ding");
+    ///
+    /// let senseless = timers.series(Every::rate(Duration::ZERO)).start(|| ());
+    /// assert!(senseless.is_err());
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start<F, R>(self, f: F) -> Result<Scheduled<R::End>, Rejected<F>>
+    where
+        F: FnMut() -> R + Send + 'static,
+        R: RunReturn,
+    {
+        if self.overlap == Overlap::Concurrent && self.every.may_overlap() {
+            let text = "runs that overlap call the closure in several threads at once: start the \
+                        series with start_shared, or choose Overlap::Skip or Overlap::Queue";
+            return Err(Rejected::new(f, RejectReason::Invalid(text.into())));
+        }
+        self.start_with(f, |mut f, aside| {
+            Body::Exclusive(Box::new(move || put_aside(&aside, f())))
+        })
+    }
+
+    /// Starts it with a closure that several threads may call at once.
+    ///
+    /// # Errors
+    ///
+    /// The closure, if the pool is shut down or full, or the description makes no sense.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::schedule::{Every, Overlap};
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 4)?;
+    /// let probe = timers
+    ///     .series(Every::rate(Duration::from_millis(1)))
+    ///     .overlap(Overlap::Concurrent)
+    ///     .start_shared(|| println!("knock"))?;
+    /// # probe.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start_shared<F, R>(self, f: F) -> Result<Scheduled<R::End>, Rejected<F>>
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: RunReturn,
+    {
+        self.start_with(f, |f, aside| {
+            Body::Shared(Arc::new(move || put_aside(&aside, f())))
+        })
+    }
+
+    fn start_with<F, T: Send + 'static>(
+        self,
+        f: F,
+        body: impl FnOnce(F, Aside<T>) -> Body,
+    ) -> Result<Scheduled<T>, Rejected<F>> {
+        let core = self.core;
+        if core.is_forked() {
+            return Err(Rejected::new(f, RejectReason::Forked));
+        }
+        if let Some(problem) = self.every.problem() {
+            return Err(Rejected::new(f, RejectReason::Invalid(problem.into())));
+        }
+        let mut spec = self.spec.without_inherited_deadline();
+        spec = spec.clock(core.clock.clone());
+        let name = self.name.as_deref().map(str::to_owned);
+        if let Some(name) = self.name {
+            spec = spec.name(name);
+        }
+        let (now, carried) = (core.now(), core.bag.len());
+        let first = self.every.first(self.initial, now);
+        let aside = Arc::new(Mutex::new(None));
+        let (done, handle) = end_of(&spec, Arc::clone(&aside));
+        let mut books = core.books();
+        if let Some(reason) = books.objection(carried) {
+            drop(books);
+            return Err(Rejected::new(f, reason));
+        }
+        let Some(ward) = books.ward.clone() else {
+            unreachable!("K2: nobody objects while the pool has a ward")
+        };
+        let series = Series::new(
+            core,
+            ward,
+            series::Parts {
+                name,
+                catchup: self.catchup.unwrap_or(self.every.usual_catchup()),
+                every: self.every,
+                overlap: self.overlap,
+                on_failure: self.on_failure,
+                spec,
+                body: body(f, aside),
+                done,
+                first,
+                now,
+            },
+        );
+        let rings = series.waits_for(&mut books, first, now);
+        drop(books);
+        if rings {
+            core.ring();
+        }
+        Ok(Scheduled::series(handle, series))
+    }
+}
+
+impl fmt::Debug for SeriesBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeriesBuilder")
+            .field("name", &self.name)
+            .field("every", &self.every)
+            .field("overlap", &self.overlap)
+            .field("catchup", &self.catchup)
+            .field("on_failure", &self.on_failure)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the value that a series ends with waits for the end.
+type Aside<T> = Arc<Mutex<Option<Ended<T>>>>;
+
+enum Ended<T> {
+    Value(T),
+    Failed(super::RunError),
+    Panicked(crate::task::Panic),
+}
+
+fn put_aside<R: RunReturn>(aside: &Mutex<Option<Ended<R::End>>>, returned: R) -> Verdict<()> {
+    match returned.verdict() {
+        Verdict::Again => Verdict::Again,
+        Verdict::Failed(error) => Verdict::Failed(error),
+        Verdict::End(value) => {
+            let former = aside.lock().replace(Ended::Value(value));
+            drop(former);
+            Verdict::End(())
+        }
+    }
+}
+
+/// The end of a series: a task that returns what has been put aside, and its handle.
+fn end_of<T: Send + 'static>(spec: &TaskSpec, aside: Aside<T>) -> (Done, TaskHandle<Ending<T>>) {
+    let outcome = Arc::clone(&aside);
+    let (task, handle) = spec.clone().build(move || {
+        let ended = outcome.lock().take();
+        match ended {
+            Some(Ended::Value(value)) => Ending::Value { value, late: 0 },
+            Some(Ended::Failed(error)) => Ending::Failed(error),
+            Some(Ended::Panicked(panic)) => panic::resume_unwind(panic.into_payload()),
+            None => Ending::NotRun,
+        }
+    });
+    let done = Box::new(move |finish| {
+        let ended = match finish {
+            Finish::Value => None,
+            Finish::Failed(error) => Some(Ended::Failed(error)),
+            Finish::Panicked(panic) => Some(Ended::Panicked(panic)),
+            Finish::Cancelled(reason) => {
+                task.cancel(reason);
+                return;
+            }
+        };
+        if let Some(ended) = ended {
+            let former = aside.lock().replace(ended);
+            drop(former);
+        }
+        let _ = task.run();
+    });
+    (done, handle)
+}
