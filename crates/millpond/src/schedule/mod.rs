@@ -43,7 +43,7 @@
 //! | `as_executor` | what a scheduled pool is to others: an executor that ends and is managed |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
 //! | `handle` | what waits for it all |
-//! | `builder`, `series_builder`, `snapshot` | describing a pool and a series; what a pool shows |
+//! | `builder`, `series_builder`, `parameters`, `snapshot` | describing a pool and a series; what can change; what a pool shows |
 //!
 //! # The protocol
 //!
@@ -92,6 +92,7 @@ mod failure;
 mod handle;
 mod notice;
 mod once;
+mod parameters;
 mod plan;
 mod run;
 mod sentry;
@@ -169,6 +170,26 @@ impl Drop for Owner {
 }
 
 /// What a [decorator](ScheduledBuilder::decorator) is told of a run; there is an example.
+///
+/// ```
+/// use millpond::executor::Lifecycle;
+/// use millpond::preset;
+/// use millpond::schedule::ScheduledPool;
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (tell, told) = mpsc::channel();
+/// let timers = ScheduledPool::owning(preset::single("mill").build()?)
+///     .decorator(move |info, run| {
+///         drop(tell.send(info.number));
+///         run();
+///     })
+///     .build();
+/// timers.schedule(Duration::ZERO, || ())?.join()?;
+/// assert_eq!(told.recv()?, 1);
+/// timers.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunInfo {
@@ -233,11 +254,32 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     }
 
     /// What it is called.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// assert_eq!(timers.name(), "mill");
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
     /// The executor that runs what is due.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// // For what is due now.
+    /// assert_eq!(timers.executor().submit(|| 7)?.join()?, 7);
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn executor(&self) -> &E {
         &self.executor
     }
@@ -489,61 +531,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         SeriesBuilder::new(&self.core, every)
     }
 
-    /// Its parameters and figures at one moment, with the runs that come next.
-    pub fn snapshot(&self) -> ScheduleSnapshot {
-        snapshot::of(&self.core)
-    }
-
-    /// What is due next, in this order, at most so many. A task that has been handed over is not among them.
-    ///
-    /// Cheap, however many wait.
-    ///
-    /// ```
-    /// use millpond::preset;
-    /// use millpond::schedule::Every;
-    /// use std::time::Duration;
-    ///
-    /// let timers = preset::scheduled("mill", 1)?;
-    /// let hour = Duration::from_secs(3600);
-    /// let backup = timers.series(Every::rate(24 * hour)).name("backup").start(|| ())?;
-    /// let oven = timers.schedule(hour, || ())?;
-    /// let next = timers.upcoming(10);
-    /// assert_eq!(next[0].due, oven.next_run());
-    /// assert_eq!((&*next[1].label, &*next[1].repeats), ("backup", "every 86400s"));
-    /// # backup.cancel();
-    /// # oven.cancel();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "getQueue")]
-    pub fn upcoming(&self, most: usize) -> Vec<Upcoming> {
-        match self.core.is_forked() {
-            true => Vec::new(),
-            false => snapshot::upcoming(&self.core.books(), most),
-        }
-    }
-
-    /// How many may wait for their time; `None` is any number.
-    pub fn most_pending(&self) -> Option<usize> {
-        self.core.live_books()?.most
-    }
-
-    /// Changes how many may wait for their time. Those beyond it stay.
-    pub fn set_most_pending(&self, most: impl Into<Option<usize>>) {
-        if let Some(mut books) = self.core.live_books() {
-            books.most = most.into();
-        }
-    }
-
-    /// Whether tasks that wait for their time still run after a shutdown.
-    #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
-    pub fn runs_delayed_after_shutdown(&self) -> bool {
-        self.core
-            .live_books()
-            .is_some_and(|books| books.runs_delayed)
-    }
-
-    /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
-    /// not are cancelled at once.
+    /// Whether it takes no more tasks and has not ended.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -553,41 +541,12 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// let timers = preset::scheduled("mill", 1)?;
     /// let later = timers.schedule(Duration::from_secs(3600), || ())?;
     /// timers.shutdown();
-    /// assert!(!later.is_finished()); // it would still run, in an hour
-    /// timers.set_run_delayed_after_shutdown(false);
-    /// assert!(later.is_cancelled());
-    /// timers.close(); // at once
+    /// assert!(timers.is_terminating(), "one task still waits for its time");
+    /// later.cancel();
+    /// timers.close();
+    /// assert!(!timers.is_terminating());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
-    pub fn set_run_delayed_after_shutdown(&self, run: bool) {
-        if let Some(mut books) = self.core.live_books() {
-            books.runs_delayed = run;
-            drop(books);
-            self.core.sweep();
-        }
-    }
-
-    /// Whether series go on after a shutdown.
-    #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
-    pub fn runs_series_after_shutdown(&self) -> bool {
-        self.core
-            .live_books()
-            .is_some_and(|books| books.runs_periodic)
-    }
-
-    /// Changes whether series go on after a shutdown. After one, if they may not, they are cancelled at
-    /// once.
-    #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
-    pub fn set_run_series_after_shutdown(&self, run: bool) {
-        if let Some(mut books) = self.core.live_books() {
-            books.runs_periodic = run;
-            drop(books);
-            self.core.sweep();
-        }
-    }
-
-    /// Whether it takes no more tasks and has not ended.
     #[doc(alias = "isTerminating")]
     pub fn is_terminating(&self) -> bool {
         self.is_shutdown() && !self.is_terminated()

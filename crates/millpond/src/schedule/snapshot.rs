@@ -1,6 +1,8 @@
 //! What a scheduled pool shows of itself.
 
+use super::ScheduledPool;
 use super::core::{Books, Core, Entry, label_of};
+use crate::executor::Executor;
 use crate::manage::RunState;
 use crate::meter::Distribution;
 use crate::time::Deadline;
@@ -68,7 +70,56 @@ pub struct Upcoming {
     pub repeats: String,
 }
 
-pub(super) fn of(core: &Core) -> ScheduleSnapshot {
+impl<E: Executor + 'static> ScheduledPool<E> {
+    /// Its parameters and figures at one moment, with the runs that come next.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let later = timers.schedule(Duration::from_secs(3600), || ())?;
+    /// assert_eq!(timers.snapshot().pending, 1);
+    /// later.cancel();
+    /// assert_eq!(timers.snapshot().pending, 0);
+    /// timers.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> ScheduleSnapshot {
+        of(&self.core)
+    }
+
+    /// What is due next, in this order, at most so many. A task that has been handed over is not among them.
+    ///
+    /// Cheap, however many wait.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::schedule::Every;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let hour = Duration::from_secs(3600);
+    /// let backup = timers.series(Every::rate(24 * hour)).name("backup").start(|| ())?;
+    /// let oven = timers.schedule(hour, || ())?;
+    /// let next = timers.upcoming(10);
+    /// assert_eq!(next[0].due, oven.next_run());
+    /// assert_eq!((&*next[1].label, &*next[1].repeats), ("backup", "every 86400s"));
+    /// # backup.cancel();
+    /// # oven.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "getQueue")]
+    pub fn upcoming(&self, most: usize) -> Vec<Upcoming> {
+        match self.core.is_forked() {
+            true => Vec::new(),
+            false => upcoming(&self.core.books(), most),
+        }
+    }
+}
+
+fn of(core: &Core) -> ScheduleSnapshot {
     let counts = &core.counts;
     let (pending, most_pending, state, upcoming, cancelled) = match core.is_forked() {
         true => (0, None, RunState::Terminated, Vec::new(), 0),
@@ -105,7 +156,7 @@ pub(super) fn of(core: &Core) -> ScheduleSnapshot {
     }
 }
 
-pub(super) fn upcoming(books: &Books, most: usize) -> Vec<Upcoming> {
+fn upcoming(books: &Books, most: usize) -> Vec<Upcoming> {
     let first = books.wheel.first(most);
     first
         .into_iter()
