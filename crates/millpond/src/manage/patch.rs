@@ -49,59 +49,164 @@ pub struct Patch {
 
 impl Patch {
     /// A patch that changes nothing.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    ///
+    /// assert_eq!(Patch::new(), Patch::default());
+    /// assert_eq!(Patch::new().core(2).max, None); // what is not named stays
+    /// ```
     pub fn new() -> Self {
         Patch::default()
     }
 
     /// How many workers are kept.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// pool.apply(&Patch::new().core(2))?;
+    /// assert_eq!((pool.core(), pool.max()), (2, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn core(mut self, core: usize) -> Self {
         self.core = Some(core);
         self
     }
 
     /// How many workers there may be.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// pool.apply(&Patch::new().max(8))?;
+    /// assert_eq!((pool.core(), pool.max()), (1, 8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max(mut self, max: usize) -> Self {
         self.max = Some(max);
         self
     }
 
     /// How long an idle worker beyond the core stays.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.apply(&Patch::new().keep_alive(Duration::from_secs(5)))?;
+    /// assert_eq!(pool.keep_alive(), Duration::from_secs(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
         self.keep_alive = Some(keep_alive);
         self
     }
 
     /// Whether idle workers of the core leave, too.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.apply(&Patch::new().core_may_time_out(true))?;
+    /// assert!(pool.core_may_time_out());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn core_may_time_out(mut self, may: bool) -> Self {
         self.core_may_time_out = Some(may);
         self
     }
 
     /// What comes first, the queue or more threads.
+    ///
+    /// ```
+    /// use millpond::manage::{Growth, Patch};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).build()?;
+    /// pool.apply(&Patch::new().max(4).growth(Growth::ThreadsFirst))?;
+    /// assert_eq!((pool.max(), pool.growth()), (4, Growth::ThreadsFirst));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn growth(mut self, growth: Growth) -> Self {
         self.growth = Some(growth);
         self
     }
 
     /// How many tasks may wait.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::{Queue, ThreadPool};
+    ///
+    /// let pool = ThreadPool::builder("mill").queue(Queue::bounded(16)).build()?;
+    /// pool.apply(&Patch::new().capacity(64))?;
+    /// assert_eq!(pool.capacity(), Some(64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn capacity(mut self, capacity: usize) -> Self {
         self.capacity = Some(capacity);
         self
     }
 
     /// How long a task may wait; `None` is for ever.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").max_queue_wait(Duration::from_secs(1)).build()?;
+    /// pool.apply(&Patch::new().max_queue_wait(Duration::from_secs(3)))?;
+    /// assert_eq!(pool.max_queue_wait(), Some(Duration::from_secs(3)));
+    /// pool.apply(&Patch::new().max_queue_wait(None))?;
+    /// assert_eq!(pool.max_queue_wait(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_queue_wait(mut self, most: impl Into<Option<Duration>>) -> Self {
         self.max_queue_wait = Some(most.into());
         self
     }
 
     /// When it is overloaded, and sheds tasks; `None` is never.
+    ///
+    /// ```
+    /// use millpond::manage::{CoDel, Patch};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.apply(&Patch::new().shedding(CoDel::default()))?;
+    /// assert_eq!(pool.shedding(), Some(CoDel::default()));
+    /// pool.apply(&Patch::new().shedding(None))?;
+    /// assert_eq!(pool.shedding(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shedding(mut self, shedding: impl Into<Option<CoDel>>) -> Self {
         self.shedding = Some(shedding.into());
         self
     }
 
     /// Which task comes next while it is overloaded.
+    ///
+    /// ```
+    /// use millpond::manage::{CoDel, OverloadOrder, Patch};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// let newest_first = Patch::new().overload_order(OverloadOrder::NewestFirst);
+    /// pool.apply(&newest_first).unwrap_err(); // nothing says what an overload is
+    /// pool.apply(&newest_first.shedding(CoDel::default()))?;
+    /// assert_eq!(pool.overload_order(), OverloadOrder::NewestFirst);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn overload_order(mut self, order: OverloadOrder) -> Self {
         self.overload_order = Some(order);
         self
@@ -109,6 +214,16 @@ impl Patch {
 }
 
 /// The parameters that must fit each other: whoever changes one of them checks them all.
+///
+/// ```
+/// use millpond::manage::{Patch, Sizes};
+/// use std::time::Duration;
+///
+/// let keep_alive = Duration::from_secs(60);
+/// let mill = Sizes { core: 2, max: 4, keep_alive, core_may_time_out: false };
+/// assert!(mill.problems().is_empty());
+/// assert!(!mill.with(&Patch::new().core(5)).problems().is_empty());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// How many workers are kept.
@@ -123,9 +238,27 @@ pub struct Sizes {
 
 impl Sizes {
     /// The most workers that can be counted.
+    ///
+    /// ```
+    /// use millpond::manage::Sizes;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let too_many = ThreadPool::builder("mill").core(1).max(Sizes::MOST_WORKERS + 1);
+    /// assert_eq!(too_many.build().unwrap_err().problems()[0].field(), "max");
+    /// ```
     pub const MOST_WORKERS: usize = (1 << 29) - 1;
 
     /// These sizes with what the patch changes.
+    ///
+    /// ```
+    /// use millpond::manage::{Patch, Sizes};
+    /// use std::time::Duration;
+    ///
+    /// let keep_alive = Duration::from_secs(60);
+    /// let mill = Sizes { core: 2, max: 4, keep_alive, core_may_time_out: false };
+    /// let larger = mill.with(&Patch::new().max(8));
+    /// assert_eq!(larger, Sizes { max: 8, ..mill });
+    /// ```
     pub fn with(self, patch: &Patch) -> Self {
         Sizes {
             core: patch.core.unwrap_or(self.core),
@@ -136,6 +269,16 @@ impl Sizes {
     }
 
     /// All that is wrong with them.
+    ///
+    /// ```
+    /// use millpond::manage::{Invalid, Sizes};
+    /// use std::time::Duration;
+    ///
+    /// let keep_alive = Duration::ZERO;
+    /// let mill = Sizes { core: 9, max: 4, keep_alive, core_may_time_out: true };
+    /// let both = [Invalid::CoreAboveMax { core: 9, max: 4 }, Invalid::NoKeepAlive];
+    /// assert_eq!(mill.problems(), both);
+    /// ```
     pub fn problems(&self) -> Vec<Invalid> {
         let mut problems = Vec::new();
         let Sizes { core, max, .. } = *self;
@@ -154,6 +297,16 @@ impl Sizes {
 }
 
 /// One thing that is wrong with a parameter.
+///
+/// ```
+/// use millpond::manage::Invalid;
+/// use millpond::pool::ThreadPool;
+///
+/// let error = ThreadPool::builder("mill").core(0).max(0).build().unwrap_err();
+/// assert_eq!(error.problems(), [Invalid::NoWorkers]);
+/// let advice = "max 0 would let no task ever run: allow at least one worker";
+/// assert_eq!(error.problems()[0].to_string(), advice);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invalid {
@@ -196,6 +349,16 @@ pub enum Invalid {
 
 impl Invalid {
     /// The parameter that is wrong, by its name in a [`Patch`].
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// let error = pool.apply(&Patch::new().core(9)).unwrap_err();
+    /// assert_eq!(error.problems()[0].field(), "core");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn field(&self) -> &'static str {
         match self {
             Invalid::NoWorkers | Invalid::TooManyWorkers { .. } => "max",
@@ -259,6 +422,17 @@ impl fmt::Display for Invalid {
 }
 
 /// Parameters that an engine cannot have. Nothing has changed.
+///
+/// ```
+/// use millpond::manage::Patch;
+/// use millpond::pool::ThreadPool;
+///
+/// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+/// let error = pool.apply(&Patch::new().core(9).capacity(7)).unwrap_err();
+/// assert!(error.to_string().starts_with("core 9 is above max 4"));
+/// assert_eq!((pool.core(), pool.capacity()), (1, Some(1024)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchError {
     problems: Vec<Invalid>,
@@ -266,6 +440,18 @@ pub struct PatchError {
 
 impl PatchError {
     /// What is wrong, one by one.
+    ///
+    /// ```
+    /// use millpond::manage::{Invalid, Patch};
+    /// use millpond::pool::ThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// let error = pool.apply(&Patch::new().core(9).max_queue_wait(Duration::ZERO)).unwrap_err();
+    /// let fields: Vec<_> = error.problems().iter().map(Invalid::field).collect();
+    /// assert_eq!(fields, ["core", "max_queue_wait"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn problems(&self) -> &[Invalid] {
         &self.problems
     }

@@ -93,6 +93,18 @@ impl PoolBuilder {
     /// How many workers are kept, also when they are idle. Each task starts one until there are so
     /// many. Default: the maximum, if that is given; otherwise one for each CPU that this process
     /// may use ([`Machine::worker_hint`]).
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(2).max(8).build()?;
+    /// for grain in ["rye", "oats", "barley"] {
+    ///     pool.submit(move || grain.len())?.join()?;
+    /// }
+    /// assert_eq!(pool.snapshot().workers, 2); // kept, with nothing left to do
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "corePoolSize")]
     pub fn core(mut self, core: usize) -> Self {
         self.core = Some(core);
@@ -100,6 +112,20 @@ impl PoolBuilder {
     }
 
     /// How many workers there may be. Default: the core.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(2).queue(Queue::hand_off()).build()?;
+    /// let ((go, wait), (go_too, wait_too)) = (channel::<()>(), channel::<()>());
+    /// pool.run(move || for () in wait {})?;
+    /// pool.run(move || for () in wait_too {})?;
+    /// assert!(pool.run(|| ()).unwrap_err().reason.is_saturated());
+    /// drop((go, go_too));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "maximumPoolSize")]
     pub fn max(mut self, max: usize) -> Self {
         self.max = Some(max);
@@ -107,6 +133,24 @@ impl PoolBuilder {
     }
 
     /// How long an idle worker beyond the core stays. Default: 60 seconds.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, second) = (ManualClock::new(), Duration::from_secs(1));
+    /// let mill = ThreadPool::builder("mill").core(0).keep_alive(10 * second);
+    /// let pool = mill.clock(hand.clock()).build()?;
+    /// let began = hand.clock().now();
+    /// pool.submit(|| "flour")?.join()?;
+    /// while pool.snapshot().workers > 0 {
+    ///     hand.advance(second);
+    /// }
+    /// assert!(hand.clock().now() - began >= 10 * second);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "keepAliveTime")]
     pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
         self.keep_alive = keep_alive;
@@ -114,6 +158,22 @@ impl PoolBuilder {
     }
 
     /// Whether idle workers of the core leave, too. Default: no.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::time::ManualClock;
+    ///
+    /// let hand = ManualClock::new();
+    /// let mill = ThreadPool::builder("mill").core(1).core_may_time_out(true);
+    /// let pool = mill.clock(hand.clock()).build()?;
+    /// pool.submit(|| "flour")?.join()?;
+    /// while pool.snapshot().workers > 0 {
+    ///     hand.advance(pool.keep_alive());
+    /// }
+    /// assert_eq!(pool.core(), 1); // so the next task starts one again
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn core_may_time_out(mut self, may: bool) -> Self {
         self.core_may_time_out = may;
@@ -122,6 +182,22 @@ impl PoolBuilder {
 
     /// What comes first when the core is busy, the queue or more threads. Default:
     /// [`Growth::QueueFirst`].
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::manage::Growth;
+    /// use millpond::pool::ThreadPool;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(2).growth(Growth::ThreadsFirst).build()?;
+    /// let (go, wait) = channel::<()>();
+    /// pool.run(move || for () in wait {})?;
+    /// // The core is busy, and there is room in the queue: a thread comes all the same.
+    /// assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
+    /// assert_eq!(pool.snapshot().workers, 2);
+    /// drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn growth(mut self, growth: Growth) -> Self {
         self.growth = growth;
         self
@@ -182,12 +258,40 @@ impl PoolBuilder {
 
     /// Which of the tasks that wait comes next while the pool is overloaded. Default: the order of
     /// the queue.
+    ///
+    /// ```
+    /// use millpond::manage::{Invalid, OverloadOrder};
+    /// use millpond::pool::ThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let mill = || ThreadPool::builder("mill").overload_order(OverloadOrder::NewestFirst);
+    /// let pool = mill().max_queue_wait(Duration::from_secs(1)).build()?;
+    /// assert_eq!(pool.overload_order(), OverloadOrder::NewestFirst);
+    ///
+    /// // Something has to say what an overload is.
+    /// assert_eq!(mill().build().unwrap_err().problems(), [Invalid::NeverOverloaded]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn overload_order(mut self, order: OverloadOrder) -> Self {
         self.overload.order = order;
         self
     }
 
     /// Where tasks wait. Default: at most 1024, first in, first out.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let pool = ThreadPool::builder("mill").max(1).queue(Queue::bounded(1)).build()?;
+    /// let (go, wait) = channel::<()>();
+    /// pool.run(move || for () in wait {})?; // runs
+    /// pool.run(|| ())?; // waits
+    /// assert!(pool.run(|| ()).unwrap_err().reason.is_saturated());
+    /// drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "workQueue")]
     pub fn queue(mut self, queue: Queue) -> Self {
         self.queue = queue;
@@ -195,18 +299,64 @@ impl PoolBuilder {
     }
 
     /// What becomes of tasks that there is no room for. Default: [`Rejection::Abort`].
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{Queue, Rejection, ThreadPool};
+    /// use std::sync::mpsc::channel;
+    /// use std::thread;
+    ///
+    /// let mill = ThreadPool::builder("mill").max(1).queue(Queue::hand_off());
+    /// let pool = mill.rejection(Rejection::CallerRuns).build()?;
+    /// let (go, wait) = channel::<()>();
+    /// pool.run(move || for () in wait {})?;
+    /// let ran_in = pool.submit(|| thread::current().id())?.join()?;
+    /// assert_eq!(ran_in, thread::current().id());
+    /// drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rejection(mut self, rejection: Rejection) -> Self {
         self.rejection = rejection;
         self
     }
 
     /// Who starts the threads. Default: [`Threads`] of the pool's name.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::thread::Threads;
+    ///
+    /// let threads = Threads::named("wheel").stack_size(256 * 1024);
+    /// let pool = ThreadPool::builder("mill").threads(threads).build()?;
+    /// let name = pool.submit(|| std::thread::current().name().map(str::to_owned))?;
+    /// assert_eq!(name.join()?.as_deref(), Some("wheel-1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
         self.factory = Some(Arc::new(factory));
         self
     }
 
     /// Who hears of tasks and of the end. Default: nobody.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{Ended, Hooks, TaskInfo, ThreadPool};
+    /// use std::sync::mpsc::{Sender, channel};
+    ///
+    /// struct Tell(Sender<Ended>);
+    /// impl Hooks for Tell {
+    ///     fn after(&self, _task: &TaskInfo, ended: Ended) {
+    ///         self.0.send(ended).unwrap();
+    ///     }
+    /// }
+    /// let (tell, told) = channel();
+    /// let pool = ThreadPool::builder("mill").hooks(Tell(tell)).build()?;
+    /// pool.run(|| ())?;
+    /// assert_eq!(told.recv()?, Ended::Completed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks = Some(Box::new(hooks));
         self
@@ -214,24 +364,83 @@ impl PoolBuilder {
 
     /// What to do with the panic of a task that has no handle. Default: it goes no further than the
     /// program's panic hook.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, UncaughtPanic};
+    /// use millpond::pool::ThreadPool;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let (tell, told) = channel();
+    /// let hook = move |uncaught: UncaughtPanic| tell.send(uncaught.into_panic()).unwrap();
+    /// let pool = ThreadPool::builder("mill").on_panic(hook).build()?;
+    /// pool.run(|| panic!("the dam broke"))?;
+    /// assert_eq!(told.recv()?.message(), Some("the dam broke"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.runner = Runner::with_hook(hook);
         self
     }
 
     /// The clock by which its time-outs run. Default: the system's.
+    ///
+    /// ```
+    /// use millpond::executor::Executor;
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, hour) = (ManualClock::new(), Duration::from_secs(3600));
+    /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
+    /// let before = pool.clock().now();
+    /// hand.advance(hour);
+    /// assert_eq!(pool.clock().now() - before, hour);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
     /// After how long a running task is worth a notice, while it runs. Default: never.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::interrupt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let (tell, told) = channel();
+    /// let pool = ThreadPool::builder("mill")
+    ///     .run_warning(RunWarning::after(Duration::from_millis(1)))
+    ///     .on_notice(move |notice| tell.send(notice.to_string()).unwrap())
+    ///     .build()?;
+    /// let nap = pool.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    /// assert!(told.recv()?.contains("longer than 1.0ms"));
+    /// nap.interrupt();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn run_warning(mut self, warning: RunWarning) -> Self {
         self.run_warnings.of_all = Some(warning);
         self
     }
 
     /// The same for tasks of one name, instead of what holds for all.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::interrupt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::task::TaskSpec;
+    /// use std::time::Duration;
+    ///
+    /// let soon = RunWarning::after(Duration::from_millis(1)).interrupts();
+    /// let pool = ThreadPool::builder("mill").run_warning_for("nap", soon).on_notice(|_| ()).build()?;
+    /// let nap = || interrupt::sleep(Duration::from_secs(3600));
+    /// assert!(pool.submit_spec(TaskSpec::new().name("nap"), nap)?.join()?.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {
         let name = name.into().into_boxed_str();
         self.run_warnings.by_name.insert(name, warning);
@@ -240,6 +449,23 @@ impl PoolBuilder {
 
     /// Who hears what the pool has to tell ([`Notice`]). Default: the standard error; with the feature
     /// `tracing`, an event.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{Notice, Rejection, ThreadPool};
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let (tell, told) = channel();
+    /// let pool = ThreadPool::builder("mill")
+    ///     .rejection(Rejection::Report { at_most_every: Duration::from_secs(60) })
+    ///     .on_notice(move |notice: &Notice| tell.send(notice.to_string()).unwrap())
+    ///     .build()?;
+    /// pool.shutdown();
+    /// pool.run(|| ()).unwrap_err();
+    /// assert!(told.recv()?.starts_with("mill: "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
@@ -248,6 +474,21 @@ impl PoolBuilder {
     /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]); tasks of further names are
     /// counted together. Default: 64. A name costs each worker that runs tasks of it two or three
     /// kilobytes.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let pool = ThreadPool::builder("mill").most_names(2).build()?;
+    /// for grain in ["rye", "oats", "barley"] {
+    ///     pool.submit_spec(TaskSpec::new().name(grain), || ())?.join()?;
+    /// }
+    /// pool.close();
+    /// let mut labels = pool.figures_by_name().into_iter().map(|named| named.label.to_string());
+    /// assert!(labels.any(|label| label == "(others)"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn most_names(mut self, most: usize) -> Self {
         self.names = Some(most);
         self
@@ -257,6 +498,18 @@ impl PoolBuilder {
     /// refusal says how long the queue needs to drain. For pools
     /// whose tasks are so small that some twenty nanoseconds each are too much. The counts of
     /// [`PoolSnapshot`](crate::manage::PoolSnapshot) are kept all the same.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{Figures, ThreadPool};
+    ///
+    /// let pool = ThreadPool::builder("mill").without_figures().build()?;
+    /// pool.run(|| ())?;
+    /// pool.close();
+    /// assert_eq!(pool.figures(), Figures::default());
+    /// assert_eq!(pool.snapshot().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn without_figures(mut self) -> Self {
         self.names = None;
         self
@@ -267,6 +520,16 @@ impl PoolBuilder {
     /// # Errors
     ///
     /// All that is wrong with the description, field by field.
+    ///
+    /// ```
+    /// use millpond::manage::Invalid;
+    /// use millpond::pool::{Queue, ThreadPool};
+    ///
+    /// let wrong = ThreadPool::builder("mill").core(4).max(2).queue(Queue::bounded(0));
+    /// let error = wrong.build().unwrap_err();
+    /// let fields: Vec<_> = error.problems().iter().map(Invalid::field).collect();
+    /// assert_eq!(fields, ["core", "capacity"]);
+    /// ```
     pub fn build(self) -> Result<ThreadPool, PatchError> {
         let (core, max) = match (self.core, self.max) {
             (Some(core), Some(max)) => (core, max),

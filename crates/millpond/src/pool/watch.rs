@@ -54,6 +54,28 @@ pub struct RunWarning {
 
 impl RunWarning {
     /// A notice for each task that runs longer than this.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let pool = mill.run_warning(RunWarning::after(minute)).build()?;
+    /// let ((tell, told), (go, wait)) = (channel(), channel::<()>());
+    /// pool.run(move || {
+    ///     tell.send("it runs").unwrap();
+    ///     for () in wait {}
+    /// })?;
+    /// told.recv()?;
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
+    /// drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn after(limit: Duration) -> Self {
         RunWarning {
             after: limit,
@@ -65,6 +87,19 @@ impl RunWarning {
     ///
     /// To aim at one task and not at the next, a worker takes a lock for each task of a pool that has any
     /// such limit: some twenty nanoseconds.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::interrupt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use std::time::Duration;
+    ///
+    /// let soon = RunWarning::after(Duration::from_millis(1)).interrupts();
+    /// let pool = ThreadPool::builder("mill").run_warning(soon).on_notice(|_| ()).build()?;
+    /// let nap = pool.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    /// assert!(nap.join()?.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn interrupts(mut self) -> Self {
         self.interrupts = true;
@@ -102,6 +137,26 @@ impl Limits {
 }
 
 /// How a pool is: counts that should be 0.
+///
+/// ```
+/// use millpond::executor::ExecutorExt;
+/// use millpond::pool::ThreadPool;
+/// use millpond::thread::{Body, JoinHandle, ThreadFactory};
+///
+/// #[derive(Debug)]
+/// struct Exhausted;
+///
+/// impl ThreadFactory for Exhausted {
+///     fn start(&self, _body: Body) -> std::io::Result<JoinHandle<()>> {
+///         Err(std::io::ErrorKind::WouldBlock.into())
+///     }
+/// }
+///
+/// let pool = ThreadPool::builder("mill").threads(Exhausted).build()?;
+/// assert!(pool.run(|| ()).is_err());
+/// assert_eq!(pool.health().thread_failures, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
@@ -119,6 +174,15 @@ pub struct Health {
 
 impl Health {
     /// Whether all is as it should be.
+    ///
+    /// ```
+    /// use millpond::pool::Health;
+    ///
+    /// let mut health = Health::default();
+    /// assert!(health.is_well());
+    /// health.deadlocks = 1;
+    /// assert!(!health.is_well());
+    /// ```
     pub fn is_well(&self) -> bool {
         *self == Health::default()
     }
@@ -397,11 +461,41 @@ impl Engine {
 impl ThreadPool {
     /// Changes after how long a running task is worth a notice; `None` for never. Tasks that run already
     /// are seen, too, but only those that start from now on can be interrupted for it.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::interrupt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").on_notice(|_| ()).build()?;
+    /// pool.set_run_warning(Some(RunWarning::after(Duration::from_millis(1)).interrupts()));
+    /// let nap = pool.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    /// assert!(nap.join()?.is_err());
+    /// pool.set_run_warning(None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_run_warning(&self, warning: Option<RunWarning>) {
         self.engine.set_limits(|limits| limits.of_all = warning);
     }
 
     /// The same for tasks of one name; `None` for what holds for all.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::interrupt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::task::TaskSpec;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").on_notice(|_| ()).build()?;
+    /// let soon = RunWarning::after(Duration::from_millis(1)).interrupts();
+    /// pool.set_run_warning_for("nap", Some(soon));
+    /// let nap = || interrupt::sleep(Duration::from_secs(3600));
+    /// assert!(pool.submit_spec(TaskSpec::new().name("nap"), nap)?.join()?.is_err());
+    /// pool.set_run_warning_for("nap", None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {
         self.engine.set_limits(|limits| match warning {
             Some(warning) => {

@@ -96,6 +96,20 @@ impl Sheet {
 /// What has been counted and measured, of one label or of all of them.
 ///
 /// Times are of tasks that workers have run. What was refused, cancelled, expired or shed is counted, and never mixed into the times.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::ThreadPool;
+///
+/// let pool = ThreadPool::builder("mill").build()?;
+/// pool.run(|| ())?;
+/// pool.run(|| panic!("the dam broke"))?;
+/// pool.close();
+/// let figures = pool.figures();
+/// assert_eq!((figures.completed, figures.panicked), (2, 1));
+/// assert_eq!(figures.run.count(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
@@ -140,6 +154,20 @@ impl Figures {
 ///
 /// Measured by samples: a worker reads its CPU clock at both ends of a stretch of work, a few thousand times
 /// a second at most. So long tasks are measured one and all, and tasks of microseconds now and then. Shares are of the time that they ran; all are 0 until something has been sampled.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::interrupt;
+/// use millpond::pool::{ThreadPool, Usage};
+/// use std::time::Duration;
+///
+/// let pool = ThreadPool::builder("mill").build()?;
+/// pool.submit(|| interrupt::sleep(Duration::from_millis(20)))?.join()??;
+/// pool.close();
+/// assert!(pool.figures().usage.computing() < 0.5);
+/// assert_eq!(Usage::default().to_string(), "not sampled yet");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     sampled: u64,
@@ -162,23 +190,78 @@ impl Usage {
     }
 
     /// For how long tasks were watched.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::interrupt;
+    /// use millpond::pool::{ThreadPool, Usage};
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// let nap = Duration::from_millis(20);
+    /// pool.submit(move || interrupt::sleep(nap))?.join()??;
+    /// pool.close();
+    /// assert!(pool.figures().usage.sampled() >= nap / 2);
+    /// assert_eq!(Usage::default().sampled(), Duration::ZERO);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn sampled(&self) -> Duration {
         Duration::from_nanos(self.sampled)
     }
 
     /// The share of the time that they were on a CPU.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// let sum = pool.submit(|| (1..=1_000_000_u64).map(std::hint::black_box).sum::<u64>())?;
+    /// assert_eq!(sum.join()?, 500_000_500_000);
+    /// pool.close();
+    /// assert!(pool.figures().usage.computing() > 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn computing(&self) -> f64 {
         share(self.on_cpu, self.sampled)
     }
 
     /// The share of the time that they wanted to be on a CPU, and others were. More threads make that
     /// worse.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{ThreadPool, Usage};
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.invoke_all((0..4).map(|grain| move || (0..=grain).sum::<u32>()))?;
+    /// pool.close();
+    /// let usage = pool.figures().usage;
+    /// assert!(usage.waiting_for_cpu() <= 1.0 - usage.computing());
+    /// assert_eq!(Usage::default().waiting_for_cpu(), 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn waiting_for_cpu(&self) -> f64 {
         share(self.delay, self.sampled_for_delay).min(1.0 - self.computing())
     }
 
     /// The share of the time that they waited for something else: a disk, a lock, an answer. More
     /// threads help.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::interrupt;
+    /// use millpond::pool::ThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.submit(|| interrupt::sleep(Duration::from_millis(20)))?.join()??;
+    /// pool.close();
+    /// let usage = pool.figures().usage;
+    /// let all = usage.computing() + usage.waiting_for_cpu() + usage.blocked();
+    /// assert!((all - 1.0).abs() < 1e-9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn blocked(&self) -> f64 {
         match self.sampled {
             0 => 0.0,
@@ -211,6 +294,19 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// The figures of one label.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{NamedFigures, ThreadPool};
+/// use millpond::task::TaskSpec;
+///
+/// let pool = ThreadPool::builder("mill").build()?;
+/// pool.submit_spec(TaskSpec::new().name("grind"), || "flour")?.join()?;
+/// pool.close();
+/// let NamedFigures { label, figures, .. } = &pool.figures_by_name()[0];
+/// assert_eq!((label.to_string().as_str(), figures.completed), ("grind", 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedFigures {
