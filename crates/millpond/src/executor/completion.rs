@@ -26,10 +26,37 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// Which task of a [`CompletionService`]: what `submit` returned is what the result carries.
+///
+/// ```
+/// use millpond::executor::{CompletionService, DirectExecutor};
+/// use std::collections::HashMap;
+///
+/// let results = CompletionService::new(DirectExecutor::new());
+/// let mut sacks = HashMap::new();
+/// for grain in ["rye", "oats"] {
+///     sacks.insert(results.submit(|| grain.len())?, grain);
+/// }
+/// let arrived = results.take()?;
+/// // Which grain has been weighed?
+/// assert_eq!(sacks[&arrived.id].len(), arrived.result?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(u64);
 
 /// A task that has ended.
+///
+/// ```
+/// use millpond::executor::{CompletionService, DirectExecutor};
+///
+/// let results = CompletionService::new(DirectExecutor::new());
+/// let broken = results.submit(|| -> u32 { panic!("the dam broke") })?;
+/// // What has failed arrives as well.
+/// let arrived = results.take()?;
+/// assert_eq!(arrived.id, broken);
+/// assert!(arrived.result.unwrap_err().is_panicked());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Arrived<T> {
@@ -224,6 +251,18 @@ pub struct CompletionService<T: Send + 'static, E> {
 
 impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// A service over this executor.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 4).build()?;
+    /// // A reference to an executor is one, so others can use it, too.
+    /// let results = CompletionService::new(&threads);
+    /// results.submit(|| "flour")?;
+    /// assert_eq!(results.take()?.result?, "flour");
+    /// threads.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(executor: E) -> Self {
         CompletionService {
             executor,
@@ -232,6 +271,17 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     }
 
     /// The executor below.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// results.submit(|| "flour")?;
+    /// results.executor().close();
+    /// // All that was accepted has run, and waits to be taken.
+    /// assert_eq!(results.take()?.result?, "flour");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn executor(&self) -> &E {
         &self.executor
     }
@@ -241,6 +291,20 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Errors
     ///
     /// The closure, if the executor refuses it; then nothing arrives.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// let id = results.submit(|| "flour")?;
+    /// assert_eq!(results.take()?.id, id);
+    ///
+    /// results.executor().shutdown();
+    /// let refused = results.submit(|| "flour").unwrap_err();
+    /// assert!(refused.reason.is_shut_down());
+    /// assert_eq!(results.pending() + results.arrived(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn submit<F>(&self, f: F) -> Result<TaskId, Rejected<F>>
     where
@@ -254,6 +318,17 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Errors
     ///
     /// As [`submit`](CompletionService::submit).
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, DirectExecutor};
+    /// use millpond::task::{self, TaskSpec};
+    ///
+    /// let results = CompletionService::new(DirectExecutor::new());
+    /// results.submit_spec(TaskSpec::new().name("grind"), || task::new(|| "flour").1)?;
+    /// // What a task makes has its name.
+    /// assert_eq!(results.take()?.result?.name(), Some("grind"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn submit_spec<F>(&self, spec: TaskSpec, f: F) -> Result<TaskId, Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -267,12 +342,37 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Errors
     ///
     /// The caller, itself a task, was interrupted.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, ThreadPerTask};
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// for sack in 1..=3 {
+    ///     results.submit(move || sack * 10)?;
+    /// }
+    /// let mut flour = 0;
+    /// for _ in 1..=3 {
+    ///     flour += results.take()?.result?;
+    /// }
+    /// assert_eq!(flour, 60);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(&self) -> Result<Arrived<T>, Interrupted> {
         let arrived = self.next(Deadline::NEVER)?;
         Ok(arrived.expect("a wait without a deadline ends with a result"))
     }
 
     /// The next result, if it is there.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, DirectExecutor};
+    ///
+    /// let results = CompletionService::new(DirectExecutor::new());
+    /// assert!(results.poll().is_none());
+    /// let id = results.submit(|| "flour")?;
+    /// assert_eq!(results.poll().map(|arrived| arrived.id), Some(id));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn poll(&self) -> Option<Arrived<T>> {
         self.arrivals.poll()
     }
@@ -282,6 +382,19 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Errors
     ///
     /// The caller, itself a task, was interrupted.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, ThreadPerTask};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// let (go, may_go) = mpsc::channel();
+    /// let id = results.submit(move || may_go.recv())?;
+    /// assert!(results.poll_timeout(Duration::from_millis(1))?.is_none());
+    /// go.send("rye")?;
+    /// assert!(results.poll_timeout(Duration::MAX)?.is_some_and(|arrived| arrived.id == id));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "poll")]
     pub fn poll_timeout(&self, patience: Duration) -> Result<Option<Arrived<T>>, Interrupted> {
         self.next(self.executor.clock().deadline(patience))
@@ -298,22 +411,78 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     }
 
     /// How many tasks have been submitted and have not arrived.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// let (go, may_go) = mpsc::channel();
+    /// results.submit(move || may_go.recv())?;
+    /// assert_eq!(results.pending(), 1);
+    /// go.send("rye")?;
+    /// results.take()?;
+    /// assert_eq!(results.pending(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pending(&self) -> usize {
         self.arrivals.lists.with(|lists| lists.pending.len())
     }
 
     /// How many results have arrived and have not been taken.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, DirectExecutor};
+    ///
+    /// let results = CompletionService::new(DirectExecutor::new());
+    /// results.submit(|| "rye")?;
+    /// results.submit(|| "oats")?;
+    /// assert_eq!(results.arrived(), 2);
+    /// results.take()?;
+    /// assert_eq!(results.arrived(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn arrived(&self) -> usize {
         self.arrivals.lists.with(|lists| lists.arrived.len())
     }
 
     /// Cancels a task and, if it runs, asks it to stop. It arrives at once, as cancelled. Returns
     /// false if it has ended before.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, ThreadPerTask};
+    /// use millpond::interrupt;
+    /// use std::time::Duration;
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// let nap = results.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    /// assert!(results.interrupt(nap));
+    /// assert!(results.take()?.result.unwrap_err().is_cancelled());
+    /// assert!(!results.interrupt(nap));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn interrupt(&self, id: TaskId) -> bool {
         self.arrivals.interrupt(id)
     }
 
     /// Cancels all that is pending, and asks what runs to stop. All of it arrives at once.
+    ///
+    /// ```
+    /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
+    /// use millpond::interrupt;
+    /// use std::time::Duration;
+    ///
+    /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
+    /// let hour = Duration::from_secs(3600);
+    /// results.submit(move || interrupt::sleep(hour).map(|()| "rye"))?;
+    /// results.submit(|| Ok("oats"))?;
+    /// // One is enough: the rest can stop.
+    /// assert!(matches!(results.take()?.result?, Ok("oats")));
+    /// results.interrupt_all();
+    /// assert_eq!((results.pending(), results.arrived()), (0, 1));
+    /// results.executor().close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn interrupt_all(&self) {
         let pending: Vec<TaskId> = self
             .arrivals

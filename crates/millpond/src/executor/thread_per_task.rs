@@ -40,6 +40,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What to do with a task that comes when all threads are there that may be.
+///
+/// ```
+/// use millpond::executor::{AtBound, ExecutorExt, ThreadPerTask};
+///
+/// // One thread at a time, and nothing is refused.
+/// let threads = ThreadPerTask::builder("mill", 1).at_bound(AtBound::Block).build()?;
+/// let sacks: Vec<_> = (1..=3).map(|sack| threads.submit(move || sack)).collect::<Result<_, _>>()?;
+/// for (sack, n) in sacks.into_iter().zip(1..) {
+///     assert_eq!(sack.join()?, n);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtBound {
     /// Give it back.
@@ -103,6 +115,20 @@ impl Slot {
 impl ThreadPerTask {
     /// An executor whose threads are called `name-1`, `name-2` and so on, at most `max_threads` at a
     /// time. Left alone it refuses what is too much.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let (go, may_go) = mpsc::channel();
+    /// let first = threads.submit(move || may_go.recv())?;
+    /// let refused = threads.submit(|| "flour").unwrap_err();
+    /// assert!(refused.reason.is_saturated());
+    /// go.send("rye")?;
+    /// assert_eq!(first.join()?, Ok("rye"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder(name: impl Into<Cow<'static, str>>, max_threads: usize) -> ThreadPerTaskBuilder {
         ThreadPerTaskBuilder {
             max_threads,
@@ -114,6 +140,20 @@ impl ThreadPerTask {
     }
 
     /// How many threads there are, those that are being started included.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 4).build()?;
+    /// let (go, may_go) = mpsc::channel::<()>();
+    /// threads.submit(move || may_go.recv())?;
+    /// assert_eq!(threads.threads(), 1);
+    /// drop(go);
+    /// threads.close();
+    /// assert_eq!(threads.threads(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn threads(&self) -> usize {
         match self.engine.is_forked() {
             false => self.engine.crew.with(|crew| crew.slots.len()),
@@ -122,6 +162,14 @@ impl ThreadPerTask {
     }
 
     /// How many threads there may be.
+    ///
+    /// ```
+    /// use millpond::executor::ThreadPerTask;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 4).build()?;
+    /// assert_eq!(threads.max_threads(), 4);
+    /// # Ok::<(), millpond::executor::BuildError>(())
+    /// ```
     pub fn max_threads(&self) -> usize {
         self.engine.max_threads
     }
@@ -321,6 +369,20 @@ impl fmt::Debug for ThreadPerTask {
 }
 
 /// Describes a [`ThreadPerTask`].
+///
+/// ```
+/// use millpond::executor::{AtBound, ExecutorExt, ThreadPerTask};
+/// use millpond::thread::Threads;
+/// use std::{thread, time::Duration};
+///
+/// let threads = ThreadPerTask::builder("mill", 4)
+///     .at_bound(AtBound::BlockFor(Duration::from_secs(1)))
+///     .threads(Threads::named("miller").stack_size(256 * 1024))
+///     .build()?;
+/// let miller = threads.submit(|| thread::current().name().map(str::to_owned))?;
+/// assert_eq!(miller.join()?.as_deref(), Some("miller-1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a description does nothing until it is built"]
 pub struct ThreadPerTaskBuilder {
@@ -334,18 +396,59 @@ pub struct ThreadPerTaskBuilder {
 impl ThreadPerTaskBuilder {
     /// What to do with a task that comes when all threads are there. Default:
     /// [`AtBound::Refuse`].
+    ///
+    /// ```
+    /// use millpond::executor::{AtBound, ExecutorExt, ThreadPerTask};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let patience = AtBound::BlockFor(Duration::from_millis(1));
+    /// let threads = ThreadPerTask::builder("mill", 1).at_bound(patience).build()?;
+    /// let (go, may_go) = mpsc::channel::<()>();
+    /// threads.submit(move || may_go.recv())?;
+    /// // No thread has ended in time.
+    /// assert!(threads.submit(|| "flour").unwrap_err().reason.is_saturated());
+    /// # drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn at_bound(mut self, at_bound: AtBound) -> Self {
         self.at_bound = at_bound;
         self
     }
 
     /// Who starts the threads. Default: [`Threads`] of the executor's name.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ThreadPerTask};
+    /// use millpond::thread::Threads;
+    /// use std::sync::Arc;
+    ///
+    /// let factory = Arc::new(Threads::named("miller"));
+    /// let threads = ThreadPerTask::builder("mill", 4).threads(Arc::clone(&factory)).build()?;
+    /// threads.submit(|| "flour")?.join()?;
+    /// threads.submit(|| "bread")?.join()?;
+    /// assert_eq!(factory.asked(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
         self.factory = Box::new(factory);
         self
     }
 
     /// The clock by which its time-outs run. Default: the system's.
+    ///
+    /// ```
+    /// use millpond::executor::{Executor, ExecutorExt, ThreadPerTask};
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, day) = (ManualClock::new(), Duration::from_secs(86_400));
+    /// let tomorrow = hand.clock().deadline(day);
+    /// let threads = ThreadPerTask::builder("mill", 1).clock(hand.clock()).build()?;
+    /// // A task that takes a day, by the clock of its executor.
+    /// threads.submit(move || hand.advance(day))?.join()?;
+    /// assert!(tomorrow.has_passed(threads.clock().now()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
@@ -353,6 +456,19 @@ impl ThreadPerTaskBuilder {
 
     /// What to do with the panic of a task that has no handle. Default: it goes no further than the
     /// program's panic hook.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let threads = ThreadPerTask::builder("mill", 1)
+    ///     .on_panic(move |uncaught| tell.send(uncaught.into_panic()).unwrap())
+    ///     .build()?;
+    /// threads.run(|| panic!("the dam broke"))?;
+    /// assert_eq!(told.recv()?.message(), Some("the dam broke"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.runner = Runner::with_hook(hook);
         self
@@ -363,6 +479,15 @@ impl ThreadPerTaskBuilder {
     /// # Errors
     ///
     /// A bound of no threads at all.
+    ///
+    /// ```
+    /// use millpond::executor::ThreadPerTask;
+    ///
+    /// assert_eq!(ThreadPerTask::builder("mill", 4).build()?.threads(), 0);
+    /// let error = ThreadPerTask::builder("mill", 0).build().unwrap_err();
+    /// assert!(error.to_string().starts_with("max_threads is 0"));
+    /// # Ok::<(), millpond::executor::BuildError>(())
+    /// ```
     pub fn build(self) -> Result<ThreadPerTask, BuildError> {
         if self.max_threads == 0 {
             return Err(BuildError(

@@ -34,6 +34,17 @@ pub struct DequeQueue<T: Send> {
 
 impl<T: Send> DequeQueue<T> {
     /// A queue that takes in whatever comes, as long as there is memory.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DequeQueue};
+    ///
+    /// let queue = DequeQueue::unbounded();
+    /// for sack in 0..1000 {
+    ///     queue.offer_last(sack)?;
+    /// }
+    /// assert_eq!(queue.len(), 1000);
+    /// # Ok::<(), millpond::queue::Refused<i32>>(())
+    /// ```
     pub fn unbounded() -> Self {
         DequeQueue {
             engine: Guarded::new(Ring::growing(), None, ()),
@@ -45,6 +56,17 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{CapacityError, DequeQueue, Reason};
+    ///
+    /// let queue = DequeQueue::bounded(1)?;
+    /// queue.offer_last("rye").unwrap();
+    /// // The bound holds at both ends.
+    /// assert_eq!(queue.offer_first("oats").unwrap_err().reason, Reason::Full);
+    /// assert_eq!(DequeQueue::<()>::bounded(0).unwrap_err(), CapacityError::Zero);
+    /// # Ok::<(), CapacityError>(())
+    /// ```
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         Ok(DequeQueue {
             engine: Guarded::new(Ring::growing(), Some(bound(capacity)?), ()),
@@ -74,6 +96,16 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The element, if there is no room.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    ///
+    /// let queue = DequeQueue::bounded(2)?;
+    /// queue.offer_last("rye")?;
+    /// queue.offer_first("urgent oats")?;
+    /// assert_eq!(queue.poll_first(), Some("urgent oats"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "offerFirst")]
     #[doc(alias = "push")]
     pub fn offer_first(&self, element: T) -> Result<(), Refused<T>> {
@@ -85,6 +117,17 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The element, if there is no room.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    ///
+    /// let queue = DequeQueue::bounded(2)?;
+    /// queue.offer_last("rye")?;
+    /// queue.offer_last("oats")?;
+    /// assert_eq!(queue.offer_last("barley").unwrap_err().element, "barley");
+    /// assert_eq!(queue.poll_first(), Some("rye"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "offerLast")]
     pub fn offer_last(&self, element: T) -> Result<(), Refused<T>> {
         self.offer(element)
@@ -95,6 +138,22 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The element, if the running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    /// use std::thread;
+    ///
+    /// let queue = DequeQueue::bounded(1)?;
+    /// queue.put_first("rye")?;
+    /// thread::scope(|s| {
+    ///     // There is no room until somebody takes.
+    ///     let putter = s.spawn(|| queue.put_first("oats"));
+    ///     assert_eq!(queue.take_first(), Ok("rye"));
+    ///     assert!(putter.join().unwrap().is_ok());
+    /// });
+    /// assert_eq!(queue.poll_first(), Some("oats"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "putFirst")]
     pub fn put_first(&self, element: T) -> Result<(), Refused<T>> {
         self.reversed().put(element)
@@ -105,6 +164,19 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The element, if the running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    /// use std::thread;
+    ///
+    /// let queue = DequeQueue::bounded(1)?;
+    /// thread::scope(|s| {
+    ///     s.spawn(|| ["rye", "oats", "barley"].map(|grain| queue.put_last(grain).unwrap()));
+    ///     // One after the other goes through the only place.
+    ///     assert_eq!([(); 3].map(|()| queue.take_first().unwrap()), ["rye", "oats", "barley"]);
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "putLast")]
     pub fn put_last(&self, element: T) -> Result<(), Refused<T>> {
         self.put(element)
@@ -115,6 +187,18 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The element, if the time was up or the running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::{DequeQueue, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let queue = DequeQueue::bounded(1)?;
+    /// let patience = Duration::from_millis(1);
+    /// queue.offer_first_timeout("rye", patience)?;
+    /// let refused = queue.offer_first_timeout("oats", patience).unwrap_err();
+    /// assert_eq!((refused.element, refused.reason), ("oats", Reason::TimedOut));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn offer_first_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
         self.reversed().offer_timeout(element, patience)
     }
@@ -124,11 +208,34 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The element, if the time was up or the running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::{DequeQueue, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let queue = DequeQueue::bounded(2)?;
+    /// let patience = Duration::from_millis(1);
+    /// queue.offer_last_timeout("rye", patience)?;
+    /// queue.offer_last_timeout("oats", patience)?;
+    /// assert_eq!(queue.peek_last(), Some("oats"));
+    /// let refused = queue.offer_last_timeout("barley", patience).unwrap_err();
+    /// assert_eq!(refused.reason, Reason::TimedOut);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn offer_last_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
         self.offer_timeout(element, patience)
     }
 
     /// Takes the first out if there is one, and does not wait.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    ///
+    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// assert_eq!(queue.poll_first(), Some("rye"));
+    /// assert_eq!(queue.poll_first(), Some("oats"));
+    /// assert_eq!(queue.poll_first(), None);
+    /// ```
     #[doc(alias = "pollFirst")]
     #[doc(alias = "pop")]
     pub fn poll_first(&self) -> Option<T> {
@@ -136,6 +243,15 @@ impl<T: Send> DequeQueue<T> {
     }
 
     /// Takes the last out if there is one, and does not wait.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    ///
+    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// assert_eq!(queue.poll_last(), Some("oats"));
+    /// assert_eq!(queue.poll_last(), Some("rye"));
+    /// assert_eq!(queue.poll_last(), None);
+    /// ```
     #[doc(alias = "pollLast")]
     pub fn poll_last(&self) -> Option<T> {
         self.reversed().poll()
@@ -146,6 +262,18 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    /// use std::thread;
+    ///
+    /// let queue = DequeQueue::unbounded();
+    /// thread::scope(|s| {
+    ///     let miller = s.spawn(|| queue.take_first());
+    ///     queue.offer_last("rye").unwrap();
+    ///     assert_eq!(miller.join().unwrap(), Ok("rye"));
+    /// });
+    /// ```
     #[doc(alias = "takeFirst")]
     pub fn take_first(&self) -> Result<T, Interrupted> {
         self.take()
@@ -156,6 +284,17 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    ///
+    /// let stack = DequeQueue::unbounded();
+    /// stack.put_last("rye")?;
+    /// stack.put_last("oats")?;
+    /// // The sack on top.
+    /// assert_eq!(stack.take_last()?, "oats");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "takeLast")]
     pub fn take_last(&self) -> Result<T, Interrupted> {
         self.reversed().take()
@@ -166,6 +305,18 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    /// use std::time::Duration;
+    ///
+    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// let patience = Duration::from_millis(1);
+    /// assert_eq!(queue.poll_first_timeout(patience)?, Some("rye"));
+    /// assert_eq!(queue.poll_first_timeout(patience)?, Some("oats"));
+    /// assert_eq!(queue.poll_first_timeout(patience)?, None);
+    /// # Ok::<(), millpond::interrupt::Interrupted>(())
+    /// ```
     pub fn poll_first_timeout(&self, patience: Duration) -> Result<Option<T>, Interrupted> {
         self.poll_timeout(patience)
     }
@@ -175,11 +326,31 @@ impl<T: Send> DequeQueue<T> {
     /// # Errors
     ///
     /// The running task was interrupted.
+    ///
+    /// ```
+    /// use millpond::queue::DequeQueue;
+    /// use std::time::Duration;
+    ///
+    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// let patience = Duration::from_millis(1);
+    /// assert_eq!(queue.poll_last_timeout(patience)?, Some("oats"));
+    /// assert_eq!(queue.poll_last_timeout(patience)?, Some("rye"));
+    /// assert_eq!(queue.poll_last_timeout(patience)?, None);
+    /// # Ok::<(), millpond::interrupt::Interrupted>(())
+    /// ```
     pub fn poll_last_timeout(&self, patience: Duration) -> Result<Option<T>, Interrupted> {
         self.reversed().poll_timeout(patience)
     }
 
     /// A copy of the first; it stays in the queue.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DequeQueue};
+    ///
+    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// assert_eq!(queue.peek_first(), Some("rye"));
+    /// assert_eq!(queue.len(), 2);
+    /// ```
     #[doc(alias = "peekFirst")]
     pub fn peek_first(&self) -> Option<T>
     where
@@ -189,6 +360,14 @@ impl<T: Send> DequeQueue<T> {
     }
 
     /// A copy of the last; it stays in the queue.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DequeQueue};
+    ///
+    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// assert_eq!(queue.peek_last(), Some("oats"));
+    /// assert_eq!(queue.len(), 2);
+    /// ```
     #[doc(alias = "peekLast")]
     pub fn peek_last(&self) -> Option<T>
     where

@@ -43,36 +43,115 @@ impl RefUnwindSafe for TaskError {}
 
 impl TaskError {
     /// Whether the task panicked.
+    ///
+    /// ```
+    /// let (task, flour) = millpond::task::new(|| -> u32 { "rye".parse().unwrap() });
+    /// task.run();
+    /// assert!(flour.join().unwrap_err().is_panicked());
+    /// ```
     pub fn is_panicked(&self) -> bool {
         matches!(self, TaskError::Panicked(_))
     }
 
     /// Whether a run of a series returned an error that has ended it.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let (now, hour) = (Duration::ZERO, Duration::from_secs(3600));
+    /// let pump = timers.schedule_at_fixed_rate(now, hour, || Err::<(), _>("no water"))?;
+    /// let error = pump.join().unwrap_err();
+    /// assert!(error.is_failed());
+    /// assert_eq!(error.to_string(), "a run failed: no water");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_failed(&self) -> bool {
         matches!(self, TaskError::Failed(_))
     }
 
     /// Whether the task was cancelled.
+    ///
+    /// ```
+    /// let (_task, flour) = millpond::task::new(|| "flour");
+    /// flour.cancel();
+    /// assert!(flour.join().unwrap_err().is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         matches!(self, TaskError::Cancelled(_))
     }
 
     /// Whether the caller was interrupted.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::sync::mpsc;
+    ///
+    /// let (_unground, flour) = task::new(|| "flour");
+    /// let (tell, told) = mpsc::channel();
+    /// let (task, baker) = task::new(move || {
+    ///     tell.send(None).unwrap();
+    ///     tell.send(flour.join().err()).unwrap();
+    /// });
+    /// let thread = std::thread::spawn(move || task.run());
+    /// assert!(told.recv()?.is_none()); // the baker has started
+    /// baker.interrupt();
+    /// assert!(told.recv()?.is_some_and(|error| error.is_interrupted()));
+    /// # thread.join().unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_interrupted(&self) -> bool {
         matches!(self, TaskError::Interrupted)
     }
 
     /// Whether the caller's time was up.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::time::Duration;
+    ///
+    /// let (_unground, mut flour) = task::new(|| "flour");
+    /// assert!(flour.join_timeout(Duration::from_millis(1)).unwrap_err().is_timed_out());
+    /// ```
     pub fn is_timed_out(&self) -> bool {
         matches!(self, TaskError::TimedOut)
     }
 
     /// Whether the task is one of the parent process.
+    ///
+    /// ```
+    /// use millpond::task::TaskError;
+    ///
+    /// /// Whether another try, with an executor of this process, may succeed.
+    /// fn is_worth_another_try(error: &TaskError) -> bool {
+    ///     error.is_forked() || error.is_timed_out()
+    /// }
+    /// assert!(is_worth_another_try(&TaskError::Forked));
+    /// assert!(!is_worth_another_try(&TaskError::Interrupted));
+    /// ```
     pub fn is_forked(&self) -> bool {
         matches!(self, TaskError::Forked)
     }
 
     /// Whether the caller would have waited for itself.
+    ///
+    /// ```
+    /// use millpond::task::{self, SharedHandle};
+    /// use std::sync::mpsc;
+    ///
+    /// let (give, given) = mpsc::channel::<SharedHandle<bool>>();
+    /// // A task that is given its own handle, and joins it.
+    /// let (task, handle) = task::new(move || {
+    ///     let own = given.recv().unwrap();
+    ///     own.join().is_err_and(|error| error.is_deadlock())
+    /// });
+    /// let wheel = handle.shared();
+    /// give.send(wheel.clone())?;
+    /// task.run();
+    /// assert!(*wheel.join()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_deadlock(&self) -> bool {
         matches!(self, TaskError::Deadlock(_))
     }
@@ -82,6 +161,17 @@ impl TaskError {
     /// # Errors
     ///
     /// The error itself, if it is no panic.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::panic::panic_any;
+    ///
+    /// let (task, flour) = task::new(|| -> u32 { panic_any(1755) });
+    /// task.run();
+    /// let panic = flour.join().unwrap_err().into_panic()?;
+    /// assert_eq!(*panic.into_payload().downcast::<i32>().unwrap(), 1755);
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     pub fn into_panic(self) -> Result<Panic, Self> {
         match self {
             TaskError::Panicked(panic) => Ok(panic),

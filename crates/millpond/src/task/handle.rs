@@ -61,6 +61,22 @@ impl<T> TaskHandle<T> {
     /// If the caller is a task of a pool, and this one waits in that pool's own queue, it runs here and
     /// now, on the caller's thread, instead of being waited for: so a pool cannot starve on tasks that
     /// join those behind them. Only this one is run so, never another. A time-out does not cut it short.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").max(1).build()?;
+    /// let mill = pool.clone();
+    /// let bread = pool.submit(move || {
+    ///     // It waits behind this one for the only worker, who therefore runs it here.
+    ///     let flour = mill.submit(|| "flour").unwrap();
+    ///     format!("bread of {}", flour.join().unwrap())
+    /// })?;
+    /// assert_eq!(bread.join()?, "bread of flour");
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "get")]
     pub fn join(mut self) -> Result<T, TaskError> {
         self.join_until(Deadline::NEVER)
@@ -75,6 +91,19 @@ impl<T> TaskHandle<T> {
     /// # Errors
     ///
     /// As [`join`](TaskHandle::join), or the time was up.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::time::Duration;
+    ///
+    /// let (task, mut flour) = task::new(|| "flour");
+    /// let error = flour.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// assert!(error.is_timed_out());
+    /// // Nothing is lost by that: the task is still to be run, and to be joined.
+    /// task.run();
+    /// assert_eq!(flour.join_timeout(Duration::from_millis(1))?, "flour");
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     #[doc(alias = "get")]
     pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
         // The clock costs more than a look at a task that is done.
@@ -89,6 +118,20 @@ impl<T> TaskHandle<T> {
     /// # Errors
     ///
     /// As [`join_timeout`](TaskHandle::join_timeout).
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use millpond::time::Clock;
+    /// use std::time::Duration;
+    ///
+    /// let ((ground, mut rye), (_unground, mut oats)) = (task::new(|| "rye"), task::new(|| "oats"));
+    /// ground.run();
+    /// // One deadline for both, however long the first one takes.
+    /// let deadline = Clock::system().deadline(Duration::from_millis(1));
+    /// assert_eq!(rye.join_until(deadline)?, "rye");
+    /// assert!(oats.join_until(deadline).unwrap_err().is_timed_out());
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
         self.wait_until(deadline)?;
         self.try_join().unwrap_or_else(|| panic!("{TAKEN}"))
@@ -97,6 +140,16 @@ impl<T> TaskHandle<T> {
     /// Takes the value if the task is finished, and does not wait.
     ///
     /// A value can be taken once; after that this is `None` again.
+    ///
+    /// ```
+    /// use millpond::task;
+    ///
+    /// let (task, mut flour) = task::new(|| "flour");
+    /// assert!(flour.try_join().is_none());
+    /// task.run();
+    /// assert!(matches!(flour.try_join(), Some(Ok("flour"))));
+    /// assert!(flour.try_join().is_none());
+    /// ```
     #[doc(alias = "resultNow")]
     pub fn try_join(&mut self) -> Option<Result<T, TaskError>> {
         self.raw.take().map(into_result)
@@ -107,6 +160,18 @@ impl<T> TaskHandle<T> {
     /// # Errors
     ///
     /// The caller, itself a task, was interrupted, or the task waits for it in turn.
+    ///
+    /// ```
+    /// use millpond::task;
+    ///
+    /// let (task, mut flour) = task::new(|| "flour");
+    /// let miller = std::thread::spawn(move || task.run());
+    /// flour.wait()?;
+    /// assert!(flour.is_finished());
+    /// assert_eq!(flour.join()?, "flour");
+    /// # miller.join().unwrap();
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     pub fn wait(&mut self) -> Result<(), TaskError> {
         self.wait_until(Deadline::NEVER)
     }
@@ -168,6 +233,20 @@ impl<T> TaskHandle<T> {
     /// Cancels the task. One that has not started never will, and its closure is dropped before
     /// this returns. One that runs goes on, and its value is dropped. Either way the handle is
     /// finished at once. Returns false if it was finished before.
+    ///
+    /// ```
+    /// use millpond::task::{self, Ran};
+    /// use std::sync::Arc;
+    ///
+    /// let grain = Arc::new("rye");
+    /// let own = Arc::clone(&grain);
+    /// let (task, handle) = task::new(move || own.len());
+    /// assert!(handle.cancel());
+    /// // The closure is gone, and what it owned with it, although the task is still there.
+    /// assert_eq!(Arc::strong_count(&grain), 1);
+    /// assert!(matches!(task.run(), Ran::Gone(_)));
+    /// assert!(!handle.cancel());
+    /// ```
     pub fn cancel(&self) -> bool {
         let found = self.raw.cancel(CancelReason::Requested);
         self.raw.meta().note_cancelled(found)
@@ -175,6 +254,23 @@ impl<T> TaskHandle<T> {
 
     /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether this
     /// call cancelled it; a task that was cancelled before and still runs is asked all the same.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ThreadPerTask};
+    /// use millpond::interrupt::{self, Interrupted};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let (tell, told) = mpsc::channel();
+    /// let handle = threads.submit(move || {
+    ///     tell.send(Ok(())).unwrap();
+    ///     tell.send(interrupt::sleep(Duration::from_secs(3600))).unwrap();
+    /// })?;
+    /// assert_eq!(told.recv()?, Ok(())); // it has started
+    /// assert!(handle.interrupt());
+    /// assert_eq!(told.recv()?, Err(Interrupted));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
         let found = self.raw.interrupt(CancelReason::Requested);
@@ -198,37 +294,98 @@ impl<T> TaskHandle<T> {
     }
 
     /// Whether there is an outcome. Once true it stays true, and joining does not block.
+    ///
+    /// ```
+    /// let (task, flour) = millpond::task::new(|| "flour");
+    /// assert!(!flour.is_finished());
+    /// task.run();
+    /// assert!(flour.is_finished());
+    /// ```
     #[doc(alias = "isDone")]
     pub fn is_finished(&self) -> bool {
         self.raw.state().is_finished()
     }
 
     /// Whether somebody has started to run it, or it never will be run.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::sync::mpsc;
+    ///
+    /// let ((begin, begun), (go, may_go)) = (mpsc::channel(), mpsc::channel());
+    /// let (task, handle) = task::new(move || (begin.send(()), may_go.recv()));
+    /// assert!(!handle.is_started());
+    /// let miller = std::thread::spawn(move || task.run());
+    /// begun.recv()?;
+    /// assert!(handle.is_started() && !handle.is_finished());
+    /// go.send(())?;
+    /// # miller.join().unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_started(&self) -> bool {
         self.raw.state().is_claimed()
     }
 
     /// Whether it was cancelled.
+    ///
+    /// ```
+    /// let (task, handle) = millpond::task::new(|| "flour");
+    /// assert!(!handle.is_cancelled());
+    /// drop(task); // nobody can run it any more
+    /// assert!(handle.is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.raw.state().cancelled().is_some()
     }
 
     /// What the task is called.
+    ///
+    /// ```
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let (_task, handle) = TaskSpec::new().name("grind rye").build(|| ());
+    /// assert_eq!(handle.name(), Some("grind rye"));
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.raw.meta().name().map(Name::as_str)
     }
 
     /// Until when it must have started.
+    ///
+    /// ```
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::Clock;
+    /// use std::time::Duration;
+    ///
+    /// let noon = Clock::system().deadline(Duration::from_secs(3600));
+    /// let (_task, handle) = TaskSpec::new().deadline(noon).build(|| "bread");
+    /// assert_eq!(handle.deadline(), noon);
+    /// ```
     pub fn deadline(&self) -> Deadline {
         self.raw.meta().deadline()
     }
 
     /// Where it was made.
+    ///
+    /// ```
+    /// let (line, (_task, handle)) = (line!(), millpond::task::new(|| "flour"));
+    /// assert_eq!(handle.made_at().line(), line);
+    /// ```
     pub fn made_at(&self) -> &'static Location<'static> {
         self.raw.meta().made_at()
     }
 
     /// A handle that cancels the task when it is dropped, and asks it to stop if it runs.
+    ///
+    /// ```
+    /// use millpond::task::{self, Ran};
+    ///
+    /// let (task, handle) = task::new(|| "flour");
+    /// let wanted = handle.abort_on_drop();
+    /// assert!(!wanted.is_cancelled());
+    /// drop(wanted); // as an early return does
+    /// assert!(matches!(task.run(), Ran::Gone(_)));
+    /// ```
     pub fn abort_on_drop(self) -> AbortOnDrop<T> {
         AbortOnDrop { handle: Some(self) }
     }
@@ -238,6 +395,19 @@ impl<T> TaskHandle<T> {
     /// # Panics
     ///
     /// If the value has been taken out of this one.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::thread;
+    ///
+    /// let (task, handle) = task::new(|| String::from("flour"));
+    /// let flour = handle.shared();
+    /// thread::scope(|s| {
+    ///     let bakers = [(); 2].map(|()| s.spawn(|| flour.clone().join().map(String::len)));
+    ///     task.run();
+    ///     bakers.map(|baker| assert_eq!(baker.join().unwrap().unwrap(), 5));
+    /// });
+    /// ```
     pub fn shared(self) -> SharedHandle<T> {
         match self.raw.share() {
             Ok(raw) => SharedHandle::from_raw(raw),
@@ -357,6 +527,17 @@ pub struct AbortOnDrop<T> {
 
 impl<T> AbortOnDrop<T> {
     /// The plain handle again; the task goes on without it.
+    ///
+    /// ```
+    /// use millpond::task::{self, Ran};
+    ///
+    /// let (task, handle) = task::new(|| "flour");
+    /// let wanted = handle.abort_on_drop();
+    /// let flour = wanted.keep();
+    /// assert!(matches!(task.run(), Ran::Completed));
+    /// assert_eq!(flour.join()?, "flour");
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     pub fn keep(mut self) -> TaskHandle<T> {
         self.handle
             .take()

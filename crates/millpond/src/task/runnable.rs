@@ -32,6 +32,20 @@ impl Task {
     /// Runs it on this thread, unless it was cancelled or has been run in place by a waiter.
     ///
     /// A panic of the body goes to the handle; without a handle it is in what this returns.
+    ///
+    /// ```
+    /// use millpond::task::{self, Ran};
+    ///
+    /// let (task, flour) = task::new(|| "flour");
+    /// assert!(matches!(task.run(), Ran::Completed));
+    /// assert_eq!(flour.join()?, "flour");
+    ///
+    /// let (task, flour) = task::new(|| panic!("the dam broke"));
+    /// // No payload here: it is the handle's.
+    /// assert!(matches!(task.run(), Ran::Panicked(None)));
+    /// assert!(flour.join().unwrap_err().is_panicked());
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     #[inline(always)]
     pub fn run(self) -> Ran {
         let inherited = self.0.meta().inherited();
@@ -88,6 +102,18 @@ impl Task {
 
     /// Gives it up, and tells its handle why. Returns false, and does nothing, if it was gone before:
     /// what a waiter runs in place goes on.
+    ///
+    /// ```
+    /// use millpond::task::{self, CancelReason, TaskError};
+    ///
+    /// let (task, flour) = task::new(|| "flour");
+    /// assert!(task.cancel(CancelReason::Discarded));
+    /// assert!(matches!(flour.join(), Err(TaskError::Cancelled(CancelReason::Discarded))));
+    ///
+    /// let (task, flour) = task::new(|| "flour");
+    /// flour.cancel();
+    /// assert!(!task.cancel(CancelReason::Discarded)); // too late
+    /// ```
     pub fn cancel(self, reason: CancelReason) -> bool {
         self.0.give_up(reason)
     }
@@ -117,27 +143,75 @@ impl Task {
     }
 
     /// Whether there is nothing left to run: it is cancelled, or a waiter runs it in place.
+    ///
+    /// ```
+    /// let (task, flour) = millpond::task::new(|| "flour");
+    /// assert!(!task.is_gone());
+    /// assert_eq!(flour.join_here()?, "flour");
+    /// assert!(task.is_gone()); // its place in a queue is free for another
+    /// # Ok::<(), millpond::task::TaskError>(())
+    /// ```
     pub fn is_gone(&self) -> bool {
         self.0.state().is_claimed()
     }
 
     /// What it is called.
+    ///
+    /// ```
+    /// use millpond::task::{self, TaskSpec};
+    ///
+    /// let (task, _handle) = TaskSpec::new().name("grind rye").build(|| ());
+    /// assert_eq!(task.name(), Some("grind rye"));
+    /// assert_eq!(task::new(|| ()).0.name(), None);
+    /// ```
     #[inline]
     pub fn name(&self) -> Option<&str> {
         self.0.meta().name().map(Name::as_str)
     }
 
     /// Until when it must have started.
+    ///
+    /// ```
+    /// use millpond::task::{self, TaskSpec};
+    /// use millpond::time::{Clock, Deadline};
+    /// use std::time::Duration;
+    ///
+    /// let noon = Clock::system().deadline(Duration::from_secs(3600));
+    /// let (task, _handle) = TaskSpec::new().deadline(noon).build(|| "bread");
+    /// assert_eq!(task.deadline(), noon);
+    /// assert_eq!(task::new(|| "bread").0.deadline(), Deadline::NEVER);
+    /// ```
     pub fn deadline(&self) -> Deadline {
         self.0.meta().deadline()
     }
 
     /// How urgent it is.
+    ///
+    /// ```
+    /// use millpond::task::{self, Priority, TaskSpec};
+    ///
+    /// let (task, _handle) = TaskSpec::new().priority(Priority::Low).build(|| "sweep");
+    /// assert_eq!(task.priority(), Priority::Low);
+    /// assert_eq!(task::new(|| "grind").0.priority(), Priority::Normal);
+    /// ```
     pub fn priority(&self) -> Priority {
         self.0.meta().priority()
     }
 
     /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    ///
+    /// ```
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, hour) = (ManualClock::new(), Duration::from_secs(3600));
+    /// let noon = hand.clock().deadline(hour);
+    /// let (task, _bread) = TaskSpec::new().clock(hand.clock()).deadline(noon).build(|| "bread");
+    /// assert!(!task.is_expired());
+    /// hand.advance(hour);
+    /// assert!(task.is_expired());
+    /// ```
     #[inline]
     pub fn is_expired(&self) -> bool {
         self.0.meta().is_expired()
@@ -158,6 +232,11 @@ impl Task {
     }
 
     /// Where it was made.
+    ///
+    /// ```
+    /// let (line, (task, _handle)) = (line!(), millpond::task::new(|| "flour"));
+    /// assert_eq!(task.made_at().line(), line);
+    /// ```
     pub fn made_at(&self) -> &'static Location<'static> {
         self.0.meta().made_at()
     }

@@ -50,6 +50,18 @@ impl<T> SharedHandle<T> {
     /// # Errors
     ///
     /// As [`TaskHandle::join`](super::TaskHandle::join); of a panic, whose payload only one could have, its text.
+    ///
+    /// ```
+    /// use millpond::task;
+    ///
+    /// let (task, handle) = task::new(|| -> String { panic!("the dam broke") });
+    /// let one = handle.shared();
+    /// let two = one.clone();
+    /// task.run();
+    /// // Each hears of the panic.
+    /// assert_eq!(one.join().unwrap_err().to_string(), "task panicked: the dam broke");
+    /// assert_eq!(two.join().unwrap_err().to_string(), "task panicked: the dam broke");
+    /// ```
     pub fn join(&self) -> Result<&T, TaskError> {
         self.join_until(Deadline::NEVER)
     }
@@ -59,6 +71,18 @@ impl<T> SharedHandle<T> {
     /// # Errors
     ///
     /// As [`join`](SharedHandle::join), or the time was up.
+    ///
+    /// ```
+    /// use millpond::task;
+    /// use std::time::Duration;
+    ///
+    /// let (task, handle) = task::new(|| "flour");
+    /// let flour = handle.shared();
+    /// assert!(flour.join_timeout(Duration::from_millis(1)).unwrap_err().is_timed_out());
+    /// task.run();
+    /// assert_eq!(flour.join_timeout(Duration::from_millis(1))?, &"flour");
+    /// # Ok::<(), task::TaskError>(())
+    /// ```
     pub fn join_timeout(&self, patience: Duration) -> Result<&T, TaskError> {
         self.join_until(self.raw.meta().clock().deadline(patience))
     }
@@ -90,6 +114,18 @@ impl<T> SharedHandle<T> {
     }
 
     /// The value, if the task is finished.
+    ///
+    /// ```
+    /// use millpond::task;
+    ///
+    /// let (task, handle) = task::new(|| "flour");
+    /// let flour = handle.shared();
+    /// assert!(flour.try_join().is_none());
+    /// task.run();
+    /// // It is shown, not taken.
+    /// assert!(matches!(flour.try_join(), Some(Ok(&"flour"))));
+    /// assert!(matches!(flour.try_join(), Some(Ok(&"flour"))));
+    /// ```
     pub fn try_join(&self) -> Option<Result<&T, TaskError>> {
         self.raw.outcome().map(|outcome| match outcome {
             Outcome::Completed(value) => Ok(value),
@@ -99,23 +135,69 @@ impl<T> SharedHandle<T> {
     }
 
     /// As [`TaskHandle::cancel`](super::TaskHandle::cancel).
+    ///
+    /// ```
+    /// use millpond::task;
+    ///
+    /// let (task, handle) = task::new(|| "flour");
+    /// let one = handle.shared();
+    /// let two = one.clone();
+    /// assert!(one.cancel());
+    /// // For all of them.
+    /// assert!(two.join().unwrap_err().is_cancelled());
+    /// assert!(task.is_gone());
+    /// ```
     pub fn cancel(&self) -> bool {
         let found = self.raw.cancel(CancelReason::Requested);
         self.raw.meta().note_cancelled(found)
     }
 
     /// As [`TaskHandle::interrupt`](super::TaskHandle::interrupt).
+    ///
+    /// ```
+    /// use millpond::{interrupt, task};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let (task, handle) = task::new(move || {
+    ///     tell.send(false).unwrap();
+    ///     tell.send(interrupt::sleep(Duration::from_secs(3600)).is_err()).unwrap();
+    /// });
+    /// let handle = handle.shared();
+    /// let miller = std::thread::spawn(move || task.run());
+    /// assert!(!told.recv()?); // it has started
+    /// assert!(handle.interrupt());
+    /// assert!(told.recv()?);
+    /// # miller.join().unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn interrupt(&self) -> bool {
         let found = self.raw.interrupt(CancelReason::Requested);
         self.raw.meta().note_cancelled(found)
     }
 
     /// As [`TaskHandle::is_finished`](super::TaskHandle::is_finished).
+    ///
+    /// ```
+    /// let (task, handle) = millpond::task::new(|| "flour");
+    /// let flour = handle.shared();
+    /// assert!(!flour.is_finished());
+    /// task.run();
+    /// assert!(flour.is_finished());
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.raw.state().is_finished()
     }
 
     /// As [`TaskHandle::is_cancelled`](super::TaskHandle::is_cancelled).
+    ///
+    /// ```
+    /// let (_task, handle) = millpond::task::new(|| "flour");
+    /// let flour = handle.shared();
+    /// assert!(!flour.is_cancelled());
+    /// flour.cancel();
+    /// assert!(flour.is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.raw.state().cancelled().is_some()
     }

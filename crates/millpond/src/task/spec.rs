@@ -61,6 +61,16 @@ impl TaskSpec {
     }
 
     /// What it is called in statistics, logs and dumps.
+    ///
+    /// ```
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let names = ["rye", "oats"].map(|grain| {
+    ///     let (task, _handle) = TaskSpec::new().name(format!("grind {grain}")).build(|| ());
+    ///     task.name().map(str::to_owned)
+    /// });
+    /// assert_eq!(names.map(Option::unwrap), ["grind rye", "grind oats"]);
+    /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.rare().inherited.name = Some(name.into().into());
         self
@@ -68,6 +78,19 @@ impl TaskSpec {
 
     /// Until when it must have started. Engines shed a task whose deadline has passed when its turn comes; who
     /// joins or awaits it hears at the deadline itself.
+    ///
+    /// ```
+    /// use millpond::task::{CancelReason, TaskError, TaskSpec};
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, hour) = (ManualClock::new(), Duration::from_secs(3600));
+    /// let noon = hand.clock().deadline(hour);
+    /// let (_task, bread) = TaskSpec::new().clock(hand.clock()).deadline(noon).build(|| "bread");
+    /// hand.advance(hour);
+    /// // Nobody has begun to bake by noon: whoever waits for bread need not wait any longer.
+    /// assert!(matches!(bread.join(), Err(TaskError::Cancelled(CancelReason::Expired))));
+    /// ```
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         if self.rare.is_some() || deadline != Deadline::NEVER {
             self.rare().inherited.deadline = deadline;
@@ -76,6 +99,26 @@ impl TaskSpec {
     }
 
     /// How urgent it is, for queues that ask.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::pool::{Queue, ThreadPool};
+    /// use millpond::task::{Priority, TaskSpec};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let queue = Queue::by_priority(10, Duration::from_secs(3600));
+    /// let pool = ThreadPool::builder("mill").max(1).queue(queue).build()?;
+    /// let ((go, may_go), (tell, told)) = (mpsc::channel(), mpsc::channel());
+    /// pool.submit(move || may_go.recv())?; // keeps the only worker busy
+    /// for (priority, work) in [(Priority::Low, "sweep"), (Priority::High, "grind")] {
+    ///     let tell = tell.clone();
+    ///     pool.submit_spec(TaskSpec::new().priority(priority), move || tell.send(work))?;
+    /// }
+    /// go.send(())?;
+    /// assert_eq!([told.recv()?, told.recv()?], ["grind", "sweep"]);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn priority(mut self, priority: Priority) -> Self {
         if self.rare.is_some() || priority != Priority::Normal {
             self.rare().inherited.priority = priority;
@@ -84,6 +127,18 @@ impl TaskSpec {
     }
 
     /// The clock by which its handle's time-outs run.
+    ///
+    /// ```
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, day) = (ManualClock::new(), Duration::from_secs(86_400));
+    /// let tomorrow = hand.clock().deadline(day);
+    /// let (_task, mut flour) = TaskSpec::new().clock(hand.clock()).build(|| "flour");
+    /// hand.advance(day); // at once
+    /// assert!(flour.join_until(tomorrow).unwrap_err().is_timed_out());
+    /// ```
     #[inline]
     pub fn clock(mut self, clock: Clock) -> Self {
         // Executors give their clock to every task, and it is nearly always this one.
@@ -119,6 +174,16 @@ impl TaskSpec {
     }
 
     /// Makes the task.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, Executor};
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let (task, flour) = TaskSpec::new().name("grind").build(|| "flour");
+    /// DirectExecutor::new().execute(task)?;
+    /// assert_eq!(flour.join()?, "flour");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn build<T: Send + 'static>(
         self,
         f: impl FnOnce() -> T + Send + 'static,
@@ -142,6 +207,17 @@ impl TaskSpec {
     }
 
     /// Makes the task without a handle: nobody waits for it.
+    ///
+    /// ```
+    /// use millpond::task::{Ran, TaskSpec};
+    ///
+    /// let task = TaskSpec::new().build_detached(|| panic!("the dam broke"));
+    /// // There is no handle to report it to, so whoever runs the task is told.
+    /// let Ran::Panicked(Some(panic)) = task.run() else {
+    ///     panic!("it did not break");
+    /// };
+    /// assert_eq!(panic.message(), Some("the dam broke"));
+    /// ```
     pub fn build_detached(self, f: impl FnOnce() + Send + 'static) -> Task {
         Task::from_raw(raw::detached(f, Meta::new(self)))
     }

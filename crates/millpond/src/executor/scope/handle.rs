@@ -49,6 +49,23 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// The task panicked or was cancelled; or the caller, itself a task, was interrupted while it
     /// waited, or the task waits for it in turn ([`TaskError::Deadlock`]). A panic that is reported here
     /// does not go on in the scope.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError};
+    /// use millpond::pool::ThreadPool;
+    /// use std::{sync::mpsc, thread};
+    ///
+    /// let pool = ThreadPool::builder("mill").max(1).build()?;
+    /// let (go, may_go) = mpsc::channel::<()>();
+    /// pool.submit(move || may_go.recv())?; // keeps the only worker busy
+    /// let miller = pool.scope(|s| {
+    ///     let miller = s.submit(|| thread::current().id())?;
+    ///     Ok::<_, ScopeError>(miller.join()?)
+    /// })?;
+    /// assert_eq!(miller, thread::current().id());
+    /// # drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn join(self) -> Result<T, TaskError> {
         if self.executor.may_run_in_place() {
             errand::run_in_place(self.job.job());
@@ -67,6 +84,22 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// # Panics
     ///
     /// If the value has been taken already.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let (go, may_go) = mpsc::channel();
+    /// threads.scope(move |s| {
+    ///     let mut grain = s.submit(move || may_go.recv())?;
+    ///     assert!(grain.join_timeout(Duration::from_millis(1)).unwrap_err().is_timed_out());
+    ///     go.send("rye").unwrap();
+    ///     assert_eq!(grain.join_timeout(Duration::MAX)?, Ok("rye"));
+    ///     Ok::<_, ScopeError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
         if let Some(outcome) = self.job.take() {
             return into_result(outcome);
@@ -114,12 +147,45 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// Cancels the task. One that has not started never will, and its closure is dropped before this
     /// returns. One that runs goes on, and its value is dropped; the scope still waits for it.
     /// Returns false if it was finished before.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let (go, may_go) = mpsc::channel::<()>();
+    /// threads.scope(move |s| {
+    ///     let grain = s.submit(move || may_go.recv())?;
+    ///     assert!(grain.cancel());
+    ///     assert!(!grain.cancel());
+    ///     assert!(grain.join().unwrap_err().is_cancelled());
+    ///     drop(go); // lets it end, which the scope waits for
+    ///     Ok::<_, ScopeError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel(&self) -> bool {
         errand::cancel(self.job.job(), CancelReason::Requested)
     }
 
     /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether
     /// this call cancelled it; a task that was cancelled before and still runs is asked all the same.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use millpond::interrupt;
+    /// use std::time::Duration;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// threads.scope(|s| {
+    ///     // An hour, and the scope waits for it, unless it is asked to stop.
+    ///     let nap = s.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    ///     assert!(nap.interrupt());
+    ///     assert!(nap.join().unwrap_err().is_cancelled());
+    ///     Ok::<_, ScopeError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
         errand::interrupt(self.job.job(), CancelReason::Requested)
@@ -127,16 +193,66 @@ impl<'scope, T> ScopedHandle<'scope, T> {
 
     /// Whether there is an outcome. Once true it stays true, and joining does not block. A task that
     /// its executor has dropped gets one from whoever joins it, or at the end of the scope.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let (go, may_go) = mpsc::channel();
+    /// threads.scope(move |s| {
+    ///     let mut grain = s.submit(move || may_go.recv())?;
+    ///     assert!(!grain.is_finished());
+    ///     go.send("rye").unwrap();
+    ///     assert_eq!(grain.join_timeout(Duration::MAX)?, Ok("rye"));
+    ///     assert!(grain.is_finished());
+    ///     Ok::<_, ScopeError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.job.job().state().is_finished()
     }
 
     /// Whether somebody has started to run it, or it never will be run.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let ((begin, begun), (go, may_go)) = (mpsc::channel(), mpsc::channel::<()>());
+    /// threads.scope(move |s| {
+    ///     let grain = s.submit(move || (begin.send(()), may_go.recv()))?;
+    ///     begun.recv().unwrap();
+    ///     assert!(grain.is_started() && !grain.is_finished());
+    ///     drop(go);
+    ///     Ok::<_, ScopeError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_started(&self) -> bool {
         self.job.job().state().is_claimed()
     }
 
     /// Whether it was cancelled.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
+    /// use std::sync::mpsc;
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).build()?;
+    /// let (go, may_go) = mpsc::channel::<()>();
+    /// threads.scope(move |s| {
+    ///     let grain = s.submit(move || may_go.recv())?;
+    ///     assert!(!grain.is_cancelled());
+    ///     grain.cancel();
+    ///     assert!(grain.is_cancelled());
+    ///     drop(go);
+    ///     Ok::<_, ScopeError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.job.job().state().cancelled().is_some()
     }
