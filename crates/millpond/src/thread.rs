@@ -76,6 +76,15 @@ pub struct Threads {
 
 impl Threads {
     /// Threads called `prefix-1`, `prefix-2`, ...
+    ///
+    /// ```
+    /// use millpond::thread::{ThreadFactory, Threads};
+    ///
+    /// let threads = Threads::named("mill");
+    /// let name = || assert_eq!(std::thread::current().name(), Some("mill-1"));
+    /// threads.start(Box::new(name))?.join().unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn named(prefix: impl Into<Cow<'static, str>>) -> Self {
         Threads {
             prefix: prefix.into(),
@@ -85,6 +94,14 @@ impl Threads {
     }
 
     /// The size of their stacks in bytes. Left alone it is std's: 2 MiB, or `RUST_MIN_STACK`.
+    ///
+    /// ```
+    /// use millpond::thread::{ThreadFactory, Threads};
+    ///
+    /// let threads = Threads::named("mill").stack_size(8 << 20);
+    /// threads.start(Box::new(|| drop(std::hint::black_box([0_u8; 3 << 20]))))?.join().unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
@@ -92,6 +109,16 @@ impl Threads {
     }
 
     /// How many threads it has been asked to start, those that were refused included.
+    ///
+    /// ```
+    /// use millpond::thread::{ThreadFactory, Threads};
+    ///
+    /// let threads = Threads::named("mill");
+    /// assert_eq!(threads.asked(), 0);
+    /// threads.start(Box::new(|| ()))?.join().unwrap();
+    /// assert_eq!(threads.asked(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn asked(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
     }

@@ -51,6 +51,12 @@ pub struct Pace {
 
 impl Pace {
     /// Nothing has been read.
+    ///
+    /// ```
+    /// use millpond::adapt::Pace;
+    ///
+    /// assert_eq!(Pace::new().nanos_per_task(), None);
+    /// ```
     pub const fn new() -> Self {
         const START: Mark = Mark {
             at: 0,
@@ -66,6 +72,14 @@ impl Pace {
     }
 
     /// At `now`, `done` tasks in all are over, on which workers have `spent` so many nanoseconds.
+    ///
+    /// ```
+    /// use millpond::adapt::Pace;
+    ///
+    /// let mut pace = Pace::new();
+    /// pace.read(1_000, 4, 800);
+    /// assert_eq!(pace.nanos_per_task(), Some(200));
+    /// ```
     pub fn read(&mut self, now: u64, done: u64, spent: u64) {
         self.done = done.saturating_sub(self.older.done);
         self.spent = spent.saturating_sub(self.older.spent);
@@ -83,11 +97,28 @@ impl Pace {
     }
 
     /// How many nanoseconds a task takes; `None` if none is over.
+    ///
+    /// ```
+    /// use millpond::adapt::Pace;
+    ///
+    /// let mut pace = Pace::new();
+    /// pace.read(1_000_000, 10, 5_000);
+    /// assert_eq!(pace.nanos_per_task(), Some(500));
+    /// ```
     pub fn nanos_per_task(&self) -> Option<u64> {
         self.spent.checked_div(self.done)
     }
 
     /// How long so many workers need for so many tasks that wait.
+    ///
+    /// ```
+    /// use millpond::adapt::Pace;
+    /// use std::time::Duration;
+    ///
+    /// let mut pace = Pace::new();
+    /// pace.read(1_000_000, 10, 5_000);
+    /// assert_eq!(pace.drains_in(8, 2), Some(Duration::from_nanos(2_000)));
+    /// ```
     pub fn drains_in(&self, queued: usize, workers: usize) -> Option<Duration> {
         Some(time_for(self.nanos_per_task()?, queued, workers))
     }

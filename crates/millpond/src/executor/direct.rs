@@ -27,11 +27,29 @@ pub struct DirectExecutor {
 
 impl DirectExecutor {
     /// Runs tasks in their callers.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt};
+    /// use std::thread;
+    ///
+    /// let here = thread::current().id();
+    /// assert_eq!(DirectExecutor::new().submit(|| thread::current().id())?.join()?, here);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The clock by which its time-outs run.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, Executor};
+    /// use millpond::time::ManualClock;
+    ///
+    /// let hand = ManualClock::new();
+    /// let direct = DirectExecutor::new().clock(hand.clock());
+    /// assert_eq!(Executor::clock(&direct).now(), hand.clock().now());
+    /// ```
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
@@ -40,6 +58,17 @@ impl DirectExecutor {
 
     /// What to do with the panic of a task that has no handle. Left alone it goes no further than
     /// the program's panic hook.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt};
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let direct = DirectExecutor::new().on_panic(move |panic| drop(tell.send(panic.into_panic())));
+    /// direct.run(|| panic!("the dam broke"))?;
+    /// assert_eq!(told.recv()?.message(), Some("the dam broke"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.runner = Runner::with_hook(hook);

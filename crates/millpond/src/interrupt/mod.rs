@@ -66,6 +66,20 @@ impl Error for Interrupted {}
 /// # Errors
 ///
 /// [`Interrupted`], if the task was interrupted.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::{interrupt, preset};
+///
+/// let pool = preset::single("mill").build()?;
+/// let turns = pool.submit(|| while interrupt::check().is_ok() {})?;
+/// while !turns.is_started() {
+///     std::thread::yield_now();
+/// }
+/// assert!(turns.interrupt());
+/// pool.close(); // It waits for the end, which comes.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[doc(alias = "Thread.interrupted")]
 #[inline]
 pub fn check() -> Result<(), Interrupted> {
@@ -76,6 +90,21 @@ pub fn check() -> Result<(), Interrupted> {
 }
 
 /// Whether the running task has been interrupted. Changes nothing.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::{interrupt, preset};
+///
+/// let pool = preset::single("mill").build()?;
+/// assert!(!interrupt::is_interrupted(), "nobody interrupts what is no task");
+/// let turns = pool.submit(|| while !interrupt::is_interrupted() {})?;
+/// while !turns.is_started() {
+///     std::thread::yield_now();
+/// }
+/// assert!(turns.interrupt());
+/// pool.close(); // It waits for the end, which comes.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[doc(alias = "Thread.isInterrupted")]
 pub fn is_interrupted() -> bool {
     current::is_set()
@@ -101,6 +130,23 @@ pub fn uninterruptible<R>(f: impl FnOnce() -> R) -> R {
 /// # Errors
 ///
 /// [`Interrupted`], if the task was interrupted before or while it slept.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::{interrupt, preset};
+/// use std::time::Duration;
+///
+/// let pool = preset::single("mill").build()?;
+/// let (tell, told) = std::sync::mpsc::channel();
+/// let nap = pool.submit(move || tell.send(interrupt::sleep(Duration::from_secs(3600))))?;
+/// while !nap.is_started() {
+///     std::thread::yield_now();
+/// }
+/// assert!(nap.interrupt());
+/// assert!(told.recv()?.is_err(), "it was woken");
+/// pool.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[doc(alias = "Thread.sleep")]
 pub fn sleep(time: Duration) -> Result<(), Interrupted> {
     let clock = Clock::system();

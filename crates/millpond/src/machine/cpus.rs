@@ -28,6 +28,14 @@ pub struct CpuList {
 
 impl CpuList {
     /// How many CPUs are in the set.
+    ///
+    /// ```
+    /// use millpond::machine::CpuList;
+    ///
+    /// let cpus: CpuList = "0-3,8".parse()?;
+    /// assert_eq!(cpus.len(), 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> usize {
         // L1 bounds the sum by 2^32; the saturation is for 32-bit targets and their full set.
         self.ranges.iter().fold(0_usize, |sum, range| {
@@ -37,16 +45,41 @@ impl CpuList {
     }
 
     /// Whether there is no CPU in the set.
+    ///
+    /// ```
+    /// use millpond::machine::CpuList;
+    ///
+    /// let cpus: CpuList = "0-3,8".parse()?;
+    /// let others: CpuList = "4-7".parse()?;
+    /// assert!(!cpus.is_empty() && cpus.intersection(&others).is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Whether the set has CPU number `cpu`.
+    ///
+    /// ```
+    /// use millpond::machine::CpuList;
+    ///
+    /// let cpus: CpuList = "0-3,8".parse()?;
+    /// assert!(cpus.contains(8) && !cpus.contains(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn contains(&self, cpu: u32) -> bool {
         self.ranges.iter().any(|range| range.contains(&cpu))
     }
 
     /// The CPU numbers, lowest first.
+    ///
+    /// ```
+    /// use millpond::machine::CpuList;
+    ///
+    /// let cpus: CpuList = "0-3,8".parse()?;
+    /// assert!(cpus.iter().eq([0, 1, 2, 3, 8]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.ranges.iter().cloned().flatten()
     }

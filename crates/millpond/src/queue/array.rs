@@ -36,6 +36,16 @@ impl<T: Send> ArrayQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{ArrayQueue, BlockingQueue};
+    ///
+    /// let queue = ArrayQueue::bounded(1)?;
+    /// assert!(queue.offer("sack").is_ok());
+    /// assert_eq!(queue.offer("another").unwrap_err().element, "another", "it comes back");
+    /// assert!(ArrayQueue::<u8>::bounded(0).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         if capacity == 0 {
             return Err(CapacityError::Zero);

@@ -45,6 +45,15 @@ pub struct DelayQueue<T: Send> {
 
 impl<T: Send> DelayQueue<T> {
     /// A queue without a bound. What comes without a due time is due at once.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DelayQueue};
+    ///
+    /// let queue = DelayQueue::new();
+    /// queue.put("at once")?;
+    /// assert_eq!(queue.take()?, "at once");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new() -> Self {
         Self::stamped(|clock, _| Deadline::at(clock.now()))
     }
@@ -77,6 +86,16 @@ impl<T: Send> DelayQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DelayQueue};
+    /// use std::time::Duration;
+    ///
+    /// let oven = DelayQueue::new().with_bound(1)?;
+    /// oven.offer_after("bread", Duration::from_secs(3600))?;
+    /// assert!(oven.offer("cake").is_err(), "what is not yet due takes room, too");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
         self.engine.set_bound(bound(capacity)?)?;
         Ok(self)
@@ -88,6 +107,20 @@ impl<T: Send> DelayQueue<T> {
     /// # Errors
     ///
     /// The element, if there is no room.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DelayQueue};
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let oven = DelayQueue::new().with_clock(hand.clock());
+    /// oven.offer_after("bread", Duration::from_secs(3600))?;
+    /// assert_eq!(oven.poll(), None);
+    /// hand.advance(Duration::from_secs(3600));
+    /// assert_eq!(oven.poll(), Some("bread"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn offer_after(&self, element: T, delay: Duration) -> Result<(), Refused<T>> {
         let due = self.engine.clock().deadline(delay);
         self.engine.offer_stamped(element, due, End::Last)
@@ -98,12 +131,34 @@ impl<T: Send> DelayQueue<T> {
     /// # Errors
     ///
     /// The element, if there is no room.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, DelayQueue};
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let hand = ManualClock::new();
+    /// let oven = DelayQueue::new().with_clock(hand.clock());
+    /// let noon = hand.clock().now() + Duration::from_secs(60);
+    /// oven.offer_at("bread", noon)?;
+    /// assert_eq!(oven.next_due().instant(), Some(noon));
+    /// hand.advance(Duration::from_secs(60));
+    /// assert_eq!(oven.poll(), Some("bread"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn offer_at(&self, element: T, due: Instant) -> Result<(), Refused<T>> {
         let due = Deadline::at(due);
         self.engine.offer_stamped(element, due, End::Last)
     }
 
     /// When the first element is due: never, if there is none.
+    ///
+    /// ```
+    /// use millpond::queue::DelayQueue;
+    /// use millpond::time::Deadline;
+    ///
+    /// assert_eq!(DelayQueue::<u8>::new().next_due(), Deadline::NEVER);
+    /// ```
     pub fn next_due(&self) -> Deadline {
         self.engine.ready_at()
     }

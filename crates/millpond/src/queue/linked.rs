@@ -28,6 +28,16 @@ pub struct LinkedQueue<T: Send> {
 
 impl<T: Send> LinkedQueue<T> {
     /// A queue that takes in whatever comes, as long as there is memory.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, LinkedQueue};
+    ///
+    /// let queue = LinkedQueue::unbounded();
+    /// for sack in 0..1000 {
+    ///     assert!(queue.offer(sack).is_ok());
+    /// }
+    /// assert_eq!(queue.poll(), Some(0));
+    /// ```
     pub fn unbounded() -> Self {
         LinkedQueue {
             engine: Twin::new(Ring::growing(), Ring::growing(), None),
@@ -39,6 +49,15 @@ impl<T: Send> LinkedQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, LinkedQueue};
+    ///
+    /// let queue = LinkedQueue::bounded(1)?;
+    /// assert!(queue.offer("sack").is_ok());
+    /// assert_eq!(queue.offer("another").unwrap_err().element, "another", "it comes back");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         if capacity == 0 {
             return Err(CapacityError::Zero);

@@ -45,6 +45,17 @@ pub struct PriorityQueue<T: Send> {
 
 impl<T: Send + Ord> PriorityQueue<T> {
     /// A queue without a bound. [`std::cmp::Reverse`] turns its order round.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, PriorityQueue};
+    ///
+    /// let queue = PriorityQueue::new();
+    /// for sack in [3, 1, 2] {
+    ///     queue.offer(sack)?;
+    /// }
+    /// assert_eq!(queue.poll(), Some(1), "the least first");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new() -> Self {
         Self::ordered(Order::Natural(T::cmp))
     }
@@ -54,6 +65,16 @@ impl<T: Send + Ord> PriorityQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, PriorityQueue};
+    ///
+    /// let queue = PriorityQueue::bounded(2)?;
+    /// queue.offer(2)?;
+    /// queue.offer(1)?;
+    /// assert!(queue.offer(0).is_err(), "urgent or not, there is no room");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         Self::new().with_bound(capacity)
     }
@@ -61,6 +82,16 @@ impl<T: Send + Ord> PriorityQueue<T> {
 
 impl<T: Send> PriorityQueue<T> {
     /// A queue without a bound, in the order of a comparator.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, PriorityQueue};
+    ///
+    /// let longest = PriorityQueue::by(|one: &&str, other: &&str| other.len().cmp(&one.len()));
+    /// longest.offer("rye")?;
+    /// longest.offer("barley")?;
+    /// assert_eq!(longest.poll(), Some("barley"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn by(compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static) -> Self {
         Self::ordered(Order::By(Box::new(compare)))
     }
@@ -76,6 +107,15 @@ impl<T: Send> PriorityQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, PriorityQueue};
+    ///
+    /// let queue = PriorityQueue::by(|one: &f64, other| one.total_cmp(other)).with_bound(1)?;
+    /// queue.offer(0.5)?;
+    /// assert!(queue.offer(0.1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
         self.engine.set_bound(bound(capacity)?)?;
         Ok(self)

@@ -47,6 +47,15 @@ pub struct TransferQueue<T> {
 
 impl<T> TransferQueue<T> {
     /// An empty queue. No transfer queue has a bound.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, TransferQueue};
+    ///
+    /// let queue = TransferQueue::unbounded();
+    /// queue.put("sack")?;
+    /// assert_eq!(queue.take()?, "sack");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn unbounded() -> Self {
         TransferQueue {
             hands: HandOffQueue::fair(),
@@ -72,11 +81,40 @@ impl<T> TransferQueue<T> {
     }
 
     /// Whether somebody waits for an element now.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, TransferQueue};
+    /// use std::thread;
+    ///
+    /// let queue = TransferQueue::unbounded();
+    /// assert!(!queue.has_waiting_consumer());
+    /// thread::scope(|scope| {
+    ///     scope.spawn(|| assert_eq!(queue.take().ok(), Some("sack")));
+    ///     while !queue.has_waiting_consumer() {
+    ///         thread::yield_now();
+    ///     }
+    ///     assert!(queue.try_transfer("sack").is_ok(), "straight into somebody's hands");
+    /// });
+    /// ```
     pub fn has_waiting_consumer(&self) -> bool {
         self.waiting_consumers() > 0
     }
 
     /// How many wait for an element now.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, TransferQueue};
+    /// use std::thread;
+    ///
+    /// let queue = TransferQueue::unbounded();
+    /// thread::scope(|scope| {
+    ///     (0..2).for_each(|_| drop(scope.spawn(|| queue.take())));
+    ///     while queue.waiting_consumers() < 2 {
+    ///         thread::yield_now();
+    ///     }
+    ///     (0..2).for_each(|sack| assert!(queue.offer(sack).is_ok()));
+    /// });
+    /// ```
     #[doc(alias = "getWaitingConsumerCount")]
     pub fn waiting_consumers(&self) -> usize {
         self.hands.waiting_takers()
@@ -107,6 +145,19 @@ impl<T: Send> TransferQueue<T> {
     /// # Errors
     ///
     /// The element, if the running task was interrupted before a consumer took it.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, TransferQueue};
+    /// use std::thread;
+    ///
+    /// let queue = TransferQueue::unbounded();
+    /// thread::scope(|scope| {
+    ///     scope.spawn(|| assert_eq!(queue.take().ok(), Some("sack")));
+    ///     // Returns when the other one has it.
+    ///     assert!(queue.transfer("sack").is_ok());
+    ///     assert!(queue.is_empty());
+    /// });
+    /// ```
     pub fn transfer(&self, element: T) -> Result<(), Refused<T>> {
         self.hands.put(element)
     }
@@ -117,6 +168,16 @@ impl<T: Send> TransferQueue<T> {
     ///
     /// The element, if the time was up or the running task was interrupted before a consumer took
     /// it.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, TransferQueue};
+    /// use std::time::Duration;
+    ///
+    /// let queue = TransferQueue::unbounded();
+    /// let refused = queue.transfer_timeout("sack", Duration::from_millis(1)).unwrap_err();
+    /// assert_eq!(refused.element, "sack", "nobody came");
+    /// assert!(queue.is_empty());
+    /// ```
     #[doc(alias = "tryTransfer")]
     pub fn transfer_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
         self.hands.offer_timeout(element, patience)

@@ -46,6 +46,15 @@ impl<T: Send> WeighedQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, WeighedQueue};
+    ///
+    /// let queue = WeighedQueue::bounded(10, |text: &String| text.len() as u64)?;
+    /// assert!(queue.offer("oats".into()).is_ok());
+    /// assert!(queue.offer("buckwheat".into()).is_err(), "4 and 9 are more than 10");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bounded(
         bound: u64,
         weigh: impl Fn(&T) -> u64 + Send + Sync + 'static,
@@ -63,11 +72,30 @@ impl<T: Send> WeighedQueue<T> {
     }
 
     /// What all elements weigh together.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, WeighedQueue};
+    ///
+    /// let queue = WeighedQueue::bounded(10, |text: &String| text.len() as u64)?;
+    /// queue.put("oats".into())?;
+    /// assert_eq!(queue.weight(), 4);
+    /// queue.take()?;
+    /// assert_eq!(queue.weight(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn weight(&self) -> u64 {
         self.engine.used()
     }
 
     /// What all elements may weigh together.
+    ///
+    /// ```
+    /// use millpond::queue::WeighedQueue;
+    ///
+    /// let queue = WeighedQueue::bounded(10, |text: &String| text.len() as u64)?;
+    /// assert_eq!(queue.bound(), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bound(&self) -> u64 {
         self.engine.bound().unwrap_or(u64::MAX)
     }
@@ -78,6 +106,17 @@ impl<T: Send> WeighedQueue<T> {
     /// # Errors
     ///
     /// [`CapacityError::Zero`] for 0; the old bound stays.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, WeighedQueue};
+    ///
+    /// let queue = WeighedQueue::bounded(10, |text: &String| text.len() as u64)?;
+    /// queue.set_bound(3)?;
+    /// assert!(queue.offer("oats".into()).is_err());
+    /// assert!(queue.set_bound(0).is_err());
+    /// assert_eq!(queue.bound(), 3, "the old one stays");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_bound(&self, bound: u64) -> Result<(), CapacityError> {
         self.engine.set_bound(bound)
     }

@@ -152,6 +152,15 @@ pub struct Backoff {
 impl Backoff {
     /// A first pause of so long, then twice as long, and so on, up to a minute (or `first`, if that is
     /// longer), for ever.
+    ///
+    /// ```
+    /// use millpond::schedule::Backoff;
+    /// use std::time::Duration;
+    ///
+    /// let pauses = Backoff::starting_at(Duration::from_secs(1));
+    /// assert_eq!(pauses.after(3), Some(Duration::from_secs(4)));
+    /// assert_eq!(pauses.after(1000), Some(Duration::from_secs(60)));
+    /// ```
     pub fn starting_at(first: Duration) -> Self {
         Backoff {
             first,
@@ -161,6 +170,14 @@ impl Backoff {
     }
 
     /// No pause is longer than this.
+    ///
+    /// ```
+    /// use millpond::schedule::Backoff;
+    /// use std::time::Duration;
+    ///
+    /// let pauses = Backoff::starting_at(Duration::from_secs(1)).at_most(Duration::from_secs(3));
+    /// assert_eq!(pauses.after(9), Some(Duration::from_secs(3)));
+    /// ```
     #[must_use]
     pub fn at_most(mut self, most: Duration) -> Self {
         self.most = most;
@@ -168,6 +185,14 @@ impl Backoff {
     }
 
     /// So many tries after the first failure, and no more. A run that succeeds starts the count anew.
+    ///
+    /// ```
+    /// use millpond::schedule::Backoff;
+    /// use std::time::Duration;
+    ///
+    /// let pauses = Backoff::starting_at(Duration::from_secs(1)).tries(2);
+    /// assert!(pauses.after(2).is_some() && pauses.after(3).is_none());
+    /// ```
     #[must_use]
     pub fn tries(mut self, tries: u32) -> Self {
         self.tries = Some(tries);
@@ -175,6 +200,15 @@ impl Backoff {
     }
 
     /// The pause after so many failures in a row; `None` if it is not tried again.
+    ///
+    /// ```
+    /// use millpond::schedule::Backoff;
+    /// use std::time::Duration;
+    ///
+    /// let pauses = Backoff::starting_at(Duration::from_secs(1));
+    /// assert_eq!(pauses.after(1), Some(Duration::from_secs(1)));
+    /// assert_eq!(pauses.after(2), Some(Duration::from_secs(2)));
+    /// ```
     pub fn after(&self, failures: u32) -> Option<Duration> {
         if self.tries.is_some_and(|tries| failures > tries) {
             return None;
@@ -186,6 +220,12 @@ impl Backoff {
 }
 
 /// How a run of a series went: see [`last_outcome`](super::Scheduled::last_outcome).
+///
+/// ```
+/// use millpond::schedule::RunOutcome;
+///
+/// assert_eq!(RunOutcome::Completed.to_string(), "completed");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunOutcome {

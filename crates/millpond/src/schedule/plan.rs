@@ -29,16 +29,38 @@ pub(super) enum Kind {
 
 impl Every {
     /// At a fixed rate: so much time from the due time of one run to that of the next.
+    ///
+    /// ```
+    /// use millpond::schedule::Every;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(Every::rate(Duration::from_millis(250)).to_string(), "every 250ms");
+    /// ```
     pub fn rate(period: Duration) -> Self {
         Every(Kind::Rate(period))
     }
 
     /// With a fixed delay: so much time from the end of one run to the due time of the next.
+    ///
+    /// ```
+    /// use millpond::schedule::Every;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(Every::delay(Duration::from_secs(1)).to_string(), "1s after each run");
+    /// ```
     pub fn delay(delay: Duration) -> Self {
         Every(Kind::Delay(delay))
     }
 
     /// At the times of a calendar.
+    ///
+    /// ```
+    /// use millpond::schedule::{Cron, Every};
+    ///
+    /// let daily: Cron = "30 7 * * *".parse()?;
+    /// assert_ne!(Every::cron(daily).to_string(), "");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[cfg(feature = "cron")]
     pub fn cron(cron: Cron) -> Self {
         Every(Kind::Cron(Box::new(cron)))

@@ -52,11 +52,25 @@ pub struct HandOffQueue<T> {
 
 impl<T> HandOffQueue<T> {
     /// Whoever waits longest is served first.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, HandOffQueue};
+    ///
+    /// let queue = HandOffQueue::<u8>::fair();
+    /// assert!(queue.is_fair());
+    /// assert!(queue.offer(7).is_err(), "nobody is there to take it");
+    /// ```
     pub fn fair() -> Self {
         Self::new(Order::Fair)
     }
 
     /// Whoever came last is served first.
+    ///
+    /// ```
+    /// use millpond::queue::HandOffQueue;
+    ///
+    /// assert!(!HandOffQueue::<u8>::unfair().is_fair());
+    /// ```
     pub fn unfair() -> Self {
         Self::new(Order::Unfair)
     }
@@ -86,16 +100,50 @@ impl<T> HandOffQueue<T> {
     }
 
     /// Whether whoever waits longest is served first.
+    ///
+    /// ```
+    /// use millpond::queue::HandOffQueue;
+    ///
+    /// assert!(HandOffQueue::<u8>::fair().is_fair());
+    /// ```
     pub fn is_fair(&self) -> bool {
         self.meeting.order() == Order::Fair
     }
 
     /// How many wait for an element now.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, HandOffQueue};
+    /// use std::thread;
+    ///
+    /// let queue = HandOffQueue::fair();
+    /// thread::scope(|scope| {
+    ///     scope.spawn(|| assert_eq!(queue.take().ok(), Some("sack")));
+    ///     while queue.waiting_takers() == 0 {
+    ///         thread::yield_now();
+    ///     }
+    ///     assert!(queue.offer("sack").is_ok());
+    /// });
+    /// ```
     pub fn waiting_takers(&self) -> usize {
         self.meeting.wanted()
     }
 
     /// How many elements wait for a taker now.
+    ///
+    /// ```
+    /// use millpond::queue::{BlockingQueue, HandOffQueue};
+    /// use std::thread;
+    ///
+    /// let queue = HandOffQueue::fair();
+    /// thread::scope(|scope| {
+    ///     scope.spawn(|| assert!(queue.put("sack").is_ok()));
+    ///     while queue.waiting_putters() == 0 {
+    ///         thread::yield_now();
+    ///     }
+    ///     assert_eq!(queue.poll(), Some("sack"));
+    /// });
+    /// ```
     pub fn waiting_putters(&self) -> usize {
         self.meeting.offered()
     }
