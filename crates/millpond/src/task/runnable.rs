@@ -148,7 +148,7 @@ impl Task {
     /// let (task, flour) = millpond::task::new(|| "flour");
     /// assert!(!task.is_gone());
     /// assert_eq!(flour.join_here()?, "flour");
-    /// assert!(task.is_gone()); // its place in a queue is free for another
+    /// assert!(task.is_gone()); // whoever holds it has nothing to run
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn is_gone(&self) -> bool {
