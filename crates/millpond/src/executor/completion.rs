@@ -8,19 +8,21 @@
 //!   submit -> pending { id: handle } --its waker is called--> arrived [ (id, result), ... ] -> take
 //! ```
 //!
+//! A task with a deadline that nobody has started by then is cancelled by an alarm, as a join or a future
+//! would do, and arrives. The alarm is set when the executor has said yes: a refusal gives the closure back,
+//! be it as late as it may, so nothing must cancel the task before.
+//!
 //! Who takes in a worker of the very pool that has the pending tasks in its queue, and finds none that
 //! has arrived, runs one of them in place, the oldest, before it waits; as whoever joins there does.
 
 use super::watched::Watched;
 use super::{Executor, Rejected};
 use crate::interrupt::{Interrupted, WaitError};
-use crate::task::{self, Queued, TaskError, TaskHandle, TaskSpec};
+use crate::task::{self, Expiry, Queued, TaskError, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
@@ -83,6 +85,8 @@ struct Pending<T> {
     handle: TaskHandle<T>,
     /// The executor has said yes: it will not give the task back, so a waiter may run it.
     is_accepted: bool,
+    /// Cancels it at its deadline.
+    expiry: Option<Expiry>,
 }
 
 impl<T: Send + 'static> Arrivals<T> {
@@ -116,44 +120,44 @@ impl<T: Send + 'static> Arrivals<T> {
             arrivals: self.this.clone(),
             id,
         }));
-        // Nobody has the task yet, so this cannot be ready: the waker is on before anything happens.
-        let polled = Pin::new(&mut handle).poll(&mut Context::from_waker(&bell));
+        // Nobody has the task yet, so it has not ended: the waker is on before anything happens.
+        let polled = handle.poll_end(&mut Context::from_waker(&bell));
         debug_assert!(polled.is_pending());
+        let has_deadline = handle.deadline() != Deadline::NEVER;
         let pending = Pending {
             handle,
             is_accepted: false,
+            expiry: None,
         };
         self.lists.with(|lists| lists.pending.insert(id, pending));
-        match executor.execute(task) {
-            Ok(()) => {
-                self.lists.with(|lists| {
-                    if let Some(pending) = lists.pending.get_mut(&id) {
-                        pending.is_accepted = true;
-                    }
-                });
-                Ok(id)
-            }
-            Err(refused) => {
-                // Before the closure is taken back, which ends the task: a refusal is no arrival.
-                drop(self.lists.with(|lists| lists.pending.remove(&id)));
-                Err(refused.reclaim())
-            }
+        if let Err(refused) = executor.execute(task) {
+            // Before the closure is taken back, which ends the task: a refusal is no arrival.
+            drop(self.lists.with(|lists| lists.pending.remove(&id)));
+            return Err(refused.reclaim());
         }
+        let start = self.lists.with(|lists| {
+            let pending = lists.pending.get_mut(&id)?;
+            pending.is_accepted = true;
+            let expiry = has_deadline.then(|| pending.handle.expiry());
+            pending.expiry = expiry;
+            pending.expiry.as_ref().map(Expiry::start)
+        });
+        if let Some(start) = start {
+            // Not under the lock: what is too late already is cancelled at once, and arrives.
+            start();
+        }
+        Ok(id)
     }
 
-    /// Moves a task that has ended to the results.
+    /// Moves a task that has ended to the results, in one step: it is always in one of the lists.
     fn arrive(&self, id: TaskId) {
-        if let Some(pending) = self.lists.with(|lists| lists.pending.remove(&id)) {
-            self.deliver(id, pending.handle);
-        }
-    }
-
-    fn deliver(&self, id: TaskId, mut handle: TaskHandle<T>) {
-        let Some(result) = handle.try_join() else {
-            return;
-        };
-        self.lists
-            .change(|lists| lists.arrived.push_back(Arrived { id, result }));
+        let ended = self.lists.change(|lists| {
+            let result = lists.pending.get_mut(&id)?.handle.try_join()?;
+            lists.arrived.push_back(Arrived { id, result });
+            lists.pending.remove(&id)
+        });
+        // Not under the lock.
+        drop(ended);
     }
 
     pub(super) fn poll(&self) -> Option<Arrived<T>> {
@@ -201,12 +205,16 @@ impl<T: Send + 'static> Arrivals<T> {
 
     /// Cancels one. Not under the lock: cancelling drops a closure and calls a waker.
     fn interrupt(&self, id: TaskId) -> bool {
-        let Some(Pending { handle, .. }) = self.lists.with(|lists| lists.pending.remove(&id))
+        let Some(Pending { mut handle, .. }) = self.lists.with(|lists| lists.pending.remove(&id))
         else {
             return false;
         };
         let cancelled = handle.interrupt();
-        self.deliver(id, handle);
+        // It has ended, by this or before.
+        if let Some(result) = handle.try_join() {
+            self.lists
+                .change(|lists| lists.arrived.push_back(Arrived { id, result }));
+        }
         cancelled
     }
 }

@@ -1,6 +1,6 @@
 //! The side of a task that waits for its value.
 
-use super::expiry::{self, Bell};
+use super::expiry::{self, Bell, Expiry};
 use super::in_place::{self, Queued};
 use super::meta::Meta;
 use super::name::Name;
@@ -417,6 +417,17 @@ impl<T> TaskHandle<T> {
 
     pub(crate) fn clock(&self) -> Clock {
         self.raw.meta().clock()
+    }
+
+    /// What sees to its deadline without having the handle.
+    pub(crate) fn expiry(&self) -> Expiry {
+        Expiry::of(&self.raw)
+    }
+
+    /// As its future, but it has no eye on the deadline: it cancels nothing, and the waker is woken by the
+    /// end of the task only.
+    pub(crate) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Result<T, TaskError>> {
+        self.raw.poll(context).map(into_result)
     }
 }
 

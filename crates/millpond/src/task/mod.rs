@@ -57,6 +57,7 @@ pub use carried::Carried;
 pub(crate) use context::{current_name, inherits_nothing};
 pub use cycle::{Cycle, FoundCycle, TaskLabel, Waiting};
 pub use error::TaskError;
+pub(crate) use expiry::Expiry;
 pub use handle::{AbortOnDrop, TaskHandle};
 pub(crate) use handle::{deadlock, wait_listed};
 pub(crate) use home::{Home, Mark};

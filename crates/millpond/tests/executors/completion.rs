@@ -6,10 +6,10 @@ use crate::executor_kit::{
 use crate::watch_kit::watch;
 use millpond::executor::{AtBound, CompletionService, DirectExecutor, ThreadPerTask};
 use millpond::interrupt::Interrupted;
-use millpond::task::{CancelReason, TaskError};
-use millpond::time::ManualClock;
+use millpond::task::{CancelReason, TaskError, TaskSpec};
+use millpond::time::{Clock, Deadline, ManualClock};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 #[test]
@@ -228,4 +228,95 @@ fn dropping_the_service_lets_the_tasks_go_on_and_leaks_nothing() {
     assert!(!tasks[0].is_gone());
     tasks.into_iter().for_each(|task| drop(task.run()));
     assert_eq!(drops.count(), 1, "the value that nobody takes is dropped");
+}
+
+fn is_expired<T>(result: &Result<T, TaskError>) -> bool {
+    matches!(result, Err(TaskError::Cancelled(CancelReason::Expired)))
+}
+
+#[test]
+fn what_is_too_late_when_it_is_brought_arrives_as_expired() {
+    let _watch = watch();
+    let shelf = Shelf::with_room(1);
+    let results = CompletionService::new(Arc::clone(&shelf));
+    let now = Deadline::at(Clock::system().now());
+    let late = TaskSpec::new().deadline(now);
+    let id = results.submit_spec(late.clone(), || 7).unwrap();
+    let arrived = results.take().unwrap();
+    assert_eq!(arrived.id, id);
+    assert!(is_expired(&arrived.result), "{arrived:?}");
+    shelf.run_all();
+    assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
+    // A refusal gives it back whole, however late it is.
+    let results = CompletionService::new(Refusing);
+    let refused = results.submit_spec(late, || 7).unwrap_err();
+    assert_eq!((refused.task)(), 7);
+    assert_eq!((results.pending(), results.arrived()), (0, 0));
+}
+
+#[test]
+fn what_nobody_starts_arrives_at_its_deadline_however_the_hand_gets_there() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let shelf = Shelf::with_room(2);
+    let results = CompletionService::new(Arc::clone(&shelf));
+    let spec = TaskSpec::new().clock(hand.clock());
+    let spec = spec.deadline(hand.clock().deadline(Duration::from_secs(5)));
+    let id = results.submit_spec(spec, || 7).unwrap();
+    for _ in 0..4 {
+        hand.advance(Duration::from_secs(1));
+        assert_eq!((results.pending(), results.arrived()), (1, 0));
+    }
+    hand.advance(Duration::from_secs(1));
+    let arrived = results.poll().unwrap();
+    assert_eq!(arrived.id, id);
+    assert!(is_expired(&arrived.result), "{arrived:?}");
+    assert_eq!(hand.sleepers(), 0, "no alarm is left");
+    shelf.run_all();
+    assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
+}
+
+#[test]
+fn what_runs_past_its_deadline_arrives_with_its_value() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let threads = ThreadPerTask::builder("mill", 1)
+        .clock(hand.clock())
+        .build();
+    let results = CompletionService::new(threads.unwrap());
+    let (begin, begun) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let spec = TaskSpec::new().clock(hand.clock());
+    let spec = spec.deadline(hand.clock().deadline(Duration::from_secs(5)));
+    let body = move || {
+        begin.send(()).unwrap();
+        may_go.recv().unwrap_err();
+        "bread"
+    };
+    results.submit_spec(spec, body).unwrap();
+    begun.recv_timeout(LONG).unwrap();
+    hand.advance(Duration::from_secs(6));
+    assert_eq!((results.pending(), results.arrived()), (1, 0));
+    drop(go);
+    assert_eq!(results.take().unwrap().result.unwrap(), "bread");
+    assert_eq!(hand.sleepers(), 0, "no alarm is left");
+}
+
+#[test]
+fn an_alarm_goes_with_its_task_or_its_service() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let spec = TaskSpec::new().clock(hand.clock());
+    let spec = spec.deadline(hand.clock().deadline(Duration::from_secs(5)));
+    let shelf = Shelf::with_room(3);
+    let results = CompletionService::new(Arc::clone(&shelf));
+    let first = results.submit_spec(spec.clone(), || 1).unwrap();
+    results.submit_spec(spec.clone(), || 2).unwrap();
+    results.submit_spec(spec, || 3).unwrap();
+    assert_eq!(hand.sleepers(), 3);
+    assert!(results.interrupt(first));
+    assert_eq!(hand.sleepers(), 2);
+    drop(shelf.take());
+    assert_eq!((results.arrived(), hand.sleepers()), (3, 0));
+    drop(results);
 }

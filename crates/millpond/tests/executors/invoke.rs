@@ -8,7 +8,7 @@ use millpond::executor::{
     DirectExecutor, ExecutorExt, Failure, InvokeAllError, InvokeAnyError, Lifecycle, ThreadPerTask,
 };
 use millpond::interrupt::{self, Interrupted};
-use millpond::task::{CancelReason, TaskError};
+use millpond::task::{CancelReason, TaskError, TaskSpec};
 use millpond::time::ManualClock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -471,4 +471,35 @@ fn a_stop_releases_the_callers_of_batches() {
         }
         assert_eq!(threads.await_termination_timeout(LONG), Ok(true));
     }
+}
+
+/// The candidates have the deadline of the task around them.
+#[test]
+fn a_candidate_that_runs_past_the_deadline_of_its_caller_is_heard_of_and_one_that_is_late_is_not_run()
+ {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let threads = ThreadPerTask::builder("mill", 2).clock(hand.clock());
+    let threads = threads.build().unwrap();
+    let spec = TaskSpec::new().clock(hand.clock());
+    let spec = spec.deadline(hand.clock().deadline(Duration::from_secs(5)));
+    let (task, handle) = spec.build(move || {
+        let own = hand.clone();
+        let slow = move || {
+            own.advance(Duration::from_secs(6));
+            Ok::<_, String>("bread")
+        };
+        let bread = threads.invoke_any([slow]);
+        (bread, threads.invoke_any([|| Ok::<_, String>("stale")]))
+    });
+    task.run();
+    let (bread, stale) = handle.join().unwrap();
+    assert_eq!(bread.unwrap(), "bread");
+    let Err(InvokeAnyError::AllFailed(failures)) = stale else {
+        panic!("{stale:?}");
+    };
+    assert!(
+        matches!(&failures[..], [Failure::Task(error)] if error.is_cancelled()),
+        "{failures:?}"
+    );
 }
