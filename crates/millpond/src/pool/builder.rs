@@ -95,14 +95,11 @@ impl PoolBuilder {
     /// may use ([`Machine::worker_hint`]).
     ///
     /// ```
-    /// use millpond::executor::ExecutorExt;
     /// use millpond::pool::ThreadPool;
     ///
     /// let pool = ThreadPool::builder("mill").core(2).max(8).build()?;
-    /// for grain in ["rye", "oats", "barley"] {
-    ///     pool.submit(move || grain.len())?.join()?;
-    /// }
-    /// assert_eq!(pool.snapshot().workers, 2); // kept, with nothing left to do
+    /// pool.prestart_all_core()?;
+    /// assert_eq!(pool.snapshot().workers, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "corePoolSize")]
@@ -304,14 +301,13 @@ impl PoolBuilder {
     /// use millpond::executor::ExecutorExt;
     /// use millpond::pool::{Queue, Rejection, ThreadPool};
     /// use std::sync::mpsc::channel;
-    /// use std::thread;
     ///
     /// let mill = ThreadPool::builder("mill").max(1).queue(Queue::hand_off());
     /// let pool = mill.rejection(Rejection::CallerRuns).build()?;
     /// let (go, wait) = channel::<()>();
     /// pool.run(move || for () in wait {})?;
-    /// let ran_in = pool.submit(|| thread::current().id())?.join()?;
-    /// assert_eq!(ran_in, thread::current().id());
+    /// let here = std::thread::current().id();
+    /// assert!(pool.submit(move || std::thread::current().id() == here)?.join()?);
     /// drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -406,19 +402,19 @@ impl PoolBuilder {
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
-    /// use millpond::interrupt;
     /// use millpond::pool::{RunWarning, ThreadPool};
-    /// use std::sync::mpsc::channel;
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
     /// use std::time::Duration;
     ///
-    /// let (tell, told) = channel();
-    /// let pool = ThreadPool::builder("mill")
-    ///     .run_warning(RunWarning::after(Duration::from_millis(1)))
-    ///     .on_notice(move |notice| tell.send(notice.to_string()).unwrap())
-    ///     .build()?;
-    /// let nap = pool.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
-    /// assert!(told.recv()?.contains("longer than 1.0ms"));
-    /// nap.interrupt();
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let pool = mill.run_warning(RunWarning::after(minute)).build()?;
+    /// let (meet, wait) = sync_channel(0);
+    /// pool.run(move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_warning(mut self, warning: RunWarning) -> Self {
@@ -430,15 +426,20 @@ impl PoolBuilder {
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
-    /// use millpond::interrupt;
     /// use millpond::pool::{RunWarning, ThreadPool};
     /// use millpond::task::TaskSpec;
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
     /// use std::time::Duration;
     ///
-    /// let soon = RunWarning::after(Duration::from_millis(1)).interrupts();
-    /// let pool = ThreadPool::builder("mill").run_warning_for("nap", soon).on_notice(|_| ()).build()?;
-    /// let nap = || interrupt::sleep(Duration::from_secs(3600));
-    /// assert!(pool.submit_spec(TaskSpec::new().name("nap"), nap)?.join()?.is_err());
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let pool = mill.run_warning_for("nap", RunWarning::after(minute)).build()?;
+    /// let (meet, wait) = sync_channel(0);
+    /// let nap = pool.submit_spec(TaskSpec::new().name("nap"), move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {

@@ -59,21 +59,17 @@ impl RunWarning {
     /// use millpond::executor::ExecutorExt;
     /// use millpond::pool::{RunWarning, ThreadPool};
     /// use millpond::time::ManualClock;
-    /// use std::sync::mpsc::channel;
+    /// use std::sync::mpsc::sync_channel;
     /// use std::time::Duration;
     ///
     /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
     /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
     /// let pool = mill.run_warning(RunWarning::after(minute)).build()?;
-    /// let ((tell, told), (go, wait)) = (channel(), channel::<()>());
-    /// pool.run(move || {
-    ///     tell.send("it runs").unwrap();
-    ///     for () in wait {}
-    /// })?;
-    /// told.recv()?;
+    /// let (meet, wait) = sync_channel(0);
+    /// pool.run(move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
     /// hand.advance(minute);
     /// assert_eq!(pool.health().long_runs, 1);
-    /// drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn after(limit: Duration) -> Self {
@@ -92,12 +88,19 @@ impl RunWarning {
     /// use millpond::executor::ExecutorExt;
     /// use millpond::interrupt;
     /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
     /// use std::time::Duration;
     ///
-    /// let soon = RunWarning::after(Duration::from_millis(1)).interrupts();
-    /// let pool = ThreadPool::builder("mill").run_warning(soon).on_notice(|_| ()).build()?;
-    /// let nap = pool.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
-    /// assert!(nap.join()?.is_err());
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let pool = mill.run_warning(RunWarning::after(minute).interrupts()).build()?;
+    /// let (meet, wait) = sync_channel(0);
+    /// let hour = Duration::from_secs(3600);
+    /// let nap = pool.submit(move || wait.recv().is_ok() && interrupt::sleep(hour).is_err())?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert!(nap.join()?); // long before the hour is over
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -464,15 +467,20 @@ impl ThreadPool {
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
-    /// use millpond::interrupt;
     /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
     /// use std::time::Duration;
     ///
-    /// let pool = ThreadPool::builder("mill").on_notice(|_| ()).build()?;
-    /// pool.set_run_warning(Some(RunWarning::after(Duration::from_millis(1)).interrupts()));
-    /// let nap = pool.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
-    /// assert!(nap.join()?.is_err());
-    /// pool.set_run_warning(None);
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let pool = mill.build()?;
+    /// pool.set_run_warning(Some(RunWarning::after(minute)));
+    /// let (meet, wait) = sync_channel(0);
+    /// pool.run(move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_run_warning(&self, warning: Option<RunWarning>) {
@@ -483,17 +491,21 @@ impl ThreadPool {
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
-    /// use millpond::interrupt;
     /// use millpond::pool::{RunWarning, ThreadPool};
     /// use millpond::task::TaskSpec;
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
     /// use std::time::Duration;
     ///
-    /// let pool = ThreadPool::builder("mill").on_notice(|_| ()).build()?;
-    /// let soon = RunWarning::after(Duration::from_millis(1)).interrupts();
-    /// pool.set_run_warning_for("nap", Some(soon));
-    /// let nap = || interrupt::sleep(Duration::from_secs(3600));
-    /// assert!(pool.submit_spec(TaskSpec::new().name("nap"), nap)?.join()?.is_err());
-    /// pool.set_run_warning_for("nap", None);
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let pool = mill.build()?;
+    /// pool.set_run_warning_for("nap", Some(RunWarning::after(minute)));
+    /// let (meet, wait) = sync_channel(0);
+    /// let nap = pool.submit_spec(TaskSpec::new().name("nap"), move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {

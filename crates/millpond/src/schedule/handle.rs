@@ -90,6 +90,16 @@ impl<T> Scheduled<T> {
     ///
     /// If the caller is a task on a worker of the executor that is to run this one, and it is due and nobody
     /// has started it, it runs here and now: so a pool cannot starve on tasks that wait for others.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let bread = timers.schedule(Duration::from_millis(5), || "bread")?;
+    /// assert_eq!(bread.join()?, "bread");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "get")]
     pub fn join(mut self) -> Result<T, TaskError> {
         self.join_until(Deadline::NEVER)
@@ -101,6 +111,18 @@ impl<T> Scheduled<T> {
     /// # Errors
     ///
     /// As [`join`](Scheduled::join), or the time was up.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let mut bread = timers.schedule(Duration::from_secs(3600), || "bread")?;
+    /// let error = bread.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// assert!(error.is_timed_out());
+    /// assert!(bread.cancel()); // it still waits for its time
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "get")]
     pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
         if let Some(result) = self.try_join() {
@@ -114,6 +136,22 @@ impl<T> Scheduled<T> {
     /// # Errors
     ///
     /// As [`join_timeout`](Scheduled::join_timeout).
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::schedule::ScheduledPool;
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::time::Duration;
+    ///
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
+    /// let timers = ScheduledPool::owning(pool).build();
+    /// let mut bread = timers.schedule(minute, || "bread")?;
+    /// assert!(bread.join_until(Deadline::at(hand.clock().now())).unwrap_err().is_timed_out());
+    /// hand.advance(minute);
+    /// assert_eq!(bread.join_until(Deadline::NEVER)?, "bread");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
         if let Place::Once { desk, key, due } = self.place {
             let is_worker = !self.task.is_started() && desk.is_worker_here();
@@ -133,6 +171,18 @@ impl<T> Scheduled<T> {
     }
 
     /// Takes the value if it is there, and does not wait.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let mut bread = timers.schedule(Duration::from_secs(3600), || "bread")?;
+    /// assert!(bread.try_join().is_none());
+    /// bread.cancel();
+    /// assert!(bread.try_join().is_some_and(|result| result.is_err()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn try_join(&mut self) -> Option<Result<T, TaskError>> {
         let result = self.task.try_join()?;
         Some(result.and_then(Ending::into_result))
@@ -143,6 +193,21 @@ impl<T> Scheduled<T> {
     /// before.
     ///
     /// Nothing of it is left behind, however far away its time was.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let grain = Arc::new("rye");
+    /// let kept = Arc::clone(&grain);
+    /// let bread = timers.schedule(Duration::from_secs(3600), move || kept.len())?;
+    /// assert!(bread.cancel());
+    /// assert_eq!(Arc::strong_count(&grain), 1); // the closure is gone
+    /// assert!(!bread.cancel());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel(&self) -> bool {
         let was_first = self.task.cancel();
         self.cancel_series(false);
@@ -151,6 +216,26 @@ impl<T> Scheduled<T> {
 
     /// Cancels it and asks what runs of it to stop; see [`crate::interrupt`]. Returns whether this call
     /// cancelled it.
+    ///
+    /// ```
+    /// use millpond::interrupt;
+    /// use millpond::preset;
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let (tell, told) = channel();
+    /// let nap = timers.schedule(Duration::ZERO, move || {
+    ///     tell.send("asleep").unwrap();
+    ///     if interrupt::sleep(Duration::from_secs(3600)).is_err() {
+    ///         tell.send("woken").unwrap();
+    ///     }
+    /// })?;
+    /// assert_eq!(told.recv()?, "asleep");
+    /// assert!(nap.interrupt());
+    /// assert_eq!(told.recv()?, "woken");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
         let was_first = self.task.interrupt();
@@ -167,23 +252,76 @@ impl<T> Scheduled<T> {
     }
 
     /// Whether there is an outcome. Once true it stays true, and joining does not block.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let bread = timers.schedule(Duration::from_secs(3600), || "bread")?;
+    /// assert!(!bread.is_finished());
+    /// bread.cancel();
+    /// assert!(bread.is_finished());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "isDone")]
     pub fn is_finished(&self) -> bool {
         self.task.is_finished()
     }
 
     /// Whether it was cancelled.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let second = Duration::from_secs(1);
+    /// let beat = timers.schedule_at_fixed_rate(second, second, || ())?;
+    /// assert!(!beat.is_cancelled());
+    /// timers.shutdown();
+    /// assert!(beat.is_cancelled());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.task.is_cancelled()
     }
 
     /// What it is called.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::schedule::Every;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let every = Every::rate(Duration::from_secs(3600));
+    /// let bread = timers.series(every).name("bread").start(|| ())?;
+    /// assert_eq!(bread.name(), Some("bread"));
+    /// # bread.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.task.name()
     }
 
     /// When the next run is due; [never](Deadline::NEVER) if there is none, or if that depends on one
     /// that has not ended.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::time::Deadline;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let noon = Instant::now() + Duration::from_secs(3600);
+    /// let bread = timers.schedule_at(noon, || "bread")?;
+    /// assert_eq!(bread.next_run(), Deadline::at(noon));
+    /// bread.cancel();
+    /// assert_eq!(bread.next_run(), Deadline::NEVER);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "getDelay")]
     pub fn next_run(&self) -> Deadline {
         match &self.place {
@@ -197,6 +335,23 @@ impl<T> Scheduled<T> {
     }
 
     /// How many runs have begun.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::time::Deadline;
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let (ms, mut turns) = (Duration::from_millis(1), 0);
+    /// let mut wheel = timers.schedule_at_fixed_rate(ms, ms, move || {
+    ///     turns += 1;
+    ///     if turns == 3 { ControlFlow::Break("flour") } else { ControlFlow::Continue(()) }
+    /// })?;
+    /// assert_eq!(wheel.join_until(Deadline::NEVER)?, "flour");
+    /// assert_eq!(wheel.runs(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn runs(&self) -> u64 {
         match &self.place {
             Place::Once { .. } => u64::from(self.task.is_started() && !self.task.is_cancelled()),
@@ -205,17 +360,71 @@ impl<T> Scheduled<T> {
     }
 
     /// How many runs of a series panicked or returned an error.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use millpond::time::Deadline;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let ms = Duration::from_millis(1);
+    /// let mut pump = timers.schedule_at_fixed_rate(ms, ms, || Err::<(), _>("dry"))?;
+    /// assert!(pump.join_until(Deadline::NEVER).unwrap_err().is_failed());
+    /// assert_eq!(pump.failures(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn failures(&self) -> u64 {
         self.of_series(|series| series.figures().failures)
     }
 
     /// How many due times of a series were skipped, because a run of it was still going
     /// ([`Overlap::Skip`](super::Overlap::Skip)).
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::schedule::{Every, Overlap, ScheduledPool};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, second) = (ManualClock::new(), Duration::from_secs(1));
+    /// let pool = ThreadPool::builder("mill").max(1).clock(hand.clock()).build()?;
+    /// let timers = ScheduledPool::owning(pool).build();
+    /// let ((tell, told), (go, wait)) = (channel(), channel::<()>());
+    /// let slow = timers.series(Every::rate(second)).overlap(Overlap::Skip).start(move || {
+    ///     tell.send("it runs").unwrap();
+    ///     for () in &wait {}
+    /// })?;
+    /// hand.advance(second);
+    /// told.recv()?;
+    /// hand.advance(second);
+    /// assert_eq!((slow.runs(), slow.skipped()), (1, 1));
+    /// drop((slow.abort_on_drop(), go));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn skipped(&self) -> u64 {
         self.of_series(|series| series.figures().skipped)
     }
 
     /// How many runs of a series the executor would not have, or dropped.
+    ///
+    /// ```
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::schedule::{RunOutcome, ScheduledPool};
+    /// use millpond::time::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, second) = (ManualClock::new(), Duration::from_secs(1));
+    /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
+    /// let timers = ScheduledPool::on(pool.clone()).build();
+    /// let beat = timers.schedule_at_fixed_rate(second, second, || ())?;
+    /// pool.close();
+    /// hand.advance(second);
+    /// assert_eq!((beat.refused(), beat.last_outcome()), (1, Some(RunOutcome::Refused)));
+    /// beat.cancel();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn refused(&self) -> u64 {
         self.of_series(|series| series.figures().refused)
     }
@@ -254,6 +463,23 @@ impl<T> Scheduled<T> {
     }
 
     /// How late the last run began; `None` before the first, and when the value of a task has been taken.
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::schedule::ScheduledPool;
+    /// use millpond::time::{Deadline, ManualClock};
+    /// use std::ops::ControlFlow;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
+    /// let timers = ScheduledPool::owning(pool).build();
+    /// let mut wheel = timers.schedule_at_fixed_rate(minute, minute, || ControlFlow::Break("flour"))?;
+    /// hand.advance(10 * minute); // at once, so nine of them too late
+    /// wheel.join_until(Deadline::NEVER)?;
+    /// assert_eq!(wheel.lateness(), Some(9 * minute));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn lateness(&mut self) -> Option<Duration> {
         match &self.place {
             Place::Series(series) => series.figures().late,
@@ -265,6 +491,18 @@ impl<T> Scheduled<T> {
     }
 
     /// A handle that cancels it when it is dropped, and asks what runs of it to stop.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let bread = timers.schedule(Duration::from_secs(3600), || "bread")?.abort_on_drop();
+    /// assert_eq!(timers.snapshot().pending, 1);
+    /// drop(bread);
+    /// assert_eq!(timers.snapshot().pending, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn abort_on_drop(self) -> AbortScheduled<T> {
         AbortScheduled(Some(self))
     }
@@ -319,6 +557,16 @@ pub struct AbortScheduled<T>(Option<Scheduled<T>>);
 
 impl<T> AbortScheduled<T> {
     /// The plain handle again; the task goes on without it.
+    ///
+    /// ```
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let bread = timers.schedule(Duration::from_millis(5), || "bread")?.abort_on_drop();
+    /// assert_eq!(bread.keep().join()?, "bread");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keep(mut self) -> Scheduled<T> {
         self.0
             .take()
