@@ -7,13 +7,15 @@ use millpond::executor::{
     AtBound, CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
     SerialExecutor, SpawnFuture, ThreadPerTask,
 };
-use millpond::task::{self, Task};
+use millpond::task::{self, Task, TaskSpec};
+use millpond::time::ManualClock;
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
 use millpond_raw::task::current;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn pct(scenario: fn()) {
     crate::shuttle_drive::pct(500, scenario);
@@ -240,4 +242,54 @@ fn every_arrival_is_taken_once() {
         assert_eq!(taken, ids);
         results.executor().close();
     });
+}
+
+/// Keeps tasks until somebody takes them.
+#[derive(Debug, Default)]
+struct Shelf(Mutex<Vec<Task>>);
+
+impl Executor for Shelf {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.0.lock().push(task);
+        Ok(())
+    }
+}
+
+/// The hand is moved, in two steps, while the task is brought, while its alarm is being set, and while
+/// somebody runs it, or nobody does.
+#[test]
+fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
+    for runs in [true, false] {
+        let scenario = move || {
+            let hand = ManualClock::new();
+            let shelf = Arc::new(Shelf::default());
+            let results = CompletionService::new(Arc::clone(&shelf));
+            let second = Duration::from_secs(1);
+            let spec = TaskSpec::new().clock(hand.clock());
+            let spec = spec.deadline(hand.clock().deadline(2 * second));
+            let mover = spawn({
+                let hand = hand.clone();
+                move || (0..2).for_each(|_| hand.advance(second))
+            });
+            let runner = spawn({
+                let shelf = Arc::clone(&shelf);
+                move || {
+                    let taken = shelf.0.lock().pop().filter(|_| runs);
+                    taken.map(Task::run)
+                }
+            });
+            let id = results.submit_spec(spec, || 7).unwrap();
+            mover.join().unwrap();
+            drop(runner.join().unwrap());
+            // It has ended, one way or the other: at the latest when its time was up.
+            let arrived = results.poll().expect("it has arrived");
+            assert_eq!(arrived.id, id);
+            let is_expired = || matches!(arrived.result, Err(ref error) if error.is_cancelled());
+            assert!(arrived.result.as_ref().is_ok_and(|value| *value == 7) || is_expired());
+            drop(std::mem::take(&mut *shelf.0.lock()));
+            assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
+            assert_eq!(hand.sleepers(), 0, "no alarm is left");
+        };
+        crate::shuttle_drive::pct(500, scenario);
+    }
 }
