@@ -11,7 +11,7 @@ use millpond::interrupt;
 use millpond::pool::{PoolBuilder, Queue, RunWarning, ThreadPool};
 use millpond::task::{TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
-use millpond_conform::kit::{Gate, Latch, OwnQueue, Stopwatch, case, until};
+use millpond_conform::kit::{Gate, Latch, OwnQueue, Step, Stopwatch, case, until};
 use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::time::{Duration, Instant};
 
@@ -95,11 +95,36 @@ fn a_pool_that_rests_is_not_watched_and_the_next_task_changes_that() {
         for _ in 0..3 {
             hand.advance(ms(1000));
         }
-        assert_eq!(hand.sleepers(), 0, "it has been idle at two rings in a row");
+        assert_eq!(hand.sleepers(), 0, "it has been idle at three rings");
         let (gate, held) = hold(&pond);
         assert_eq!(hand.sleepers(), 1);
         hand.advance(ms(100));
         assert_eq!(pond.health().long_runs, 2);
+        gate.open();
+        held.join().unwrap();
+    });
+}
+
+/// Between the look of its submit at the watch and its place in the queue.
+#[test]
+fn a_task_that_is_on_its_way_while_the_watch_ends_is_watched_all_the_same() {
+    case("on its way", || {
+        let hand = ManualClock::new();
+        let own = hand.clone();
+        let queue = OwnQueue::bounded(8).watched(move |step| {
+            if step == Step::Offer {
+                (0..5).for_each(|_| own.advance(ms(1000)));
+            }
+        });
+        let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
+        let pool = pool.clock(hand.clock()).on_notice(|_| ());
+        let pool = pool.run_warning(RunWarning::after(ms(100)));
+        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        pond.submit(|| ()).unwrap().join().unwrap();
+        pond.await_idle(1);
+        let (gate, held) = hold(&pond);
+        hand.advance(ms(100));
+        assert_eq!(pond.health().long_runs, 1);
         gate.open();
         held.join().unwrap();
     });

@@ -19,6 +19,7 @@ use crate::task::Task;
 use millpond_raw::pad::Padded;
 use millpond_raw::publish::Once;
 use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::task::Stop;
 use millpond_raw::tick::Tick;
 use millpond_raw::usage;
@@ -50,6 +51,8 @@ pub(super) struct Worker {
     pub(super) stop: Stop,
     pub(super) stats: Padded<WorkerStats>,
     pub(super) ledger: Padded<Ledger>,
+    /// Whether it has nothing to do, for the watch. One whose thread has not begun has.
+    rests: AtomicBool,
     /// Its thread, as soon as that has begun.
     pub(super) face: Once<Face>,
     /// What interrupts the task that it runs, and no other.
@@ -81,6 +84,7 @@ impl Worker {
             stop: Stop::new(),
             stats: Padded::new(stats),
             ledger: Padded::new(Ledger::new(sheets)),
+            rests: AtomicBool::new(false),
             face: Once::new(),
             aim: Mutex::new(Aim::new()),
         }
@@ -104,6 +108,17 @@ impl Worker {
 
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    pub(super) fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
+    }
+
+    /// Models have no watch, and fewer steps without this.
+    pub(super) fn set_rests(&self, rests: bool) {
+        if !cfg!(any(millpond_loom, millpond_shuttle)) {
+            self.rests.store(rests, Ordering::Relaxed);
+        }
     }
 
     /// The factory has answered. False if it has dropped the body, whatever it said.

@@ -5,10 +5,15 @@
 //!   lost. They are woken, and it is counted ([`Health`]). Nothing in a pool relies on that.
 //!
 //! The watch is an alarm of the pool's clock that is set anew each time it rings. It is set by the first
-//! task that comes, and no more when the pool has been idle at two rings in a row; so an idle pool is not
-//! looked at. Whether it is set is a flag beside what every submit reads anyway. A submit that comes in the
-//! very moment in which the alarm is given up may not see that. Then the next one sets it: the watch is a
-//! second pair of eyes, and may blink.
+//! task that comes, and given up when the pool has been idle for a while; so an idle pool is not looked at.
+//! Whether it is set is a flag beside what every submit reads anyway.
+//!
+//! A task is on its way, and neither waits nor runs, between the submit's look at the flag and its place in
+//! the queue, or between that and its worker's first step; however short that is, the system may stop a
+//! thread there for long. So a pool is idle only if all its workers *rest*: from when one finds nothing
+//! to do to when it has a task. And who comes back from a rest, or begins with a task, looks at the flag,
+//! too. It is lowered at the second ring in a row at which the pool is idle; at the third, if nobody has
+//! raised it and all still rest, the watch is over. Who had not seen that it was lowered is seen then.
 //!
 //! It rings when the first of those that run becomes too old; every second; and, because a task that
 //! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
@@ -210,8 +215,8 @@ struct State {
     told: HashMap<u64, u64>,
     /// What had been done when tasks waited and workers rested.
     stuck_at: Option<u64>,
-    /// Whether nothing was to be seen at the last ring.
-    was_idle: bool,
+    /// At how many rings in a row the pool was idle.
+    idle_rings: u64,
 }
 
 /// Aims at one task: the how manieth of its worker it is, and what stops it.
@@ -296,7 +301,7 @@ impl Engine {
             return;
         }
         if !self.is_watched().swap(true, Ordering::Relaxed) {
-            self.watch.state.lock().was_idle = false;
+            self.watch.state.lock().idle_rings = 0;
             let shortest = self.watch.limits.lock().shortest();
             self.look_again_in(shortest.unwrap_or(EVERY).min(EVERY));
         }
@@ -305,7 +310,9 @@ impl Engine {
     /// Whether one who comes need not [set the alarm](Engine::watch_over): it is set, or there is none.
     #[inline]
     pub(super) fn is_watched_over(&self) -> bool {
-        self.is_watched().load(Ordering::Relaxed) || !self.is_to_be_watched()
+        cfg!(any(millpond_loom, millpond_shuttle))
+            || self.is_watched().load(Ordering::Relaxed)
+            || !self.is_to_be_watched()
     }
 
     #[cold]
@@ -345,23 +352,22 @@ impl Engine {
                 next = next.min(pause);
             }
         }
-        let is_busy = workers.iter().any(|worker| worker.stats.is_busy());
         self.heals(&workers);
-        let is_idle = !is_busy && self.line.is_empty();
-        let may_rest = {
+        let is_idle = self.line.is_empty() && workers.iter().all(|worker| worker.rests());
+        let idle_rings = {
             let mut state = self.watch.state.lock();
             let here = workers.iter().map(|worker| worker.number());
             let here: Vec<u64> = here.collect();
             state.told.retain(|number, _| here.contains(number));
-            std::mem::replace(&mut state.was_idle, is_idle) && is_idle
+            state.idle_rings = if is_idle { state.idle_rings + 1 } else { 0 };
+            state.idle_rings
         };
-        if may_rest {
-            self.is_watched().store(false, Ordering::Relaxed);
-            // Somebody has come meanwhile, and has seen that there is a watch?
-            if self.line.is_empty() {
-                return;
-            }
-            self.is_watched().store(true, Ordering::Relaxed);
+        match idle_rings {
+            0 => self.is_watched().store(true, Ordering::Relaxed),
+            1 => {}
+            2 => self.is_watched().store(false, Ordering::Relaxed),
+            // Who has raised the flag meanwhile has set an alarm of his own.
+            _ => return,
         }
         let shortest = self.watch.limits.lock().shortest();
         self.look_again_in(next.min(shortest.unwrap_or(EVERY)));
@@ -454,9 +460,10 @@ impl Engine {
                 .interrupts
                 .store(limits.interrupt(), Ordering::Relaxed);
         }
-        // A shorter one must not wait for the next ring.
-        if self.is_watched().load(Ordering::Relaxed) {
-            self.look_again_in(Duration::ZERO);
+        // A shorter one must not wait for the next ring; and the first one finds no watch by a manual clock.
+        match self.is_watched().load(Ordering::Relaxed) {
+            true => self.look_again_in(Duration::ZERO),
+            false => self.watch_over(),
         }
     }
 }

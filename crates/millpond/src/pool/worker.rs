@@ -93,6 +93,7 @@ impl Shift {
     }
 
     fn live(&self, worker: &Worker, clerk: &impl Clerk) {
+        self.is_at_work();
         if let Some(first) = worker.take_first() {
             self.run_first(first, clerk);
         }
@@ -185,10 +186,19 @@ impl Shift {
         Some((task, Turn::Oldest))
     }
 
+    /// It begins, or has found something to do after all: the watch may be over by now.
+    fn is_at_work(&self) {
+        self.worker.set_rests(false);
+        if !self.engine.is_watched_over() {
+            self.engine.watch_over();
+        }
+    }
+
     #[cold]
     fn next_slowly(&self, clerk: &impl Clerk) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
+        self.worker.set_rests(true);
         loop {
             // [E-epoch]
             let epoch = engine.epoch.load(Ordering::SeqCst);
@@ -232,7 +242,10 @@ impl Shift {
             let waits = || engine.wait_for_task(epoch, deadline, drains, counts, rests);
             let waited = quiet::call(waits);
             match waited {
-                Some(Wait::Got(task)) => return Some(task),
+                Some(Wait::Got(task)) => {
+                    self.is_at_work();
+                    return Some(task);
+                }
                 Some(Wait::TimedOut) => timed_out = true,
                 Some(Wait::Changed) => timed_out = false,
                 // The queue is the user's own, and panicked. It may do so again and again.
