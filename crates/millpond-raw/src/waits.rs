@@ -13,19 +13,22 @@
 //! - **W1** A ticket is in the list at most once; it is gone when it was woken or has left. Exactly
 //!   one of the two happens, under the lock: [`Waits::leave`] returns whether it was the leaving.
 //! - **W2** Users' code (waking, dropping or cloning a foreign waker) never runs under the lock.
-//! - **W3** Tickets count up and wrap; the list is sorted by age, so that leaving is a binary
-//!   search. That holds while fewer than 2^31 tickets lie between the oldest and the newest.
+//! - **W3** Tickets count up and are never used twice; the list is sorted by ticket, so that leaving is
+//!   a binary search. A ticket has 64 bits on every machine: a waiter may stay in the list for years
+//!   while others come and go (a worker that is rarely called, say), and 32 bits wrap within days. The
+//!   list refuses with a panic to hand out ticket 2^64, which is 584 years of one a nanosecond.
 
 use crate::quiet;
 use crate::sync::Mutex;
 use core::fmt;
+use core::num::NonZeroU64;
 use std::collections::VecDeque;
 use std::task::Waker;
 
 /// A place in a list of waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "who does not leave the list stays in it until it is woken"]
-pub struct Ticket(u32);
+pub struct Ticket(NonZeroU64);
 
 /// A list of wakers.
 ///
@@ -62,14 +65,14 @@ pub struct Waits {
 pub struct List<E> {
     /// The oldest waiter; empty only if there is none at all.
     first: Option<E>,
-    first_ticket: u32,
-    next_ticket: u32,
+    first_ticket: NonZeroU64,
+    next_ticket: NonZeroU64,
     /// All younger waiters. The box keeps the empty list small: most are never used.
     #[allow(
         clippy::box_collection,
         reason = "24 bytes less in every task that nobody joins twice"
     )]
-    more: Option<Box<VecDeque<(u32, E)>>>,
+    more: Option<Box<VecDeque<(NonZeroU64, E)>>>,
 }
 
 impl<E> List<E> {
@@ -77,16 +80,22 @@ impl<E> List<E> {
     pub const fn new() -> Self {
         List {
             first: None,
-            first_ticket: 0,
-            next_ticket: 0,
+            first_ticket: NonZeroU64::MIN,
+            next_ticket: NonZeroU64::MIN,
             more: None,
         }
     }
 
     /// Enters at the end.
+    ///
+    /// # Panics
+    ///
+    /// After 2^64 - 2 entries (W3).
     pub fn push(&mut self, entry: E) -> Ticket {
         let ticket = self.next_ticket;
-        self.next_ticket = ticket.wrapping_add(1);
+        self.next_ticket = ticket
+            .checked_add(1)
+            .expect("584 years have not passed (W3)");
         if self.first.is_none() {
             self.first = Some(entry);
             self.first_ticket = ticket;
@@ -103,7 +112,7 @@ impl<E> List<E> {
             self.first_ticket = ticket;
             return;
         };
-        if is_older(ticket, self.first_ticket) {
+        if ticket < self.first_ticket {
             let second = (self.first_ticket, first);
             self.more.get_or_insert_default().push_front(second);
             self.first = Some(entry);
@@ -111,7 +120,7 @@ impl<E> List<E> {
         } else {
             self.first = Some(first);
             let more = self.more.get_or_insert_default();
-            let place = more.partition_point(|(other, _)| is_older(*other, ticket));
+            let place = more.partition_point(|(other, _)| *other < ticket);
             more.insert(place, (ticket, entry));
         }
     }
@@ -145,9 +154,9 @@ impl<E> List<E> {
     }
 
     /// Where a ticket other than the first stands in `more`.
-    fn position(&self, ticket: u32) -> Option<usize> {
+    fn position(&self, ticket: NonZeroU64) -> Option<usize> {
         let more = self.more.as_ref()?;
-        let place = more.partition_point(|(other, _)| is_older(*other, ticket));
+        let place = more.partition_point(|(other, _)| *other < ticket);
         (more.get(place)?.0 == ticket).then_some(place)
     }
 
@@ -182,11 +191,6 @@ impl<E> List<E> {
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
-}
-
-/// Whether one ticket was given out before the other (W3).
-fn is_older(one: u32, other: u32) -> bool {
-    one.wrapping_sub(other) > u32::MAX / 2
 }
 
 impl<E> Default for List<E> {
@@ -396,25 +400,76 @@ mod tests {
     }
 
     #[test]
-    fn tickets_that_wrap_around_stay_in_order() {
-        let (bells, wakers) = bells::<3>();
-        let waits = Waits::new();
-        waits.list.lock().next_ticket = u32::MAX - 1;
-        let tickets: Vec<_> = wakers
-            .iter()
-            .map(|w| waits.enlist(w, || true).expect("waits"))
-            .collect();
-        assert!(waits.leave(tickets[1]));
-        assert!(waits.leave(tickets[2]));
-        assert_eq!(waits.wake_all(), 1);
-        assert_eq!(rung(&bells), [1, 0, 0]);
+    fn a_ticket_is_no_larger_for_being_optional_and_lists_are_small() {
+        assert_eq!(size_of::<Option<Ticket>>(), 8);
+        assert!(size_of::<Waits>() <= 24 + 3 * size_of::<usize>());
+        // Two lists, as a task has them once somebody waits, fit into the second smallest slab.
+        assert!(2 * size_of::<Waits>() <= 128);
+    }
+
+    #[test]
+    fn a_list_without_tickets_refuses_and_keeps_those_who_wait() {
+        let mut list = List::new();
+        let first = list.push("first");
+        list.next_ticket = NonZeroU64::MAX;
+        assert!(quiet::call(|| list.push("one too many")).is_none());
+        assert_eq!(list.len(), 1);
+        assert_eq!(list.remove(first), Some("first"));
+    }
+
+    /// As if `count` waiters had come and gone meanwhile.
+    fn skip<E>(list: &mut List<E>, count: u64) {
+        list.next_ticket = list.next_ticket.checked_add(count).expect("in range");
+    }
+
+    /// Distances between two tickets at which narrower counters of other widths wrap.
+    const DISTANCES: [u64; 5] = [1 << 16, 1 << 31, (1 << 31) + 1, 1 << 32, 1 << 62];
+
+    #[test]
+    fn whoever_waits_is_found_however_many_came_and_went_since() {
+        for distance in DISTANCES {
+            let mut list = List::new();
+            let first = list.push("first");
+            skip(&mut list, distance);
+            let second = list.push("second");
+            skip(&mut list, distance - 2);
+            let third = list.push("third");
+            assert_eq!(list.find(first), Some(&mut "first"), "{distance}");
+            assert_eq!(list.find(second), Some(&mut "second"), "{distance}");
+            assert_eq!(list.find(third), Some(&mut "third"), "{distance}");
+            assert_eq!(list.remove(second), Some("second"), "{distance}");
+            assert_eq!(list.remove(second), None, "{distance}");
+            // Called for nothing, they take their old places again.
+            list.restore(second, "second");
+            assert_eq!(list.pop(), Some("first"), "{distance}");
+            list.restore(first, "first");
+            let order: Vec<_> = core::iter::from_fn(|| list.pop()).collect();
+            assert_eq!(order, ["first", "second", "third"], "{distance}");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_has_been_listed_for_long_is_renewed_woken_and_taken_off() {
+        for distance in DISTANCES {
+            let (bells, wakers) = bells::<4>();
+            let waits = Waits::new();
+            let first = waits.enlist(&wakers[0], || true).expect("waits");
+            let second = waits.enlist(&wakers[1], || true).expect("waits");
+            skip(&mut waits.list.lock(), distance);
+            let third = waits.enlist(&wakers[2], || true).expect("waits");
+            assert!(waits.renew(second, &wakers[3]), "{distance}");
+            assert!(waits.leave(third), "{distance}");
+            assert!(waits.leave(first), "{distance}");
+            assert_eq!(waits.wake_all(), 1);
+            assert_eq!(rung(&bells), [0, 0, 0, 1], "{distance}");
+        }
     }
 
     #[test]
     fn whoever_is_restored_stands_where_its_age_puts_it() {
-        for start in [0, u32::MAX - 2] {
+        for start in [0, u64::from(u32::MAX) - 2, u64::MAX - 7] {
             let mut list = List::new();
-            list.next_ticket = start;
+            skip(&mut list, start);
             let tickets: Vec<_> = (0..5).map(|number| list.push(number)).collect();
             let out: Vec<_> = (0..4).filter_map(|_| list.pop()).collect();
             assert_eq!(out, [0, 1, 2, 3]);
