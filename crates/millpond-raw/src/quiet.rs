@@ -5,9 +5,14 @@
 //! destructor may panic too, and so may the payload of *that* panic, without end; after
 //! [`PATIENCE`] of them the next is leaked.
 //!
+//! Where a panic must not get out because memory that others use goes with the frames it unwinds,
+//! [`or_abort`] ends the process instead.
+//!
 //! With `panic = "abort"` nothing is caught here, and nothing needs to be.
 
+use crate::sync::IN_MODEL;
 use std::any::Any;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
@@ -42,6 +47,33 @@ pub fn drop<V>(value: V) {
 /// Wakes, and swallows what the waker throws.
 pub fn wake(waker: Waker) {
     let _ = call(move || waker.wake());
+}
+
+/// Runs `f`, which must not unwind: ends the process with a message if it does. What was to be done
+/// is `what`.
+pub(crate) fn or_abort<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    struct Abort<'a>(&'a str);
+
+    impl Drop for Abort<'_> {
+        #[cold]
+        fn drop(&mut self) {
+            if IN_MODEL {
+                return;
+            }
+            // Not `eprintln!`, which panics if nobody reads.
+            let _ = writeln!(
+                std::io::stderr(),
+                "fatal: a panic while {}: to go on would be to use memory that is gone; aborting",
+                self.0
+            );
+            std::process::abort();
+        }
+    }
+
+    let armed = Abort(what);
+    let value = f();
+    core::mem::forget(armed);
+    value
 }
 
 /// How many payloads of panics of payloads are dropped before one is leaked.
@@ -84,6 +116,18 @@ mod tests {
         for depth in 0..6 {
             assert!(call(|| resume_unwind(Box::new(Grenade(depth)))).is_none());
         }
+    }
+
+    #[cfg(all(target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
+    #[test]
+    fn a_panic_that_must_not_get_out_ends_the_process() {
+        use crate::fork::{Child, run_in_child};
+        let lives = run_in_child(30, || or_abort("nothing happens", || 7)).unwrap();
+        assert_eq!(lives, Child::Exited(7));
+        let dies = run_in_child(30, || {
+            or_abort("the test is on", || resume_unwind(Box::new(())))
+        });
+        assert_eq!(dies.unwrap(), Child::Killed(libc::SIGABRT));
     }
 
     #[test]

@@ -193,6 +193,16 @@ impl<E> List<E> {
     }
 }
 
+/// Those who are left are users' values, and their destructors may panic.
+impl<E> Drop for List<E> {
+    fn drop(&mut self) {
+        if let Some(first) = self.first.take() {
+            quiet::drop(first);
+            quiet::drop(self.more.take());
+        }
+    }
+}
+
 impl<E> Default for List<E> {
     fn default() -> Self {
         Self::new()

@@ -128,6 +128,15 @@ pub fn current() -> Strand {
     }
 }
 
+/// The present thread, whatever block is installed: for a wait that must work where that one has
+/// failed. A token that is on its way to another strand of this thread does not come here.
+pub(crate) fn of_thread() -> Strand {
+    Strand {
+        block: Arc::new(ThreadBlock::new()),
+        _stays_here: PhantomData,
+    }
+}
+
 impl Strand {
     /// What ends this strand's park. Any thread may call it, any number of times, at any time.
     pub fn waker(&self) -> Waker {

@@ -131,3 +131,9 @@ impl<M> Core<M> {
         self.panic.lock().take()
     }
 }
+
+impl<M> Drop for Core<M> {
+    fn drop(&mut self) {
+        quiet::drop(self.take_panic());
+    }
+}

@@ -51,6 +51,10 @@
 //! - **J6** A waiter is in `waits` before WAITER is announced, under the lock of `waits`; and whatever
 //!   changes the state reads WAITER in that very step. Both touch one word, so one of them is
 //!   first: the waiter sees the change, or the change sees the waiter.
+//! - **J7** No panic lets `enter` return before the roster is closed. That of its closure is caught.
+//!   Destructors of users' values that go with a slot (meta, wakers, outcomes) are called quietly.
+//!   A [`Block`](park::Block) that panics is caught, and from then on the thread is parked without it;
+//!   its panic comes out of `enter` at the end. Whatever else unwinds from the wait ends the process.
 //!
 //! # Orderings
 //!
@@ -59,6 +63,8 @@
 
 mod core;
 mod job;
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod panics;
 mod roster;
 mod slot;
 pub mod state;
@@ -70,11 +76,15 @@ pub use slot::Claimed;
 pub use state::{Cancelled, Reading};
 
 use self::core::Core;
-use crate::park::{self, Site};
+use crate::park::{self, Site, Strand};
+use crate::quiet::{self, Payload};
+use crate::sync::IN_MODEL;
 use crate::task::Panic;
+use crate::waits::{Ticket, Waits};
 use slot::{Erased, Slot};
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// Jobs that may borrow whatever lives for `'scope`, and that all end before it does.
@@ -144,11 +154,52 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
     ///
     /// # Panics
     ///
-    /// If `f` does, or if it was called before.
+    /// If `f` does, if the [`Block`](park::Block) of this thread does (at the end, when all jobs are
+    /// over), or if it was called before.
     pub fn enter<R>(&'scope self, f: impl FnOnce() -> R) -> R {
         assert!(self.core().open(), "a scope can be entered once");
-        let _end = End(self);
-        f()
+        let returned = catch_unwind(AssertUnwindSafe(f));
+        let waited = quiet::or_abort("a scope waits for its jobs", || self.end());
+        match (returned, waited) {
+            (Ok(value), Ok(())) => value,
+            (Ok(value), Err(payload)) => {
+                quiet::drop(value);
+                resume_unwind(payload)
+            }
+            (Err(payload), waited) => {
+                quiet::drop(waited);
+                resume_unwind(payload)
+            }
+        }
+    }
+
+    /// J1: waits until all jobs are over, and lets no other come. Returns the panic of the thread's
+    /// block if that could not wait (J7).
+    fn end(&'scope self) -> Result<(), Payload> {
+        let site = Site::new("scope.end").on(&**self.core());
+        let mut waited = Ok(());
+        let mut seen = 0;
+        loop {
+            while let Some(job) = self.core().find(seen, |state| !state.is_ended()) {
+                let job = JobRef(job);
+                drop(job.claim());
+                while !job.state().is_ended() {
+                    if waited.is_err() {
+                        self.wait_as(&park::of_thread(), &job, u64::MAX, site);
+                    } else if IN_MODEL {
+                        self.wait(&job, u64::MAX, site);
+                    } else {
+                        let wait = || self.wait(&job, u64::MAX, site);
+                        waited = catch_unwind(AssertUnwindSafe(wait));
+                    }
+                }
+                seen = job.number() + 1;
+            }
+            self.sweep();
+            if self.core().close() {
+                return waited;
+            }
+        }
     }
 
     /// Makes a job of a closure.
@@ -194,18 +245,21 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
     /// Waits until the job has ended or is a stray, or until more than `seen` jobs have been brought,
     /// or for no reason.
     pub fn wait(&self, job: &JobRef<M>, seen: u64, site: Site) {
-        let here = park::current();
+        self.wait_as(&park::current(), job, seen, site);
+    }
+
+    fn wait_as(&self, here: &Strand, job: &JobRef<M>, seen: u64, site: Site) {
         let waker = here.waker();
         let over = |state: Reading| state.is_ended() || state.is_stray();
         let Some(place) = job.enlist(&waker, over) else {
             return;
         };
+        let _place = Listed(job.0.waits(), place);
         let news = self.core().news();
         if let Some(ticket) = news.enlist(&waker, || self.core().no_more_than(seen)) {
+            let _ticket = Listed(news, ticket);
             here.park(site);
-            news.leave(ticket);
         }
-        job.leave(place);
     }
 
     /// The first panic that nobody took, once. It is final after [`sweep`](Scope::sweep).
@@ -239,26 +293,11 @@ impl<F> fmt::Debug for Refused<F> {
     }
 }
 
-/// J1: the end of a scope, when it drops.
-struct End<'scope, M: Send + 'static>(&'scope Scope<'scope, M>);
+/// One who waits, and leaves the list when this drops: also if its park panics.
+struct Listed<'a>(&'a Waits, Ticket);
 
-impl<M: Send + 'static> Drop for End<'_, M> {
+impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        let scope = self.0;
-        let mut seen = 0;
-        loop {
-            while let Some(job) = scope.core().find(seen, |state| !state.is_ended()) {
-                let job = JobRef(job);
-                drop(job.claim());
-                while !job.state().is_ended() {
-                    scope.wait(&job, u64::MAX, Site::new("scope.end").on(&**scope.core()));
-                }
-                seen = job.number() + 1;
-            }
-            scope.sweep();
-            if scope.core().close() {
-                return;
-            }
-        }
+        self.0.leave(self.1);
     }
 }

@@ -26,6 +26,14 @@ struct Head<M> {
     meta: Mutex<Option<M>>,
 }
 
+/// J7: the meta value is the user's, and the slot may go while its scope ends.
+impl<M> Drop for Head<M> {
+    fn drop(&mut self) {
+        let meta = self.meta.lock().take();
+        quiet::drop(meta);
+    }
+}
+
 /// The slot itself.
 pub(super) struct Slot<F, T, M> {
     head: Head<M>,

@@ -54,12 +54,12 @@ pub use futex::{Futex, Woken};
 pub(crate) use lock::RawLock;
 pub use lock::{Mutex, MutexGuard};
 
+/// Whether a checker runs this, and not a user. There a panic is a failed model on its way to the
+/// checker, which is not to be caught, and nothing ends the process.
+pub(crate) const IN_MODEL: bool = cfg!(any(millpond_loom, millpond_shuttle));
+
 /// How often a waiter looks again before it sleeps. Models do not: a spin is a schedule that differs
 /// from its neighbour in nothing, and there are thousands of them.
 pub const fn spins() -> u32 {
-    if cfg!(any(millpond_loom, millpond_shuttle)) {
-        0
-    } else {
-        64
-    }
+    if IN_MODEL { 0 } else { 64 }
 }
