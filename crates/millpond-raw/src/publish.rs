@@ -81,8 +81,8 @@ impl<T> Once<T> {
 
 impl<T> Drop for Once<T> {
     fn drop(&mut self) {
-        // [P-once] unmodelled: in life std's Arc orders this, too, which models do not see
-        let word = self.word.load(Ordering::Acquire);
+        // Relaxed: with `&mut self` whoever has filled it is ordered before, or it would not be ours.
+        let word = self.word.load(Ordering::Relaxed);
         if !word.is_null() {
             // SAFETY: P1 - nobody else is left.
             drop(unsafe { Box::from_raw(word) });
@@ -127,13 +127,13 @@ impl<T: Sync> Shown<T> {
     #[inline]
     pub fn show(&self, what: &'static T) {
         let word = ptr::from_ref(what).cast_mut();
-        // [P-shown] unmodelled: what lives for ever cannot be made anew in each run of a model
+        // [P-shown]
         self.word.store(word, Ordering::Release);
     }
 
     /// What it shows.
     pub fn get(&self) -> Option<&'static T> {
-        // [P-shown] unmodelled: as above
+        // [P-shown]
         let word = self.word.load(Ordering::Acquire);
         // SAFETY: P2.
         unsafe { word.as_ref() }

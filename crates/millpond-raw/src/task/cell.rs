@@ -16,7 +16,7 @@ pub(super) struct CellRef(NonNull<Header>);
 
 impl CellRef {
     /// Makes a cell with `references` references, all of which are the caller's to hand out.
-    pub(super) fn new<F, T, M>(closure: F, meta: M, references: usize) -> Self
+    pub(super) fn new<F, T, M>(closure: F, meta: M, references: u32) -> Self
     where
         F: FnOnce() -> T + 'static,
     {

@@ -62,7 +62,7 @@ impl Header {
     /// lists, and those who wait are not here either.
     #[cold]
     fn is_of_another_process(&self) -> bool {
-        self.state.read().is_of_another_process()
+        self.state.is_of_another_process()
     }
 
     /// Sets the token, and wakes the body if it blocks here.
@@ -74,7 +74,7 @@ impl Header {
 
     /// Wakes the joiners that the step which finished the task has seen (T8).
     pub(super) fn wake_joiners(&self) {
-        if self.is_of_another_process() {
+        if self.state.read_after_waiter().is_of_another_process() {
             return;
         }
         if let Some(joiners) = self.token.joiners() {
@@ -146,7 +146,7 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
 
     /// A cell that nobody has claimed.
     #[inline]
-    pub(super) fn new(closure: F, meta: M, references: usize) -> Self {
+    pub(super) fn new(closure: F, meta: M, references: u32) -> Self {
         let header = Header {
             state: AtomicState::new(references),
             vtable: &Self::VTABLE,
@@ -300,10 +300,16 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_three_words_and_a_small_task_one_cache_line() {
+    fn a_header_is_the_state_and_two_words() {
+        assert_eq!(size_of::<AtomicState>(), 8);
+        assert_eq!(size_of::<Header>(), 8 + 2 * size_of::<usize>());
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_small_task_is_one_cache_line() {
         let word = size_of::<usize>();
         let (one, two) = (1_usize, [1_usize; 2]);
-        assert_eq!(size_of::<Header>(), 3 * word);
         assert_eq!(size(|| ()), 8 * word);
         assert_eq!(size(move || two), 8 * word);
         assert_eq!(size(move || [one, two[0], two[1]]), 9 * word);

@@ -1,7 +1,7 @@
 //! The state word of a task cell: what has happened to it, and how many refer to it.
 //!
 //! ```text
-//!    63       24 23        16 15     8    7         6         5       4        3          2        1       0
+//!    63       32 31        16 15     8    7         6         5       4        3          2        1       0
 //!   +-----------+------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
 //!   | references | generation | reason | AT_HOME | IN_PLACE | TAKEN | WAITER | CANCELLED | PANICKED | DONE | CLAIMED |
 //!   +-----------+------------+--------+---------+----------+-------+--------+-----------+----------+------+---------+
@@ -18,8 +18,13 @@
 //! | IN_PLACE | a waiter takes the closure over, to run it where it waits | together with CLAIMED | so that whoever meets the shell knows what it is a shell of |
 //! | AT_HOME | that waiter is a thread of the engine that has the task | together with IN_PLACE | |
 //!
-//! The generation is that of the process in which the cell was made ([`crate::fork`]), modulo 256. Where
-//! words are short there is none, and the references begin at bit 16.
+//! The generation is that of the process in which the cell was made ([`crate::fork`]), modulo 65,536: a
+//! cell is taken for one of the present process if exactly so many forks, each of the child of the one
+//! before, lie between. The word has 64 bits on every machine, so there is one layout; in 32 bits there
+//! would be room for a few thousand references, and a task may have one for each of its waiters.
+//!
+//! 2^31 references end the process, as they do those of an [`Arc`](std::sync::Arc) on a 32-bit machine:
+//! so many are not had but by forgetting them.
 //!
 //! A cell is *finished* when DONE or CANCELLED is set. CANCELLED wins over DONE in what a handle
 //! sees: a value that comes late is dropped.
@@ -29,28 +34,29 @@
 
 use super::CancelReason;
 use crate::fork;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use core::fmt;
 
-const CLAIMED: usize = 1;
-const DONE: usize = 1 << 1;
-const PANICKED: usize = 1 << 2;
-const CANCELLED: usize = 1 << 3;
-const WAITER: usize = 1 << 4;
-const TAKEN: usize = 1 << 5;
-const IN_PLACE: usize = 1 << 6;
-const AT_HOME: usize = 1 << 7;
+const CLAIMED: u64 = 1;
+const DONE: u64 = 1 << 1;
+const PANICKED: u64 = 1 << 2;
+const CANCELLED: u64 = 1 << 3;
+const WAITER: u64 = 1 << 4;
+const TAKEN: u64 = 1 << 5;
+const IN_PLACE: u64 = 1 << 6;
+const AT_HOME: u64 = 1 << 7;
 const REASON_SHIFT: u32 = 8;
-const REASON_MASK: usize = 0xff << REASON_SHIFT;
+const REASON_MASK: u64 = 0xff << REASON_SHIFT;
 const GENERATION_SHIFT: u32 = 16;
-/// There is no room for a generation in a short word: there every process is of the same.
-const GENERATION_MASK: usize = if usize::BITS > 32 { 0xff } else { 0 };
-const REF_SHIFT: u32 = if usize::BITS > 32 { 24 } else { 16 };
-const REF: usize = 1 << REF_SHIFT;
+const GENERATION_MASK: u64 = 0xffff;
+const REF_SHIFT: u32 = 32;
+const REF: u64 = 1 << REF_SHIFT;
+/// Half the room is left for the threads that are between adding a reference and looking at the sum.
+const MOST_REFERENCES: u64 = (1 << (u64::BITS - REF_SHIFT - 1)) - 1;
 
 /// A copy of the state word, as it was at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Reading(usize);
+pub struct Reading(u64);
 
 impl Reading {
     /// Whether the closure has an owner: somebody runs it, has run it, or has dropped it.
@@ -95,7 +101,11 @@ impl Reading {
 
     /// Whether it was made before this process was forked: whoever was to run it is in the parent.
     pub fn is_of_another_process(self) -> bool {
-        (self.0 >> GENERATION_SHIFT) & GENERATION_MASK != generation()
+        self.is_older_than(fork::generation())
+    }
+
+    fn is_older_than(self, generation: u32) -> bool {
+        (self.0 >> GENERATION_SHIFT) & GENERATION_MASK != kept(generation)
     }
 
     pub(super) fn ended_in_panic(self) -> bool {
@@ -114,7 +124,7 @@ impl Reading {
     }
 
     #[inline]
-    pub(super) fn references(self) -> usize {
+    pub(super) fn references(self) -> u64 {
         self.0 >> REF_SHIFT
     }
 }
@@ -198,19 +208,24 @@ pub(super) enum Released {
     Last(Reading),
 }
 
-/// As it is kept in the word.
+/// A generation as it is kept in the word.
 #[inline]
-fn generation() -> usize {
-    fork::generation() as usize & GENERATION_MASK
+fn kept(generation: u32) -> u64 {
+    u64::from(generation) & GENERATION_MASK
 }
 
 /// The state word.
-pub(super) struct AtomicState(AtomicUsize);
+pub(super) struct AtomicState(AtomicU64);
 
 impl AtomicState {
-    pub(super) fn new(references: usize) -> Self {
-        AtomicState(AtomicUsize::new(
-            references << REF_SHIFT | generation() << GENERATION_SHIFT,
+    pub(super) fn new(references: u32) -> Self {
+        AtomicState::of_generation(references, fork::generation())
+    }
+
+    #[inline]
+    fn of_generation(references: u32, generation: u32) -> Self {
+        AtomicState(AtomicU64::new(
+            u64::from(references) << REF_SHIFT | kept(generation) << GENERATION_SHIFT,
         ))
     }
 
@@ -218,6 +233,23 @@ impl AtomicState {
     #[inline]
     pub(super) fn read(&self) -> Reading {
         // [T-out] [T-ref]
+        Reading(self.0.load(Ordering::Acquire))
+    }
+
+    /// Whether it was made before this process was forked.
+    ///
+    /// Relaxed: that does not change.
+    pub(super) fn is_of_another_process(&self) -> bool {
+        Reading(self.0.load(Ordering::Relaxed)).is_of_another_process()
+    }
+
+    /// The state now, for one that has finished the cell and has found a waiter in that very step: what
+    /// the waiter has made before it announced itself may be read.
+    ///
+    /// The word is changed in no way but by read-modify-writes, so whatever is read here comes after the
+    /// announcement in one release sequence.
+    pub(super) fn read_after_waiter(&self) -> Reading {
+        // [T-wait]
         Reading(self.0.load(Ordering::Acquire))
     }
 
@@ -252,7 +284,8 @@ impl AtomicState {
 
     /// Finishes the handle without an outcome, unless it is finished.
     ///
-    /// Relaxed: the reason is in the word itself. Who has to wake somebody acquires on top of that.
+    /// Relaxed: the reason is in the word itself. Whoever has to wake somebody acquires on top of that,
+    /// by [`read_after_waiter`](AtomicState::read_after_waiter).
     pub(super) fn cancel(&self, reason: CancelReason) -> Cancelled {
         self.cancel_unless(reason, Reading::is_finished)
     }
@@ -264,7 +297,7 @@ impl AtomicState {
     }
 
     fn cancel_unless(&self, reason: CancelReason, too_late: fn(Reading) -> bool) -> Cancelled {
-        let mark = CLAIMED | CANCELLED | usize::from(reason.code()) << REASON_SHIFT;
+        let mark = CLAIMED | CANCELLED | u64::from(reason.code()) << REASON_SHIFT;
         let mut seen = Reading(self.0.load(Ordering::Relaxed));
         loop {
             if too_late(seen) {
@@ -274,7 +307,7 @@ impl AtomicState {
                 seen = now;
                 continue;
             }
-            let waiter = self.finds_waiter(seen);
+            let waiter = seen.has_waiter();
             return match seen.is_claimed() {
                 true => Cancelled::Running { waiter },
                 false => Cancelled::Unrun { waiter },
@@ -300,7 +333,7 @@ impl AtomicState {
             let next = (seen.0 | done) - if gives_back { REF } else { 0 };
             // [T-out] [T-ref]
             match self.swap_word(seen, next, Ordering::Release) {
-                Ok(()) if self.finds_waiter(seen) => return Completed::WakeWaiters,
+                Ok(()) if seen.has_waiter() => return Completed::WakeWaiters,
                 Ok(()) => return Completed::Delivered,
                 // Not acquired: a cell that turned out to be the caller's alone is read again.
                 Err(now) if now.references() == 1 => seen = self.read(),
@@ -323,20 +356,10 @@ impl AtomicState {
         !Reading(self.0.fetch_or(WAITER, Ordering::Release)).is_finished()
     }
 
-    /// Whether somebody waited when the caller finished the cell, and if so sees their list.
-    #[inline]
-    fn finds_waiter(&self, seen: Reading) -> bool {
-        // The word is changed in no way but by read-modify-writes, so whatever is read here comes
-        // after the announcement in one release sequence.
-        // [T-wait] unmodelled: no model has noticed its absence since claims say who runs in place
-        seen.has_waiter() && Reading(self.0.load(Ordering::Acquire)).has_waiter()
-    }
-
     /// Counts one reference more. The caller owns one already.
     pub(super) fn retain(&self) {
         let before = Reading(self.0.fetch_add(REF, Ordering::Relaxed));
-        // Half the room is left for the threads that are between the addition and this line.
-        if before.references() > usize::MAX >> (REF_SHIFT + 1) {
+        if before.references() >= MOST_REFERENCES {
             std::process::abort();
         }
     }
@@ -359,7 +382,7 @@ impl AtomicState {
     }
 
     #[inline]
-    fn swap_word(&self, seen: Reading, next: usize, order: Ordering) -> Result<(), Reading> {
+    fn swap_word(&self, seen: Reading, next: u64, order: Ordering) -> Result<(), Reading> {
         self.0
             .compare_exchange_weak(seen.0, next, order, Ordering::Relaxed)
             .map(drop)
@@ -372,3 +395,6 @@ impl fmt::Debug for AtomicState {
         self.read().fmt(f)
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests;

@@ -58,16 +58,22 @@ pub(crate) fn gather<R>(crew: Vec<JoinHandle<R>>) -> Vec<R> {
 }
 
 /// As `mem::forget`, but on real threads where a leak checker finds it: this one was leaked on purpose.
-pub(crate) fn forget<T>(value: T) {
-    #[cfg(any(millpond_loom, millpond_shuttle))]
-    std::mem::forget(value);
+pub(crate) fn forget<T: 'static>(value: T) {
+    leak(value);
+}
+
+/// As [`forget`], for something that is used for ever.
+pub(crate) fn leak<T: 'static>(value: T) -> &'static T {
+    let place: &'static T = Box::leak(Box::new(value));
     #[cfg(not(any(millpond_loom, millpond_shuttle)))]
     {
-        static FORGOTTEN: millpond_raw::sync::Mutex<Vec<usize>> =
+        static LEAKED: millpond_raw::sync::Mutex<Vec<usize>> =
             millpond_raw::sync::Mutex::new(Vec::new());
-        let place = Box::into_raw(Box::new(value));
-        FORGOTTEN.lock().push(place.expose_provenance());
+        LEAKED
+            .lock()
+            .push(std::ptr::from_ref(place).expose_provenance());
     }
+    place
 }
 
 /// How many threads take part: loom explores every interleaving, so it gets the fewest that race.
@@ -146,6 +152,7 @@ macro_rules! drive {
             }
             publish: {
                 of_many_who_fill_one_gets_in_and_all_see_it_whole,
+                what_is_shown_is_seen_whole_however_new_it_is,
             }
             tray: {
                 serving_and_giving_up_agree,
