@@ -264,6 +264,21 @@ mod tests {
     }
 
     #[test]
+    fn a_count_of_spins_in_vain_that_wraps_around_costs_a_few_long_spins() {
+        let mut memory = Memory {
+            in_vain: u32::MAX - 1,
+        };
+        let pauses: Vec<u32> = (0..20)
+            .map(|_| {
+                memory = memory.after(false);
+                memory.pauses()
+            })
+            .collect();
+        let long = pauses.iter().filter(|pauses| **pauses == LONG).count();
+        assert_eq!(long, PATIENCE as usize + 1, "{pauses:?}");
+    }
+
+    #[test]
     fn a_thread_whose_spins_are_served_goes_on_spinning_long() {
         MEMORY.set(Memory::NEW);
         for _ in 0..100 {

@@ -14,6 +14,13 @@ impl Count {
         self.0.store(next, Ordering::Relaxed);
     }
 
+    /// The same, for what may come to more than there is room for: then it stays at the most.
+    #[inline]
+    pub(crate) fn add_up_to_most(&self, more: u64) {
+        let next = self.0.load(Ordering::Relaxed).saturating_add(more);
+        self.0.store(next, Ordering::Relaxed);
+    }
+
     #[inline]
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

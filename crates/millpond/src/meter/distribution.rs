@@ -77,7 +77,7 @@ impl Distribution {
         for (number, count) in other.buckets.iter().enumerate() {
             self.add_many(number, *count);
         }
-        self.sum += other.sum;
+        self.sum = self.sum.saturating_add(other.sum);
     }
 
     pub(super) fn add_many(&mut self, number: usize, count: u64) {
@@ -87,12 +87,13 @@ impl Distribution {
         if self.buckets.is_empty() {
             self.buckets = vec![0; OCTAVES * SPLIT];
         }
-        self.buckets[number] += count;
-        self.count += count;
+        let bucket = &mut self.buckets[number];
+        *bucket = bucket.saturating_add(count);
+        self.count = self.count.saturating_add(count);
     }
 
     pub(super) fn add_sum(&mut self, nanos: u64) {
-        self.sum += u128::from(nanos);
+        self.sum = self.sum.saturating_add(u128::from(nanos));
     }
 
     /// What has come since an earlier look at the same figures.
@@ -189,9 +190,9 @@ impl Distribution {
         };
         // Half a millionth of a task is rounding, and no task.
         let rank = (share * self.count as f64 - 1e-6).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut seen = 0_u64;
         for (number, count) in self.buckets.iter().enumerate() {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if *count > 0 && seen >= rank {
                 let (low, high) = bounds(number);
                 return Duration::from_nanos(low + (high - low) / 2);
@@ -296,6 +297,20 @@ mod tests {
         assert!(is_about(both.quantile(0.5), 3), "{both:?}");
         assert!(is_about(both.quantile(1.0), 200), "{both:?}");
         assert_eq!(both.total(), Duration::from_millis(306));
+    }
+
+    #[test]
+    fn counts_stay_at_the_most_they_can_be() {
+        let mut all = of(&[1, 3, 1_000]);
+        for _ in 0..200 {
+            let twice = all.clone();
+            all.merge(&twice);
+        }
+        assert_eq!(all.count(), u64::MAX);
+        assert_eq!(all.total(), Duration::from_nanos(u64::MAX));
+        assert!(is_about(all.quantile(0.1), 1), "{all:?}");
+        assert!(is_about(all.max(), 1_000), "{all:?}");
+        assert_eq!(all.since(&all).count(), 0);
     }
 
     #[test]

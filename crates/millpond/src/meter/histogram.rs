@@ -45,7 +45,8 @@ impl Histogram {
     #[inline]
     pub(crate) fn add(&self, nanos: u64) {
         let (octave, bucket) = place(nanos);
-        self.sum.add(nanos);
+        // A manual clock can make every task wait for years.
+        self.sum.add_up_to_most(nanos);
         let octave = octave % self.octaves.len();
         let octave = match self.octaves[octave].get() {
             Some(octave) => octave,
@@ -114,6 +115,19 @@ mod tests {
             next = high.wrapping_add(1);
         }
         assert_eq!(next, 0, "the last bucket ends where u64 does");
+    }
+
+    #[test]
+    fn waits_of_centuries_do_not_come_to_less_than_one_of_them() {
+        let histogram = Histogram::new();
+        for nanos in [u64::MAX - 1, u64::MAX, 7] {
+            histogram.add(nanos);
+        }
+        let mut all = Distribution::new();
+        histogram.add_to(&mut all);
+        assert_eq!(all.count(), 3);
+        assert_eq!(all.total().as_nanos(), u128::from(u64::MAX));
+        assert_eq!(all.max().as_nanos(), u128::from(u64::MAX));
     }
 
     proptest! {

@@ -161,6 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn a_full_count_leaves_the_state_alone_and_the_last_worker_is_counted_out() {
+        for state in 0..5 {
+            let ctl = Ctl(AtomicU32::new(state << COUNT_BITS | (COUNT_MASK - 1)));
+            let state = ctl.read().state();
+            assert!(ctl.count_in(ctl.read()));
+            assert_eq!(ctl.read().workers(), crate::manage::Sizes::MOST_WORKERS);
+            assert_eq!(ctl.read().state(), state);
+            assert_eq!(ctl.read().is_running(), state == RunState::Running);
+            ctl.uncount();
+            assert_eq!(ctl.read().workers(), COUNT_MASK as usize - 1);
+            assert_eq!(ctl.read().state(), state);
+        }
+    }
+
+    #[test]
     fn the_state_never_goes_back() {
         let ctl = Ctl::new();
         assert!(ctl.advance(RunState::Stopped));

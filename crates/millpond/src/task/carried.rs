@@ -22,7 +22,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A value that travels with tasks: what a task submits has it, too, through any number of executors.
 ///
@@ -64,8 +64,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[doc(alias = "ScopedValue")]
 #[doc(alias = "InheritableThreadLocal")]
 pub struct Carried<T> {
-    /// What tells it from others. 0 until somebody asks.
-    number: AtomicUsize,
+    /// What tells it from others. 0 until somebody asks. 64 bits everywhere: one may be made for each
+    /// request, and none of them may pass for another.
+    number: AtomicU64,
     kind: PhantomData<fn(T) -> T>,
 }
 
@@ -73,13 +74,13 @@ impl<T> Carried<T> {
     /// A value that nobody carries yet. Usually a `static`.
     pub const fn new() -> Self {
         Carried {
-            number: AtomicUsize::new(0),
+            number: AtomicU64::new(0),
             kind: PhantomData,
         }
     }
 
-    fn number(&self) -> usize {
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
+    fn number(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let known = self.number.load(Ordering::Relaxed);
         if known != 0 {
             return known;
@@ -151,7 +152,7 @@ impl<T> fmt::Debug for Carried<T> {
 pub(super) struct Load(Option<Arc<Values>>);
 
 /// Values by the numbers of their [`Carried`].
-struct Values(Vec<(usize, Value)>);
+struct Values(Vec<(u64, Value)>);
 
 type Value = Arc<dyn Any + Send + Sync>;
 
@@ -164,18 +165,18 @@ impl Load {
         self.0.is_none()
     }
 
-    fn all(&self) -> &[(usize, Value)] {
+    fn all(&self) -> &[(u64, Value)] {
         self.0.as_ref().map_or(&[], |values| &values.0)
     }
 
-    fn find(&self, number: usize) -> Option<Value> {
+    fn find(&self, number: u64) -> Option<Value> {
         let mut all = self.all().iter();
         let (_, value) = all.find(|(known, _)| *known == number)?;
         Some(Arc::clone(value))
     }
 
     /// The same, but for one value.
-    fn with(&self, number: usize, value: Value) -> Self {
+    fn with(&self, number: u64, value: Value) -> Self {
         let others = self.all().iter().filter(|(known, _)| *known != number);
         let all = others.cloned().chain([(number, value)]).collect();
         Load(Some(Arc::new(Values(all))))

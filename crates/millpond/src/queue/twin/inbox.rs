@@ -68,6 +68,13 @@ impl<T: Send> Inbox<T> {
         self.ceiling = self.put.wrapping_add(most.saturating_sub(self.len()));
     }
 
+    /// As if so many had come in and gone out before those that are in it.
+    #[cfg(test)]
+    pub(super) fn have_had(&mut self, count: usize) {
+        self.put = self.put.wrapping_add(count);
+        self.see(count);
+    }
+
     /// Learns that so many have ever gone out.
     pub(super) fn see(&mut self, taken: usize) {
         self.taken_seen = taken;

@@ -77,3 +77,40 @@ fn a_taker_of_a_thin_stream_gets_every_element_in_order() {
         assert_eq!(queue.outbox.swapped.load(Ordering::Relaxed), batch);
     }
 }
+
+/// A queue that has had `count` elements before those that are in it.
+fn after(count: usize, bound: Option<usize>) -> Twin<usize> {
+    let queue = Twin::new(Ring::growing(), Ring::growing(), bound);
+    queue.outbox.taken.store(count, Ordering::Relaxed);
+    lock(&queue.inbox.inbox).have_had(count);
+    queue
+}
+
+/// What has come in and gone out is counted in words that wrap, of 32 bits on some machines.
+#[test]
+fn a_queue_goes_on_when_its_counts_wrap_around_with_old_elements_in_it() {
+    for start in [usize::MAX - 3, usize::MAX / 2 - 3, usize::MAX, 0] {
+        for bound in [Some(3), None] {
+            let queue = after(start, bound);
+            let waker = Waker::noop();
+            queue.offer(0, End::Last).unwrap();
+            queue.offer(1, End::Last).unwrap();
+            for number in 0..40 {
+                queue.offer(number + 2, End::Last).unwrap();
+                assert_eq!(queue.len(), 3, "{number} after {start}");
+                if bound.is_some() {
+                    assert_eq!(queue.left(), Some(0));
+                    assert!(queue.offer(7, End::Last).is_err());
+                    assert!(queue.is_full(), "{number} after {start}");
+                    // One who waits for room hears of it.
+                    let (mut place, mut offered) = (Place::default(), Some(99));
+                    let waits = queue.poll_offer(&mut offered, End::Last, &mut place, waker);
+                    assert!(matches!(waits, Offered::Wait), "{number} after {start}");
+                    queue.leave_offer(&mut place);
+                }
+                assert_eq!(queue.poll(End::First), Some(number));
+                assert!(!queue.is_full());
+            }
+        }
+    }
+}

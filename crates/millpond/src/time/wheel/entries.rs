@@ -297,6 +297,43 @@ mod tests {
         assert_eq!(insert(&mut entries, 8).index, 0);
     }
 
+    /// E3, with old entries alive and old keys kept.
+    #[test]
+    fn keys_stay_apart_when_their_32_bits_of_the_number_wrap_around() {
+        const ROUND: u64 = 1 << 32;
+        for start in [ROUND - 3, 7 * ROUND - 3, u64::MAX - 20] {
+            let mut entries = Entries::new();
+            // Long ago, and not by a multiple of what a key can tell.
+            entries.next_number = start - ROUND.min(start / 3) - 100;
+            let old = insert(&mut entries, 1_000);
+            let stale = insert(&mut entries, 1_001);
+            assert_eq!(take(&mut entries, stale), Some(1_001));
+            entries.next_number = start;
+            // One at a time, and so always in the place that the stale key names.
+            let mut all = vec![stale];
+            for n in 0..10 {
+                let key = insert(&mut entries, n);
+                assert_eq!(key.index, stale.index);
+                assert!(all.iter().all(|key| entries.find(*key).is_none()));
+                assert!(all.iter().all(|key| entries.take(*key).is_none()));
+                assert_eq!(take(&mut entries, key), Some(n));
+                all.push(key);
+            }
+            assert_eq!(take(&mut entries, old), Some(1_000));
+        }
+    }
+
+    /// The price of a key of 8 bytes, as E3 says: not a promise, but what is to be known.
+    #[test]
+    fn a_key_fits_the_one_that_comes_into_its_place_exactly_two_to_the_32nd_later() {
+        let mut entries = Entries::new();
+        let stale = insert(&mut entries, 1);
+        assert_eq!(take(&mut entries, stale), Some(1));
+        entries.next_number = 1 << 32;
+        insert(&mut entries, 2);
+        assert_eq!(take(&mut entries, stale), Some(2));
+    }
+
     #[test]
     fn a_key_fits_nobody_who_comes_later_even_if_its_page_was_given_back() {
         let mut entries = Entries::new();
