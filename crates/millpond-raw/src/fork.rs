@@ -27,7 +27,10 @@
 //!
 //! # Orderings
 //!
-//! - `[F-list]` Listing a lock releases it, walking the list acquires it.
+//! - `[F-list]` Listing a lock releases it, walking the list acquires it: a pointer is published and
+//!   followed, as in [`crate::publish::Shown`], of which there is a model. Here there is
+//!   none, for the list is made of statics and walked by `fork`; what is listed is made once, and a lock
+//!   that is missed because it was listed during the fork has not been used before it.
 
 #![allow(
     clippy::disallowed_types,
@@ -80,7 +83,7 @@ mod which {
         let raw = core::ptr::from_ref(lock.raw()).cast_mut();
         for place in &LOCKS {
             let nobody = core::ptr::null_mut();
-            // [F-list] unmodelled: no model forks
+            // [F-list] unmodelled: no model forks; the same protocol has one in `publish.rs` (header)
             match place.compare_exchange(nobody, raw, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) if other == raw => return,
@@ -91,7 +94,7 @@ mod which {
     }
 
     fn locks() -> impl Iterator<Item = &'static RawLock> {
-        // [F-list] unmodelled: no model forks
+        // [F-list] unmodelled: no model forks; the same protocol has one in `publish.rs` (header)
         let listed = LOCKS.iter().map(|place| place.load(Ordering::Acquire));
         // SAFETY: F3 - null, or made of a `&'static`.
         listed.map_while(|raw| unsafe { raw.as_ref() })

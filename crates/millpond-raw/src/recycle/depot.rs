@@ -9,12 +9,64 @@
 
 use super::sheet::{self, Sheet};
 use super::slab::{Class, Slab};
+use crate::pad::Padded;
+use crate::sync::{IN_MODEL, Mutex};
 
-/// How many slabs go from a rack to a depot, or back, at a time.
-pub(super) const BATCH: usize = 64;
+/// How many slabs go from a rack to a depot, or back, at a time. Few in models, for them to see what
+/// comes of it.
+pub(super) const BATCH: usize = if IN_MODEL { 2 } else { 64 };
 
 /// How many whole sheets are kept.
-pub(super) const MOST_WHOLE: usize = 16;
+pub(super) const MOST_WHOLE: usize = if IN_MODEL { 1 } else { 16 };
+
+/// A depot for each class, each with a lock of its own.
+pub(super) struct Depots([Padded<Mutex<Depot>>; Class::COUNT]);
+
+impl Depots {
+    /// Nothing in any of them.
+    #[cfg(not(any(millpond_loom, millpond_shuttle)))]
+    pub(super) const fn new() -> Self {
+        Depots([const { Padded::new(Mutex::new(Depot::new())) }; Class::COUNT])
+    }
+
+    /// Nothing in any of them.
+    #[cfg(any(millpond_loom, millpond_shuttle))]
+    pub(super) fn new() -> Self {
+        Depots(core::array::from_fn(|_| {
+            Padded::new(Mutex::new(Depot::new()))
+        }))
+    }
+
+    pub(super) fn of(&self, class: Class) -> &Mutex<Depot> {
+        &self.0[class.index()]
+    }
+
+    /// One slab, for who has no rack; `None` if the system has no memory.
+    #[cold]
+    pub(super) fn take_one(&self, class: Class) -> Option<Slab> {
+        let mut one = None;
+        self.of(class)
+            .lock()
+            .draw(class, 1, |slab| one = Some(slab));
+        let slab = one?;
+        slab.expect_poison(class);
+        Some(slab)
+    }
+
+    /// Takes one slab back from who has no rack.
+    #[cold]
+    pub(super) fn give_one(&self, class: Class, slab: Slab) {
+        slab.poison(class);
+        self.hand_in(class, core::iter::once(slab));
+    }
+
+    /// Brings slabs to the depot. They are poisoned.
+    #[cold]
+    pub(super) fn hand_in(&self, class: Class, slabs: impl Iterator<Item = Slab>) {
+        let surplus = self.of(class).lock().hand_in(class, slabs);
+        surplus.give_back();
+    }
+}
 
 /// The sheets of one class that have free slabs, and how many these are.
 pub(super) struct Depot {
@@ -113,6 +165,23 @@ impl Depot {
     pub(super) fn len(&self) -> usize {
         self.free
     }
+
+    /// How many sheets have free slabs, and how many of these are whole.
+    pub(super) fn sheets(&self) -> (usize, usize) {
+        (self.sheets.len(), self.whole)
+    }
+}
+
+/// Only depots of tests and models ever drop. A sheet of which a slab is out stays where it is (R3).
+impl Drop for Depot {
+    fn drop(&mut self) {
+        for mut sheet in self.sheets.drain(..) {
+            if sheet.is_whole() {
+                // SAFETY: R3 - whole, and no longer in the depot.
+                unsafe { sheet.give_back() };
+            }
+        }
+    }
 }
 
 impl Surplus {
@@ -125,7 +194,7 @@ impl Surplus {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
     use std::collections::HashSet;

@@ -16,7 +16,8 @@
 //!
 //! - A **slab** is a piece of 64, 128, 192 or 256 bytes (`slab.rs`). What is larger, or asks for more
 //!   than 16 bytes of alignment, is no business of this module: it is plainly allocated.
-//! - A **rack** is a thread's own stack of up to 128 slabs of one size (`rack.rs`). It is an array of
+//! - A **rack** is a thread's own stack of up to 128 slabs of one size (`rack.rs`; the threads' own and the
+//!   depots of the process are in `threads.rs`). It is an array of
 //!   pointers and not a list through the slabs: to read a link out of a slab that another core has
 //!   just written would be a cache miss for every task. An empty rack takes 64 from the depot, a full
 //!   one gives 64; so a thread that goes up and down at the border between two batches goes to the
@@ -37,8 +38,13 @@
 //!
 //! # Switched off
 //!
-//! Under loom and shuttle, and with `--cfg millpond_plain_memory`, all of this is plain allocation:
-//! whoever checks memory sees real frees, and not slabs that never die.
+//! Under loom and shuttle, and with `--cfg millpond_plain_memory`, boxes are plain allocations: whoever
+//! checks memory sees real frees, and not slabs that never die. Slabs, racks and depots themselves are
+//! checked there by models of their own, with depots of their own ([`exchange`]; `slabs.rs` in
+//! `tests/scenarios`): hand-over between threads, return of whole sheets, the end of a thread.
+//!
+//! Where they are switched on, memory that nobody has is poisoned in builds with debug assertions
+//! (`slab.rs`): whoever uses it after it was freed is found out when it is had again.
 //!
 //! # Invariants
 //!
@@ -56,20 +62,20 @@
 //!   [`Recycled::into_raw`]; it holds a live `T` and is owned by the box.
 //! - **R6** A plain piece was allocated with the very layout it is freed with.
 
-#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 mod depot;
+#[doc(hidden)]
+pub mod exchange;
 mod plain;
-#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 mod rack;
-#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 mod sheet;
-#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 mod slab;
+#[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
+mod threads;
 
 #[cfg(any(millpond_loom, millpond_shuttle, millpond_plain_memory))]
 use plain as memory;
 #[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
-use rack as memory;
+use threads as memory;
 
 #[allow(unused_imports, reason = "only where processes fork")]
 pub(crate) use memory::keep_at_forks;

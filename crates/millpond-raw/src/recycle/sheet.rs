@@ -20,18 +20,20 @@
 //!   which a slab may begin ever have one.
 
 use super::slab::{Class, LINE, Slab};
+use crate::sync::{IN_MODEL, UnsafeCell};
 use core::mem::size_of;
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, dealloc};
 
-/// How large a sheet is, and what its address is a multiple of.
-pub(super) const SHEET: usize = 256 * 1024;
+/// How large a sheet is, and what its address is a multiple of. In models there is room for three slabs of
+/// the largest class.
+pub(super) const SHEET: usize = if IN_MODEL { 1024 } else { 256 * 1024 };
 
 const LINES: usize = SHEET / LINE;
-const WORDS: usize = LINES / u64::BITS as usize;
+const WORDS: usize = LINES.div_ceil(u64::BITS as usize);
 
 /// The lines of the book itself.
-const FIRST: usize = size_of::<Book>().div_ceil(LINE);
+const FIRST: usize = size_of::<Head>().div_ceil(LINE);
 
 #[repr(C)]
 struct Book {
@@ -43,7 +45,19 @@ struct Book {
     low: usize,
     /// The next one of those that go back to the system.
     next: Option<Sheet>,
+    /// How many of its slabs are free when it is whole.
+    slabs: usize,
+    /// Takes no room, and shows a checker whoever uses the book (B1).
+    watched: UnsafeCell<()>,
     bits: [u64; WORDS],
+}
+
+/// What a sheet begins with.
+#[repr(C)]
+struct Head {
+    book: Book,
+    /// Take no room, and show a checker whoever uses the slab that begins at their line.
+    watched: [UnsafeCell<()>; LINES],
 }
 
 impl Book {
@@ -66,6 +80,16 @@ fn lowest(word: u64, most: usize) -> u64 {
     }
     let others = (0..most).fold(word, |left, _| left & (left - 1));
     word ^ others
+}
+
+/// Lets a checker know that whoever has the slab uses it: all such uses must be ordered (R4).
+pub(super) fn touch(slab: &Slab) {
+    let head = Sheet::of(slab).0.cast::<Head>().as_ptr();
+    // SAFETY: R3 - a sheet lives as long as a slab of it is out.
+    let watched = unsafe { &raw const (*head).watched };
+    // SAFETY: R3 - as above; and they change in no way but through themselves.
+    let watched = unsafe { &*watched };
+    watched[slab.address() % SHEET / LINE].with_mut(drop);
 }
 
 /// What came of taking slabs in.
@@ -114,10 +138,22 @@ impl Sheet {
             place: 0,
             low: 0,
             next: None,
+            slabs: slabs(class),
+            watched: UnsafeCell::new(()),
             bits,
         };
-        // SAFETY: R1 - the memory is ours and new, and the book's alignment divides a sheet's.
-        unsafe { book.write(empty) };
+        let head = Head {
+            book: empty,
+            watched: core::array::from_fn(|_| UnsafeCell::new(())),
+        };
+        // SAFETY: R1 - the memory is ours and new, and the head's alignment divides a sheet's.
+        unsafe { memory.cast::<Head>().write(head) };
+        for slab in 0..slabs(class) {
+            // SAFETY: B2 - a slab of this sheet begins there; so the address is in the sheet.
+            let place = unsafe { memory.add(FIRST * LINE + slab * class.size()) };
+            // SAFETY: R1 to R4 - new, of this class, on a sheet, and nobody has used it.
+            unsafe { Slab::own(place) }.poison(class);
+        }
         Some(Sheet(book))
     }
 
@@ -143,7 +179,15 @@ impl Sheet {
     fn book(&mut self) -> &mut Book {
         // SAFETY: R3 - it lives; B1 - the depot, which is locked, has made this handle and uses one at a
         // time.
-        unsafe { self.0.as_mut() }
+        let book = unsafe { self.0.as_mut() };
+        book.watched.with_mut(drop);
+        book
+    }
+
+    /// Whether all its slabs are free.
+    pub(super) fn is_whole(&mut self) -> bool {
+        let book = self.book();
+        book.free == book.slabs
     }
 
     /// Takes up to `most` free slabs out, the lowest first. Returns whether none is left.
@@ -247,7 +291,7 @@ impl Sheet {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
     use std::collections::HashSet;

@@ -1,7 +1,16 @@
 //! What a slab is, and its classes. Invariants are in the [module](super).
+//!
+//! # Poison
+//!
+//! A slab that nobody has is memory that the system believes to be in use, so nothing tells who writes to
+//! it all the same. In builds with debug assertions it is filled with a pattern from the moment it is free,
+//! and whoever gets it next looks whether the pattern is whole. If not, somebody has written to memory that
+//! was given back: the process ends and says where. And who reads such memory finds no pointers there but
+//! this pattern.
 
 use core::ptr::NonNull;
 use std::alloc::Layout;
+use std::io::Write;
 
 /// Sizes are multiples of a cache line.
 pub(super) const LINE: usize = 64;
@@ -45,6 +54,9 @@ impl Class {
     }
 }
 
+/// What is in memory that nobody has. No address of a program looks like this.
+const POISON: u64 = 0xf4ee_51ab_f4ee_51ab;
+
 /// A piece of memory that nobody uses. It does not know its class; where it is kept does.
 #[derive(Debug)]
 pub(super) struct Slab(NonNull<u8>);
@@ -65,7 +77,41 @@ impl Slab {
         Slab(place)
     }
 
+    /// Fills it with the pattern of memory that nobody has; only with debug assertions.
+    #[inline]
+    pub(super) fn poison(&self, class: Class) {
+        if cfg!(debug_assertions) {
+            for word in self.words(class) {
+                // SAFETY: R1 - the slab is ours; R2 - so large, and so aligned.
+                unsafe { word.write(POISON) };
+            }
+        }
+    }
+
+    /// Ends the process if somebody has written to it since it was poisoned; only with debug assertions.
+    #[inline]
+    pub(super) fn expect_poison(&self, class: Class) {
+        if cfg!(debug_assertions) {
+            for (number, word) in self.words(class).enumerate() {
+                // SAFETY: R1 - the slab is ours; R2 - so large, and so aligned; R4 - written when it was
+                // poisoned, if not since.
+                let found = unsafe { word.read() };
+                if found != POISON {
+                    used_after_free(self.address(), number, found);
+                }
+            }
+        }
+    }
+
+    /// The words of its memory.
+    pub(super) fn words(&self, class: Class) -> impl Iterator<Item = NonNull<u64>> {
+        let start = self.0.cast::<u64>();
+        // SAFETY: R2 - a slab of this class has so many, one after the other.
+        (0..class.size() / size_of::<u64>()).map(move |number| unsafe { start.add(number) })
+    }
+
     /// The memory, which is the caller's from now on.
+    #[allow(dead_code, reason = "not where boxes are plain")]
     #[inline]
     pub(super) fn into_place(self) -> NonNull<u8> {
         self.0
@@ -84,7 +130,18 @@ impl Slab {
     }
 }
 
-#[cfg(test)]
+/// Somebody has used memory that was not theirs any more. Nothing can be trusted after that.
+#[cold]
+fn used_after_free(address: usize, word: usize, found: u64) -> ! {
+    let _ = writeln!(
+        std::io::stderr(),
+        "fatal: memory was used after it was freed: word {word} of the slab at {address:#x} should be \
+         {POISON:#x} and is {found:#x}; aborting"
+    );
+    std::process::abort();
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
 

@@ -73,13 +73,42 @@ fn a_destructor_that_panics_does_not_keep_the_memory() {
     assert!(reused || cfg!(millpond_plain_memory));
 }
 
+/// Somebody who keeps a pointer to a box that is gone, and writes to it. What is on the rack is the next to
+/// be had, so that is noticed at once.
+#[cfg(all(target_os = "linux", debug_assertions, not(millpond_plain_memory)))]
+#[test]
+fn memory_that_is_written_to_after_it_was_freed_ends_the_process_when_it_is_had_again() {
+    use crate::fork::{Child, run_in_child};
+    for (word, ends) in [(None, 7), (Some(0), -1), (Some(19), -1)] {
+        let child = run_in_child(30, || {
+            let place = Recycled::new([0_u64; 20]).into_raw();
+            // SAFETY: R5 - from `into_raw`, once.
+            drop(unsafe { Recycled::from_raw(place) });
+            if let Some(word) = word {
+                // SAFETY: R3 - it is memory, because a sheet lives as long as the racks of this thread have
+                // slabs of it; that R4 is broken is what this is about.
+                let word = unsafe { place.cast::<u64>().add(word) };
+                // SAFETY: R3 - as above.
+                unsafe { word.write(7) };
+            }
+            let again = Recycled::new([7_u64; 20]);
+            again[0] as i32
+        });
+        let ended = match ends {
+            -1 => Child::Killed(libc::SIGABRT),
+            code => Child::Exited(code),
+        };
+        assert_eq!(child.unwrap(), ended, "{word:?}");
+    }
+}
+
 /// What goes round between threads. All of it is about one class, which no other test of this crate
 /// uses, and one test at a time.
 #[cfg(not(millpond_plain_memory))]
 mod going_round {
     use super::super::depot::BATCH;
-    use super::super::rack::idle;
     use super::super::slab::Class;
+    use super::super::threads::idle;
     use super::*;
     use crate::sync::{Mutex, local, thread};
     use core::cell::RefCell;

@@ -17,6 +17,7 @@ pub(crate) mod lock;
 pub(crate) mod park;
 pub(crate) mod publish;
 pub(crate) mod scope;
+pub(crate) mod slabs;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
@@ -153,6 +154,12 @@ macro_rules! drive {
             publish: {
                 of_many_who_fill_one_gets_in_and_all_see_it_whole,
                 what_is_shown_is_seen_whole_however_new_it_is,
+            }
+            slabs: {
+                a_slab_goes_from_hand_to_hand_and_has_one_owner_at_a_time,
+                whole_sheets_go_back_while_others_draw,
+                a_thread_that_ends_leaves_its_slabs_to_the_others,
+                threads_with_racks_and_without_share_a_depot,
             }
             tray: {
                 serving_and_giving_up_agree,

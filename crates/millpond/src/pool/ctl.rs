@@ -27,7 +27,13 @@
 //!   which each side writes its own word and then reads the other's (a submitter pushes and looks
 //!   for workers, a leaving worker is uncounted and looks into the queue); the other end of each is
 //!   named where it is. The word changes when a worker comes or goes, so nothing is to be gained by
-//!   less.
+//!   less. Of [`Ctl::uncount`] no model can notice if it has no order of its own, for it has two kinds of
+//!   readers, and to both a lock brings it: who ends the pool wants to see what the workers have done, and
+//!   does so only when it has found the list of workers empty under its lock, which each of them has taken
+//!   after it was uncounted, to strike itself off; and a submitter that counts on a worker has pushed its
+//!   task, so if the worker's look into the queue, which comes after it was uncounted, has not seen that
+//!   task, then the push has locked the queue later than the look, and sees the worker gone. How many there
+//!   are is right in any case: it is one word, changed by steps that read and write at once.
 
 use crate::manage::RunState;
 use millpond_raw::sync::atomic::{AtomicU32, Ordering};
@@ -103,7 +109,7 @@ impl Ctl {
 
     /// Counts one worker less, whatever else has changed (C2).
     pub(super) fn uncount(&self) {
-        // [C-all] unmodelled: the crew's lock, which a worker takes next, orders the same
+        // [C-all] unmodelled: locks that are taken next order the same (proof in the header)
         let before = Reading(self.0.fetch_sub(1, Ordering::SeqCst));
         debug_assert!(before.workers() > 0, "C2: nobody was counted");
     }

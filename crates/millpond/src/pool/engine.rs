@@ -6,10 +6,20 @@
 //!   other one is.
 //! - `[E-epoch]` A nudge counts the epoch and then wakes; a worker looks at the epoch before each
 //!   park. The wake carries the order; sequentially consistent all the same, because it is as cheap
-//!   here and pairs with the control word, which is read in between.
+//!   here and pairs with the control word, which is read in between. Proof that the look before the
+//!   park needs no order of its own, and so that no model can notice if it has none: let a worker park
+//!   without having seen the new epoch. If it was on the list of workers when the nudge walked that, the
+//!   nudge leaves it a token after it has counted; the worker looks again only when it has taken that
+//!   token, which acquires what came before the wake (`[P-tok]`), and so sees the epoch. If it was not, it
+//!   has entered the list later, under the same lock, and its first look comes after that.
 //! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
 //!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
-//!   its worker free.
+//!   its worker free. Proof that the line's lock is enough for that, and so that no model can notice if
+//!   these have no order of their own: the worker steps down before it locks the line to take the task
+//!   out; the submitter that finds it gone has locked the line later, and reads afterwards. So the step
+//!   down happens before the reading, which finds it or something newer. A line of the user's must order
+//!   its own `len` behind the `poll` that it tells of; one that does not makes a task wait for a worker
+//!   that is not free yet, and loses none.
 //! - `[E-stay]` A worker that stays for a task says so before its last look into the queue, which
 //!   for a line of the user's is behind the fence in [`super::line`]; whoever takes a task out looks
 //!   afterwards, behind a fence, whether somebody stays. One of them sees the other.
@@ -327,7 +337,7 @@ impl Engine {
     /// was yes a moment ago, and never the other way round.
     fn one_is_free(&self) -> bool {
         let tasks = self.line.len();
-        // [E-free] unmodelled: the line's lock, taken just above, orders the same
+        // [E-free] unmodelled: the line's lock, taken just above, orders the same (proof in the header)
         self.free.load(Ordering::SeqCst) > tasks
     }
 
@@ -336,7 +346,7 @@ impl Engine {
     fn is_served(&self) -> bool {
         let _turn = self.growing.lock();
         let tasks = self.line.len();
-        // [E-free] unmodelled: the line's lock, taken just above, orders the same
+        // [E-free] unmodelled: the line's lock, taken just above, orders the same (proof in the header)
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
     }
 

@@ -378,7 +378,7 @@ impl Engine {
         let site = Site::new("pool.idle").on(self);
         let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
             free.set(false);
-            // [E-epoch] unmodelled: the wake, which comes second, carries the order
+            // [E-epoch] unmodelled: the wake, which comes second, carries the order (proof in `engine.rs`)
             let has_changed = self.epoch.load(Ordering::SeqCst) != epoch;
             if has_changed || drains && line.is_empty() || is_called() {
                 return Look::Done;
@@ -467,9 +467,9 @@ impl<'a> Free<'a> {
             return;
         }
         match is_free {
-            // [E-free] unmodelled: the line's lock, taken next, orders the same
+            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `engine.rs`)
             true => self.engine.free.fetch_add(1, Ordering::SeqCst),
-            // [E-free] unmodelled: the line's lock, taken next, orders the same
+            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `engine.rs`)
             false => self.engine.free.fetch_sub(1, Ordering::SeqCst),
         };
     }

@@ -2,7 +2,11 @@
 //!
 //! # Orderings
 //!
-//! - `[Z-old]` The old handler is published before ours is installed, and read in ours.
+//! - `[Z-old]` The old handler is published before ours is installed, and read in ours: a pointer that is
+//!   followed, as in [`crate::publish::Shown`], of which there is a model. Null cannot be
+//!   read once ours is installed: the kernel starts our handler after the call that has installed it, and
+//!   that comes after the store; on the thread that installs in program order, on others because a signal
+//!   is delivered through the kernel's lock on the actions, under which ours was set.
 
 use super::sitter;
 use crate::sync::Mutex;
@@ -40,7 +44,7 @@ pub(super) fn install() -> Result<(), i32> {
     // The mask stays the old one's, for its sake.
     new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     let kept = Box::into_raw(Box::new(old));
-    // [Z-old] unmodelled: the other end is a signal handler, which the kernel starts
+    // [Z-old] unmodelled: the other end is started by the kernel; the same protocol has a model in `publish.rs`
     OLD.store(kept, Ordering::Release);
     exchange(&raw const new)?;
     *installed = true;
@@ -153,7 +157,7 @@ fn call_old(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc:
     type OfOne = extern "C" fn(libc::c_int);
     type OfThree = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-    // [Z-old] unmodelled: this end is a signal handler, which the kernel starts
+    // [Z-old] unmodelled: this end is started by the kernel; the same protocol has a model in `publish.rs`
     let old = OLD.load(Ordering::Acquire);
     // SAFETY: G7 - null, or an action that is never freed.
     let Some(old) = (unsafe { old.as_ref() }) else {
