@@ -134,6 +134,20 @@ mod tests {
     }
 
     #[test]
+    fn jobs_of_long_ago_are_found_beside_those_of_now() {
+        for start in [(1 << 31) - 1, (1 << 32) - 1, u64::MAX - 9] {
+            let mut roster = roster(2);
+            roster.next = start;
+            let new: Vec<u64> = (0..5).map(|_| roster.push(job())).collect();
+            assert_eq!(numbers(&roster).len(), 7);
+            assert!(roster.remove(new[2]).is_some() && roster.remove(new[2]).is_none());
+            assert!(roster.remove(0).is_some());
+            assert_eq!(numbers(&roster), [1, new[0], new[1], new[3], new[4]]);
+            assert!(roster.find(2, Reading::is_ended).is_some());
+        }
+    }
+
+    #[test]
     fn a_number_that_was_never_given_removes_nothing() {
         let mut roster = roster(3);
         assert!(roster.remove(3).is_none());

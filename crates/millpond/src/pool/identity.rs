@@ -6,7 +6,7 @@
 //! stamp name it together.
 //!
 //! - **I1** Before an address is used again a task must have been taken out, run and freed, its memory
-//!   must have come round to another thread, and that thread must have made and stamped a task: ten
+//!   must have come round to another thread, and that thread must have made and stamped a task: several
 //!   times as long as a stamp is coarse. Within a submit its own thread stamps no other task. So
 //!   address and stamp together name one task for as long as its submit lasts.
 //! - **I2** A manual clock may stand still meanwhile. There the stamp goes with a mark, which differs

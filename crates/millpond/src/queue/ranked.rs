@@ -151,3 +151,26 @@ impl<T: Send, const TIMED: bool> Store for Ranked<T, TIMED> {
             .collect()
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn among_equals_who_came_long_ago_goes_before_who_comes_now() {
+        let clock = Clock::system();
+        for start in [(1 << 31) - 2, (1 << 32) - 2, u64::MAX - 9] {
+            let mut ranked = Ranked::<u32, false>::new(Order::By(Box::new(|_, _| Ordering::Equal)));
+            let mut push = |ranked: &mut Ranked<_, false>, element| {
+                let spot = ranked.spot(&element, Deadline::NEVER, End::Last);
+                ranked.push(element, Deadline::NEVER, spot);
+            };
+            push(&mut ranked, 0);
+            push(&mut ranked, 1);
+            ranked.next = start;
+            (2..8).for_each(|element| push(&mut ranked, element));
+            let all = std::iter::from_fn(|| ranked.pop(&clock, End::First));
+            assert!(all.eq(0..8), "from {start}");
+        }
+    }
+}

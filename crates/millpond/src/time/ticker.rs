@@ -19,9 +19,9 @@ pub(crate) struct Ticker {
 
 /// A moment in 48 bits, so that there is room for something else beside it in a word.
 ///
-/// - Of the machine it is a reading in steps of [`COARSER`], about 20 ns, that comes round after two
-///   months or more. A difference of less than half of that is told right; a larger one is taken for
-///   a counter that has gone back, and is none.
+/// - Of the machine it is a reading in steps of [`COARSER`], about 10 ns, that comes round after three
+///   weeks at 5 GHz and later where counters are slower. A difference of less than half of that is told
+///   right; a larger one is taken for a counter that has gone back, and is none.
 /// - Of a manual clock, which its hand may move by years, it does not come round: it is exact to the
 ///   nanosecond for the first 39 hours that the clock goes, and to 8 µs after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Stamp {
 }
 
 /// A tick of the machine's counter is less than a nanosecond: more than a stamp has to tell. Two to
-/// this many are a step.
-const COARSER: u32 = 6;
+/// this many are a step. No more than that: stamps tell tasks apart, too (I1 in `pool/identity.rs`).
+const COARSER: u32 = 5;
 
 /// The bit of a manual clock's stamp that says that it is in steps.
 const IN_STEPS: u64 = 1 << (Stamp::BITS - 1);
@@ -207,7 +207,7 @@ mod tests {
     fn by_the_machine_a_wait_of_weeks_is_told_and_a_jump_back_of_weeks_is_no_wait() {
         let ticker = Ticker::of(&Clock::system());
         // Counters that run at up to 5 GHz; on machines without one a tick is a nanosecond.
-        let most = (20 * 24 * HOUR).as_nanos() as u64 * 5;
+        let most = (10 * 24 * HOUR).as_nanos() as u64 * 5;
         for start in [1, (1 << (Stamp::BITS + COARSER)) - 7] {
             let (early, late) = (Tick::from_count(start), Tick::from_count(start + most));
             let told = ticker.nanos_from(ticker.shorten(early), late);

@@ -189,6 +189,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_of_long_ago_and_of_now_stay_apart_and_in_order() {
+        for start in [(1 << 31) - 2, (1 << 32) - 2, i64::MAX - 9] {
+            let mut room = Room::new(Order::Fair);
+            let oldest = room.join_givers(1, Some(Waker::noop().clone()));
+            (room.next, room.next_in_front) = (start, -start);
+            room.join_givers_in_front(0);
+            let newer: Vec<_> = (2..6).map(|n| room.join_givers(n, None)).collect();
+            assert!(room.giver_waker(oldest).is_some());
+            assert_eq!(room.remove_giver(newer[1]).map(|g| g.element), Some(3));
+            assert!(room.remove_giver(newer[1]).is_none());
+            assert_eq!(room.remove_giver(oldest).map(|g| g.element), Some(1));
+            let left = std::iter::from_fn(|| room.next_giver().map(|g| g.element));
+            assert_eq!(left.collect::<Vec<_>>(), [0, 2, 4, 5]);
+        }
+    }
+
+    #[test]
     fn a_line_that_was_long_gives_its_memory_back() {
         let mut room = Room::new(Order::Fair);
         for element in 0..10_000 {
