@@ -138,7 +138,7 @@ impl Block for Broken {
 /// Ends a scope, a job of which runs, on a thread that waits through `block`. Returns how.
 fn end_through(block: Arc<dyn Block>, borrowed: &'static Borrowed) -> Result<(), &'static str> {
     // This one is freed soon after the scope: AddressSanitizer sees whoever uses it then.
-    let grain = vec![3, 4, 5];
+    let grain = Box::new([3, 4, 5]);
     let scope = Scope::<()>::new();
     let mut runner = None;
     let left = catch_unwind(AssertUnwindSafe(|| {

@@ -161,7 +161,7 @@ mod tests {
         let clock = Clock::system();
         for start in [(1 << 31) - 2, (1 << 32) - 2, u64::MAX - 9] {
             let mut ranked = Ranked::<u32, false>::new(Order::By(Box::new(|_, _| Ordering::Equal)));
-            let mut push = |ranked: &mut Ranked<_, false>, element| {
+            let push = |ranked: &mut Ranked<_, false>, element| {
                 let spot = ranked.spot(&element, Deadline::NEVER, End::Last);
                 ranked.push(element, Deadline::NEVER, spot);
             };
