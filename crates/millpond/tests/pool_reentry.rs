@@ -10,10 +10,16 @@
 mod watch_kit;
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
+use millpond::manage::{Growth, Patch};
 use millpond::pool::{PoolBuilder, Queue, Refusal, Rejection, ThreadPool};
+use millpond::queue::{BlockingQueue, CapacityError, LinkedQueue, Offered, Place, Refused, Taken};
 use millpond::task::{Carried, Task};
+use millpond::time::Clock;
+use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Waker;
 use watch_kit::watch;
 
 fn mill(capacity: usize) -> PoolBuilder {
@@ -135,4 +141,149 @@ fn a_handler_that_runs_the_task_is_asked_about_what_its_body_brings() {
     let outer = pool.submit(move || inner.submit(|| "flour").unwrap().join());
     assert_eq!(outer.unwrap().join().unwrap().unwrap(), "flour");
     drop(go);
+}
+
+/// When a queue does something of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Offer,
+    Len,
+    SetCapacity,
+}
+
+type Once = Box<dyn FnOnce() + Send>;
+
+/// A queue that does something, once, when it is called.
+#[derive(Clone)]
+struct Busy {
+    queue: Arc<LinkedQueue<Task>>,
+    once: Arc<Mutex<Option<(Call, Once)>>>,
+}
+
+impl Busy {
+    fn new() -> Self {
+        Busy {
+            queue: Arc::new(LinkedQueue::bounded(8).unwrap()),
+            once: Arc::default(),
+        }
+    }
+
+    fn once(&self, call: Call, f: impl FnOnce() + Send + 'static) {
+        *self.once.lock().unwrap() = Some((call, Box::new(f)));
+    }
+
+    fn is_called(&self, call: Call) {
+        let once = {
+            let mut once = self.once.lock().unwrap();
+            once.take_if(|(when, _)| *when == call)
+        };
+        if let Some((_, f)) = once {
+            f();
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.once.lock().unwrap().is_none()
+    }
+}
+
+impl fmt::Debug for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.queue.fmt(f)
+    }
+}
+
+impl BlockingQueue<Task> for Busy {
+    fn offer(&self, element: Task) -> Result<(), Refused<Task>> {
+        self.is_called(Call::Offer);
+        self.queue.offer(element)
+    }
+
+    fn poll(&self) -> Option<Task> {
+        self.queue.poll()
+    }
+
+    fn poll_offer(
+        &self,
+        element: &mut Option<Task>,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Offered {
+        self.queue.poll_offer(element, place, waker)
+    }
+
+    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        self.queue.poll_take(place, waker)
+    }
+
+    fn leave_offer(&self, element: &mut Option<Task>, place: &mut Place) {
+        self.queue.leave_offer(element, place);
+    }
+
+    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+        self.queue.leave_take(place)
+    }
+
+    fn len(&self) -> usize {
+        self.is_called(Call::Len);
+        self.queue.len()
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        self.queue.capacity()
+    }
+
+    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
+        self.is_called(Call::SetCapacity);
+        self.queue.set_capacity(capacity)
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
+        self.queue.visit(see);
+    }
+
+    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.queue.remove_where(limit, unwanted)
+    }
+
+    fn clock(&self) -> &Clock {
+        self.queue.clock()
+    }
+}
+
+#[test]
+fn a_queue_of_the_users_may_submit_to_its_pool_while_a_task_comes_in() {
+    let _watch = watch();
+    for call in [Call::Offer, Call::Len] {
+        let queue = Busy::new();
+        let mill = ThreadPool::builder("mill").core(1).max(4);
+        let mill = mill.growth(Growth::ThreadsFirst);
+        let pool = mill.queue(Queue::own(queue.clone())).build().unwrap();
+        // A worker that is free, so that the next task goes into the queue.
+        pool.submit(|| ()).unwrap().join().unwrap();
+        let inner = pool.clone();
+        queue.once(call, move || drop(inner.submit(|| ()).unwrap()));
+        while !queue.is_done() {
+            pool.submit(|| ()).unwrap().join().unwrap();
+        }
+        pool.shutdown();
+        pool.await_termination().unwrap();
+    }
+}
+
+#[test]
+fn a_queue_of_the_users_may_change_its_pool_while_its_capacity_changes() {
+    let _watch = watch();
+    let queue = Busy::new();
+    let pool = ThreadPool::builder("mill").core(1).max(4);
+    let pool = pool.queue(Queue::own(queue.clone())).build().unwrap();
+    let inner = pool.clone();
+    queue.once(Call::SetCapacity, move || inner.set_max(3).unwrap());
+    pool.apply(&Patch::new().core(2).capacity(5)).unwrap();
+    assert_eq!((pool.core(), pool.max(), pool.capacity()), (2, 3, Some(5)));
+    // What was fine when it was judged is not any more: nothing has changed but that.
+    let inner = pool.clone();
+    queue.once(Call::SetCapacity, move || inner.set_max(2).unwrap());
+    assert!(pool.apply(&Patch::new().core(3).capacity(7)).is_err());
+    assert_eq!((pool.core(), pool.max(), pool.capacity()), (2, 2, Some(5)));
 }

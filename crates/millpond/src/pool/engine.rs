@@ -245,7 +245,10 @@ impl Engine {
         loop {
             let (word, limits) = (self.ctl().read(), self.knobs().limits());
             let eager = limits.growth() == Growth::ThreadsFirst && word.workers() < limits.max();
-            let growing = eager.then(|| self.growing.lock());
+            let growing = match eager {
+                true => self.turn_to_grow(),
+                false => None,
+            };
             let now = Situation {
                 is_running: word.is_running(),
                 workers: word.workers(),
@@ -332,6 +335,12 @@ impl Engine {
         Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
     }
 
+    /// Takes the lock `growing`. A queue of the user's is called under no lock of ours (E5): two tasks may
+    /// count on one worker there, and each of them looks again when it is in.
+    fn turn_to_grow(&self) -> Option<MutexGuard<'_, ()>> {
+        (!self.line.is_foreign()).then(|| self.growing.lock())
+    }
+
     /// Whether a worker waits for whom there is no task yet. Asked under the lock `growing`, under
     /// which tasks come in while it matters, so that two of them cannot count on one worker.
     ///
@@ -346,7 +355,7 @@ impl Engine {
     /// Whether for each task that waits there is a worker that waits, too. Asked under the lock
     /// `growing`: one who counts on a free worker puts its task in under it.
     fn is_served(&self) -> bool {
-        let _turn = self.growing.lock();
+        let _turn = self.turn_to_grow();
         let tasks = self.line.len();
         // [E-free] unmodelled: the line's lock, taken just above, orders the same
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks

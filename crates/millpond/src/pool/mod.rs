@@ -32,7 +32,7 @@
 //! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
 //! | `as_executor` | what it is to others: an executor that ends and is managed |
-//! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `reject`, `refuse`, `asked` | the rejection policies, what they do, and who asks a handler |
 //! | `sentry` | how an idle worker waits for a time, too |
 //! | `pacer` | how long the queue needs to drain |
 //! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
@@ -56,8 +56,8 @@
 //!   an extra thread, looks afterwards whether it is over.
 //! - **E4** A task that is taken out of the queue by a worker is run by it, with its token set if the
 //!   pool has been stopped meanwhile; or it was gone before.
-//! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
-//!   a lock of the pool.
+//! - **E5** No code of a user's, a factory, a hook, a handler, a queue, a closure or its destructor, runs
+//!   under a lock of the pool.
 //!
 //! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
 //! `crew`, Y1 in `sentry`.
