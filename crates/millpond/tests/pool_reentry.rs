@@ -9,17 +9,24 @@
 
 mod watch_kit;
 
-use millpond::executor::{Executor, ExecutorExt, Lifecycle};
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, TerminationError, ThreadPerTask};
 use millpond::manage::{Growth, Patch};
-use millpond::pool::{PoolBuilder, Queue, Refusal, Rejection, ThreadPool};
-use millpond::queue::{BlockingQueue, CapacityError, LinkedQueue, Offered, Place, Refused, Taken};
+use millpond::pool::{
+    Ended, Hooks, PoolBuilder, Queue, Refusal, Rejection, TaskInfo, ThreadPool,
+};
+use millpond::preset;
+use millpond::queue::{
+    BlockingQueue, CapacityError, DelayQueue, LinkedQueue, Offered, Place, Refused, Taken,
+};
+use millpond::schedule::ScheduledPool;
 use millpond::task::{Carried, Task};
 use millpond::time::Clock;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::Waker;
+use std::time::Duration;
 use watch_kit::watch;
 
 fn mill(capacity: usize) -> PoolBuilder {
@@ -105,7 +112,7 @@ fn a_handler_that_brings_the_task_to_its_own_pool_again_is_asked_once() {
 #[test]
 fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
     let _watch = watch();
-    let other: Arc<std::sync::OnceLock<ThreadPool>> = Arc::default();
+    let other: Arc<OnceLock<ThreadPool>> = Arc::default();
     let to_other = Arc::clone(&other);
     let handler = move |task: Task, refusal: Refusal<'_>| match to_other.get() {
         Some(other) => other.execute(task),
@@ -286,4 +293,139 @@ fn a_queue_of_the_users_may_change_its_pool_while_its_capacity_changes() {
     queue.once(Call::SetCapacity, move || inner.set_max(2).unwrap());
     assert!(pool.apply(&Patch::new().core(3).capacity(7)).is_err());
     assert_eq!((pool.core(), pool.max(), pool.capacity()), (2, 2, Some(5)));
+}
+
+/// Waits for the end of its own executor in every way that has no time-out.
+fn waits_for_itself(own: &impl Lifecycle) -> [Result<(), TerminationError>; 3] {
+    own.shutdown();
+    [
+        own.await_termination(),
+        own.await_termination_timeout(Duration::MAX).map(drop),
+        own.close(),
+    ]
+}
+
+const OWN_TASK: [Result<(), TerminationError>; 3] = [Err(TerminationError::OwnTask); 3];
+
+#[test]
+fn a_task_that_waits_for_the_end_of_its_own_pool_is_told() {
+    let _watch = watch();
+    let pool = mill(8).build().unwrap();
+    let own = pool.clone();
+    let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    assert!(pool.is_shutdown(), "that much `close` has done");
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_task_that_is_run_in_place_is_told_too() {
+    let _watch = watch();
+    let pool = mill(8).build().unwrap();
+    let (outer, inner) = (pool.clone(), pool.clone());
+    let waited = pool.submit(move || {
+        let inside = outer.submit(move || waits_for_itself(&inner));
+        inside.unwrap().join().unwrap()
+    });
+    assert_eq!(waited.unwrap().join().unwrap(), OWN_TASK);
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_task_on_an_extra_thread_and_one_of_a_queue_that_holds_back_are_told_too() {
+    let _watch = watch();
+    let extra = mill(1).rejection(Rejection::NewThread { at_most: 1 });
+    let pool = extra.build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    let own = pool.clone();
+    let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    drop(go);
+    pool.close().unwrap();
+
+    let late = DelayQueue::due_by(|_: &Task| Clock::system().now());
+    let late = ThreadPool::builder("late").core(1).queue(Queue::own(late));
+    let pool = late.build().unwrap();
+    let own = pool.clone();
+    let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    pool.close().unwrap();
+}
+
+/// Waits when a task has ended, and when all has.
+struct Waits {
+    pool: Arc<OnceLock<ThreadPool>>,
+    told: mpsc::Sender<[Result<(), TerminationError>; 3]>,
+}
+
+impl Hooks for Waits {
+    fn after(&self, _: &TaskInfo, _: Ended) {
+        let _ = self.told.send(waits_for_itself(self.pool.get().unwrap()));
+    }
+
+    fn terminated(&self) {
+        let _ = self.told.send(waits_for_itself(self.pool.get().unwrap()));
+    }
+}
+
+#[test]
+fn a_hook_that_waits_for_the_end_of_its_pool_is_told() {
+    let _watch = watch();
+    let (told, tells) = mpsc::channel();
+    let own = Arc::new(OnceLock::new());
+    let waits = Waits {
+        pool: Arc::clone(&own),
+        told,
+    };
+    let pool = mill(8).hooks(waits).build().unwrap();
+    assert!(own.set(pool.clone()).is_ok());
+    pool.run(|| ()).unwrap();
+    assert_eq!(tells.recv().unwrap(), OWN_TASK, "after a task");
+    assert_eq!(tells.recv().unwrap(), OWN_TASK, "after all");
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_task_of_a_thread_per_task_that_waits_for_its_end_is_told() {
+    let _watch = watch();
+    let threads = Arc::new(ThreadPerTask::builder("mill", 2).build().unwrap());
+    let own = Arc::clone(&threads);
+    let waited = threads.submit(move || waits_for_itself(&*own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    threads.close().unwrap();
+}
+
+#[test]
+fn a_task_of_a_scheduled_pool_that_waits_for_its_end_is_told() {
+    let _watch = watch();
+    let timers = preset::scheduled("mill", 1).unwrap();
+    let own = timers.clone();
+    let waited = timers.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    timers.close().unwrap();
+    // One that shares its executor: what it has handed over is its own task.
+    let pool = mill(8).build().unwrap();
+    let timers = ScheduledPool::on(pool.clone()).build();
+    let own = timers.clone();
+    let now = Duration::ZERO;
+    let waited = timers.schedule(now, move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    timers.close().unwrap();
+    pool.close().unwrap();
+}
+
+/// A task of one executor may wait for the end of another, and with a time-out for that of its own.
+#[test]
+fn waits_that_end_are_left_alone() {
+    let _watch = watch();
+    let (one, other) = (mill(8).build().unwrap(), mill(8).build().unwrap());
+    other.run(|| ()).unwrap();
+    let own = one.clone();
+    let waited = one.submit(move || {
+        other.close().unwrap();
+        own.await_termination_timeout(Duration::from_millis(1))
+    });
+    assert_eq!(waited.unwrap().join().unwrap(), Ok(false));
+    one.close().unwrap();
 }

@@ -15,7 +15,7 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
 use super::notice::Notice;
-use crate::executor::Fate;
+use crate::executor::{Fate, Inside};
 use crate::task::{self, About, Cycle, Host, Name, Shell};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -34,6 +34,7 @@ struct Seat {
 /// Runs `f` as the life of this worker: what it joins of its own pool's queue runs in place, unless the
 /// queue keeps it until its time has come.
 pub(super) fn as_worker<R>(engine: &Arc<Engine>, worker: &Arc<Worker>, f: impl FnOnce() -> R) -> R {
+    let _inside = Inside::of(&**engine);
     if engine.line.holds_back() {
         return f();
     }

@@ -123,7 +123,7 @@ impl Queue {
     /// assert_eq!((refused.task)(), "flour", "the closure comes back");
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "SynchronousQueue")]
@@ -185,7 +185,7 @@ impl Queue {
     /// let queue = Queue::own(LinkedQueue::bounded(10)?);
     /// let pool = ThreadPool::builder("mill").core(1).queue(queue).build()?;
     /// assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {

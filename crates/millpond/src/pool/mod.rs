@@ -133,7 +133,7 @@ use std::sync::Arc;
 /// pool.set_max(8)?;
 /// pool.set_capacity(1000)?;
 /// println!("{}", pool.snapshot());
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "ThreadPoolExecutor")]
@@ -164,7 +164,7 @@ impl ThreadPool {
     /// let pool = ThreadPool::builder("mill").core(1).max(1).build()?;
     /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
     /// assert_eq!(name.as_deref(), Some("mill-1"));
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
@@ -194,7 +194,7 @@ impl ThreadPool {
     /// for _ in 0..10 {
     ///     pool.run(|| ())?;
     /// }
-    /// pool.close();
+    /// pool.close()?;
     /// let snapshot = pool.snapshot();
     /// assert_eq!((snapshot.completed, snapshot.queued, snapshot.workers), (10, 0, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -265,7 +265,7 @@ impl ThreadPool {
     /// assert!(waits.join().unwrap_err().is_cancelled());
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove<T>(&self, handle: &TaskHandle<T>) -> bool {
@@ -296,7 +296,7 @@ impl ThreadPool {
     /// assert_eq!(pool.purge(), 1);
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn purge(&self) -> usize {
@@ -325,7 +325,7 @@ impl ThreadPool {
     /// let names: Vec<_> = pool.queued_tasks().iter().filter_map(|task| task.name().map(String::from)).collect();
     /// assert_eq!(names, ["grind", "sift"]);
     /// drop(say);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getQueue")]
@@ -353,7 +353,7 @@ impl ThreadPool {
     /// pool.shutdown();
     /// assert!(pool.is_terminating(), "one task still runs");
     /// drop(say);
-    /// pool.close();
+    /// pool.close()?;
     /// assert!(!pool.is_terminating());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -199,7 +199,7 @@ impl ThreadPool {
     /// assert_eq!(second.join()?, "flour");
     /// drop(say);
     /// assert!(first.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_growth(&self, growth: Growth) {
@@ -379,7 +379,7 @@ impl ThreadPool {
     /// assert_eq!(pool.submit(move || thread::current().id())?.join()?, caller);
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setRejectedExecutionHandler")]
@@ -402,8 +402,8 @@ impl ThreadPool {
     /// bakery.set_thread_factory(mill.thread_factory());
     /// let name = bakery.submit(|| std::thread::current().name().map(String::from))?.join()?;
     /// assert!(name.is_some_and(|name| name.starts_with("mill")));
-    /// mill.close();
-    /// bakery.close();
+    /// mill.close()?;
+    /// bakery.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getThreadFactory")]
@@ -423,7 +423,7 @@ impl ThreadPool {
     /// pool.set_thread_factory(Arc::new(Threads::named("night-shift")));
     /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
     /// assert!(name.is_some_and(|name| name.starts_with("night-shift")));
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setThreadFactory")]

@@ -8,7 +8,7 @@ use super::figures::Id;
 use super::identity::Identity;
 use super::refusals::Turned;
 use super::reject::{Refusal, Rejection};
-use crate::executor::{Listed, RejectReason, Rejected, TurnedBack};
+use crate::executor::{Inside, Listed, RejectReason, Rejected, TurnedBack};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
 use crate::queue::{Offered, Place};
@@ -317,6 +317,7 @@ struct Outing {
 
 impl Outing {
     fn run(self) {
+        let _inside = Inside::of(&*self.engine);
         self.extra.begins(self.engine.ticker.now());
         if let Some(task) = self.extra.take_first() {
             self.extra.stop.enter(|| self.engine.runner.run(task));

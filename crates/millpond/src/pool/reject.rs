@@ -24,7 +24,7 @@ use std::time::Duration;
 /// assert!(stale.join().unwrap_err().is_cancelled());
 /// assert_eq!(fresh.join()?, "fresh");
 /// # busy.join()?;
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -124,8 +124,8 @@ impl Rejection {
 /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
 /// assert_eq!(name.as_deref(), Some("spare-1"));
 /// drop(say);
-/// pool.close();
-/// spare.close();
+/// pool.close()?;
+/// spare.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait RejectionHandler: fmt::Debug + Send + Sync {
