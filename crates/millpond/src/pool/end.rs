@@ -1,6 +1,7 @@
 //! How a pool ends. The protocol and its invariants are in the [module](super).
 
 use super::engine::Engine;
+use crate::executor::Inside;
 use crate::manage::RunState;
 use crate::task::{Place, Shell, Task};
 use millpond_raw::quiet;
@@ -82,6 +83,7 @@ impl Engine {
                 Some(true) => {}
             }
             if let Some(hooks) = &self.hooks {
+                let _inside = Inside::of(self);
                 let _ = quiet::call(|| hooks.terminated());
             }
             self.ctl().advance(RunState::Terminated);
