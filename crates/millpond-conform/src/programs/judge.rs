@@ -32,6 +32,7 @@ pub(super) fn pool(pool: &PoolEngine, last: Option<Bank>) {
 /// pool: that which brings tasks to an executor that runs them in its caller's thread.
 pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
     let ledger = ended.ledger;
+    settle_all(&ledger);
     for (id, mut handle) in ended.kept {
         match handle.join_timeout(delays::long()) {
             Err(TaskError::TimedOut) => ledger.wrong(format!(

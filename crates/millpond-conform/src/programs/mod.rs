@@ -41,6 +41,7 @@
 //! - **R7** A forked child that touches an engine of its parent ends, and was refused.
 
 mod engines;
+mod ephemeral;
 mod judge;
 mod outside;
 mod play;

@@ -5,17 +5,21 @@ use super::judge;
 use super::outside::{Submits, drop_with_the_thread, fork};
 use super::program::{Program, Step};
 use super::world::{World, pick};
-use crate::chaos::bank::{self, Bank, bring_other, bring_some, small_task};
+use crate::chaos::bank::{self, Bank, bring_other, bring_some, let_go, small_task};
 use crate::chaos::ledger::{Fact, lock};
 use crate::chaos::round::wait_for;
 use crate::chaos::shape::End;
 use crate::chaos::storm;
 use crate::kit::Rng;
 use millpond::executor::ExecutorExt;
+use millpond::task::Carried;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
+
+/// What a task carries whose end is to submit.
+static SUBMITS: Carried<Submits> = Carried::new();
 
 /// What came of a program.
 #[derive(Clone, Debug, Default)]
@@ -59,18 +63,9 @@ impl World {
                 bank::scope(&self.bank(pool)?, &mut Rng::new(seed), false);
             }
             Step::Relay { pool, to, seed } => self.relay(pool, to, seed)?,
-            Step::Destructor { pool, to, seed } => {
-                let rng = &mut Rng::new(seed);
-                let submits = Submits::new(self.bank(to)?, rng.any(), &self.destructors);
-                let bank = self.bank(pool)?;
-                let brought = bring_other(&bank, rng, move || drop(submits));
-                if let Some((id, handle)) = brought {
-                    if rng.once_in(2) {
-                        bank.ledger.entry(id).note(Fact::Asked);
-                        handle.cancel();
-                    }
-                    lock(&bank.ledger.pouch).push((id, handle));
-                }
+            Step::Destructor { pool, to, seed } => self.destructor(pool, to, seed)?,
+            Step::Ephemeral { pool, seed } => {
+                self.ephemeral.come_and_go(self.bank(pool)?, seed);
             }
             Step::Local { pool, to, seed } => {
                 let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
@@ -179,6 +174,28 @@ impl World {
         Some(())
     }
 
+    fn destructor(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
+        let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
+        let submits = Submits::new(self.bank(to)?, rng.any(), &self.destructors);
+        let is_carried = rng.once_in(2);
+        let brought = match is_carried {
+            true => SUBMITS.scope(submits, || bring_other(&bank, rng, || ())),
+            false => bring_other(&bank, rng, move || drop(submits)),
+        };
+        if let Some((id, handle)) = brought {
+            if rng.once_in(2) {
+                bank.ledger.entry(id).note(Fact::Asked);
+                handle.cancel();
+            }
+            // A value is carried as long as there is a handle.
+            match is_carried {
+                true => let_go(&bank, id, handle),
+                false => lock(&bank.ledger.pouch).push((id, handle)),
+            }
+        }
+        Some(())
+    }
+
     fn relay(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
         let (bank, to, rng) = (self.bank(pool)?, self.bank(to)?, &mut Rng::new(seed));
         let mut own = rng.fork();
@@ -231,6 +248,7 @@ fn end(world: World) -> Played {
         serials,
         services,
         queues,
+        ephemeral,
         destructors,
     } = world;
     let timers = (pools.len() as u64..).zip(timers);
@@ -260,6 +278,7 @@ fn end(world: World) -> Played {
         played.take(&pool.ledger);
     }
     ledgers.extend(timers.into_iter().map(judge::timers));
+    ledgers.push(judge::timers(ephemeral.end()));
     for ledger in ledgers {
         judge::loosely(&ledger);
         played.take(&ledger);

@@ -82,12 +82,15 @@ lines! {
         Scope, "scope", [pool, seed];
         /// A task of a pool brings tasks to another one, or to the same.
         Relay, "relay", [pool, to, seed];
-        /// A task whose closure has a destructor that brings a task to another pool.
+        /// A task whose closure, or a value that it carries, has a destructor that brings a task to
+        /// another pool.
         Destructor, "destructor", [pool, to, seed];
         /// A task leaves a thread-local in its worker, with such a destructor.
         Local, "local", [pool, to, seed];
         /// A task of a pool drops the program's handle of another, or of its own.
         DropIn, "drop-in", [pool, of];
+        /// Builds an engine and lets it go; a task drops its last handle.
+        Ephemeral, "ephemeral", [pool, seed];
         /// Ends a pool in the middle.
         Stop, "stop", [pool, seed];
         /// Forks; the child touches a pool.
@@ -197,7 +200,8 @@ impl Step {
                 tasks: 2 * few,
             },
             6..=8 => Step::Meddle { pool, seed },
-            9 => Step::Scope { pool, seed },
+            9 if seed % 2 == 0 => Step::Scope { pool, seed },
+            9 | 36 if seed % 2 == 1 => Step::Ephemeral { pool, seed },
             10..=13 => Step::Relay { pool, to, seed },
             14 | 15 => Step::Destructor { pool, to, seed },
             16 => Step::Local { pool, to, seed },

@@ -1,6 +1,7 @@
 //! The engines of a program, built from its lines, each with a ledger of its own.
 
 use super::engines::{Crew, PoolEngine, SerialEngine, ServiceEngine, TimerEngine};
+use super::ephemeral::Ephemeral;
 use super::program::{Engine, Program};
 use super::queues::QueueEngine;
 use crate::chaos::bank::Bank;
@@ -19,6 +20,7 @@ pub(super) struct World {
     pub(super) serials: Vec<SerialEngine>,
     pub(super) services: Vec<ServiceEngine>,
     pub(super) queues: Vec<QueueEngine>,
+    pub(super) ephemeral: Ephemeral,
     /// Destructors that submit and have not run.
     pub(super) destructors: Arc<AtomicUsize>,
 }
@@ -42,6 +44,7 @@ impl World {
             serials: Vec::new(),
             services: Vec::new(),
             queues: Vec::new(),
+            ephemeral: Ephemeral::new(),
             destructors: Arc::default(),
         };
         // Pools first: the others stand on them.

@@ -19,6 +19,7 @@ const MINUTES: f64 = 1.0;
 const SCRIPTS: u64 = 1_000;
 
 /// One part.
+#[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: &'static str,
     /// One line of help.
