@@ -34,7 +34,7 @@ use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
 use crate::queue::BlockingQueue;
-use crate::task::{Home, Task};
+use crate::task::{CancelReason, Home, Kind, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::fork;
 use millpond_raw::pad::Padded;
@@ -68,8 +68,9 @@ pub(super) struct Engine {
     pub(super) shedder: Padded<Shedder>,
     /// How long tasks take, for those who are refused.
     pub(super) pacer: Padded<Pacer>,
-    /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
-    pub(super) home: &'static Home,
+    /// Where handles count tasks that they have cancelled in the queue, and how far that was heard. To be
+    /// dropped after the line (N2 in `task::home`), so it stands behind it.
+    pub(super) home: Home,
     gone_seen: Padded<AtomicUsize>,
     /// Whoever clears cancelled tasks out of the queue does so alone.
     clearing: Mutex<()>,
@@ -124,7 +125,10 @@ impl Engine {
     }
 
     pub(super) fn new(parts: Parts) -> Self {
-        let home = Home::take();
+        let home = Home::take(match parts.line.is_foreign() {
+            true => Kind::Foreign,
+            false => Kind::Ours,
+        });
         let ticker = Ticker::of(&parts.clock);
         let names = parts.names.map(Names::new);
         Engine {
@@ -145,8 +149,8 @@ impl Engine {
             refusals: Refusals::new(names.as_ref().map_or(1, Names::sheets)),
             shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
             pacer: Padded::new(Pacer::new(ticker.now())),
-            home,
             gone_seen: Padded::new(AtomicUsize::new(home.gone())),
+            home,
             clearing: Mutex::new(()),
             doors: Waits::new(),
             end: Watched::new(()),
@@ -212,7 +216,7 @@ impl Engine {
         if queue.is_full() && self.refuses() {
             return Err(Rejected::new(task, NO_ROOM));
         }
-        let identity = Identity::give(&task, Some(self.home), &self.ticker);
+        let identity = Identity::give(&task, Some(&self.home), &self.ticker);
         if let Err(refused) = queue.offer(task) {
             return self.admit_slowly(refused.element, self.makes_room());
         }
@@ -278,17 +282,25 @@ impl Engine {
     ///
     /// H1: the count is read before the walk, so whoever is cancelled during it is a reason for the
     /// next one; and it is noted after the walk, so whoever comes meanwhile waits for the walk
-    /// instead of being refused. A queue of the user's is walked without a lock around it (E5).
+    /// instead of being refused. A queue of the user's is walked without a lock around it, and shells are
+    /// dropped without it, with all that they carry; the last one may end the pool (E5).
     fn makes_room(&self) -> bool {
         if !self.has_gone() {
             return false;
         }
-        let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
-        let gone = self.home.gone();
-        if self.gone_seen.load(Ordering::Relaxed) != gone {
-            self.purge();
-            self.gone_seen.store(gone, Ordering::Relaxed);
-        }
+        let shells = {
+            let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
+            let gone = self.home.gone();
+            match self.gone_seen.load(Ordering::Relaxed) != gone {
+                true => {
+                    let shells = self.take_shells();
+                    self.gone_seen.store(gone, Ordering::Relaxed);
+                    shells
+                }
+                false => Vec::new(),
+            }
+        };
+        self.give_up(shells, CancelReason::Dropped);
         true
     }
 
@@ -371,7 +383,7 @@ impl Engine {
         judged: Reading,
         growing: Option<MutexGuard<'_, ()>>,
     ) -> Result<Result<(), Rejected<Task>>, Task> {
-        let identity = Identity::give(&task, Some(self.home), &self.ticker);
+        let identity = Identity::give(&task, Some(&self.home), &self.ticker);
         match self.line.is_foreign() {
             true => self.offer_to_foreign(task)?,
             false => self.line.offer(task)?,
@@ -451,11 +463,5 @@ impl Engine {
             self.line_is_shorter();
         }
         found.pop()
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.home.give_back();
     }
 }

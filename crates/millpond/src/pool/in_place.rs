@@ -42,10 +42,24 @@ pub(super) fn as_worker<R>(engine: &Arc<Engine>, worker: &Arc<Worker>, f: impl F
         worker: Arc::clone(worker),
         starts: Mutex::new(Vec::new()),
     };
-    task::at_home(engine.home, Arc::new(seat), f)
+    task::at_home(&engine.home, Arc::new(seat), f)
 }
 
 impl Host for Seat {
+    fn holds(&self, mark: usize) -> bool {
+        let mut is_there = false;
+        // A queue of the user's may panic, and then nobody knows: the task had better wait.
+        let looked = quiet::call(|| {
+            self.engine
+                .line
+                .visit_until(&mut |task| {
+                    is_there = task.mark() == mark;
+                    is_there
+                })
+        });
+        looked.is_some() && is_there
+    }
+
     fn begins(&self, task: About<'_>) {
         self.worker.stats.begin_in_place();
         self.starts.lock().push(self.engine.ticker.now());

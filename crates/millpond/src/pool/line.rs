@@ -437,10 +437,18 @@ impl Line {
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {
+        self.visit_until(&mut |task| {
+            see(task);
+            false
+        });
+    }
+
+    /// Shows the tasks until `see` has seen enough.
+    pub(super) fn visit_until(&self, see: &mut dyn FnMut(&Task) -> bool) {
         if !matches!(self, Line::HandOff(_)) {
-            self.queue().visit(&mut |task| {
-                see(task);
-                ControlFlow::Continue(())
+            self.queue().visit(&mut |task| match see(task) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             });
         }
     }

@@ -64,6 +64,7 @@
 
 mod admission;
 mod as_executor;
+mod asked;
 mod builder;
 mod crew;
 mod ctl;
@@ -365,12 +366,16 @@ impl ThreadPool {
 
 impl Engine {
     pub(in crate::pool) fn purge(&self) -> usize {
-        let gone = self
-            .line
-            .remove_where(usize::MAX, &mut |task| task.is_gone());
-        let purged = gone.len();
-        self.give_up(gone, CancelReason::Dropped);
+        let shells = self.take_shells();
+        let purged = shells.len();
+        self.give_up(shells, CancelReason::Dropped);
         purged
+    }
+
+    /// Takes out of the queue what is there and gone. To be [given up](Engine::give_up), under no lock.
+    pub(in crate::pool) fn take_shells(&self) -> Vec<Task> {
+        self.line
+            .remove_where(usize::MAX, &mut |task| task.is_gone())
     }
 
     /// Gives up tasks that have been taken out of the queue, and counts them. Returns how many of them

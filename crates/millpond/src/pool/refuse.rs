@@ -1,6 +1,7 @@
 //! Asking the rejection policy, and doing what it says.
 
 use super::ThreadPool;
+use super::asked::Asked;
 use super::crew::Worker;
 use super::engine::Engine;
 use super::figures::Id;
@@ -42,7 +43,11 @@ impl ThreadPool {
                 engine.discard(task);
                 Ok(())
             }
-            Rejection::DiscardOldest => engine.replace_oldest(Rejected::new(task, reason)),
+            Rejection::DiscardOldest => engine
+                .replace_oldest(Rejected::new(task, reason))
+                .inspect_err(|refused| {
+                    refused.task.leave_home();
+                }),
             Rejection::Block(patience) => {
                 let deadline = engine.clock.deadline(patience);
                 engine
@@ -60,10 +65,13 @@ impl ThreadPool {
                 engine.report_refusal(&reason, &label, at_most_every);
                 Err(Rejected::new(task, reason))
             }
-            Rejection::Custom(handler) => {
-                let pool = self;
-                handler.reject(task, Refusal { reason, pool })
-            }
+            Rejection::Custom(handler) => match Asked::enter(engine) {
+                Some(_asked) => {
+                    let pool = self;
+                    handler.reject(task, Refusal { reason, pool })
+                }
+                None => Err(Rejected::new(task, reason)),
+            },
         }
     }
 }
@@ -170,7 +178,7 @@ impl Engine {
             if interrupt::check().is_err() {
                 return Err(Rejected::new(refused.task, RejectReason::Interrupted));
             }
-            let identity = Identity::give(&refused.task, Some(self.home), &self.ticker);
+            let identity = Identity::give(&refused.task, Some(&self.home), &self.ticker);
             let mut task = Some(refused.task);
             if self.linger_for_room(&mut task) {
                 return self.look_again(identity);
