@@ -6,7 +6,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::gates::chaos::{self, Rounds};
 use crate::gates::differential::{self, Scripts};
 use crate::gates::models::{self, Checker};
+use crate::gates::programs::{self, Programs};
 use crate::gates::sanitize::{self, Sanitizer};
+use crate::gates::soak;
 use crate::gates::weaken;
 use crate::house::House;
 use crate::needs::{self, Larder};
@@ -58,6 +60,10 @@ enum Task {
     Differential(Scripts),
     /// Play everything at once on the pool in a chaos build, and check that no task is lost
     Chaos(Rounds),
+    /// Play random programs with many engines at once, and check that no task is lost
+    Programs(Programs),
+    /// Run everything that is random with fresh seeds, round after round, for hours
+    Soak(soak::Choice),
     /// Show which outside programs are here and which are missing
     Needs,
 }
@@ -145,6 +151,13 @@ pub fn main() -> Result<bool> {
             let name = if rounds.tests { "chaos" } else { "chaos-pool" };
             alone(&house, name, |stage| chaos::run(&house, stage, &rounds))
         }
+        Task::Programs(chosen) => alone(&house, "programs", |stage| {
+            match chosen == Programs::default() {
+                true => programs::run_all(&house, stage),
+                false => programs::run(&house, stage, &chosen),
+            }
+        }),
+        Task::Soak(choice) => soak::run(&house, &choice),
         Task::Needs => {
             let (table, complete) = needs::overview();
             print!("{table}");
@@ -209,8 +222,9 @@ mod tests {
         let help = command().render_long_help().to_string();
         for gate in GATES {
             let call = format!("cargo xtask {}", gate.call());
-            let step =
-                |line: &&str| line.trim_start().starts_with(gate.name) && line.contains(&call);
+            let step = |line: &&str| {
+                line.split_whitespace().next() == Some(gate.name) && line.contains(&call)
+            };
             let line = help
                 .lines()
                 .find(step)

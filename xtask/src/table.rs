@@ -176,6 +176,13 @@ pub const GATES: &[Gate] = &[
         run: gates::links::run,
     },
     Gate {
+        name: "seeds",
+        help: "tests draw at random from one fixed seed",
+        needs: &[],
+        door: Door::Own,
+        run: gates::seeds::run,
+    },
+    Gate {
         name: "clippy",
         help: "no warning in the workspace, nor in millpond-raw under any of its switches",
         needs: &["cargo-clippy"],
@@ -223,6 +230,13 @@ pub const GATES: &[Gate] = &[
         needs: &[],
         door: Door::Through("chaos"),
         run: gates::chaos::run_all,
+    },
+    Gate {
+        name: "programs",
+        help: "random programs with many engines at once: no task is lost, the books balance",
+        needs: &[],
+        door: Door::Through("programs"),
+        run: gates::programs::run_all,
     },
     Gate {
         name: "loom",

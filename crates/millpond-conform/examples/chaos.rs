@@ -12,8 +12,6 @@
 use clap::Parser;
 use millpond_conform::chaos::{Played, Tally, play};
 use millpond_conform::kit::{Wedge, delays};
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,9 +22,12 @@ struct Arguments {
     /// For how long; fractions are minutes, too
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
-    /// The seed of all rounds; a fresh one if it is left out
+    /// At most so many rounds
+    #[arg(long, default_value_t = u64::MAX)]
+    rounds: u64,
+    /// The seed of all rounds
     #[arg(long)]
-    seed: Option<u64>,
+    seed: u64,
     /// Play this round only, again and again
     #[arg(long)]
     round: Option<u64>,
@@ -34,19 +35,15 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let fresh = RandomState::new().hash_one("fresh") >> 16;
-    let seed = arguments.seed.unwrap_or(fresh);
-    match arguments.seed {
-        Some(seed) => println!("seed {seed}"),
-        None => println!("fresh seed {seed}"),
-    }
+    let seed = arguments.seed;
+    println!("seed {seed}");
     if millpond_raw::sync::chaos::seed().is_none() {
         println!("note: built without millpond_chaos, so nothing yields but by itself");
     }
     let time = Duration::try_from_secs_f64(arguments.minutes * 60.0).unwrap_or(Duration::MAX);
     let (begin, mut told) = (Instant::now(), Instant::now());
     let (mut tally, mut rounds) = (Tally::default(), 0_u64);
-    while rounds == 0 || begin.elapsed() < time {
+    while rounds == 0 || (rounds < arguments.rounds && begin.elapsed() < time) {
         let round = arguments.round.unwrap_or(rounds);
         let played = watched(seed, round);
         rounds += 1;

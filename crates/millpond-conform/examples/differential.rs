@@ -14,7 +14,6 @@ use millpond_conform::differential::java::{self, Java};
 use millpond_conform::differential::script::Script;
 use millpond_conform::differential::{Ours, Runner, Source, Tally, decisions, generate};
 use millpond_conform::kit::delays;
-use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
@@ -24,15 +23,12 @@ use std::time::Instant;
 /// Plays scripts on Java's ThreadPoolExecutor and on our ThreadPool, and compares the logs.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Where the random scripts begin; a fresh seed if it is left out
-    #[arg(long)]
-    seed: Option<u64>,
+    /// Where the random scripts begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// How many random scripts
     #[arg(long, default_value_t = 0)]
     count: u64,
-    /// How many more random scripts from a fresh seed
-    #[arg(long, default_value_t = 0)]
-    fresh: u64,
     /// A script, or a folder of scripts (*.txt)
     #[arg(long, value_name = "PATH")]
     scripts: Vec<PathBuf>,
@@ -61,11 +57,10 @@ fn differ(arguments: Arguments) -> Result<bool> {
         return Ok(true);
     }
     let scripts = written(&arguments.scripts)?;
-    let fresh = RandomState::new().hash_one("fresh") >> 16;
-    let seed = arguments.seed.unwrap_or(fresh);
-    let total = scripts.len() as u64 + arguments.count + arguments.fresh;
+    let seed = arguments.seed;
+    let total = scripts.len() as u64 + arguments.count;
     if total == 0 {
-        bail!("there is nothing to play: say --count N, --fresh N or --scripts PATH");
+        bail!("there is nothing to play: say --count N or --scripts PATH");
     }
     let random = |seed: u64, count: u64| {
         (0..count).map(move |index| {
@@ -82,18 +77,12 @@ fn differ(arguments: Arguments) -> Result<bool> {
     if arguments.count > 0 {
         println!("{} random scripts from seed {seed}", arguments.count);
     }
-    if arguments.fresh > 0 {
-        println!("{} random scripts from fresh seed {fresh}", arguments.fresh);
-    }
     if arguments.show {
         let all = scripts.iter().cloned().chain(random(seed, arguments.count));
         all.for_each(|(_, script)| show(&script));
     }
     let begin = Instant::now();
-    let all = scripts
-        .into_iter()
-        .chain(random(seed, arguments.count))
-        .chain(random(fresh, arguments.fresh));
+    let all = scripts.into_iter().chain(random(seed, arguments.count));
     let mut runner = Runner::new(Ours::new(delays::long()), java);
     let report = runner.run(all, |tally| progress(tally, total))?;
     println!("{} in {:.1?}", report.tally, begin.elapsed());

@@ -6,6 +6,7 @@
 //! | [`suites`] | the behaviours; a suite is a macro, and each implementation asks for it in a line |
 //! | [`differential`] | scripts played on Java's thread pool and on ours; `java/` is Java's player |
 //! | [`chaos`] | everything at once on the pool, and books that must balance |
+//! | [`programs`] | random programs with many engines at once, and books that must balance |
 //! | `tests/` | those lines, the tests of the kit, and the check of the coverage table |
 //! | `rows/` | the behaviours by name, in our words, and why some do not apply to us |
 //! | `COVERAGE.md` | which test holds which behaviour; generated, and checked by `tests/coverage.rs` |
@@ -32,4 +33,5 @@ pub mod chaos;
 pub mod coverage;
 pub mod differential;
 pub mod kit;
+pub mod programs;
 pub mod suites;

@@ -5,7 +5,8 @@
 //! ends at rest, and all figures must be exactly those of the model: how many workers, who runs, who
 //! waits, what was counted. What each handle says is compared, too.
 //!
-//! Deadlines are left out; they have tests of their own. `MILLPOND_SEED` runs one seed again, `MILLPOND_CASES` changes the number of scripts.
+//! Deadlines are left out; they have tests of their own. The seed is fixed; `MILLPOND_SEED` and
+//! `MILLPOND_CASES` change it and the number of scripts, as `cargo xtask soak` does.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -15,6 +16,8 @@
 )]
 
 mod pool_reference;
+#[path = "../../millpond/tests/proptest_kit/mod.rs"]
+mod proptest_kit;
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
 use millpond::manage::{Growth, Patch, PoolSnapshot, RunState};
@@ -27,8 +30,6 @@ use millpond_conform::kit::{Gate, Stillness, Wedge, delays};
 use pool_reference::{Fate, Figures, Flavor, Model, Policy, Why};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -498,28 +499,10 @@ fn figures(now: &PoolSnapshot) -> Figures {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    match text.parse() {
-        Ok(number) => Some(number),
-        Err(_) => panic!("{name} is `{text}`: give it a number"),
-    }
-}
-
 #[test]
 fn a_pool_does_what_its_model_does() {
-    let fresh = || std::hash::RandomState::new().build_hasher().finish();
-    let seed = number("MILLPOND_SEED").unwrap_or_else(fresh);
-    let config = Config {
-        cases: number("MILLPOND_CASES").map_or(CASES, |cases| cases as u32),
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let scripts = (shape(), vec(op(), 1..50), any::<bool>());
-    let run = TestRunner::new_with_rng(config, rng).run(&scripts, |(shape, script, drops)| {
+    proptest_kit::ask(CASES, &scripts, |(shape, script, drops)| {
         let _wedge = Wedge::arm("a script of the pool", delays::longer() * 10);
         let mut rig = Rig::new(&shape);
         for op in script {
@@ -527,9 +510,5 @@ fn a_pool_does_what_its_model_does() {
             rig.look();
         }
         rig.end(drops);
-        Ok(())
     });
-    if let Err(failure) = run {
-        panic!("a pool differs from its model; MILLPOND_SEED={seed} runs it again\n{failure}");
-    }
 }

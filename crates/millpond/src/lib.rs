@@ -51,6 +51,10 @@ pub mod task;
 pub mod thread;
 pub mod time;
 
+#[cfg(test)]
+#[path = "../tests/proptest_kit/mod.rs"]
+mod proptest_kit;
+
 /// The programs in the README, compiled and run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -63,7 +63,25 @@ pub fn run(
     checker: Checker,
     filter: Option<&str>,
 ) -> Result<Outcome> {
-    let ended = stage.run(&mut command(house, checker, filter))?;
+    run_from(house, stage, checker, filter, None)
+}
+
+/// The same from another seed than the fixed one of the tests.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn run_from(
+    house: &House,
+    stage: &mut Stage,
+    checker: Checker,
+    filter: Option<&str>,
+    seed: Option<u64>,
+) -> Result<Outcome> {
+    let mut command = command(house, checker, filter);
+    if let Some(seed) = seed {
+        command.env("MILLPOND_SEED", seed.to_string());
+    }
+    let ended = stage.run(&mut command)?;
     let mut outcome = Outcome::of_tests(ended.success, Tally::of_output(&ended.output));
     let walked = schedules(&ended.output);
     if walked > 0 {

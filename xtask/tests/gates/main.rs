@@ -10,5 +10,6 @@ mod ledger;
 mod links;
 mod orderings;
 mod runs;
+mod seeds;
 mod tree;
 mod weaken;

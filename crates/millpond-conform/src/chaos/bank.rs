@@ -19,10 +19,10 @@ const DEEPEST: usize = 2;
 
 /// A handle of the pool, with its ledger.
 #[derive(Clone, Debug)]
-pub(super) struct Bank {
-    pub(super) pool: ThreadPool,
-    pub(super) ledger: Arc<Ledger>,
-    pub(super) deadlines: bool,
+pub(crate) struct Bank {
+    pub(crate) pool: ThreadPool,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) deadlines: bool,
 }
 
 impl Executor for Bank {
@@ -55,6 +55,8 @@ enum Work {
     Scope(Bank, Rng),
     /// Ends the pool that runs it.
     End(Bank, bool),
+    /// Whatever a [program](crate::programs) wants of it.
+    Other(Box<dyn FnOnce() + Send>),
     /// Holds the pool, perhaps as the last.
     Hold(#[expect(dead_code, reason = "it is held, and dropped")] Bank),
 }
@@ -82,6 +84,7 @@ impl Work {
             Work::Sleep(time) => drop(interrupt::sleep(time)),
             Work::Wait(time) => drop(LinkedQueue::<()>::unbounded().poll_timeout(time)),
             Work::Panic => resume_unwind(Box::new("chaos")),
+            Work::Other(work) => work(),
             Work::Bring(bank, mut rng, depth) => bring_some(&bank, &mut rng, depth),
             Work::Scope(bank, mut rng) => scope(&bank, &mut rng, true),
             Work::End(bank, true) => stop(&bank, &mut Rng::new(bank.ledger.len() as u64)),
@@ -103,13 +106,41 @@ fn body(stub: Stub, work: Work) -> impl FnOnce() -> Value + Send + 'static {
 }
 
 /// Brings a task. The handle, if it was taken and has one.
-pub(super) fn bring(
+pub(crate) fn bring(
     bank: &Bank,
     rng: &mut Rng,
     depth: usize,
 ) -> Option<(usize, TaskHandle<Value>)> {
     let work = Work::draw(bank, rng, depth);
     bring_work(bank, rng, depth, work)
+}
+
+/// Brings a task that does this. It may inherit a deadline from a task of another pool.
+pub(crate) fn bring_other(
+    bank: &Bank,
+    rng: &mut Rng,
+    work: impl FnOnce() + Send + 'static,
+) -> Option<(usize, TaskHandle<Value>)> {
+    bring_work(bank, rng, 1, Work::Other(Box::new(work)))
+}
+
+/// What somebody can submit who has no [`Bank`]: a small piece of work, and its number.
+pub(crate) fn small_task(
+    ledger: &Arc<Ledger>,
+    rng: &mut Rng,
+) -> Option<(usize, impl FnOnce() -> Value + Send + use<>)> {
+    let work = match rng.below(8) {
+        0 => Work::Sleep(Duration::from_micros(rng.any() % 1000)),
+        1 => Work::Panic,
+        2..=4 => Work::Jitter(rng.fork()),
+        _ => Work::Nothing,
+    };
+    let stub = ledger.open()?;
+    let id = stub.id;
+    if matches!(work, Work::Panic) {
+        stub.entry().note(Fact::Panics);
+    }
+    Some((id, body(stub, work)))
 }
 
 fn bring_work(
@@ -130,7 +161,7 @@ fn bring_work(
     let run = body(stub, work);
     if rng.once_in(3) {
         let brought = bank.run(move || drop(run()));
-        settle_refusal(bank, rng, id, brought);
+        settle_refusal(&bank.ledger, rng, id, brought);
         return None;
     }
     entry.note(Fact::HasHandle);
@@ -145,18 +176,18 @@ fn bring_work(
         entry.note(Fact::MayExpire);
         spec = spec.deadline(Deadline::after(bank.clock().now(), rng.patience() * 20));
     }
-    let handle = settle_refusal(bank, rng, id, bank.submit_spec(spec, run))?;
+    let handle = settle_refusal(&bank.ledger, rng, id, bank.submit_spec(spec, run))?;
     Some((id, handle))
 }
 
 /// J2: what is refused is whole.
-fn settle_refusal<T, R, F: FnOnce() -> R>(
-    bank: &Bank,
+pub(crate) fn settle_refusal<T, R, F: FnOnce() -> R>(
+    ledger: &Ledger,
     rng: &mut Rng,
     id: usize,
     brought: Result<T, Rejected<F>>,
 ) -> Option<T> {
-    let entry = bank.ledger.entry(id);
+    let entry = ledger.entry(id);
     let refused = match brought {
         Ok(taken) => {
             entry.note(Fact::Accepted);
@@ -174,7 +205,7 @@ fn settle_refusal<T, R, F: FnOnce() -> R>(
     });
     let after = (entry.runs(), entry.drops());
     if before != (0, 0) || after != (u32::from(runs), 1) {
-        bank.ledger.wrong(format!(
+        ledger.wrong(format!(
             "task {id} was refused and did not come back whole (J2): ran and dropped {before:?} \
              times when it came back, {after:?} afterwards"
         ));
@@ -182,7 +213,7 @@ fn settle_refusal<T, R, F: FnOnce() -> R>(
     None
 }
 
-fn bring_some(bank: &Bank, rng: &mut Rng, depth: usize) {
+pub(crate) fn bring_some(bank: &Bank, rng: &mut Rng, depth: usize) {
     for _ in 0..1 + rng.below(3) {
         let Some((id, handle)) = bring(bank, rng, depth) else {
             continue;
@@ -197,13 +228,13 @@ fn bring_some(bank: &Bank, rng: &mut Rng, depth: usize) {
 }
 
 /// A handle that nobody wants.
-pub(super) fn let_go(bank: &Bank, id: usize, handle: TaskHandle<Value>) {
+pub(crate) fn let_go(bank: &Bank, id: usize, handle: TaskHandle<Value>) {
     bank.ledger.entry(id).note(Fact::LetGo);
     drop(handle);
 }
 
 /// J4: what a join came to.
-pub(super) fn settle(ledger: &Ledger, id: usize, joined: Result<Value, TaskError>) {
+pub(crate) fn settle(ledger: &Ledger, id: usize, joined: Result<Value, TaskError>) {
     let entry = ledger.entry(id);
     match joined {
         Ok(value) if value.id == id => entry.came_to(Outcome::Value),
@@ -216,7 +247,7 @@ pub(super) fn settle(ledger: &Ledger, id: usize, joined: Result<Value, TaskError
 }
 
 /// A scope with a few jobs. `at_risk` if its owner can be interrupted: then jobs may be cancelled.
-pub(super) fn scope(bank: &Bank, rng: &mut Rng, at_risk: bool) {
+pub(crate) fn scope(bank: &Bank, rng: &mut Rng, at_risk: bool) {
     let jobs = 1 + rng.below(4);
     let stubs: Vec<Stub> = (0..jobs).filter_map(|_| bank.ledger.open()).collect();
     let ids: Vec<usize> = stubs.iter().map(|stub| stub.id).collect();
@@ -230,7 +261,7 @@ pub(super) fn scope(bank: &Bank, rng: &mut Rng, at_risk: bool) {
                 jitter.jitter();
                 (stub.runs(), id)
             };
-            let Some(handle) = settle_refusal(bank, rng, *id, s.submit(job)) else {
+            let Some(handle) = settle_refusal(&bank.ledger, rng, *id, s.submit(job)) else {
                 continue;
             };
             if rng.once_in(2) {
@@ -255,7 +286,7 @@ pub(super) fn scope(bank: &Bank, rng: &mut Rng, at_risk: bool) {
 }
 
 /// Stops the pool, and runs or drops what it hands back.
-pub(super) fn stop(bank: &Bank, rng: &mut Rng) {
+pub(crate) fn stop(bank: &Bank, rng: &mut Rng) {
     for task in bank.pool.shutdown_now() {
         bank.ledger
             .round
@@ -270,7 +301,7 @@ pub(super) fn stop(bank: &Bank, rng: &mut Rng) {
 }
 
 /// Ends the pool.
-pub(super) fn end(bank: &Bank, rng: &mut Rng, end: End) {
+pub(crate) fn end(bank: &Bank, rng: &mut Rng, end: End) {
     match end {
         End::Shutdown => bank.pool.shutdown(),
         End::ShutdownNow => stop(bank, rng),

@@ -7,7 +7,7 @@ use millpond::task::CancelReason;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Judges every task.
-pub(super) fn tasks(ledger: &Ledger, tally: &mut Tally) {
+pub(crate) fn tasks(ledger: &Ledger, tally: &mut Tally) {
     for (id, entry) in ledger.entries() {
         count(entry, tally);
         for problem in task(ledger, entry) {
@@ -164,7 +164,7 @@ fn count(entry: &Entry, tally: &mut Tally) {
 }
 
 /// J6: what the hooks heard.
-pub(super) fn hooks(ledger: &Ledger, tally: &mut Tally) {
+pub(crate) fn hooks(ledger: &Ledger, tally: &mut Tally) {
     let round = &ledger.round;
     let [before, completed, gone, terminated] = [
         &round.hooks_before,
@@ -182,7 +182,7 @@ pub(super) fn hooks(ledger: &Ledger, tally: &mut Tally) {
 }
 
 /// J7: the books of the pool, which has terminated.
-pub(super) fn books(
+pub(crate) fn books(
     ledger: &Ledger,
     last: &PoolSnapshot,
     asked: u64,
@@ -221,15 +221,7 @@ pub(super) fn books(
         "it is not at rest",
     );
     let accepted = read(&round.accepted);
-    let within = last.completed
-        + last.cancelled
-        + last.expired
-        + last.shed
-        + last.discarded
-        + last.handed_back
-        + last.ran_elsewhere
-        + last.caller_ran;
-    let sum = within + round.policy_kept();
+    let sum = accounted_for(last) + round.policy_kept();
     match round.may_run_outside.load(Ordering::Relaxed) {
         false => must(
             accepted == sum,
@@ -272,6 +264,18 @@ pub(super) fn books(
         !has_hooks || last.completed == completed,
         &format!("hooks heard of {completed}"),
     );
+}
+
+/// What has become of the tasks that a pool has taken, all ends together.
+fn accounted_for(last: &PoolSnapshot) -> u64 {
+    last.completed
+        + last.cancelled
+        + last.expired
+        + last.shed
+        + last.discarded
+        + last.handed_back
+        + last.ran_elsewhere
+        + last.caller_ran
 }
 
 fn read(count: &AtomicU64) -> u64 {

@@ -15,7 +15,7 @@ thread_local! {
 
 /// In whose hands the present thread has a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// The pool's.
     Anywhere,
     /// Its submitter's: it was refused.
@@ -28,7 +28,7 @@ pub(super) enum Place {
 
 impl Place {
     /// Runs `f`, which ends a task in this place.
-    pub(super) fn enter<R>(self, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn enter<R>(self, f: impl FnOnce() -> R) -> R {
         struct Back(Place);
 
         impl Drop for Back {
@@ -45,7 +45,7 @@ impl Place {
 /// What is known of a task, bit by bit.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
-pub(super) enum Fact {
+pub(crate) enum Fact {
     Accepted = 1,
     Refused = 1 << 1,
     /// Somebody asked for its end, by its handle.
@@ -70,7 +70,7 @@ pub(super) enum Fact {
 
 /// What a handle came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Value,
     Panicked,
     Cancelled(CancelReason),
@@ -78,7 +78,7 @@ pub(super) enum Outcome {
 
 /// One task.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     facts: AtomicU32,
     runs: AtomicU32,
     drops: AtomicU32,
@@ -92,33 +92,33 @@ fn add(count: &AtomicU32) {
 }
 
 impl Entry {
-    pub(super) fn note(&self, fact: Fact) {
+    pub(crate) fn note(&self, fact: Fact) {
         self.facts.fetch_or(fact as u32, Ordering::Relaxed);
     }
 
-    pub(super) fn is(&self, fact: Fact) -> bool {
+    pub(crate) fn is(&self, fact: Fact) -> bool {
         self.facts.load(Ordering::Relaxed) & fact as u32 != 0
     }
 
-    pub(super) fn runs(&self) -> u32 {
+    pub(crate) fn runs(&self) -> u32 {
         self.runs.load(Ordering::Relaxed)
     }
 
-    pub(super) fn drops(&self) -> u32 {
+    pub(crate) fn drops(&self) -> u32 {
         self.drops.load(Ordering::Relaxed)
     }
 
     /// How many values were made, and how many of them dropped.
-    pub(super) fn values(&self) -> (u32, u32) {
+    pub(crate) fn values(&self) -> (u32, u32) {
         let read = |count: &AtomicU32| count.load(Ordering::Relaxed);
         (read(&self.values), read(&self.value_drops))
     }
 
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         *lock(&self.outcome)
     }
 
-    pub(super) fn came_to(&self, outcome: Outcome) {
+    pub(crate) fn came_to(&self, outcome: Outcome) {
         *lock(&self.outcome) = Some(outcome);
     }
 
@@ -131,7 +131,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn facts(&self) -> String {
+    pub(crate) fn facts(&self) -> String {
         let all = [
             Fact::Accepted,
             Fact::Refused,
@@ -155,29 +155,29 @@ impl Entry {
 
 /// What is true of a round as a whole.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     /// Calls of `execute` that returned `Ok`, and those that did not.
-    pub(super) accepted: AtomicU64,
-    pub(super) refused: AtomicU64,
+    pub(crate) accepted: AtomicU64,
+    pub(crate) refused: AtomicU64,
     kept_by_policy: AtomicU64,
     /// What `shutdown_now` returned.
-    pub(super) handed_back: AtomicU64,
-    pub(super) hooks_before: AtomicU64,
-    pub(super) hooks_completed: AtomicU64,
-    pub(super) hooks_gone: AtomicU64,
-    pub(super) hooks_panicked: AtomicU64,
-    pub(super) terminated: AtomicU64,
-    pub(super) may_discard: AtomicBool,
-    pub(super) may_run_outside: AtomicBool,
+    pub(crate) handed_back: AtomicU64,
+    pub(crate) hooks_before: AtomicU64,
+    pub(crate) hooks_completed: AtomicU64,
+    pub(crate) hooks_gone: AtomicU64,
+    pub(crate) hooks_panicked: AtomicU64,
+    pub(crate) terminated: AtomicU64,
+    pub(crate) may_discard: AtomicBool,
+    pub(crate) may_run_outside: AtomicBool,
     /// Tasks may be shed, or may have been.
-    pub(super) may_shed: AtomicBool,
+    pub(crate) may_shed: AtomicBool,
     /// Threads may fail to start.
-    pub(super) may_fail: AtomicBool,
+    pub(crate) may_fail: AtomicBool,
 }
 
 impl Whole {
     /// This policy plays in the round.
-    pub(super) fn allow(&self, policy: Policy) {
+    pub(crate) fn allow(&self, policy: Policy) {
         match policy {
             Policy::Discard | Policy::DiscardOldest => {
                 self.may_discard.store(true, Ordering::Relaxed);
@@ -187,11 +187,11 @@ impl Whole {
         }
     }
 
-    pub(super) fn kept_by_policy(&self) {
+    pub(crate) fn kept_by_policy(&self) {
         self.kept_by_policy.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn policy_kept(&self) -> u64 {
+    pub(crate) fn policy_kept(&self) -> u64 {
         self.kept_by_policy.load(Ordering::Relaxed)
     }
 }
@@ -201,18 +201,18 @@ type Pouch = Mutex<Vec<(usize, TaskHandle<Value>)>>;
 
 /// All tasks of a round.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     entries: Vec<Entry>,
     next: AtomicUsize,
-    pub(super) round: Whole,
+    pub(crate) round: Whole,
     /// Joined when the pool is over.
-    pub(super) pouch: Pouch,
+    pub(crate) pouch: Pouch,
     wrong: Mutex<Vec<String>>,
 }
 
 impl Ledger {
     /// For at most `most` tasks; more cannot be brought.
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Ledger {
             entries: (0..most).map(|_| Entry::default()).collect(),
             next: AtomicUsize::new(0),
@@ -223,7 +223,7 @@ impl Ledger {
     }
 
     /// A new task.
-    pub(super) fn open(self: &Arc<Self>) -> Option<Stub> {
+    pub(crate) fn open(self: &Arc<Self>) -> Option<Stub> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         (id < self.entries.len()).then(|| Stub {
             ledger: Arc::clone(self),
@@ -231,47 +231,47 @@ impl Ledger {
         })
     }
 
-    pub(super) fn entry(&self, id: usize) -> &Entry {
+    pub(crate) fn entry(&self, id: usize) -> &Entry {
         &self.entries[id]
     }
 
     /// How many tasks there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.next.load(Ordering::Relaxed).min(self.entries.len())
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
         self.entries[..self.len()].iter().enumerate()
     }
 
     /// Something is wrong.
-    pub(super) fn wrong(&self, what: String) {
+    pub(crate) fn wrong(&self, what: String) {
         lock(&self.wrong).push(what);
     }
 
-    pub(super) fn all_wrong(&self) -> Vec<String> {
+    pub(crate) fn all_wrong(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.wrong))
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a closure owns: it counts how often the closure runs, and how often it is dropped.
 #[derive(Debug)]
-pub(super) struct Stub {
+pub(crate) struct Stub {
     ledger: Arc<Ledger>,
-    pub(super) id: usize,
+    pub(crate) id: usize,
 }
 
 impl Stub {
-    pub(super) fn entry(&self) -> &Entry {
+    pub(crate) fn entry(&self) -> &Entry {
         self.ledger.entry(self.id)
     }
 
     /// The closure runs. What it makes is its value.
-    pub(super) fn runs(&self) -> Value {
+    pub(crate) fn runs(&self) -> Value {
         let entry = self.entry();
         add(&entry.runs);
         entry.note_place();
@@ -293,9 +293,9 @@ impl Drop for Stub {
 
 /// What a task returns.
 #[derive(Debug)]
-pub(super) struct Value {
+pub(crate) struct Value {
     ledger: Arc<Ledger>,
-    pub(super) id: usize,
+    pub(crate) id: usize,
 }
 
 impl Drop for Value {

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A thread factory that counts its threads and, once in a while, spoils one.
-pub(super) struct Mill {
+pub(crate) struct Mill {
     threads: Threads,
     rng: Mutex<Rng>,
     /// Once in how many; 0 for never.
     vices: AtomicUsize,
-    pub(super) asked: AtomicU64,
+    pub(crate) asked: AtomicU64,
     living: Arc<AtomicUsize>,
     ledger: Arc<Ledger>,
 }
@@ -31,7 +31,7 @@ impl Drop for Living {
 }
 
 impl Mill {
-    pub(super) fn new(ledger: &Arc<Ledger>, vices: usize, rng: Rng) -> Self {
+    pub(crate) fn new(ledger: &Arc<Ledger>, vices: usize, rng: Rng) -> Self {
         let mill = Mill {
             threads: Threads::named("chaos"),
             rng: Mutex::new(rng),
@@ -44,7 +44,7 @@ impl Mill {
         mill
     }
 
-    pub(super) fn set_vices(&self, once_in: usize) {
+    pub(crate) fn set_vices(&self, once_in: usize) {
         if once_in > 0 {
             self.ledger.round.may_fail.store(true, Ordering::Relaxed);
         }
@@ -52,7 +52,7 @@ impl Mill {
     }
 
     /// How many bodies there are that have not been dropped.
-    pub(super) fn living(&self) -> usize {
+    pub(crate) fn living(&self) -> usize {
         self.living.load(Ordering::SeqCst)
     }
 }
@@ -106,10 +106,10 @@ impl fmt::Debug for Mill {
 }
 
 /// Hooks that count, and panic once in a while.
-pub(super) struct Bells {
-    pub(super) ledger: Arc<Ledger>,
-    pub(super) rng: Mutex<Rng>,
-    pub(super) once_in: usize,
+pub(crate) struct Bells {
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) rng: Mutex<Rng>,
+    pub(crate) once_in: usize,
 }
 
 impl Bells {

@@ -45,13 +45,13 @@
 //! `rejected` is at least the number of refusals that callers saw; and nothing is queued or active.
 //! When the last handle is dropped nobody is left who could ask for a snapshot; then J7 is left out.
 
-mod bank;
-mod judge;
-mod ledger;
-mod mill;
-mod round;
-mod shape;
-mod storm;
+pub(crate) mod bank;
+pub(crate) mod judge;
+pub(crate) mod ledger;
+pub(crate) mod mill;
+pub(crate) mod round;
+pub(crate) mod shape;
+pub(crate) mod storm;
 mod tally;
 
 pub use round::{Played, play};

@@ -91,7 +91,12 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
     }
 }
 
-fn build(shape: &Shape, ledger: &Arc<Ledger>, mill: &Arc<Mill>, rng: &mut Rng) -> ThreadPool {
+pub(crate) fn build(
+    shape: &Shape,
+    ledger: &Arc<Ledger>,
+    mill: &Arc<Mill>,
+    rng: &mut Rng,
+) -> ThreadPool {
     let sheds = &ledger.round.may_shed;
     sheds.fetch_or(shape.overload.sheds(), Ordering::Relaxed);
     let builder = ThreadPool::builder("chaos")
@@ -166,7 +171,7 @@ fn storm(
 }
 
 /// Waits for what must come.
-fn wait_for(mut what: impl FnMut() -> bool) {
+pub(crate) fn wait_for(mut what: impl FnMut() -> bool) {
     for looks in 0_u64.. {
         if what() {
             return;

@@ -13,34 +13,34 @@ use super::ledger::{Ledger, Place};
 /// A pool, who plays on it, and how it ends.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    pub(super) core: usize,
-    pub(super) max: usize,
-    pub(super) keep_alive: Duration,
-    pub(super) core_may_time_out: bool,
-    pub(super) growth: Growth,
-    pub(super) queue: Line,
-    pub(super) overload: Overload,
-    pub(super) policy: Policy,
+    pub(crate) core: usize,
+    pub(crate) max: usize,
+    pub(crate) keep_alive: Duration,
+    pub(crate) core_may_time_out: bool,
+    pub(crate) growth: Growth,
+    pub(crate) queue: Line,
+    pub(crate) overload: Overload,
+    pub(crate) policy: Policy,
     /// Once in how many calls a hook panics; 0 for no hooks at all.
-    pub(super) hooks: usize,
+    pub(crate) hooks: usize,
     /// Once in how many threads the factory spoils one; 0 for never.
-    pub(super) vices: usize,
-    pub(super) producers: usize,
+    pub(crate) vices: usize,
+    pub(crate) producers: usize,
     /// How many tasks each of them brings.
-    pub(super) tasks: usize,
+    pub(crate) tasks: usize,
     /// One producer that waits for each task, so that workers leave while the next one comes: a
     /// task that is missed then stays missed, because nobody else comes by.
-    pub(super) lone: bool,
-    pub(super) deadlines: bool,
-    pub(super) meddles: bool,
-    pub(super) end: End,
+    pub(crate) lone: bool,
+    pub(crate) deadlines: bool,
+    pub(crate) meddles: bool,
+    pub(crate) end: End,
     /// How many tasks have come before the end, if it comes in the middle.
-    pub(super) end_after: Option<usize>,
+    pub(crate) end_after: Option<usize>,
 }
 
 /// The queue of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     Bounded(usize),
     Unbounded,
     HandOff,
@@ -54,7 +54,7 @@ pub(super) enum Line {
 
 /// A rejection policy of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(crate) enum Policy {
     Abort,
     CallerRuns,
     Discard,
@@ -66,7 +66,7 @@ pub(super) enum Policy {
 
 /// How a round ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Shutdown,
     ShutdownNow,
     /// First the one, and in the middle of it the other.
@@ -79,7 +79,7 @@ pub(super) enum End {
 }
 
 impl Shape {
-    pub(super) fn draw(rng: &mut Rng) -> Self {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
         let lone = rng.once_in(4);
         let core = rng.below(if lone { 2 } else { 5 });
         let max = (core + rng.below(if lone { 1 } else { 4 })).max(1);
@@ -130,7 +130,7 @@ impl Shape {
     }
 }
 
-pub(super) fn growth(rng: &mut Rng) -> Growth {
+pub(crate) fn growth(rng: &mut Rng) -> Growth {
     match rng.once_in(2) {
         true => Growth::QueueFirst,
         false => Growth::ThreadsFirst,
@@ -138,7 +138,7 @@ pub(super) fn growth(rng: &mut Rng) -> Growth {
 }
 
 /// Protection of any kind, mostly so tight that it bites.
-pub(super) fn overload(rng: &mut Rng, queue: Line) -> Overload {
+pub(crate) fn overload(rng: &mut Rng, queue: Line) -> Overload {
     let micros = |rng: &mut Rng, most: u64| Duration::from_micros(1 + rng.any() % most);
     let max_queue_wait = rng.once_in(3).then(|| micros(rng, 3000));
     let shedding = rng.once_in(3).then(|| {
@@ -173,7 +173,7 @@ impl Line {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Line::Bounded(_) => "queue bounded",
             Line::Unbounded => "queue unbounded",
@@ -187,11 +187,11 @@ impl Line {
     }
 
     /// Whether the newest can come first.
-    pub(super) fn is_plain(self) -> bool {
+    pub(crate) fn is_plain(self) -> bool {
         matches!(self, Line::Bounded(_) | Line::Unbounded)
     }
 
-    pub(super) fn build(self) -> Queue {
+    pub(crate) fn build(self) -> Queue {
         const SOME: &str = "it is for at least one";
         match self {
             Line::Bounded(room) => Queue::bounded(room),
@@ -216,7 +216,7 @@ impl Line {
 }
 
 impl Policy {
-    pub(super) fn draw(rng: &mut Rng) -> Self {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
         match rng.below(9) {
             0 => Policy::Abort,
             1 => Policy::CallerRuns,
@@ -229,7 +229,7 @@ impl Policy {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Policy::Abort => "policy abort",
             Policy::CallerRuns => "policy caller runs",
@@ -241,7 +241,7 @@ impl Policy {
         }
     }
 
-    pub(super) fn build(self, ledger: &Arc<Ledger>, rng: &mut Rng) -> Rejection {
+    pub(crate) fn build(self, ledger: &Arc<Ledger>, rng: &mut Rng) -> Rejection {
         ledger.round.allow(self);
         match self {
             Policy::Abort => Rejection::Abort,
@@ -271,7 +271,7 @@ fn custom(ledger: Arc<Ledger>, rng: Rng) -> Rejection {
 }
 
 impl End {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             End::Shutdown => "end shutdown",
             End::ShutdownNow => "end shutdown_now",

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Brings so many tasks.
-pub(super) fn produce(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
+pub(crate) fn produce(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
     let mut tally = Tally::default();
     let mut kept: Vec<(usize, TaskHandle<Value>)> = Vec::new();
     for _ in 0..tasks {
@@ -50,7 +50,7 @@ pub(super) fn produce(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
 }
 
 /// Brings so many tasks, one at a time: each is waited for before the next one comes.
-pub(super) fn produce_alone(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
+pub(crate) fn produce_alone(bank: &Bank, mut rng: Rng, tasks: usize) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..tasks * 3 {
         if let Some((id, handle)) = bring(bank, &mut rng, 0) {
@@ -126,55 +126,60 @@ fn treat(
 }
 
 /// Changes the pool until it is told to stop.
-pub(super) fn meddle(bank: &Bank, mill: &Mill, mut rng: Rng, over: &AtomicBool) -> Tally {
+pub(crate) fn meddle(bank: &Bank, mill: &Mill, mut rng: Rng, over: &AtomicBool) -> Tally {
     let mut tally = Tally::default();
-    let pool = &bank.pool;
     while !over.load(Ordering::Relaxed) {
-        match rng.below(12) {
-            0..=2 => patch(bank, &mut rng, &mut tally),
-            3 => {
-                let policy = Policy::draw(&mut rng);
-                tally.happened("policies swapped");
-                pool.set_rejection(policy.build(&bank.ledger, &mut rng));
-            }
-            4 => {
-                tally.happened("prestarts");
-                // A vice of the factory is no fault of the pool.
-                let _ = pool.prestart_core();
-            }
-            5 => {
-                tally.happened("prestarts");
-                let _ = pool.prestart_all_core();
-            }
-            6 => {
-                tally.happened("snapshots");
-                let seen = pool.snapshot();
-                if seen.core > seen.max {
-                    bank.ledger.wrong(format!("core above max: {seen:?}"));
-                }
-            }
-            7 => {
-                tally.happened("queues looked at");
-                drop(pool.queued_tasks());
-            }
-            8 => {
-                tally.happened("factory moods");
-                let vices = if rng.once_in(2) { 0 } else { 1 + rng.below(12) };
-                // Only where threads may fail in any case: others are to be judged strictly.
-                if bank.ledger.round.may_fail.load(Ordering::Relaxed) {
-                    mill.set_vices(vices);
-                }
-            }
-            9 => pool.set_growth(growth(&mut rng)),
-            10 => drop(format!("{pool:?}")),
-            _ => {
-                tally.happened("purges");
-                pool.purge();
-            }
-        }
+        meddle_once(bank, mill, &mut rng, &mut tally);
         rng.jitter();
     }
     tally
+}
+
+/// Changes the pool, or looks at it. One at a time does.
+pub(crate) fn meddle_once(bank: &Bank, mill: &Mill, rng: &mut Rng, tally: &mut Tally) {
+    let pool = &bank.pool;
+    match rng.below(12) {
+        0..=2 => patch(bank, rng, tally),
+        3 => {
+            let policy = Policy::draw(rng);
+            tally.happened("policies swapped");
+            pool.set_rejection(policy.build(&bank.ledger, rng));
+        }
+        4 => {
+            tally.happened("prestarts");
+            // A vice of the factory is no fault of the pool.
+            let _ = pool.prestart_core();
+        }
+        5 => {
+            tally.happened("prestarts");
+            let _ = pool.prestart_all_core();
+        }
+        6 => {
+            tally.happened("snapshots");
+            let seen = pool.snapshot();
+            if seen.core > seen.max {
+                bank.ledger.wrong(format!("core above max: {seen:?}"));
+            }
+        }
+        7 => {
+            tally.happened("queues looked at");
+            drop(pool.queued_tasks());
+        }
+        8 => {
+            tally.happened("factory moods");
+            let vices = if rng.once_in(2) { 0 } else { 1 + rng.below(12) };
+            // Only where threads may fail in any case: others are to be judged strictly.
+            if bank.ledger.round.may_fail.load(Ordering::Relaxed) {
+                mill.set_vices(vices);
+            }
+        }
+        9 => pool.set_growth(growth(rng)),
+        10 => drop(format!("{pool:?}")),
+        _ => {
+            tally.happened("purges");
+            pool.purge();
+        }
+    }
 }
 
 /// A patch, good or bad. A bad one changes nothing; the meddler is alone, so that can be seen.

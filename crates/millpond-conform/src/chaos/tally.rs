@@ -8,11 +8,11 @@ use std::fmt;
 pub struct Tally(BTreeMap<&'static str, u64>);
 
 impl Tally {
-    pub(super) fn happened(&mut self, what: &'static str) {
+    pub(crate) fn happened(&mut self, what: &'static str) {
         self.add(what, 1);
     }
 
-    pub(super) fn add(&mut self, what: &'static str, times: u64) {
+    pub(crate) fn add(&mut self, what: &'static str, times: u64) {
         *self.0.entry(what).or_default() += times;
     }
 

@@ -8,4 +8,6 @@ mod clock_changes;
 mod errors;
 mod kit;
 mod model;
+#[path = "../../../millpond/tests/proptest_kit/mod.rs"]
+mod proptest_kit;
 mod random;

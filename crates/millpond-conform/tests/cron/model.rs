@@ -4,7 +4,8 @@
 //! The model looks at every minute around a change of clocks and knows nothing of how to search.
 
 use crate::kit::cron;
-use crate::random::{ask, number};
+use crate::proptest_kit::ask;
+use crate::random::number;
 use croner::CronDateTime;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -97,7 +98,7 @@ fn around_a_change_it_does_what_the_rules_say() {
     ];
     let day = select(vec!["*", "*", "*", "L", "1-7", "8"]);
     let cases = (number(0, 59), hour, day, select(ODD_ZONES), 0..20_usize);
-    ask(300, cases, |(minute, hour, day, zone, nth)| {
+    ask(300, &cases, |(minute, hour, day, zone, nth)| {
         let expression = format!("{minute} {hour} {day} * *");
         let model = Model {
             cron: expression.parse().unwrap(),

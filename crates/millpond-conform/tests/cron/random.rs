@@ -3,12 +3,10 @@
 //! `MILLPOND_SEED` runs one seed again.
 
 use crate::kit::{cron, local};
+use crate::proptest_kit::ask;
 use millpond::schedule::Cron;
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use std::fmt::Debug;
-use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, SystemTime};
 
 const ZONES: &[&str] = &[
@@ -24,29 +22,6 @@ const ZONES: &[&str] = &[
     "Pacific/Apia",
     "Asia/Kathmandu",
 ];
-
-/// Asks a question of many cases, with a seed that is told if it fails.
-pub(crate) fn ask<S: Strategy<Value: Debug>>(cases: u32, of: S, question: impl Fn(S::Value)) {
-    let given = std::env::var("MILLPOND_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish());
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let run = TestRunner::new_with_rng(config, rng).run(&of, |case| {
-        question(case);
-        Ok(())
-    });
-    if let Err(failure) = run {
-        panic!("MILLPOND_SEED={seed} runs it again\n{failure}");
-    }
-}
 
 /// Between 1990 and 2060, to the nanosecond.
 fn times() -> impl Strategy<Value = SystemTime> {
@@ -103,7 +78,7 @@ fn no_text_makes_it_panic() {
         10 => "([*0-9LW#/,?-]{1,5} ){4,6}[*0-9L#+-]{1,4}",
         1 => "[ -~]{900,1100}",
     ];
-    ask(3_000, anything, |text| match Cron::parse(&text) {
+    ask(3_000, &anything, |text| match Cron::parse(&text) {
         Ok(cron) => drop(cron.next_after(SystemTime::UNIX_EPOCH)),
         Err(error) => {
             let said = error.to_string();
@@ -114,7 +89,7 @@ fn no_text_makes_it_panic() {
 
 #[test]
 fn no_name_of_a_zone_makes_it_panic() {
-    ask(500, any::<String>(), |name| {
+    ask(500, &any::<String>(), |name| {
         let daily = Cron::parse("@daily").unwrap();
         drop(daily.in_zone(&name).map_err(|error| error.to_string()));
     });
@@ -124,7 +99,7 @@ fn no_name_of_a_zone_makes_it_panic() {
 #[test]
 fn the_next_one_is_strictly_after_and_none_is_passed_over() {
     let cases = (expressions(), select(ZONES), times(), 0.0..1.0_f64);
-    ask(1_000, cases, |(expression, zone, time, part)| {
+    ask(1_000, &cases, |(expression, zone, time, part)| {
         let cron = cron(&expression, zone);
         let Some(next) = cron.next_after(time) else {
             return;
@@ -150,7 +125,7 @@ fn the_next_one_is_strictly_after_and_none_is_passed_over() {
 #[test]
 fn without_changes_it_is_what_croner_finds() {
     let cases = (expressions(), select(&["UTC", "Asia/Kolkata"][..]), times());
-    ask(500, cases, |(expression, zone, time)| {
+    ask(500, &cases, |(expression, zone, time)| {
         let theirs: croner::Cron = expression.parse().unwrap();
         let from = local(time, zone).datetime();
         let from = from.with().subsec_nanosecond(0).build().unwrap();

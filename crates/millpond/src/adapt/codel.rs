@@ -373,8 +373,7 @@ mod tests {
     }
 
     proptest! {
-        // What failed is printed; nothing is written into the tree.
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(crate::proptest_kit::config(256))]
 
         /// A2: where each stretch as long as an interval has a short wait in it.
         #[test]

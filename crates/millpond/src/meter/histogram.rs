@@ -131,6 +131,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::proptest_kit::config(256))]
+
         /// Against the exact values, sorted.
         #[test]
         fn percentiles_are_those_of_the_exact_values_up_to_a_bucket(

@@ -2,8 +2,8 @@
 //!
 //! Takers of a delay queue wait for a time as well as for an element. Only one of them, the leader,
 //! sleeps until the first element is due; the others sleep until they are called (Q5 in
-//! `guarded.rs`). So one element wakes one thread, and a new first element finds a taker who watches
-//! for it.
+//! `guarded.rs`, with the proof that there is only one). A new first element wakes the leader, who
+//! takes it or sleeps until the new time. So one element wakes one thread.
 //!
 //! A future that leads cannot sleep: it sets an alarm of the queue's clock, which wakes it.
 

@@ -28,7 +28,12 @@
 //!   leader, has been told the time to look again; the others sleep without one. While takers are
 //!   listed and the store is not empty there is a leader who knows the right time, or a taker who
 //!   has been called. So a push that changes that time, a take, and a leader that leaves each call
-//!   one taker, which then takes or leads.
+//!   one taker, which then takes or leads. A push calls the leader itself: its time is the one that
+//!   is wrong now. Hence the leader is always listed, and no other listed taker has a time: a taker
+//!   gets one only in [`Core::watch`], which makes it the leader, and it stops being the leader only
+//!   when it is called, is served, leaves, or looks again and is told another time (none, if the
+//!   store is empty). So however elements and takers come and go, one thread sleeps until the first
+//!   element is due.
 //! - **Q6** No waker is cloned, called or dropped under the lock, and no element is dropped under
 //!   it. Comparators, predicates and visitors do run under it; they must not use the queue. Their
 //!   panics unwind through the guard, which unlocks, and leave the store as it was (S1).
@@ -93,13 +98,7 @@ impl<S: Store> Core<S> {
     #[inline]
     #[must_use = "a taker that is not called sleeps on"]
     fn push(&mut self, element: S::Element, stamp: S::Stamp, spot: S::Spot) -> bool {
-        if !self.store.push(element, stamp, spot) {
-            return false;
-        }
-        if S::TIMED {
-            self.leader = None;
-        }
-        !self.takers.is_empty()
+        self.store.push(element, stamp, spot) && !self.takers.is_empty()
     }
 
     /// Calls the putters for whom there is room, after `freed` elements went out (Q3).
@@ -121,9 +120,12 @@ impl<S: Store> Core<S> {
         calls
     }
 
-    /// Calls one taker (Q2).
+    /// Calls one taker (Q2): the leader, if there is one (Q5), or else the oldest.
     fn call_taker(&mut self) -> Calls {
-        Calls::of(self.takers.pop().map(|taker| taker.waker))
+        let leader = self.leader.take();
+        let leader = leader.and_then(|leader| self.takers.remove(leader));
+        let taker = leader.or_else(|| self.takers.pop());
+        Calls::of(taker.map(|taker| taker.waker))
     }
 
     /// Calls a taker if one must take over the watch (Q5) or may take what is there (Q4).

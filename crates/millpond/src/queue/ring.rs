@@ -265,8 +265,7 @@ mod tests {
     }
 
     proptest! {
-        // What failed is printed; nothing is written into the tree.
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(crate::proptest_kit::config(256))]
 
         /// Wherever an element lies, in the ring itself or in its buffer: the order is a plain queue's.
         #[test]

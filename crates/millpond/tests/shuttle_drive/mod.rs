@@ -5,21 +5,21 @@
     reason = "each test program is a crate of its own and takes what it needs"
 )]
 
+#[path = "../../../millpond-raw/tests/seed_kit/mod.rs"]
+mod seed_kit;
+
+use shuttle::Runner;
+use shuttle::scheduler::PctScheduler;
 use std::io::Write as _;
 use std::sync::Arc;
 
 /// How many schedules for each depth: `usual`, or what `MILLPOND_SCHEDULES` says.
 fn schedules(usual: usize) -> usize {
-    match std::env::var("MILLPOND_SCHEDULES") {
-        Err(_) => usual,
-        Ok(text) => text.parse().unwrap_or_else(|_| {
-            panic!("MILLPOND_SCHEDULES is `{text}`: give it the number of schedules per depth")
-        }),
-    }
+    seed_kit::number("MILLPOND_SCHEDULES").map_or(usual, |schedules| schedules as usize)
 }
 
-/// Runs the scenario under PCT schedules of depth 1 to 4, `usual` for each, and says how many they
-/// were; `cargo xtask models` adds them up. A schedule that fails is printed; `MILLPOND_REPLAY`, the
+/// Runs the scenario under PCT schedules of depth 1 to 4 from the seed of the tests, `usual` for each,
+/// and says how many they were; `cargo xtask models` adds them up. A schedule that fails is printed; `MILLPOND_REPLAY`, the
 /// name of a file that holds it, runs that one alone.
 pub(crate) fn pct(usual: usize, scenario: impl Fn() + Send + Sync + 'static) {
     let scenario = Arc::new(scenario);
@@ -34,7 +34,8 @@ pub(crate) fn pct(usual: usize, scenario: impl Fn() + Send + Sync + 'static) {
     }
     let schedules = schedules(usual);
     for depth in 1..=4 {
-        shuttle::check_pct(scenario(), schedules, depth);
+        let scheduler = PctScheduler::new_from_seed(seed_kit::seed(), depth, schedules);
+        Runner::new(scheduler, shuttle::Config::default()).run(scenario());
     }
     // Not by a macro: what those write into a test that passes nobody sees.
     let line = format!("{} schedules walked\n", 4 * schedules);

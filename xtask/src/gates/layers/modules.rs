@@ -33,6 +33,9 @@ const RANKS: &[&[&str]] = &[
 const LIBRARY: &str = "crates/millpond/src";
 const FRONT_DOOR: &[&str] = &["lib", "prelude"];
 
+/// What `lib.rs` has for tests alone, below all ranks.
+const TEST_KITS: &[&str] = &["proptest_kit"];
+
 fn rank(module: &str) -> Option<usize> {
     RANKS.iter().position(|line| line.contains(&module))
 }
@@ -67,7 +70,7 @@ pub fn check(root: &Path) -> Result<Report> {
 
 fn judge(module: &str, own: usize, used: &str) -> Option<String> {
     match rank(used) {
-        _ if used == module => None,
+        _ if used == module || TEST_KITS.contains(&used) => None,
         Some(other) if other < own => None,
         Some(other) if other == own => Some(format!(
             "`{module}` uses its sibling `{used}`: both stand on rank {own}"

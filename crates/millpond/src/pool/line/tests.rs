@@ -97,8 +97,7 @@ struct Waiting {
 }
 
 proptest! {
-    // What failed is printed; nothing is written into the tree.
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::proptest_kit::config(256))]
 
     /// The bound, for every pattern of arrivals: once a task is ripe, which is after as many steps as
     /// its level, fewer are taken before it than there are places. And the order is what it should be.

@@ -71,8 +71,7 @@ mod tests {
     }
 
     proptest! {
-        // What failed is printed; nothing is written into the tree.
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(crate::proptest_kit::config(256))]
 
         /// Whichever box an element is in: the oldest is shown, and the oldest or newest comes out.
         #[test]

@@ -268,8 +268,7 @@ fn play(steps: &[Step]) {
 }
 
 proptest! {
-    // What failed is printed; nothing is written into the tree.
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(crate::proptest_kit::config(400))]
 
     #[test]
     fn a_wheel_does_as_a_sorted_map_does(steps in prop::collection::vec(steps(), 1..120)) {

@@ -1,0 +1,180 @@
+//! Engines that come and go inside one step, and of which a task drops the last handle: one of their
+//! own, or of another engine's.
+
+use super::world::ledger;
+use crate::chaos::bank::{Bank, settle_refusal, small_task};
+use crate::chaos::ledger::{Fact, Ledger, Value, lock};
+use crate::chaos::mill::Mill;
+use crate::chaos::round::wait_for;
+use crate::kit::Rng;
+use millpond::executor::{
+    CompletionService, ExecutorExt, Rejected, SerialExecutor, SpawnFuture, ThreadPerTask,
+};
+use millpond::pool::{Queue, ThreadPool};
+use millpond::schedule::{Scheduled, ScheduledPool};
+use millpond::task::TaskHandle;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+/// What all of them have together: a ledger, threads, and handles that were kept.
+pub(super) struct Ephemeral {
+    ledger: Arc<Ledger>,
+    mill: Arc<Mill>,
+    scheduled: Mutex<Vec<(usize, Scheduled<Value>)>>,
+}
+
+const VALID: &str = "what is drawn is valid";
+
+impl Ephemeral {
+    pub(super) fn new() -> Self {
+        let ledger = ledger();
+        Ephemeral {
+            mill: Arc::new(Mill::new(&ledger, 0, Rng::new(0))),
+            ledger,
+            scheduled: Mutex::default(),
+        }
+    }
+
+    /// Builds an engine, on this pool or on threads of its own, submits a little, and lets it go.
+    pub(super) fn come_and_go(&self, bank: Bank, seed: u64) {
+        let rng = &mut Rng::new(seed);
+        match rng.below(6) {
+            0 => {
+                let pool = self.small_pool(rng);
+                self.submit_some(rng, |task| pool.submit(task));
+                let own = pool.clone();
+                // Whether it is taken or not, the handle is dropped; so it is with all below.
+                let _ = pool.run(move || drop(own));
+            }
+            1 => {
+                let builder = ThreadPerTask::builder("ephemeral", 1 + rng.below(3));
+                let threads = builder.threads(Arc::clone(&self.mill)).build();
+                let threads = Arc::new(threads.expect(VALID));
+                self.submit_some(rng, |task| threads.submit(task));
+                let own = Arc::clone(&threads);
+                let _ = threads.run(move || drop(own));
+            }
+            2 => {
+                let pool = self.small_pool(rng);
+                let timers = ScheduledPool::owning(pool).on_notice(|_| ()).build();
+                self.schedule_some(rng, &timers);
+                let own = timers.clone();
+                let _ = timers.schedule(Duration::from_micros(rng.any() % 300), move || drop(own));
+            }
+            3 => {
+                let serial = SerialExecutor::new(bank);
+                let key = serial.key(rng.any() % 2);
+                self.submit_some(rng, |task| key.submit(task));
+                let own = serial.clone();
+                let _ = key.run(move || drop(own));
+            }
+            4 => {
+                let service = Arc::new(CompletionService::new(bank.clone()));
+                for _ in 0..1 + rng.below(3) {
+                    let Some((id, task)) = small_task(&self.ledger, rng) else {
+                        return;
+                    };
+                    // Results go with the service.
+                    self.ledger.entry(id).note(Fact::LetGo);
+                    settle_refusal(&self.ledger, rng, id, service.submit(task));
+                }
+                let own = service;
+                let _ = bank.run(move || drop(own.poll_timeout(Duration::from_micros(200))));
+            }
+            _ => self.spawn_future(&bank, rng),
+        }
+    }
+
+    fn small_pool(&self, rng: &mut Rng) -> ThreadPool {
+        let workers = 1 + rng.below(2);
+        let builder = ThreadPool::builder("ephemeral").core(workers).max(workers);
+        let builder = builder.queue(Queue::bounded(1 + rng.below(4)));
+        builder
+            .threads(Arc::clone(&self.mill))
+            .build()
+            .expect(VALID)
+    }
+
+    fn submit_some<F, S>(&self, rng: &mut Rng, mut submit: S)
+    where
+        F: FnOnce() -> Value,
+        S: FnMut(Body) -> Result<TaskHandle<Value>, Rejected<F>>,
+    {
+        for _ in 0..1 + rng.below(3) {
+            let Some((id, task)) = small_task(&self.ledger, rng) else {
+                return;
+            };
+            self.ledger.entry(id).note(Fact::HasHandle);
+            let submitted = submit(Box::new(task));
+            if let Some(handle) = settle_refusal(&self.ledger, rng, id, submitted) {
+                lock(&self.ledger.pouch).push((id, handle));
+            }
+        }
+    }
+
+    fn schedule_some(&self, rng: &mut Rng, timers: &ScheduledPool<ThreadPool>) {
+        for _ in 0..1 + rng.below(3) {
+            let Some((id, task)) = small_task(&self.ledger, rng) else {
+                return;
+            };
+            self.ledger.entry(id).note(Fact::HasHandle);
+            let delay = Duration::from_micros(rng.any() % 400);
+            let scheduled = timers.schedule(delay, task);
+            if let Some(handle) = settle_refusal(&self.ledger, rng, id, scheduled) {
+                lock(&self.scheduled).push((id, handle));
+            }
+        }
+    }
+
+    /// A future that wakes itself a few times; its handle may cancel it between two polls.
+    fn spawn_future(&self, bank: &Bank, rng: &mut Rng) {
+        let Some((id, task)) = small_task(&self.ledger, rng) else {
+            return;
+        };
+        let mut polls = rng.below(5);
+        let future = async move {
+            poll_fn(move |context| {
+                context.waker().wake_by_ref();
+                match polls.checked_sub(1) {
+                    None => Poll::Ready(()),
+                    Some(left) => {
+                        polls = left;
+                        Poll::Pending
+                    }
+                }
+            })
+            .await;
+            task()
+        };
+        let entry = self.ledger.entry(id);
+        match bank.spawn_future(future) {
+            Ok(handle) => {
+                entry.note(Fact::Accepted);
+                entry.note(Fact::HasHandle);
+                if rng.once_in(3) {
+                    entry.note(Fact::Asked);
+                    handle.interrupt();
+                }
+                lock(&self.ledger.pouch).push((id, handle));
+            }
+            Err(refused) => {
+                entry.note(Fact::Refused);
+                drop(refused);
+            }
+        }
+    }
+
+    /// Waits until no thread is left (R1). What is left is judged.
+    pub(super) fn end(self) -> super::engines::EndedTimers {
+        wait_for(|| self.mill.living() == 0);
+        super::engines::EndedTimers {
+            ledger: self.ledger,
+            has_hooks: false,
+            kept: std::mem::take(&mut lock(&self.scheduled)),
+        }
+    }
+}
+
+type Body = Box<dyn FnOnce() -> Value + Send>;

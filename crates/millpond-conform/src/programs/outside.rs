@@ -1,0 +1,87 @@
+//! What is outside of all engines: destructors that submit, thread-locals, children of the process.
+
+use crate::chaos::bank::{Bank, bring, let_go};
+use crate::kit::Rng;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Submits a task when it is dropped.
+pub(super) struct Submits {
+    bank: Bank,
+    seed: u64,
+    living: Arc<AtomicUsize>,
+}
+
+impl Submits {
+    pub(super) fn new(bank: Bank, seed: u64, living: &Arc<AtomicUsize>) -> Self {
+        living.fetch_add(1, Ordering::SeqCst);
+        Submits {
+            bank,
+            seed,
+            living: Arc::clone(living),
+        }
+    }
+}
+
+impl Drop for Submits {
+    fn drop(&mut self) {
+        /// Tasks that bring no others.
+        const DEEPEST: usize = 2;
+
+        let mut rng = Rng::new(self.seed);
+        if let Some((id, handle)) = bring(&self.bank, &mut rng, DEEPEST) {
+            let_go(&self.bank, id, handle);
+        }
+        self.living.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Leaves it to the end of the present thread.
+pub(super) fn drop_with_the_thread(submits: Submits) {
+    thread_local! {
+        static LEFT: RefCell<Vec<Submits>> = const { RefCell::new(Vec::new()) };
+    }
+    let mut submits = Some(submits);
+    // If the thread-local is gone already, the present thread is at its end.
+    let _ = LEFT.try_with(|left| left.borrow_mut().extend(submits.take()));
+}
+
+/// Forks. The child touches a pool of its parent: it is refused, and ends (R7).
+#[cfg(target_os = "linux")]
+pub(super) fn fork(bank: &Bank) {
+    use millpond::executor::{ExecutorExt, Lifecycle};
+    use millpond_raw::fork::{Child, run_in_child};
+    use std::sync::Mutex;
+
+    /// In seconds.
+    const PATIENCE: u32 = 60;
+    /// One at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    let _alone = crate::chaos::ledger::lock(&ALONE);
+    let mut own = Some(bank.pool.clone());
+    let child = run_in_child(PATIENCE, || {
+        let Some(pool) = own.take() else {
+            return 2;
+        };
+        let is_refused = pool.submit(|| ()).is_err();
+        drop(pool.snapshot());
+        pool.shutdown();
+        pool.close();
+        drop(pool);
+        i32::from(!is_refused)
+    });
+    match child {
+        Ok(Child::Exited(0)) => {}
+        // Too many processes: nothing that a pool could help.
+        Err(_) => {}
+        Ok(other) => bank
+            .ledger
+            .wrong(format!("a child that touched the pool: {other:?} (R7)")),
+    }
+}
+
+/// Other systems have no `fork`, or none that tests can use.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn fork(_: &Bank) {}

@@ -1,0 +1,299 @@
+//! Plays a program, ends everything, and has it judged.
+
+use super::engines::PoolEngine;
+use super::judge;
+use super::outside::{Submits, drop_with_the_thread, fork};
+use super::program::{Program, Step};
+use super::world::{World, pick};
+use crate::chaos::bank::{self, Bank, bring_other, bring_some, let_go, small_task};
+use crate::chaos::ledger::{Fact, lock};
+use crate::chaos::round::wait_for;
+use crate::chaos::shape::End;
+use crate::chaos::storm;
+use crate::kit::Rng;
+use millpond::executor::ExecutorExt;
+use millpond::task::Carried;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+/// What a task carries whose end is to submit.
+static SUBMITS: Carried<Submits> = Carried::new();
+
+/// What came of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Played {
+    /// How many tasks and elements there were.
+    pub tasks: u64,
+    /// All that is wrong; nothing, if all is well.
+    pub wrong: Vec<String>,
+}
+
+/// Plays a program. One that hangs never returns: watch it.
+///
+/// # Panics
+///
+/// If the machine has no threads left for those who play.
+pub fn play(program: &Program) -> Played {
+    let world = World::build(program);
+    thread::scope(|s| {
+        for (thread, steps) in program.threads.iter().enumerate() {
+            let world = &world;
+            s.spawn(move || {
+                for step in steps {
+                    world.take_step(thread, step);
+                }
+            });
+        }
+    });
+    end(world)
+}
+
+impl World {
+    /// A step that finds nothing to do does nothing.
+    fn take_step(&self, thread: usize, step: &Step) -> Option<()> {
+        match *step {
+            Step::Storm { pool, seed, tasks } => {
+                let tasks = usize::try_from(tasks).unwrap_or(0);
+                drop(storm::produce(&self.bank(pool)?, Rng::new(seed), tasks));
+            }
+            Step::Meddle { pool, seed } => pick(&self.pools, pool)?.meddle(seed),
+            Step::Scope { pool, seed } => {
+                bank::scope(&self.bank(pool)?, &mut Rng::new(seed), false);
+            }
+            Step::Relay { pool, to, seed } => self.relay(pool, to, seed)?,
+            Step::Destructor { pool, to, seed } => self.destructor(pool, to, seed)?,
+            Step::Ephemeral { pool, seed } => {
+                self.ephemeral.come_and_go(self.bank(pool)?, seed);
+            }
+            Step::Local { pool, to, seed } => {
+                let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
+                let to = pick(&self.pools, to)?.bank_for_a_thread_local()?;
+                let submits = Submits::new(to, rng.any(), &self.destructors);
+                let brought = bring_other(&bank, rng, move || drop_with_the_thread(submits));
+                keep(&bank, brought);
+            }
+            Step::DropIn { pool, of } => {
+                let bank = self.bank(pool)?;
+                let dropped = pick(&self.pools, of)?.take_bank()?;
+                let brought = bring_other(&bank, &mut Rng::new(of), move || drop(dropped));
+                keep(&bank, brought);
+            }
+            Step::Stop { pool, seed } => {
+                let end = match seed % 5 {
+                    0 => End::ShutdownNow,
+                    1 => End::ShutdownThenNow,
+                    2 => End::Close,
+                    3 => End::FromWithin,
+                    _ => End::Shutdown,
+                };
+                bank::end(&self.bank(pool)?, &mut Rng::new(seed), end);
+            }
+            Step::Fork { pool } => fork(&self.bank(pool)?),
+            Step::Invoke { pool, seed, tasks } => invoke(&self.bank(pool)?, seed, tasks),
+            Step::Spawn {
+                threads,
+                seed,
+                tasks,
+            } => pick(&self.crews, threads)?.spawn_some(seed, tasks),
+            Step::Serial {
+                serial,
+                key,
+                seed,
+                tasks,
+            } => pick(&self.serials, serial)?.submit_some(thread, key, seed, tasks),
+            Step::Complete {
+                service,
+                seed,
+                tasks,
+            } => {
+                let (service, rng) = (pick(&self.services, service)?, &mut Rng::new(seed));
+                (0..tasks).for_each(|_| service.submit(rng));
+            }
+            Step::Feed {
+                from,
+                to,
+                seed,
+                results,
+            } => {
+                let (from, to) = (pick(&self.services, from)?, pick(&self.services, to)?);
+                let rng = &mut Rng::new(seed);
+                for _ in 0..results {
+                    if from.take(Duration::from_millis(1)) {
+                        to.submit(rng);
+                    }
+                }
+            }
+            Step::Schedule { timer, seed, tasks } => {
+                pick(&self.timers, timer)?.schedule_some(seed, tasks);
+            }
+            Step::Repeat { timer, seed } => pick(&self.timers, timer)?.repeat(seed),
+            Step::Put {
+                queue,
+                seed,
+                elements,
+            } => {
+                let (queue, rng) = (pick(&self.queues, queue)?, &mut Rng::new(seed));
+                (0..elements).for_each(|_| queue.put(rng));
+            }
+            Step::Take {
+                queue,
+                seed,
+                elements,
+            } => {
+                let (queue, rng) = (pick(&self.queues, queue)?, &mut Rng::new(seed));
+                for _ in 0..elements {
+                    queue.take(rng);
+                }
+            }
+            Step::Change { queue, seed } => {
+                pick(&self.queues, queue)?.change(&mut Rng::new(seed));
+            }
+            Step::Pipe {
+                pool,
+                from,
+                to,
+                seed,
+            } => {
+                let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
+                let from = pick(&self.queues, from)?.clone();
+                let to = pick(&self.queues, to)?.clone();
+                let mut own = rng.fork();
+                let pipe = move || {
+                    for _ in 0..3 {
+                        if from.take(&mut own) {
+                            to.put(&mut own);
+                        }
+                    }
+                };
+                let brought = bring_other(&bank, rng, pipe);
+                keep(&bank, brought);
+            }
+        }
+        Some(())
+    }
+
+    fn destructor(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
+        let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
+        let submits = Submits::new(self.bank(to)?, rng.any(), &self.destructors);
+        let is_carried = rng.once_in(2);
+        let brought = match is_carried {
+            true => SUBMITS.scope(submits, || bring_other(&bank, rng, || ())),
+            false => bring_other(&bank, rng, move || drop(submits)),
+        };
+        if let Some((id, handle)) = brought {
+            if rng.once_in(2) {
+                bank.ledger.entry(id).note(Fact::Asked);
+                handle.cancel();
+            }
+            // A value is carried as long as there is a handle.
+            match is_carried {
+                true => let_go(&bank, id, handle),
+                false => lock(&bank.ledger.pouch).push((id, handle)),
+            }
+        }
+        Some(())
+    }
+
+    fn relay(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
+        let (bank, to, rng) = (self.bank(pool)?, self.bank(to)?, &mut Rng::new(seed));
+        let mut own = rng.fork();
+        let brought = bring_other(&bank, rng, move || bring_some(&to, &mut own, 1));
+        keep(&bank, brought);
+        Some(())
+    }
+}
+
+type Brought = Option<(
+    usize,
+    millpond::task::TaskHandle<crate::chaos::ledger::Value>,
+)>;
+
+/// Its handle is looked at in the end.
+fn keep(bank: &Bank, brought: Brought) {
+    lock(&bank.ledger.pouch).extend(brought);
+}
+
+/// Many at once. Whoever stops waiting cancels, so any of them may not have run.
+fn invoke(bank: &Bank, seed: u64, tasks: u64) {
+    let rng = &mut Rng::new(seed);
+    let mut all = Vec::new();
+    for _ in 0..tasks {
+        let Some((id, task)) = small_task(&bank.ledger, rng) else {
+            return;
+        };
+        let entry = bank.ledger.entry(id);
+        entry.note(Fact::Accepted);
+        entry.note(Fact::Asked);
+        all.push(task);
+    }
+    let patience = rng.patience() * 20;
+    match rng.below(3) {
+        0 => drop(bank.invoke_all(all)),
+        1 => drop(bank.invoke_all_timeout(all, patience)),
+        _ => {
+            let all = all.into_iter().map(|task| move || Ok::<_, ()>(task()));
+            drop(bank.invoke_any_timeout(all, patience));
+        }
+    }
+}
+
+/// Ends every engine, those first that stand on others, and judges.
+fn end(world: World) -> Played {
+    let World {
+        pools,
+        timers,
+        crews,
+        serials,
+        services,
+        queues,
+        ephemeral,
+        destructors,
+    } = world;
+    let timers = (pools.len() as u64..).zip(timers);
+    let timers: Vec<_> = timers.map(|(seed, timer)| timer.end(seed)).collect();
+    services.iter().for_each(|service| service.end());
+    crews.iter().for_each(|crew| crew.end());
+    let mut played = Played::default();
+    // What the others have of the pools must go before a pool can end with its last handle.
+    let mut ledgers = Vec::new();
+    ledgers.extend(services.iter().map(|service| Arc::clone(&service.ledger)));
+    drop(services);
+    ledgers.extend(serials.iter().map(|serial| Arc::clone(&serial.ledger)));
+    drop(serials);
+    ledgers.extend(crews.iter().map(|crew| Arc::clone(&crew.ledger)));
+
+    // In a thread that ends: it may run what is handed back, and have thread-locals then.
+    let last: Vec<Option<Bank>> = thread::scope(|s| {
+        let ender = s.spawn(|| pools.iter().map(PoolEngine::end).collect());
+        ender.join().expect("to end a pool does not panic")
+    });
+    for (pool, last) in pools.iter().zip(&last) {
+        pool.wait(last.as_ref());
+    }
+    wait_for(|| destructors.load(Ordering::SeqCst) == 0);
+    for (pool, last) in pools.iter().zip(last) {
+        judge::pool(pool, last);
+        played.take(&pool.ledger);
+    }
+    ledgers.extend(timers.into_iter().map(judge::timers));
+    ledgers.push(judge::timers(ephemeral.end()));
+    for ledger in ledgers {
+        judge::loosely(&ledger);
+        played.take(&ledger);
+    }
+    for queue in queues {
+        queue.end();
+        judge::queue(&queue.ledger);
+        played.take(&queue.ledger);
+    }
+    played
+}
+
+impl Played {
+    fn take(&mut self, ledger: &crate::chaos::ledger::Ledger) {
+        self.tasks += ledger.len() as u64;
+        self.wrong.extend(ledger.all_wrong());
+    }
+}

@@ -1,0 +1,85 @@
+//! The engines of a program, built from its lines, each with a ledger of its own.
+
+use super::engines::{Crew, PoolEngine, SerialEngine, ServiceEngine, TimerEngine};
+use super::ephemeral::Ephemeral;
+use super::program::{Engine, Program};
+use super::queues::QueueEngine;
+use crate::chaos::bank::Bank;
+use crate::chaos::ledger::Ledger;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+/// How many tasks an engine may have; what finds no entry is not submitted.
+const MOST_TASKS: usize = 3000;
+
+/// All engines.
+pub(super) struct World {
+    pub(super) pools: Vec<PoolEngine>,
+    pub(super) timers: Vec<TimerEngine>,
+    pub(super) crews: Vec<Crew>,
+    pub(super) serials: Vec<SerialEngine>,
+    pub(super) services: Vec<ServiceEngine>,
+    pub(super) queues: Vec<QueueEngine>,
+    pub(super) ephemeral: Ephemeral,
+    /// Destructors that submit and have not run.
+    pub(super) destructors: Arc<AtomicUsize>,
+}
+
+/// A ledger for one engine.
+pub(super) fn ledger() -> Arc<Ledger> {
+    Ledger::new(MOST_TASKS)
+}
+
+/// The one with this number, modulo how many there are.
+pub(super) fn pick<T>(of: &[T], number: u64) -> Option<&T> {
+    of.get(usize::try_from(number).ok()?.checked_rem(of.len())?)
+}
+
+impl World {
+    pub(super) fn build(program: &Program) -> Self {
+        let mut world = World {
+            pools: Vec::new(),
+            timers: Vec::new(),
+            crews: Vec::new(),
+            serials: Vec::new(),
+            services: Vec::new(),
+            queues: Vec::new(),
+            ephemeral: Ephemeral::new(),
+            destructors: Arc::default(),
+        };
+        // Pools first: the others stand on them.
+        for engine in &program.engines {
+            if let Engine::Pool { shape } = engine {
+                world.pools.push(PoolEngine::new(*shape, program.deadlines));
+            }
+        }
+        for engine in &program.engines {
+            match engine {
+                Engine::Pool { .. } => {}
+                Engine::Scheduled { shape } => world.timers.push(TimerEngine::owning(*shape)),
+                Engine::ScheduledOn { pool } => {
+                    let bank = world.bank(*pool);
+                    world.timers.extend(bank.map(TimerEngine::on));
+                }
+                Engine::PerTask { threads } => world.crews.push(Crew::new(*threads)),
+                Engine::Serial { pool } => {
+                    let bank = world.bank(*pool);
+                    world.serials.extend(bank.map(SerialEngine::new));
+                }
+                Engine::Completion { pool } => {
+                    let bank = world.bank(*pool);
+                    world.services.extend(bank.map(ServiceEngine::new));
+                }
+                Engine::Queue { flavor, bound } => {
+                    world.queues.push(QueueEngine::new(*flavor, *bound));
+                }
+            }
+        }
+        world
+    }
+
+    /// A handle of a pool, unless it has been dropped.
+    pub(super) fn bank(&self, pool: u64) -> Option<Bank> {
+        pick(&self.pools, pool)?.bank()
+    }
+}
