@@ -5,6 +5,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::gates::chaos::{self, Rounds};
 use crate::gates::differential::{self, Scripts};
+use crate::gates::exhaustion;
 use crate::gates::models::{self, Checker};
 use crate::gates::programs::{self, Programs};
 use crate::gates::sanitize::{self, Sanitizer};
@@ -58,6 +59,8 @@ enum Task {
     },
     /// Play scripts on Java's thread pool and on ours, and compare the logs
     Differential(Scripts),
+    /// Run the behaviour suites in processes that are short of threads, CPUs, stack
+    Exhaustion(exhaustion::Choice),
     /// Play everything at once on the pool in a chaos build, and check that no task is lost
     Chaos(Rounds),
     /// Play random programs with many engines at once, and check that no task is lost
@@ -146,6 +149,9 @@ pub fn main() -> Result<bool> {
         }
         Task::Differential(scripts) => alone(&house, "differential", |stage| {
             differential::run(&house, stage, &scripts)
+        }),
+        Task::Exhaustion(choice) => alone(&house, "exhaustion", |stage| {
+            exhaustion::run(&house, stage, &choice)
         }),
         Task::Chaos(rounds) => {
             let name = if rounds.tests { "chaos" } else { "chaos-pool" };

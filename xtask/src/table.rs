@@ -204,6 +204,13 @@ pub const GATES: &[Gate] = &[
         run: gates::tests::run,
     },
     Gate {
+        name: "exhaustion",
+        help: "without threads, timer, CPUs, stack: no body aborts, hangs, spins or fails unclearly",
+        needs: &[],
+        door: Door::Through("exhaustion"),
+        run: gates::exhaustion::run_all,
+    },
+    Gate {
         name: "differential",
         help: "random scripts come to the same on Java's thread pool and on ours",
         needs: &["javac"],

@@ -19,6 +19,7 @@
 //! | variable | what it does |
 //! |---|---|
 //! | `MILLPOND_DELAY_FACTOR` | multiplies every delay and patience; raise it on slow machines |
+//! | `MILLPOND_EXHAUST` | what the process is short of, such as `threads:0`: `docs/hacking.md` |
 //! | `MILLPOND_STRESS_ROUNDS` | how many rounds a stress test runs |
 //! | `MILLPOND_STRESS_SEED` | the seed of the stress tests; a failure prints the one it had |
 

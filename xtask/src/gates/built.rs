@@ -17,6 +17,23 @@ pub fn programs(stage: &mut Stage, build: &mut Command) -> Result<Option<Vec<Pat
     Ok(ended.success.then_some(programs))
 }
 
+/// As [`programs`], but only those of the package with this manifest, a path in the workspace.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn programs_of(
+    stage: &mut Stage,
+    build: &mut Command,
+    manifest: &str,
+) -> Result<Option<Vec<PathBuf>>> {
+    let ended = stage.run(build.arg("--message-format=json-render-diagnostics"))?;
+    let theirs = format!("/{manifest}\"");
+    let messages = ended.output.lines().filter(|line| line.contains(&theirs));
+    Ok(ended
+        .success
+        .then(|| messages.filter_map(executable).collect()))
+}
+
 /// The one example `name` that a building cargo call makes; none if it failed.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ pub mod chaos;
 pub mod clippy;
 pub mod differential;
 pub mod docs;
+pub mod exhaustion;
 pub mod fmt;
 pub mod layers;
 pub mod ledger;

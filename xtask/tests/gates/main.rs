@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod cargo_gates;
+mod exhaustion;
 mod layers;
 mod ledger;
 mod links;

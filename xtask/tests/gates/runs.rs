@@ -56,12 +56,12 @@ fn a_failed_step_is_shown_and_does_not_stop_the_others() {
 
 #[test]
 fn steps_with_nothing_to_do_fail() {
-    let steps = "tests,portable,chaos,chaos-pool,loom,shuttle,weaken,program";
+    let steps = "tests,exhaustion,portable,chaos,chaos-pool,loom,shuttle,weaken,program";
     let output = xtask(&house(), &["test", "--only", steps]);
     assert!(!output.status.success());
     assert_eq!(
         text(&output).lines().last(),
-        Some("0 passed, 8 failed"),
+        Some("0 passed, 9 failed"),
         "{}",
         text(&output)
     );

@@ -45,7 +45,7 @@ impl Stopwatch {
     }
 }
 
-/// Spins until it is so: for what another thread does after it has said that it is done.
+/// Looks until it is so: for what another thread does after it has said that it is done.
 ///
 /// # Panics
 ///
@@ -55,13 +55,31 @@ pub fn until(what: &str, so: impl Fn() -> bool) {
     until_within(delays::long(), what, so);
 }
 
+/// Looks until it is so, or until `patience` is over. Returns whether it is so.
+///
+/// The first looks come one after another, because most things are so at once. Later ones leave the
+/// CPU to others: a test that waits in vain must not look like one that spins.
+pub fn comes_true(patience: Duration, so: impl Fn() -> bool) -> bool {
+    const EAGER: u32 = 1_000;
+    const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
+    let watch = Stopwatch::start();
+    let mut looks = 0_u32;
+    while !so() {
+        if watch.read() >= patience {
+            return false;
+        }
+        looks += 1;
+        match looks < EAGER {
+            true => std::thread::yield_now(),
+            false => std::thread::sleep(BETWEEN_LOOKS),
+        }
+    }
+    true
+}
+
 #[track_caller]
 fn until_within(patience: Duration, what: &str, so: impl Fn() -> bool) {
-    let watch = Stopwatch::start();
-    while !so() {
-        assert!(watch.read() < patience, "not in time: {what}");
-        std::thread::yield_now();
-    }
+    assert!(comes_true(patience, so), "not in time: {what}");
 }
 
 #[cfg(test)]

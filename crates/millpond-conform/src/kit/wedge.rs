@@ -5,7 +5,7 @@
 //! thread of the process with its state where the operating system tells, and calls the alarm,
 //! which aborts.
 
-use super::delays;
+use super::{delays, exhaust};
 use millpond_raw::park::probe;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -63,6 +63,7 @@ impl Wedge {
         patience: Duration,
         alarm: impl FnOnce(&str) + Send + 'static,
     ) -> Self {
+        exhaust::enter();
         STARTED.call_once(|| {
             std::thread::Builder::new()
                 .name("wedge".into())

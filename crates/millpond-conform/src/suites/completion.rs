@@ -205,6 +205,7 @@ pub fn under_load_everything_arrives_once(make: &Make) {
                 // An executor without room is asked again.
                 let mut body = move || number;
                 while let Err(refused) = own.submit(body) {
+                    assert!(refused.reason.is_saturated(), "{}", refused.reason);
                     body = refused.task;
                     std::thread::yield_now();
                 }

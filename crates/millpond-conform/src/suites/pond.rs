@@ -1,6 +1,6 @@
 //! How the suites of pools get their pools, and what they do with them before the curtain rises.
 
-use crate::kit::{FailureSink, Gate, Guard, Latch, Lifecycle, Stopwatch, until};
+use crate::kit::{FailureSink, Gate, Guard, Latch, Lifecycle, comes_true, until};
 use millpond::executor::{self, ExecutorExt};
 use millpond::interrupt;
 use millpond::pool::{PoolBuilder, ThreadPool};
@@ -35,14 +35,7 @@ impl Lifecycle for Ending {
     }
 
     fn await_end(&self, patience: Duration) -> bool {
-        let watch = Stopwatch::start();
-        while !executor::Lifecycle::is_terminated(&self.0) {
-            if watch.read() > patience {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        true
+        comes_true(patience, || executor::Lifecycle::is_terminated(&self.0))
     }
 }
 

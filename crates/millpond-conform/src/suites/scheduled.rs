@@ -1,7 +1,7 @@
 //! How the suites of scheduled pools get their pools: over a pool of threads, and driven by hand.
 
 use super::pond::fresh_name;
-use crate::kit::{DropToken, Gate, Guard, Latch, Lifecycle, Stopwatch, until};
+use crate::kit::{DropToken, Gate, Guard, Latch, Lifecycle, comes_true, until};
 use millpond::executor;
 use millpond::pool::ThreadPool;
 use millpond::schedule::{ScheduledBuilder, ScheduledPool};
@@ -48,14 +48,7 @@ impl Lifecycle for Ending {
     }
 
     fn await_end(&self, patience: Duration) -> bool {
-        let watch = Stopwatch::start();
-        while !executor::Lifecycle::is_terminated(&self.0) {
-            if watch.read() > patience {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        true
+        comes_true(patience, || executor::Lifecycle::is_terminated(&self.0))
     }
 }
 

@@ -10,6 +10,9 @@
 //! | shuttle | `--cfg millpond_shuttle` | random and PCT schedules of whole protocols |
 //! | chaos | `--cfg millpond_chaos` | std with seeded random yields at labelled points ([`chaos`]) |
 //!
+//! In builds with the feature `probe` the starting of threads can be made to fail from outside, see
+//! `exhaust`.
+//!
 //! `--cfg millpond_portable` goes with std: it takes the futex of platforms without one, so that
 //! the fallback is built and tested on Linux too.
 //!
@@ -42,6 +45,11 @@ macro_rules! const_outside_models {
 
 mod backend;
 pub mod chaos;
+#[cfg(all(
+    any(test, feature = "probe"),
+    not(any(millpond_loom, millpond_shuttle))
+))]
+pub mod exhaust;
 pub(crate) mod futex;
 mod lock;
 

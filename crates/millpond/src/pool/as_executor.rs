@@ -37,16 +37,20 @@ impl Executor for ThreadPool {
         }
         match engine.admit(task) {
             Ok(()) => Ok(()),
-            // A handler of the user's may do anything.
-            Err(refused) => match engine.knobs().rejection() {
-                Rejection::Block(_) | Rejection::CallerRuns | Rejection::Custom(_)
-                    if !engine.is_shut_down() =>
-                {
+            Err(refused) => {
+                let not_at_once = match engine.knobs().rejection() {
+                    // Waiting is no help against a thread that cannot be started.
+                    Rejection::Block(_) => refused.reason.is_saturated(),
+                    // A handler of the user's may do anything.
+                    Rejection::CallerRuns | Rejection::Custom(_) => true,
+                    _ => false,
+                };
+                if not_at_once && !engine.is_shut_down() {
                     refused.task.leave_home();
-                    Err(NotTaken::NotAtOnce(refused.task))
+                    return Err(NotTaken::NotAtOnce(refused.task));
                 }
-                _ => self.refuse(refused).map_err(NotTaken::Refused),
-            },
+                self.refuse(refused).map_err(NotTaken::Refused)
+            }
         }
     }
 

@@ -184,6 +184,37 @@ impl ThreadFactory for Reluctant {
     }
 }
 
+/// Refuses every thread.
+fn exhausted() -> Reluctant {
+    Reluctant {
+        refusals: AtomicUsize::new(usize::MAX),
+        panics: AtomicBool::new(false),
+        threads: Threads::named("never"),
+    }
+}
+
+#[test]
+fn an_executor_that_can_start_no_thread_refuses_what_is_due_and_lets_nothing_wait_for_room() {
+    let hand = ManualClock::new();
+    let pool = ThreadPool::builder("idle")
+        .max(1)
+        .rejection(Rejection::Block(Duration::MAX))
+        .clock(hand.clock())
+        .threads(exhausted())
+        .build()
+        .unwrap();
+    let timers = ScheduledPool::owning(pool)
+        .on_notice(|_| ())
+        .courier_threads(exhausted())
+        .build();
+    let task = timers.schedule(SECOND, || 7).unwrap();
+    hand.advance(SECOND);
+    assert!(task.is_finished(), "nobody will ever make room for it");
+    let error = task.join().unwrap_err();
+    assert_eq!(error.to_string(), "task cancelled: its executor refused it");
+    timers.close();
+}
+
 #[test]
 fn a_courier_that_cannot_be_started_is_asked_for_again_and_nothing_is_lost() {
     for panics in [false, true] {

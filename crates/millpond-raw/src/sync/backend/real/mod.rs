@@ -33,6 +33,8 @@ pub mod thread {
         stack_size: Option<usize>,
         f: impl FnOnce() -> T + Send + 'static,
     ) -> std::io::Result<JoinHandle<T>> {
+        #[cfg(any(test, feature = "probe"))]
+        let stack_size = crate::sync::exhaust::admit(name.as_deref(), stack_size)?;
         let mut builder = std::thread::Builder::new();
         if let Some(name) = name {
             if name.contains('\0') {
