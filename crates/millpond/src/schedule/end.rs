@@ -26,15 +26,20 @@ impl Core {
     }
 
     /// After a shutdown: cancels what may not run any more, by the policies as they are now.
+    ///
+    /// A task that is due is not delayed any more, so it runs whatever the policies are. It may still be in
+    /// the wheel, because somebody else is handing over (K3). Series have no such right: they end.
     pub(super) fn sweep(self: &Arc<Self>) {
+        // After the shutdown, so not before the due time of a task of no delay that was taken before it.
+        let now = self.nanos(Deadline::at(self.clock.now()));
         let unwanted = {
             let mut books = self.books();
             let (once, series) = (books.runs_delayed, books.runs_periodic);
             if books.state == RunState::Running || (once && series) {
                 return;
             }
-            books.wheel.take_where(|entry| match entry {
-                Entry::Once(_) => !once,
+            books.wheel.take_by_due(|due, entry| match entry {
+                Entry::Once(_) => !once && due > now,
                 Entry::Series(_) => !series,
             })
         };
@@ -48,7 +53,7 @@ impl Core {
                 Entry::Series(series) => series.end(CancelReason::ShutDown),
             }
         }
-        // For an alarm that nobody needs any more.
+        // For what is due, and for an alarm that nobody needs any more.
         self.ring();
     }
 
