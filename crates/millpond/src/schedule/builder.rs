@@ -235,6 +235,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
 
     /// Whether an idle worker of the executor waits for what is due next, and runs it, instead of the timer that
     /// wakes a worker. Default: yes, if the executor is the pool's own and both go by the system's clock.
+    /// Never, if the clock of the pool is not that of the executor: workers rest by the executor's, and would
+    /// sleep through what is due by another.
     ///
     /// A task then begins a wake-up earlier. By a manual clock what is due is usually with the executor when
     /// the hand has been moved; with sentries a worker brings it there, a little later.
@@ -299,7 +301,9 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         });
         let is_own = self.below.is_some();
         let by_the_system = self.clock.is_system() && self.executor.clock().is_system();
-        let sentries = self.sentries.unwrap_or(is_own && by_the_system);
+        // K7: a sentry rests by the clock of the executor until it is time by the clock of the pool.
+        let may_have_sentries = self.clock.agrees_with(&self.executor.clock());
+        let sentries = may_have_sentries && self.sentries.unwrap_or(is_own && by_the_system);
         let core = Core::new(core::Parts {
             name: self.name,
             clock: self.clock,
