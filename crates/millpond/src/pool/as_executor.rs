@@ -15,6 +15,11 @@ use std::time::Duration;
 impl Executor for ThreadPool {
     #[inline]
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_until(task, Deadline::NEVER)
+    }
+
+    #[inline]
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         if self.engine.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
         }
@@ -24,7 +29,7 @@ impl Executor for ThreadPool {
         }
         match self.engine.admit(task) {
             Ok(()) => Ok(()),
-            Err(refused) => self.refuse(refused),
+            Err(refused) => self.refuse_until(refused, deadline),
         }
     }
 

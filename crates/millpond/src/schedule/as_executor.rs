@@ -21,6 +21,15 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
         }
     }
 
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+        match self.door() {
+            Ok(_ward) => self
+                .executor
+                .execute_until(task, self.below_until(deadline)),
+            Err(reason) => Err(Rejected::new(task, reason)),
+        }
+    }
+
     fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
         match self.door() {
             Ok(_ward) => self.executor.try_execute(task),
@@ -38,6 +47,20 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
 
     fn is_worker_here(&self) -> bool {
         self.executor.is_worker_here()
+    }
+}
+
+impl<E: Executor> ScheduledPool<E> {
+    /// The same deadline by the clock of the executor. Between two clocks that do not agree it is as far away
+    /// as it is now by ours: nobody knows how they will go.
+    fn below_until(&self, deadline: Deadline) -> Deadline {
+        let (own, below) = (&self.core.clock, self.executor.clock());
+        match own.agrees_with(&below) {
+            true => deadline,
+            false => deadline
+                .left(own.now())
+                .map_or(deadline, |left| below.deadline(left)),
+        }
     }
 }
 
