@@ -111,6 +111,15 @@ pub trait Executor: fmt::Debug + Send + Sync {
         drop(post);
     }
 
+    /// Gives tasks back that it has accepted and that have not begun, if they are `wanted`: for one who has
+    /// submitted them and is being stopped. Whoever cannot find them gives none. `wanted` may be called under
+    /// the lock of a queue.
+    #[doc(hidden)]
+    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        let _ = wanted;
+        Vec::new()
+    }
+
     /// Turns a closure back that was brought there and that its caller would have to run now; see
     /// `turned_back.rs`. Whoever runs tasks elsewhere, or wants to see them all, does not.
     #[doc(hidden)]
@@ -155,6 +164,10 @@ macro_rules! executor_through {
 
             fn offer_post(&self, post: PostOffer) {
                 (**self).offer_post(post)
+            }
+
+            fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+                (**self).take_back(wanted)
             }
 
             #[inline]

@@ -62,6 +62,10 @@ impl Executor for ThreadPool {
         self.engine.accept_post(post);
     }
 
+    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.engine.take_back_where(wanted)
+    }
+
     #[inline]
     fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
         // The rest is elsewhere, so that it is not in the code of every closure.

@@ -4,10 +4,12 @@
 use super::core::{Core, Entry};
 use crate::interrupt::{self, Interrupted, WaitError};
 use crate::manage::RunState;
-use crate::task::{CancelReason, Task};
+use crate::task::{CancelReason, Task, Witness};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
+use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Core {
@@ -85,8 +87,7 @@ impl Core {
                     away.is_stopped = true;
                     std::mem::take(&mut away.tasks)
                 };
-                away.iter()
-                    .for_each(|task| task.stop(CancelReason::ShutDown));
+                unstarted.extend(self.take_back(away));
             }
         }
         unstarted.retain(|task| !task.is_gone());
@@ -94,6 +95,25 @@ impl Core {
         drop(ward);
         self.stops_waiting();
         unstarted
+    }
+
+    /// Takes back what an executor of others has of ours, as far as it has not begun and the executor can find
+    /// it. What else has not begun is cancelled, and what runs is asked to stop.
+    fn take_back(&self, away: Vec<Witness>) -> Vec<Task> {
+        // The witnesses keep the tasks where they are, so nobody else has their addresses.
+        let mut left: HashMap<usize, Witness> = away
+            .into_iter()
+            .map(|task| (task.address(), task))
+            .collect();
+        let mut wanted = |task: &Task| left.contains_key(&task.address());
+        let back = quiet::call(|| self.executor.take_back(&mut wanted)).unwrap_or_default();
+        for task in &back {
+            left.remove(&task.address());
+        }
+        for task in left.into_values() {
+            task.stop(CancelReason::ShutDown);
+        }
+        back
     }
 
     /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped

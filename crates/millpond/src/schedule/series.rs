@@ -465,7 +465,8 @@ impl Series {
                 _ => None,
             };
             if !state.is_over {
-                rings = self.goes_on(&mut books, &mut state, then, now);
+                let is_lost = matches!(went, Went::Lost);
+                rings = self.goes_on(&mut books, &mut state, then, is_lost, now);
             }
             Settled {
                 was_over,
@@ -518,25 +519,20 @@ impl Series {
         }
     }
 
-    /// The next run, after one that has settled. Returns whether somebody must ring for it.
+    /// The next run, after one that has settled; `is_lost` if the executor would not have it. Returns whether
+    /// somebody must ring for it.
     fn goes_on(
         self: &Arc<Self>,
         books: &mut Books,
         state: &mut State,
         then: Then,
+        is_lost: bool,
         now: Now,
     ) -> bool {
         if let Then::RetryIn(pause) = then {
             // Instead of what was planned, if something was.
-            if let Some(key) = state.key {
-                debug_assert!(self.plans_ahead());
-                let Some(waits) = books.wheel.remove(key) else {
-                    // Who rings has it in its hands already: that is the next try. A second entry would
-                    // be a second series.
-                    return false;
-                };
-                // It is one of many references to this series, and not the last.
-                drop(waits);
+            if !self.takes_back(books, state) {
+                return false;
             }
             state.is_retry = true;
             let due = now.instant.checked_add(pause);
@@ -544,11 +540,32 @@ impl Series {
             let next = due.map_or(Next::Never, |due| Next::At(Last { due, wall }));
             return self.waits_in(books, state, next, now);
         }
+        // An executor that refuses one would refuse the others that have gone by, one after the other.
+        let catchup = match is_lost && self.catchup == Catchup::All {
+            true => Catchup::Skip,
+            false => self.catchup,
+        };
         if state.key.is_some() || self.plans_ahead() {
-            return false;
+            let has_gone_by = !state.is_retry && state.planned.due < now.instant;
+            let is_behind = catchup != self.catchup && state.key.is_some() && has_gone_by;
+            if !is_behind || !self.takes_back(books, state) {
+                return false;
+            }
         }
-        let next = self.every.next(self.catchup, state.last, now);
+        let next = self.every.next(catchup, state.last, now);
         self.waits_in(books, state, next, now)
+    }
+
+    /// Takes out what was planned, if something was. Returns false if whoever rings has it in its hands already:
+    /// that is the next run, and a second entry would be a second series.
+    fn takes_back(&self, books: &mut Books, state: &mut State) -> bool {
+        let Some(key) = state.key else {
+            return true;
+        };
+        debug_assert!(self.plans_ahead());
+        // It is one of many references to this series, and not the last.
+        let waits = books.wheel.remove(key);
+        waits.is_some()
     }
 }
 
