@@ -140,7 +140,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// Whether tasks that wait for their time still run after a shutdown. Default: yes.
+    /// Whether tasks that wait for their time still run after a shutdown. Default: yes. One that is due by then
+    /// runs in any case.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -180,8 +181,12 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// What is around every run of every task and series: it calls the closure that it is given, once, and may
-    /// do something before and after. What it does not call does not run.
+    /// What is around every run of every task and series that is scheduled: it calls the closure that it is
+    /// given, once, and may do something before and after. What it does not call does not run.
+    ///
+    /// What is brought to be run at once, by [`submit`](crate::executor::ExecutorExt::submit) or
+    /// [`invoke_all`](crate::executor::ExecutorExt::invoke_all), goes straight to the executor, and this is not
+    /// around it; [hooks](crate::pool::PoolBuilder::hooks) of a thread pool are around both.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;

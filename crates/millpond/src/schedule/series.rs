@@ -22,6 +22,8 @@
 //! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
 //!   waits for the end.
 
+mod next;
+
 use super::body::{Body, Done, Finish};
 use super::core::{Books, Core, Entry, label_of};
 use super::courier::Parcel;
@@ -505,67 +507,6 @@ impl Series {
             }
             false => self.core.tell(&notice),
         }
-    }
-
-    /// What a run that went so means for the series, as far as it is up to the series.
-    fn after(&self, state: &State, went: &Went) -> Then {
-        match (went, self.on_failure) {
-            (Went::Ends, _) => Then::Nothing,
-            (Went::Well | Went::Lost, _) | (_, OnFailure::Continue) => Then::Next,
-            (Went::Failed(_) | Went::Panicked(_), OnFailure::Stop) => Then::Nothing,
-            (Went::Failed(_) | Went::Panicked(_), OnFailure::Retry(backoff)) => backoff
-                .after(state.failures_in_a_row)
-                .map_or(Then::Nothing, Then::RetryIn),
-        }
-    }
-
-    /// The next run, after one that has settled; `is_lost` if the executor would not have it. Returns whether
-    /// somebody must ring for it.
-    fn goes_on(
-        self: &Arc<Self>,
-        books: &mut Books,
-        state: &mut State,
-        then: Then,
-        is_lost: bool,
-        now: Now,
-    ) -> bool {
-        if let Then::RetryIn(pause) = then {
-            // Instead of what was planned, if something was.
-            if !self.takes_back(books, state) {
-                return false;
-            }
-            state.is_retry = true;
-            let due = now.instant.checked_add(pause);
-            let wall = state.planned.wall;
-            let next = due.map_or(Next::Never, |due| Next::At(Last { due, wall }));
-            return self.waits_in(books, state, next, now);
-        }
-        // An executor that refuses one would refuse the others that have gone by, one after the other.
-        let catchup = match is_lost && self.catchup == Catchup::All {
-            true => Catchup::Skip,
-            false => self.catchup,
-        };
-        if state.key.is_some() || self.plans_ahead() {
-            let has_gone_by = !state.is_retry && state.planned.due < now.instant;
-            let is_behind = catchup != self.catchup && state.key.is_some() && has_gone_by;
-            if !is_behind || !self.takes_back(books, state) {
-                return false;
-            }
-        }
-        let next = self.every.next(catchup, state.last, now);
-        self.waits_in(books, state, next, now)
-    }
-
-    /// Takes out what was planned, if something was. Returns false if whoever rings has it in its hands already:
-    /// that is the next run, and a second entry would be a second series.
-    fn takes_back(&self, books: &mut Books, state: &mut State) -> bool {
-        let Some(key) = state.key else {
-            return true;
-        };
-        debug_assert!(self.plans_ahead());
-        // It is one of many references to this series, and not the last.
-        let waits = books.wheel.remove(key);
-        waits.is_some()
     }
 }
 

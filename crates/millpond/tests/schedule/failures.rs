@@ -246,7 +246,7 @@ fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
         let (tell, told) = channel();
         let own = timers.clone();
         // Whoever starts it rings for the first run.
-        std::thread::spawn(move || {
+        millpond_raw::sync::thread::spawn(move || {
             let every = Every::rate(Duration::from_nanos(100));
             let series = own.series(every).overlap(overlap);
             tell.send(series.first_after(Duration::ZERO).start_shared(|| ()))

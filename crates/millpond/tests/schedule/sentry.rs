@@ -143,7 +143,9 @@ fn a_pool_by_another_clock_than_its_executor_has_no_sentries_and_runs_what_is_du
             hands[0].advance(SECOND);
             // The handle goes by the clock that stands still now, so another thread guards against a hang.
             let (tell, told) = channel();
-            std::thread::spawn(move || tell.send(task.join_until(Deadline::NEVER).ok()));
+            millpond_raw::sync::thread::spawn(move || {
+                tell.send(task.join_until(Deadline::NEVER).ok())
+            });
             let result = told.recv_timeout(LONG);
             assert_eq!(result, Ok(Some(round)), "the timer was lost");
         }
