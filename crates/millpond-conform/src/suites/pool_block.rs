@@ -2,10 +2,10 @@
 
 use super::pond::{Held, Make, Pond};
 use crate::kit::{Actor, DropCount, Stress};
-use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
+use millpond::executor::{ExecutorExt, InvokeAllError, InvokeAnyError, Lifecycle, RejectReason};
 use millpond::interrupt;
 use millpond::pool::{Rejection, ThreadPool};
-use millpond::task::{TaskError, TaskHandle};
+use millpond::task::{CancelReason, TaskError, TaskHandle};
 use millpond::time::ManualClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +20,8 @@ macro_rules! pool_block_suite {
             a_caller_waits_no_longer_than_its_patience
             without_patience_it_does_not_wait
             a_caller_who_waits_is_interrupted
+            a_batch_that_waits_for_room_ends_at_its_own_deadline
+            a_batch_that_waits_for_room_is_interrupted
             a_caller_who_waits_is_told_of_the_end
             a_caller_who_waits_is_told_of_more_room
             a_caller_who_waits_is_told_of_a_place_that_was_emptied
@@ -105,6 +107,45 @@ pub fn without_patience_it_does_not_wait(make: &Make) {
     full.waiting.join().unwrap();
     full.pond.await_idle(1);
     assert_eq!(full.pond.submit(|| 7).unwrap().join().unwrap(), 7);
+}
+
+/// That of the batch, which is earlier than that of the pool.
+pub fn a_batch_that_waits_for_room_ends_at_its_own_deadline(make: &Make) {
+    let (full, second) = (full(make), Duration::from_secs(1));
+    let own = full.pond.pool();
+    let all = Actor::start("all", move || own.invoke_all_timeout([|| 7, || 8], second));
+    let own = full.pond.pool();
+    let any = Actor::start("any", move || {
+        own.invoke_any_timeout([|| Ok::<_, ()>(7), || Ok(8)], second)
+    });
+    all.await_parked("pool.room");
+    any.await_parked("pool.room");
+    full.hand.advance(second);
+    let results = all.finish().unwrap();
+    let is_abandoned = |result: &Result<_, _>| {
+        matches!(result, Err(TaskError::Cancelled(CancelReason::Abandoned)))
+    };
+    assert!(results.len() == 2 && results.iter().all(is_abandoned));
+    assert!(matches!(any.finish(), Err(InvokeAnyError::TimedOut)));
+    full.held.release();
+    full.waiting.join().unwrap();
+}
+
+/// And says so.
+pub fn a_batch_that_waits_for_room_is_interrupted(make: &Make) {
+    let full = full(make);
+    let own = full.pond.pool();
+    let all = Actor::start("all", move || own.invoke_all([|| 7, || 8]));
+    let own = full.pond.pool();
+    let any = Actor::start("any", move || own.invoke_any([|| Ok::<_, ()>(7), || Ok(8)]));
+    all.await_parked("pool.room");
+    any.await_parked("pool.room");
+    all.interrupt();
+    any.interrupt();
+    assert!(matches!(all.finish(), Err(InvokeAllError::Interrupted)));
+    assert!(matches!(any.finish(), Err(InvokeAnyError::Interrupted)));
+    full.held.release();
+    full.waiting.join().unwrap();
 }
 
 /// While it waits, and before; what is reported is cleared.

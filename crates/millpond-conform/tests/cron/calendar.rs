@@ -136,26 +136,46 @@ fn seconds_may_be_left_out_and_are_none_then() {
 }
 
 #[test]
-fn what_never_comes_is_none_and_at_once() {
-    let now = at("2026-11-16T09:00", "UTC");
+fn an_expression_that_never_comes_is_refused_with_the_reason_and_at_once() {
     for never in [
         "0 0 30 2 *",
+        "0 0 31 2 *",
+        "0 0 31 feb ?",
         "0 0 31 2,4,6,9,11 *",
         "0 0 30W 2 *",
         "* * * 31 4 *",
         "0 0 1-7 * +MON#5",
+        "0 0 30 2 +MON",
     ] {
-        let expression = cron(never, "Europe/Berlin");
         let clock = millpond::time::Clock::system();
         let quickest = (0..3).map(|_| {
             let begun = clock.now();
-            assert_eq!(expression.next_after(now), None, "{never}");
+            let error = Cron::parse(never).unwrap_err();
+            let said = format!(
+                "cron {never:?}: it would never run: no day has its day, month and weekday; February has \
+                 at most 29 days, and April, June, September and November have 30"
+            );
+            assert_eq!(error.to_string(), said);
+            assert_eq!(error.expression(), never);
             clock.now() - begun
         });
         // The longest search there is: 400 years, day by day.
         let took = quickest.min().unwrap();
         assert!(took < Duration::from_secs(1), "{never}: {took:?}");
-        assert_eq!(expression.upcoming(now).next(), None);
+    }
+}
+
+#[test]
+fn an_expression_that_comes_once_in_a_long_time_is_taken() {
+    // 29 February on a Friday, and the fifth Monday of a February.
+    for (rare, day) in [
+        ("0 0 29 2 +FRI", "2036-02-29"),
+        ("0 0 * 2 MON#5", "2044-02-29"),
+        ("0 0 31 2,12 *", "2026-12-31"),
+        // A weekday is one of the days, too.
+        ("0 0 31 2 MON", "2027-02-01"),
+    ] {
+        assert_eq!(days(rare, "2026-11-16T00:00", 1), [day], "{rare}");
     }
 }
 

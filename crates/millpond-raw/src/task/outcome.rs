@@ -148,6 +148,10 @@ mod tests {
     fn every_reason_survives_its_code() {
         for &reason in CancelReason::ALL {
             assert_eq!(CancelReason::from_code(reason.code()), reason);
+            assert!(
+                reason.code() < 1 << 7,
+                "the highest bit of the byte is BEGUN in the state word"
+            );
         }
     }
 

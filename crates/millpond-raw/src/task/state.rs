@@ -17,6 +17,7 @@
 //! | TAKEN | the outcome is out of the stage | its handle, or the runner if CANCELLED or without a handle | only with DONE, or just before it |
 //! | IN_PLACE | a waiter takes the closure over, to run it where it waits | together with CLAIMED | so that whoever meets the shell knows what it is a shell of |
 //! | AT_HOME | that waiter is a thread of the engine that has the task | together with IN_PLACE | |
+//! | BEGUN | it was cancelled when somebody ran it already | together with CANCELLED | the highest bit of the reason's byte; there are few reasons |
 //!
 //! The generation is that of the process in which the cell was made ([`crate::fork`]), modulo 65,536: a
 //! cell is taken for one of the present process if exactly so many forks, each of the child of the one
@@ -45,6 +46,7 @@ const WAITER: u64 = 1 << 4;
 const TAKEN: u64 = 1 << 5;
 const IN_PLACE: u64 = 1 << 6;
 const AT_HOME: u64 = 1 << 7;
+const BEGUN: u64 = 1 << 15;
 const REASON_SHIFT: u32 = 8;
 const REASON_MASK: u64 = 0xff << REASON_SHIFT;
 const GENERATION_SHIFT: u32 = 16;
@@ -86,8 +88,14 @@ impl Reading {
     /// Why it was cancelled, if it was.
     #[inline]
     pub fn cancelled(self) -> Option<CancelReason> {
-        (self.0 & CANCELLED != 0)
-            .then(|| CancelReason::from_code(((self.0 & REASON_MASK) >> REASON_SHIFT) as u8))
+        (self.0 & CANCELLED != 0).then(|| {
+            CancelReason::from_code(((self.0 & REASON_MASK & !BEGUN) >> REASON_SHIFT) as u8)
+        })
+    }
+
+    /// Whether somebody has begun to run its body, also if it was cancelled afterwards.
+    pub fn has_begun(self) -> bool {
+        self.is_claimed() && self.0 & (CANCELLED | BEGUN) != CANCELLED
     }
 
     /// What a task that is claimed is the shell of.
@@ -303,7 +311,8 @@ impl AtomicState {
             if too_late(seen) {
                 return Cancelled::TooLate;
             }
-            if let Err(now) = self.swap_word(seen, seen.0 | mark, Ordering::Relaxed) {
+            let begun = if seen.is_claimed() { BEGUN } else { 0 };
+            if let Err(now) = self.swap_word(seen, seen.0 | mark | begun, Ordering::Relaxed) {
                 seen = now;
                 continue;
             }

@@ -101,11 +101,13 @@ impl<T: Send + 'static> Arrivals<T> {
         })
     }
 
+    /// Brings a task to the executor, and waits for room there no longer than `deadline`.
     pub(super) fn submit<E, F>(
         &self,
         executor: &E,
         spec: TaskSpec,
         f: F,
+        deadline: Deadline,
     ) -> Result<TaskId, Rejected<F>>
     where
         E: Executor + ?Sized,
@@ -130,7 +132,7 @@ impl<T: Send + 'static> Arrivals<T> {
             expiry: None,
         };
         self.lists.with(|lists| lists.pending.insert(id, pending));
-        if let Err(refused) = executor.execute(task) {
+        if let Err(refused) = executor.execute_until(task, deadline) {
             // Before the closure is taken back, which ends the task: a refusal is no arrival.
             drop(self.lists.with(|lists| lists.pending.remove(&id)));
             return Err(refused.reclaim());
@@ -341,7 +343,8 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     where
         F: FnOnce() -> T + Send + 'static,
     {
-        self.arrivals.submit(&self.executor, spec, f)
+        self.arrivals
+            .submit(&self.executor, spec, f, Deadline::NEVER)
     }
 
     /// Waits for the next result. If nothing is [pending](CompletionService::pending) that means:

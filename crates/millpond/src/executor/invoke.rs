@@ -3,10 +3,13 @@
 //! Whatever happens to the caller, a time-out, an interrupt, a refusal in the middle, a panic of
 //! its iterator, what it has submitted and not finished is *abandoned*: cancelled and asked to stop.
 //! A guard does it, so no way out forgets it.
+//!
+//! An executor may let the submitter wait for room. The caller's deadline holds there, too
+//! ([`execute_until`](Executor::execute_until)), and so does an interrupt: a refusal may mean either.
 
 use super::completion::Arrivals;
-use super::error::{Failure, InvokeAllError, InvokeAnyError};
-use super::traits::{Executor, ExecutorExt};
+use super::error::{Failure, InvokeAllError, InvokeAnyError, RejectReason};
+use super::traits::Executor;
 use crate::interrupt::{self, WaitError};
 use crate::task::{CancelReason, TaskError, TaskHandle, TaskSpec};
 use crate::time::Deadline;
@@ -28,6 +31,25 @@ fn is_over<E: Executor + ?Sized>(executor: &E, deadline: Deadline) -> bool {
     deadline != Deadline::NEVER && deadline.has_passed(executor.clock().now())
 }
 
+/// What a refusal in the middle of a batch means.
+enum Refused {
+    /// The caller was interrupted while it waited for room.
+    Interrupted,
+    /// The time of the caller was up while it waited for room.
+    TimedOut,
+    Rejected(RejectReason),
+}
+
+impl Refused {
+    fn new<E: Executor + ?Sized>(executor: &E, reason: RejectReason, deadline: Deadline) -> Self {
+        match reason {
+            RejectReason::Interrupted => Refused::Interrupted,
+            reason if reason.is_saturated() && is_over(executor, deadline) => Refused::TimedOut,
+            reason => Refused::Rejected(reason),
+        }
+    }
+}
+
 pub(super) fn all<E, F, T>(
     executor: &E,
     spec: TaskSpec,
@@ -47,9 +69,15 @@ where
             too_late += 1;
             continue;
         }
-        match executor.submit_spec(spec.clone(), task) {
-            Ok(handle) => batch.0.push(handle),
-            Err(refused) => return Err(InvokeAllError::Rejected(refused.reason)),
+        let (task, handle) = spec.clone().build(task);
+        let Err(refused) = executor.execute_until(task, deadline) else {
+            batch.0.push(handle);
+            continue;
+        };
+        match Refused::new(executor, refused.reason, deadline) {
+            Refused::Interrupted => return Err(InvokeAllError::Interrupted),
+            Refused::TimedOut => too_late += 1,
+            Refused::Rejected(reason) => return Err(InvokeAllError::Rejected(reason)),
         }
     }
     let mut results = Vec::with_capacity(batch.0.len() + too_late);
@@ -142,9 +170,16 @@ where
             timed_out = true;
             break;
         }
-        match arrivals.submit(executor, spec.clone(), task) {
+        match arrivals.submit(executor, spec.clone(), task, deadline) {
             Ok(_) => race.running += 1,
-            Err(refused) => race.failures.push(Failure::Rejected(refused.reason)),
+            Err(refused) => match Refused::new(executor, refused.reason, deadline) {
+                Refused::Interrupted => return Err(InvokeAnyError::Interrupted),
+                Refused::TimedOut => {
+                    timed_out = true;
+                    break;
+                }
+                Refused::Rejected(reason) => race.failures.push(Failure::Rejected(reason)),
+            },
         }
         // An executor that is quick may have a winner before the next one is brought.
         while let Some(arrived) = arrivals.poll() {

@@ -177,8 +177,9 @@ impl ThreadPerTask {
 }
 
 impl Engine {
-    /// E1, E3: takes a place and puts the slot on the list, in one step; waits for it if it may.
-    fn reserve(&self, slot: &Arc<Slot>) -> Result<u64, RejectReason> {
+    /// E1, E3: takes a place and puts the slot on the list, in one step; waits for it if it may, but not
+    /// longer than `until`.
+    fn reserve(&self, slot: &Arc<Slot>, until: Deadline) -> Result<u64, RejectReason> {
         let take_place = |crew: &mut Crew| -> Option<Result<u64, RejectReason>> {
             if crew.shut_down {
                 return Some(Err(RejectReason::ShutDown));
@@ -198,6 +199,7 @@ impl Engine {
             AtBound::BlockFor(patience) => self.clock.deadline(patience),
         };
         let site = Site::new("thread_per_task.execute");
+        let deadline = deadline.min(until);
         match self.crew.wait(site, &self.clock, deadline, take_place) {
             Ok(reserved) => reserved,
             Err(WaitError::Interrupted) => Err(RejectReason::Interrupted),
@@ -256,6 +258,10 @@ impl Drop for Place {
 
 impl Executor for ThreadPerTask {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_until(task, Deadline::NEVER)
+    }
+
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
         if engine.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
@@ -264,7 +270,7 @@ impl Executor for ThreadPerTask {
             task: Mutex::new(Some(task)),
             stop: Stop::new(),
         });
-        let refused = match engine.reserve(&slot) {
+        let refused = match engine.reserve(&slot, deadline) {
             Err(reason) => reason,
             Ok(number) => {
                 let place = Place {

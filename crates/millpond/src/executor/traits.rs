@@ -53,6 +53,39 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// The task, if it cannot be taken.
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>>;
 
+    /// As [`execute`](Executor::execute), for a caller that waits for room no longer than `deadline`, by the
+    /// executor's [clock](Executor::clock).
+    ///
+    /// An executor that lets the submitter wait gives the task back as saturated when the deadline comes. One
+    /// that never does so has nothing to add: by default this is `execute`. A wrapper of another executor
+    /// passes the deadline on. [`invoke_all_timeout`](ExecutorExt::invoke_all_timeout) and the like submit
+    /// through here.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Executor::execute).
+    ///
+    /// ```
+    /// use millpond::executor::{AtBound, Executor, ExecutorExt, ThreadPerTask};
+    /// use millpond::task;
+    /// use std::{sync::mpsc, time::Duration};
+    ///
+    /// let threads = ThreadPerTask::builder("mill", 1).at_bound(AtBound::Block).build()?;
+    /// let (go, may_go) = mpsc::channel::<()>();
+    /// threads.run(move || for () in &may_go {})?;
+    /// let soon = threads.clock().deadline(Duration::from_millis(1));
+    /// let (task, handle) = task::new(|| "flour");
+    /// // No thread is free by then, so the task comes back.
+    /// let refused = threads.execute_until(task, soon).unwrap_err();
+    /// assert!(refused.reason.is_saturated() && !handle.is_finished());
+    /// # drop(go);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+        let _ = deadline;
+        self.execute(task)
+    }
+
     /// As [`execute`](Executor::execute), for a caller that can neither wait nor run the task itself: the
     /// timer behind a [`ScheduledPool`](crate::schedule::ScheduledPool), which has others to serve.
     ///
@@ -77,6 +110,15 @@ pub trait Executor: fmt::Debug + Send + Sync {
     #[doc(hidden)]
     fn offer_post(&self, post: PostOffer) {
         drop(post);
+    }
+
+    /// Gives tasks back that it has accepted and that have not begun, if they are `wanted`: for one who has
+    /// submitted them and is being stopped. Whoever cannot find them gives none. `wanted` may be called under
+    /// the lock of a queue.
+    #[doc(hidden)]
+    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        let _ = wanted;
+        Vec::new()
     }
 
     /// Turns a closure back that was brought there and that its caller would have to run now; see
@@ -109,6 +151,10 @@ macro_rules! executor_through {
                 (**self).execute(task)
             }
 
+            fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+                (**self).execute_until(task, deadline)
+            }
+
             fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
                 (**self).try_execute(task)
             }
@@ -119,6 +165,10 @@ macro_rules! executor_through {
 
             fn offer_post(&self, post: PostOffer) {
                 (**self).offer_post(post)
+            }
+
+            fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+                (**self).take_back(wanted)
             }
 
             #[inline]
@@ -249,7 +299,7 @@ pub trait ExecutorExt: Executor {
 
     /// As [`invoke_all`](ExecutorExt::invoke_all), but not longer than `patience`: then what is
     /// unfinished is cancelled and asked to stop, and shows as cancelled in its place. What has
-    /// finished keeps its value.
+    /// finished keeps its value. An executor that lets the submitter wait for room does so no longer, either.
     ///
     /// # Errors
     ///
@@ -303,7 +353,8 @@ pub trait ExecutorExt: Executor {
         invoke::any(self, spec, tasks, Deadline::NEVER)
     }
 
-    /// As [`invoke_any`](ExecutorExt::invoke_any), but not longer than `patience`.
+    /// As [`invoke_any`](ExecutorExt::invoke_any), but not longer than `patience`, also if the executor lets
+    /// the submitter wait for room.
     ///
     /// # Errors
     ///

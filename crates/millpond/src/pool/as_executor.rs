@@ -16,6 +16,11 @@ use std::time::Duration;
 impl Executor for ThreadPool {
     #[inline]
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_until(task, Deadline::NEVER)
+    }
+
+    #[inline]
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         if self.engine.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
         }
@@ -25,7 +30,7 @@ impl Executor for ThreadPool {
         }
         match self.engine.admit(task) {
             Ok(()) => Ok(()),
-            Err(refused) => self.refuse(refused),
+            Err(refused) => self.refuse_until(refused, deadline),
         }
     }
 
@@ -60,6 +65,10 @@ impl Executor for ThreadPool {
 
     fn offer_post(&self, post: PostOffer) {
         self.engine.accept_post(post);
+    }
+
+    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.engine.take_back_where(wanted)
     }
 
     #[inline]

@@ -39,6 +39,31 @@ impl Engine {
             unstarted.extend(worker.give_first_back());
         }
         unstarted.extend(self.line.clear_out());
+        self.hand_back(&mut unstarted);
+        self.nudge();
+        self.doors.wake_all();
+        self.may_be_over();
+        unstarted
+    }
+
+    /// Takes tasks out of the queue for one who has submitted them, and is not the pool's end. Those that
+    /// begin at this moment stay.
+    pub(super) fn take_back_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let take = || self.line.remove_where(usize::MAX, wanted);
+        // As in `clear_out`: what a queue of the user's does not give out for its panics stays.
+        let mut taken = quiet::call(take).unwrap_or_default();
+        if !taken.is_empty() {
+            self.hand_back(&mut taken);
+            self.line_is_shorter();
+        }
+        taken
+    }
+
+    /// Keeps those of the tasks, which are out of the queue, that have something to run, and counts them all.
+    fn hand_back(&self, unstarted: &mut Vec<Task>) {
         unstarted.retain(|task| {
             let by_us = task.leave_home();
             let is_gone = task.is_gone();
@@ -52,10 +77,6 @@ impl Engine {
             !is_gone
         });
         self.rare.handed_back.happened(unstarted.len());
-        self.nudge();
-        self.doors.wake_all();
-        self.may_be_over();
-        unstarted
     }
 
     /// Ends it, if the last task has ended and the last worker is gone: whoever takes something away

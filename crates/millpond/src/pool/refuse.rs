@@ -23,6 +23,16 @@ impl ThreadPool {
     /// A task that was not admitted: what the policy makes of it.
     #[cold]
     pub(super) fn refuse(&self, refused: Rejected<Task>) -> Result<(), Rejected<Task>> {
+        self.refuse_until(refused, Deadline::NEVER)
+    }
+
+    /// The same for a caller that waits for room no longer than `until`, if the policy lets it wait.
+    #[cold]
+    pub(super) fn refuse_until(
+        &self,
+        refused: Rejected<Task>,
+        until: Deadline,
+    ) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
         refused.task.leave_home();
         let policy = engine.knobs().rejection();
@@ -49,7 +59,7 @@ impl ThreadPool {
                     refused.task.leave_home();
                 }),
             Rejection::Block(patience) => {
-                let deadline = engine.clock.deadline(patience);
+                let deadline = engine.clock.deadline(patience).min(until);
                 engine
                     .admit_when_there_is_room(Rejected::new(task, reason), deadline)
                     .inspect_err(|refused| {

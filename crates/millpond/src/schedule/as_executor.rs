@@ -13,11 +13,21 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What comes to be run at once goes straight to the executor, as long as the pool is not shut down.
+/// What comes to be run at once goes straight to the executor, as long as the pool is not shut down. It is not in
+/// the figures of the schedule, and no [decorator](super::ScheduledBuilder::decorator) is around it.
 impl<E: Executor + 'static> Executor for ScheduledPool<E> {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
         match self.door() {
             Ok(_ward) => self.executor.execute(task),
+            Err(reason) => Err(Rejected::new(task, reason)),
+        }
+    }
+
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+        match self.door() {
+            Ok(_ward) => self
+                .executor
+                .execute_until(task, self.below_until(deadline)),
             Err(reason) => Err(Rejected::new(task, reason)),
         }
     }
@@ -42,6 +52,20 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
     }
 }
 
+impl<E: Executor> ScheduledPool<E> {
+    /// The same deadline by the clock of the executor. Between two clocks that do not agree it is as far away
+    /// as it is now by ours: nobody knows how they will go.
+    fn below_until(&self, deadline: Deadline) -> Deadline {
+        let (own, below) = (&self.core.clock, self.executor.clock());
+        match own.agrees_with(&below) {
+            true => deadline,
+            false => deadline
+                .left(own.now())
+                .map_or(deadline, |left| below.deadline(left)),
+        }
+    }
+}
+
 impl<E> ScheduledPool<E> {
     /// As long as one has what this returns, the pool is not over, and neither is the executor if it ends
     /// with it.
@@ -56,14 +80,17 @@ impl<E> ScheduledPool<E> {
 
 /// # Shutdown
 ///
-/// What waits for its time still runs, and series end: both can be changed
+/// What is due runs. What waits for its time still runs, too, and series end: both can be changed
 /// ([`set_run_delayed_after_shutdown`](ScheduledPool::set_run_delayed_after_shutdown),
 /// [`set_run_series_after_shutdown`](ScheduledPool::set_run_series_after_shutdown)). It has terminated when
 /// nothing waits any more and all that it has handed over has ended; if the executor is its own, when that
 /// has terminated.
 ///
-/// `shutdown_now` hands back what has not begun, tasks and series. Running what it hands back of a series is
-/// one last run; dropping it cancels the series. The pool does not wait for what it has handed back.
+/// `shutdown_now` hands back what has not begun, tasks and series, also what is due and waits for a worker.
+/// Running what it hands back of a series is one last run; dropping it cancels the series. The pool does not
+/// wait for what it has handed back. If the executor is not its own, a
+/// [`ThreadPool`](crate::pool::ThreadPool) gives back what is in its queue; what others have taken and not
+/// begun is cancelled.
 impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
     fn shutdown(&self) {
         self.core.shut_down();

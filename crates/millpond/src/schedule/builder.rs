@@ -140,7 +140,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// Whether tasks that wait for their time still run after a shutdown. Default: yes.
+    /// Whether tasks that wait for their time still run after a shutdown. Default: yes. One that is due by then
+    /// runs in any case.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -180,8 +181,12 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// What is around every run of every task and series: it calls the closure that it is given, once, and may
-    /// do something before and after. What it does not call does not run.
+    /// What is around every run of every task and series that is scheduled: it calls the closure that it is
+    /// given, once, and may do something before and after. What it does not call does not run.
+    ///
+    /// What is brought to be run at once, by [`submit`](crate::executor::ExecutorExt::submit) or
+    /// [`invoke_all`](crate::executor::ExecutorExt::invoke_all), goes straight to the executor, and this is not
+    /// around it; [hooks](crate::pool::PoolBuilder::hooks) of a thread pool are around both.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -235,6 +240,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
 
     /// Whether an idle worker of the executor waits for what is due next, and runs it, instead of the timer that
     /// wakes a worker. Default: yes, if the executor is the pool's own and both go by the system's clock.
+    /// Never, if the clock of the pool is not that of the executor: workers rest by the executor's, and would
+    /// sleep through what is due by another.
     ///
     /// A task then begins a wake-up earlier. By a manual clock what is due is usually with the executor when
     /// the hand has been moved; with sentries a worker brings it there, a little later.
@@ -299,7 +306,9 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         });
         let is_own = self.below.is_some();
         let by_the_system = self.clock.is_system() && self.executor.clock().is_system();
-        let sentries = self.sentries.unwrap_or(is_own && by_the_system);
+        // K7: a sentry rests by the clock of the executor until it is time by the clock of the pool.
+        let may_have_sentries = self.clock.agrees_with(&self.executor.clock());
+        let sentries = may_have_sentries && self.sentries.unwrap_or(is_own && by_the_system);
         let core = Core::new(core::Parts {
             name: self.name,
             clock: self.clock,

@@ -32,6 +32,9 @@ const BATCH: usize = 64;
 /// So many batches are handed over before others have their turn.
 const BATCHES: usize = 16;
 
+/// How long others have their turn, if something is due again as soon as it was handed over.
+const BREATH: Duration = Duration::from_micros(100);
+
 /// What is around every run.
 pub(super) type Decorator = dyn Fn(&super::RunInfo, &mut dyn FnMut()) + Send + Sync;
 
@@ -256,6 +259,10 @@ impl Core {
 
     /// The same: hands over at most so many batches of so many tasks, and sets no alarm that rings earlier
     /// than this. Returns false if somebody else is at it.
+    ///
+    /// What is handed over may be due again at once, or call for another look (a series of microseconds that is
+    /// refused), so the looks that others ask for have the same bound, all together. Then the rest is left to
+    /// the alarm, in a [moment](BREATH). A manual clock stands still meanwhile, so there it ends by itself.
     pub(super) fn ring_for(
         self: &Arc<Self>,
         batches: usize,
@@ -271,13 +278,23 @@ impl Core {
             }
             books.rings = true;
         }
+        let (mut left, mut early) = (batches * batch, not_before);
         loop {
-            let _ = (0..batches).all(|_| self.hand_over_some(batch));
+            for _ in 0..batches {
+                if left == 0 {
+                    break;
+                }
+                let handed_over = self.hand_over_some(batch);
+                left = left.saturating_sub(handed_over.max(1));
+                if handed_over < batch {
+                    break;
+                }
+            }
             let retry = self.courier_looks();
             let mut books = self.books();
             books.retry = retry;
             let due = books.wheel.next().min(retry);
-            let next = not_before.map_or(due, |early| due.max(early));
+            let next = early.map_or(due, |early| due.max(early));
             // One that rang when it was being replaced has said that none is set; but another is.
             let is_idle = next == Deadline::NEVER && books.alarm.is_some();
             if books.guard.is_manned() {
@@ -308,11 +325,17 @@ impl Core {
                 called.into_iter().for_each(Waker::wake);
                 return true;
             }
+            drop(books);
+            if left == 0 && self.clock.is_manual() {
+                left = batches * batch;
+            } else if left == 0 && batches > 0 {
+                early = early.max(Some(self.clock.deadline(BREATH)));
+            }
         }
     }
 
-    /// Takes out at most so many that are due. Returns whether there may be more.
-    fn hand_over_some(self: &Arc<Self>, most: usize) -> bool {
+    /// Takes out at most so many that are due. Returns how many there were.
+    fn hand_over_some(self: &Arc<Self>, most: usize) -> usize {
         let now = self.clock.now();
         let (mut batch, _busy) = {
             let mut books = self.books();
@@ -328,7 +351,7 @@ impl Core {
             let busy = (!batch.is_empty()).then(|| self.busy());
             (batch, busy)
         };
-        let is_more = batch.len() == most;
+        let taken = batch.len();
         for (_, entry) in batch.drain(..) {
             let parcel = match entry {
                 Entry::Once(task) => Some(Parcel::once(task)),
@@ -339,7 +362,7 @@ impl Core {
             }
         }
         self.books().spare = batch;
-        is_more
+        taken
     }
 
     /// Brings a task to the executor, without waiting and without running it here; the courier does what

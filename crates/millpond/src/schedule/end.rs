@@ -5,10 +5,12 @@ use super::core::{Core, Entry};
 use crate::executor::{Inside, TerminationError, ended};
 use crate::interrupt;
 use crate::manage::RunState;
-use crate::task::{CancelReason, Task};
+use crate::task::{CancelReason, Task, Witness};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
+use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Core {
@@ -27,15 +29,20 @@ impl Core {
     }
 
     /// After a shutdown: cancels what may not run any more, by the policies as they are now.
+    ///
+    /// A task that is due is not delayed any more, so it runs whatever the policies are. It may still be in
+    /// the wheel, because somebody else is handing over (K3). Series have no such right: they end.
     pub(super) fn sweep(self: &Arc<Self>) {
+        // After the shutdown, so not before the due time of a task of no delay that was taken before it.
+        let now = self.nanos(Deadline::at(self.clock.now()));
         let unwanted = {
             let mut books = self.books();
             let (once, series) = (books.runs_delayed, books.runs_periodic);
             if books.state == RunState::Running || (once && series) {
                 return;
             }
-            books.wheel.take_where(|entry| match entry {
-                Entry::Once(_) => !once,
+            books.wheel.take_by_due(|due, entry| match entry {
+                Entry::Once(_) => !once && due > now,
                 Entry::Series(_) => !series,
             })
         };
@@ -49,7 +56,7 @@ impl Core {
                 Entry::Series(series) => series.end(CancelReason::ShutDown),
             }
         }
-        // For an alarm that nobody needs any more.
+        // For what is due, and for an alarm that nobody needs any more.
         self.ring();
     }
 
@@ -81,8 +88,7 @@ impl Core {
                     away.is_stopped = true;
                     std::mem::take(&mut away.tasks)
                 };
-                away.iter()
-                    .for_each(|task| task.stop(CancelReason::ShutDown));
+                unstarted.extend(self.take_back(away));
             }
         }
         unstarted.retain(|task| !task.is_gone());
@@ -90,6 +96,25 @@ impl Core {
         drop(ward);
         self.stops_waiting();
         unstarted
+    }
+
+    /// Takes back what an executor of others has of ours, as far as it has not begun and the executor can find
+    /// it. What else has not begun is cancelled, and what runs is asked to stop.
+    fn take_back(&self, away: Vec<Witness>) -> Vec<Task> {
+        // The witnesses keep the tasks where they are, so nobody else has their addresses.
+        let mut left: HashMap<usize, Witness> = away
+            .into_iter()
+            .map(|task| (task.address(), task))
+            .collect();
+        let mut wanted = |task: &Task| left.contains_key(&task.address());
+        let back = quiet::call(|| self.executor.take_back(&mut wanted)).unwrap_or_default();
+        for task in &back {
+            left.remove(&task.address());
+        }
+        for task in left.into_values() {
+            task.stop(CancelReason::ShutDown);
+        }
+        back
     }
 
     /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped

@@ -334,7 +334,7 @@ impl<T> Scheduled<T> {
         }
     }
 
-    /// How many runs have begun.
+    /// How many runs have begun. One that was cancelled while it ran counts.
     ///
     /// ```
     /// use millpond::preset;
@@ -354,7 +354,7 @@ impl<T> Scheduled<T> {
     /// ```
     pub fn runs(&self) -> u64 {
         match &self.place {
-            Place::Once { .. } => u64::from(self.task.is_started() && !self.task.is_cancelled()),
+            Place::Once { .. } => u64::from(self.task.has_begun()),
             Place::Series(series) => series.figures().runs,
         }
     }

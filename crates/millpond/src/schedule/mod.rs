@@ -39,7 +39,7 @@
 //! | `sentry` | a worker that waits for what is due, instead of the timer |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `once` | the body of a task that runs once |
-//! | `series`, `run`, `body` | one closure, many runs; one of them; what is called |
+//! | `series`, `run`, `body` | one closure, many runs, and what comes after each; one of them; what is called |
 //! | `as_executor` | what a scheduled pool is to others: an executor that ends and is managed |
 //! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
 //! | `handle` | what waits for it all |
@@ -61,7 +61,8 @@
 //! - **K3** One at a time rings: it hands over what is due and sets the alarm for what comes next. Who
 //!   would like to ring meanwhile says so under the lock, and the one that rings looks again before
 //!   it stops. Who puts something into the wheel that is due before the alarm rings; so does the
-//!   alarm.
+//!   alarm. All the looks of a turn hand over a bounded number of tasks, and leave the rest to the alarm
+//!   (but by a manual clock, which stands still meanwhile).
 //! - **K4** What is due is handed over in the order of the due times, and what is due at the same time in the
 //!   order in which it was scheduled, also if the courier has to bring it.
 //! - **K5** A task is in the wheel, or with who rings, or in the bag, or with the executor: it is moved, never
@@ -74,7 +75,10 @@
 //!   a moment, when a sentry has just left). Who that is, a sentry or the alarm, is in the books, too. While
 //!   there is a sentry no alarm is set; one of before may ring, for nothing. A sentry that rests says until
 //!   when in the same step, and who rings and finds something that is due before that calls it. A sentry that
-//!   leaves sees to it that the alarm is set.
+//!   leaves sees to it that the alarm is set. Sentries rest by the clock of the executor, so there are none
+//!   if the pool goes by another.
+//! - **K8** A shutdown cancels what is due later, as the policies say. What is due runs: it waits in the wheel
+//!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back.
 //!
 //! with V1 to V4 in `series`, N1 to N3 in `ward` and D1 to D4 in `desk`.
 

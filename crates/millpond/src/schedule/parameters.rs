@@ -60,7 +60,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     }
 
     /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
-    /// not are cancelled at once.
+    /// not are cancelled at once. One that is due runs in any case.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;

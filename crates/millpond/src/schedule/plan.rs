@@ -186,7 +186,8 @@ impl fmt::Display for Overlap {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Catchup {
-    /// All of them take place, at once, one after the other. What Java does.
+    /// All of them take place, at once, one after the other. What Java does. If the executor refuses one, those
+    /// that have gone by are left out with it: it would refuse them, too.
     All,
     /// None of them: the next one is the first that is still to come.
     #[doc(alias = "MissedTickBehavior")]

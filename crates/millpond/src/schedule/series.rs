@@ -22,6 +22,8 @@
 //! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
 //!   waits for the end.
 
+mod next;
+
 use super::body::{Body, Done, Finish};
 use super::core::{Books, Core, Entry, label_of};
 use super::courier::Parcel;
@@ -465,7 +467,8 @@ impl Series {
                 _ => None,
             };
             if !state.is_over {
-                rings = self.goes_on(&mut books, &mut state, then, now);
+                let is_lost = matches!(went, Went::Lost);
+                rings = self.goes_on(&mut books, &mut state, then, is_lost, now);
             }
             Settled {
                 was_over,
@@ -504,51 +507,6 @@ impl Series {
             }
             false => self.core.tell(&notice),
         }
-    }
-
-    /// What a run that went so means for the series, as far as it is up to the series.
-    fn after(&self, state: &State, went: &Went) -> Then {
-        match (went, self.on_failure) {
-            (Went::Ends, _) => Then::Nothing,
-            (Went::Well | Went::Lost, _) | (_, OnFailure::Continue) => Then::Next,
-            (Went::Failed(_) | Went::Panicked(_), OnFailure::Stop) => Then::Nothing,
-            (Went::Failed(_) | Went::Panicked(_), OnFailure::Retry(backoff)) => backoff
-                .after(state.failures_in_a_row)
-                .map_or(Then::Nothing, Then::RetryIn),
-        }
-    }
-
-    /// The next run, after one that has settled. Returns whether somebody must ring for it.
-    fn goes_on(
-        self: &Arc<Self>,
-        books: &mut Books,
-        state: &mut State,
-        then: Then,
-        now: Now,
-    ) -> bool {
-        if let Then::RetryIn(pause) = then {
-            // Instead of what was planned, if something was.
-            if let Some(key) = state.key {
-                debug_assert!(self.plans_ahead());
-                let Some(waits) = books.wheel.remove(key) else {
-                    // Who rings has it in its hands already: that is the next try. A second entry would
-                    // be a second series.
-                    return false;
-                };
-                // It is one of many references to this series, and not the last.
-                drop(waits);
-            }
-            state.is_retry = true;
-            let due = now.instant.checked_add(pause);
-            let wall = state.planned.wall;
-            let next = due.map_or(Next::Never, |due| Next::At(Last { due, wall }));
-            return self.waits_in(books, state, next, now);
-        }
-        if state.key.is_some() || self.plans_ahead() {
-            return false;
-        }
-        let next = self.every.next(self.catchup, state.last, now);
-        self.waits_in(books, state, next, now)
     }
 }
 

@@ -326,6 +326,11 @@ impl<T> TaskHandle<T> {
         self.raw.state().is_claimed()
     }
 
+    /// Whether somebody has begun to run it, also if it was cancelled afterwards.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.raw.state().has_begun()
+    }
+
     /// Whether it was cancelled.
     ///
     /// ```

@@ -259,7 +259,12 @@ impl Witness {
     }
 
     pub(crate) fn is_of(&self, task: &Task) -> bool {
-        self.0.address() == task.address()
+        self.address() == task.address()
+    }
+
+    /// Where the task is: as long as there is a witness no other task is there.
+    pub(crate) fn address(&self) -> usize {
+        self.0.address()
     }
 
     /// Cancels it if it has not begun; otherwise asks its body to stop, also if its handle was cancelled.

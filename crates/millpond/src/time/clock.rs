@@ -71,6 +71,15 @@ impl Clock {
         self.manual().is_some()
     }
 
+    /// Whether both show the same time at every moment: both the system's, or both moved by the same hand.
+    pub(crate) fn agrees_with(&self, other: &Clock) -> bool {
+        match (self.manual(), other.manual()) {
+            (None, None) => true,
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        }
+    }
+
     /// The same clock, with alarms rung by a thread that `threads` starts.
     ///
     /// A future that waits for a time, such as `recv()` of a [`DelayQueue`](crate::queue::DelayQueue),

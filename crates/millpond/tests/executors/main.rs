@@ -16,6 +16,7 @@ mod adapters;
 mod completion;
 mod future;
 mod invoke;
+mod invoke_waiting;
 mod scope;
 mod scope_cancel;
 mod scope_hostile;

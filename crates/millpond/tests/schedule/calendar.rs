@@ -94,19 +94,6 @@ fn times_that_were_missed_are_left_out_or_made_up_for() {
 }
 
 #[test]
-fn a_calendar_without_such_a_day_waits_for_ever() {
-    let bench = Bench::new();
-    let series = bench
-        .timers
-        .series(at("0 0 30 2 *"))
-        .start(noting(&bench.diary))
-        .unwrap();
-    bench.hand.advance(1_000_000 * HOUR);
-    assert_eq!(series.runs(), 0);
-    assert!(series.cancel());
-}
-
-#[test]
 fn another_try_waits_for_its_pause_and_not_for_a_look_at_the_wall_clock() {
     let bench = Bench::new();
     bench.hand.set_wall(midnight());

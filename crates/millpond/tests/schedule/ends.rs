@@ -53,6 +53,49 @@ fn both_can_be_changed_before_and_after() {
     assert!(bench.timers.is_terminated());
 }
 
+/// A run schedules tasks, which nobody hands over before it has ended, and shuts the pool down.
+#[test]
+fn what_is_due_at_a_shutdown_runs_though_delayed_tasks_may_not() {
+    let bench = Bench::new();
+    bench.timers.set_run_delayed_after_shutdown(false);
+    let (timers, clock) = (bench.timers.clone(), bench.hand.clock());
+    let outer = bench.timers.schedule(SECOND, move || {
+        let past = clock.now() - SECOND / 2;
+        let handles = [
+            timers.schedule(Duration::ZERO, || 1).unwrap(),
+            timers.schedule_at(past, || 2).unwrap(),
+            timers.schedule(Duration::from_nanos(1), || 3).unwrap(),
+        ];
+        timers.shutdown();
+        handles
+    });
+    bench.pass(1);
+    let [due, past, later] = outer.unwrap().join().unwrap();
+    assert_eq!((due.join().unwrap(), past.join().unwrap()), (1, 2));
+    assert!(is_shut_down(&later.join().unwrap_err()));
+    assert!(bench.timers.is_terminated());
+    assert_eq!(bench.timers.snapshot().cancelled, 1);
+}
+
+/// The same when the policy is changed after the shutdown.
+#[test]
+fn what_is_due_when_delayed_tasks_are_switched_off_still_runs() {
+    let bench = Bench::new();
+    let timers = bench.timers.clone();
+    let outer = bench.timers.schedule(SECOND, move || {
+        let due = timers.schedule(Duration::ZERO, || 1).unwrap();
+        let later = timers.schedule(SECOND, || 2).unwrap();
+        timers.shutdown();
+        timers.set_run_delayed_after_shutdown(false);
+        (due, later)
+    });
+    bench.pass(1);
+    let (due, later) = outer.unwrap().join().unwrap();
+    assert_eq!(due.join().unwrap(), 1);
+    assert!(is_shut_down(&later.join().unwrap_err()));
+    assert!(bench.timers.is_terminated());
+}
+
 #[test]
 fn nothing_is_taken_after_a_shutdown_and_everything_comes_back() {
     let bench = Bench::new();

@@ -2,12 +2,15 @@
 
 use crate::kit::{Bench, SECOND};
 use millpond::executor::{Executor, NotTaken, Rejected};
-use millpond::schedule::{Backoff, Every, OnFailure, Overlap, RunOutcome, ScheduledPool};
+use millpond::schedule::{Backoff, Catchup, Every, OnFailure, Overlap, RunOutcome, ScheduledPool};
 use millpond::task::Task;
-use millpond::time::{Clock, ManualClock};
+use millpond::time::{Clock, Deadline, ManualClock};
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A run that is noted, and fails or not, each in turn; the last one again and again.
 fn failing(
@@ -187,6 +190,82 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
         millpond_raw::sync::thread::yield_now();
     }
     assert_eq!(ends.join().unwrap(), 2);
+}
+
+/// Refuses what it is brought, until it is told to run it.
+#[derive(Clone, Debug)]
+struct Refusing(Clock, Arc<AtomicBool>);
+
+impl Executor for Refusing {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        if self.1.load(Ordering::SeqCst) {
+            drop(task.run());
+            return Ok(());
+        }
+        let reason = millpond::executor::RejectReason::saturated(1, 1, 1);
+        Err(Rejected::new(task, reason))
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.clone()
+    }
+}
+
+#[test]
+fn a_run_that_is_refused_takes_along_what_has_gone_by_and_the_next_is_in_time() {
+    for overlap in [Overlap::Queue, Overlap::Skip] {
+        let hand = ManualClock::new();
+        let takes = Arc::new(AtomicBool::new(false));
+        let executor = Refusing(hand.clock(), Arc::clone(&takes));
+        let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
+        let begun = hand.clock().now();
+        let series = timers.series(Every::rate(SECOND)).overlap(overlap);
+        let series = series.catchup(Catchup::All).start(|| ()).unwrap();
+        hand.advance(3600 * SECOND + SECOND / 2);
+        assert_eq!((series.refused(), series.runs()), (1, 0), "{overlap}");
+        assert_eq!(series.next_run(), Deadline::at(begun + 3601 * SECOND));
+        takes.store(true, Ordering::SeqCst);
+        hand.advance(SECOND / 2);
+        hand.advance(SECOND);
+        assert_eq!((series.refused(), series.runs()), (1, 2), "{overlap}");
+        series.cancel();
+    }
+}
+
+/// By the system's clock: it takes longer to be refused than until the next run is due.
+#[test]
+fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
+    for overlap in [Overlap::Queue, Overlap::Skip, Overlap::Concurrent] {
+        let takes = Arc::new(AtomicBool::new(false));
+        let executor = Refusing(Clock::system(), Arc::clone(&takes));
+        let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
+        let (tell, told) = channel();
+        let own = timers.clone();
+        // Whoever starts it rings for the first run.
+        millpond_raw::sync::thread::spawn(move || {
+            let every = Every::rate(Duration::from_nanos(100));
+            let series = own.series(every).overlap(overlap);
+            tell.send(series.first_after(Duration::ZERO).start_shared(|| ()))
+                .unwrap();
+        });
+        let series = told.recv_timeout(Duration::from_secs(20));
+        let series = series.unwrap_or_else(|_| panic!("{overlap}: it does not come back"));
+        // It goes on.
+        let series = series.unwrap();
+        let before = series.refused();
+        while series.refused() == before {
+            millpond_raw::sync::thread::yield_now();
+        }
+        // And others have their turn.
+        takes.store(true, Ordering::SeqCst);
+        let other = timers.schedule(Duration::from_millis(1), || 7).unwrap();
+        assert_eq!(other.join().unwrap(), 7);
+        series.cancel();
+    }
 }
 
 /// Keeps the runs that are called `held`, and runs all else where it is brought.

@@ -2,6 +2,7 @@
 
 use crate::kit::{Bench, HOUR, SECOND};
 use millpond::executor::Lifecycle;
+use millpond::schedule::Scheduled;
 use millpond::task::{CancelReason, Carried, TaskError, TaskSpec};
 use millpond::time::Deadline;
 use std::future::Future;
@@ -19,6 +20,28 @@ fn a_task_runs_when_it_is_due_and_not_before() {
     assert_eq!((bread.runs(), bread.lateness()), (1, Some(Duration::ZERO)));
     assert_eq!(bread.next_run(), Deadline::NEVER);
     assert_eq!(bread.join().unwrap(), "bread");
+}
+
+#[test]
+fn a_task_that_is_cancelled_while_it_runs_has_begun_once_and_one_that_waits_has_not() {
+    let bench = Bench::new();
+    let (send, receive) = std::sync::mpsc::channel::<Scheduled<()>>();
+    let (tell, told) = std::sync::mpsc::channel();
+    let body = move || {
+        let own = receive.recv().unwrap();
+        let before = own.runs();
+        assert!(own.cancel());
+        tell.send((before, own.runs(), own)).unwrap();
+    };
+    let runs = bench.timers.schedule(SECOND, body).unwrap();
+    send.send(runs).unwrap();
+    let waits = bench.timers.schedule(HOUR, || ()).unwrap();
+    assert!(waits.cancel());
+    bench.pass(1);
+    let (before, then, own) = told.recv().unwrap();
+    assert_eq!((before, then, own.runs()), (1, 1, 1));
+    assert_eq!((bench.timers.snapshot().runs, waits.runs()), (1, 0));
+    assert!(own.is_cancelled() && waits.is_cancelled());
 }
 
 #[test]

@@ -263,6 +263,25 @@ fn a_decorator_is_around_every_run_of_a_series() {
 }
 
 #[test]
+fn a_decorator_is_around_what_is_scheduled_and_not_around_what_goes_straight_to_the_executor() {
+    let pool = ThreadPool::builder("mill").max(1).build().unwrap();
+    let decorated = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&decorated);
+    let timers = ScheduledPool::owning(pool)
+        .decorator(move |_, run| {
+            *count.lock().unwrap() += 1;
+            run();
+        })
+        .build();
+    assert_eq!(timers.submit(|| 7).unwrap().join().unwrap(), 7);
+    assert_eq!(timers.invoke_all([|| 7, || 8]).unwrap().len(), 2);
+    assert_eq!((*decorated.lock().unwrap(), timers.snapshot().runs), (0, 0));
+    let task = timers.schedule(std::time::Duration::ZERO, || 9).unwrap();
+    assert_eq!(task.join().unwrap(), 9);
+    assert_eq!((*decorated.lock().unwrap(), timers.snapshot().runs), (1, 1));
+}
+
+#[test]
 fn what_a_decorator_does_not_run_is_cancelled() {
     let (hand, _) = on_a_manual_clock(1);
     let pool = ThreadPool::builder("mill")

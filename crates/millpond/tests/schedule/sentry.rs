@@ -5,11 +5,15 @@ use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::ThreadPool;
 use millpond::schedule::ScheduledPool;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
-use millpond::time::{Clock, ManualClock};
+use millpond::time::{Clock, Deadline, ManualClock};
+use millpond_raw::park::probe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+
+/// Longer than anything takes that works.
+const LONG: Duration = Duration::from_secs(20);
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -117,6 +121,36 @@ fn by_a_manual_clock_sentries_get_up_when_the_hand_is_moved() {
         assert_eq!(task.join().unwrap(), second);
     }
     timers.close().unwrap();
+}
+
+/// Workers rest by the clock of their pool. If that is another than the one that says what is due, no sentry
+/// would hear that the time has come.
+#[test]
+fn a_pool_by_another_clock_than_its_executor_has_no_sentries_and_runs_what_is_due() {
+    let hands = [ManualClock::new(), ManualClock::new()];
+    let clocks = [Clock::system(), hands[1].clock()];
+    for clock in clocks {
+        let pool = ThreadPool::builder("clocks").core(1).clock(clock);
+        let pool = pool.build().unwrap();
+        let timers = ScheduledPool::owning(pool).clock(hands[0].clock());
+        let timers = timers.sentries(true).build();
+        for round in 0..20 {
+            let mut task = timers.schedule(SECOND, move || round).unwrap();
+            // Once it has run something its worker is on its way to a rest.
+            timers.executor().submit(|| ()).unwrap().join().unwrap();
+            let rests = probe::await_wait(LONG, |wait| wait.name.as_deref() == Some("clocks-1"));
+            rests.expect("an idle worker rests");
+            hands[0].advance(SECOND);
+            // The handle goes by the clock that stands still now, so another thread guards against a hang.
+            let (tell, told) = channel();
+            millpond_raw::sync::thread::spawn(move || {
+                tell.send(task.join_until(Deadline::NEVER).ok())
+            });
+            let result = told.recv_timeout(LONG);
+            assert_eq!(result, Ok(Some(round)), "the timer was lost");
+        }
+        timers.close();
+    }
 }
 
 #[test]

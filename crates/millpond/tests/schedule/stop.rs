@@ -1,13 +1,15 @@
 //! What a stop leaves behind.
 
 use crate::kit::{Bench, HOUR, SECOND};
-use millpond::executor::{DirectExecutor, Executor, Lifecycle, NotTaken, Rejected};
-use millpond::schedule::ScheduledPool;
+use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Lifecycle, NotTaken, Rejected};
+use millpond::pool::ThreadPool;
+use millpond::schedule::{Every, ScheduledPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -128,6 +130,83 @@ fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arr
         ));
     }
     assert!(series.is_cancelled() && timers.is_terminated());
+}
+
+/// A pool with one worker, which is busy until what comes with it is dropped.
+fn busy_pool(hand: &ManualClock) -> (ThreadPool, Sender<()>) {
+    let pool = ThreadPool::builder("shared").core(1).max(1);
+    let pool = pool.clock(hand.clock()).build().unwrap();
+    let ((go, wait), (tell, told)) = (channel::<()>(), channel());
+    let busy = move || {
+        tell.send(()).unwrap();
+        let _ = wait.recv();
+    };
+    pool.run(busy).unwrap();
+    told.recv().unwrap();
+    (pool, go)
+}
+
+/// With an executor of its own as with one of others.
+#[test]
+fn what_is_due_and_waits_for_a_worker_is_handed_back_by_a_stop_whosever_the_executor_is() {
+    for owns in [true, false] {
+        let hand = ManualClock::new();
+        let (pool, go) = busy_pool(&hand);
+        let timers = match owns {
+            true => ScheduledPool::owning(pool.clone()).build(),
+            false => ScheduledPool::on(pool.clone()).build(),
+        };
+        let task = timers.schedule(SECOND, || 7).unwrap();
+        let diary = Arc::new(AtomicU32::new(0));
+        let runs = Arc::clone(&diary);
+        let series = timers.series(Every::rate(SECOND)).name("beat");
+        let series = series.start(move || {
+            runs.fetch_add(1, Ordering::SeqCst);
+        });
+        let series = series.unwrap();
+        hand.advance(SECOND);
+        assert_eq!((timers.snapshot().pending, pool.snapshot().queued), (0, 2));
+        // One of another's, which a stop of the timers is not about.
+        let other = (!owns).then(|| pool.submit(|| 8).unwrap());
+        let back = timers.shutdown_now();
+        assert_eq!(back.len(), 2, "owns: {owns}");
+        assert!(!task.is_finished() && !series.is_finished());
+        for task in back {
+            task.run();
+        }
+        assert_eq!(task.join().unwrap(), 7);
+        assert_eq!(diary.load(Ordering::SeqCst), 1);
+        assert!(series.is_cancelled() && timers.snapshot().pending == 0);
+        drop(go);
+        if let Some(other) = other {
+            assert_eq!(other.join().unwrap(), 8);
+        }
+        timers.await_termination().unwrap();
+        pool.close();
+        let books = pool.snapshot();
+        assert_eq!((books.handed_back, books.cancelled), (2, 0), "owns: {owns}");
+    }
+}
+
+#[test]
+fn what_runs_on_an_executor_of_others_is_interrupted_by_a_stop() {
+    let hand = ManualClock::new();
+    let pool = ThreadPool::builder("shared").core(1).max(1);
+    let pool = pool.clock(hand.clock()).build().unwrap();
+    let timers = ScheduledPool::on(pool.clone()).build();
+    let (tell, told) = channel();
+    let runs = move || {
+        tell.send(true).unwrap();
+        tell.send(millpond::interrupt::sleep(HOUR).is_err())
+            .unwrap();
+    };
+    let task = timers.schedule(Duration::ZERO, runs).unwrap();
+    assert!(told.recv().unwrap());
+    assert!(timers.shutdown_now().is_empty());
+    assert!(told.recv().unwrap(), "it was interrupted");
+    task.join().unwrap();
+    timers.await_termination().unwrap();
+    pool.close();
 }
 
 /// Starts nothing.

@@ -17,7 +17,7 @@ use crate::schedule_kit::{
 use crate::shuttle_kit::{Books, Brought, Gate, Why, join_all, pool, until_interrupted};
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
 use millpond::pool::{Hooks, Queue};
-use millpond::schedule::ScheduledPool;
+use millpond::schedule::{ScheduledBuilder, ScheduledPool};
 use millpond::task::{CancelReason, TaskError};
 use millpond::time::ManualClock;
 use millpond_raw::sync::thread::{JoinHandle, spawn};
@@ -93,23 +93,50 @@ fn an_executor_that_ends_with_the_pool_runs_what_was_scheduled_beside_the_shutdo
     });
 }
 
+/// Task 1 has no delay: once it was taken it runs, also if another thread is handing over and this one is
+/// still an entry of the wheel when the shutdown comes.
+fn shutdown_without_delayed_tasks<E: Executor + 'static>(
+    builder: ScheduledBuilder<E>,
+    hand: &ManualClock,
+) {
+    let timers = builder.run_delayed_after_shutdown(false).build();
+    let books = Books::new(4);
+    let tasks = [
+        (0, SECOND),
+        (1, Duration::ZERO),
+        (2, 2 * SECOND),
+        (3, Duration::ZERO),
+    ];
+    let threads = schedulers(&books, &timers, tasks, || ());
+    let clock = mover(hand, 1);
+    timers.shutdown();
+    let held = held_by(threads);
+    clock.join().unwrap();
+    // Nobody has to wait for the time of what was cancelled.
+    ends(&timers, hand);
+    hear(&books, held);
+    books.add_up(&[CancelReason::ShutDown]);
+    refused_only_too_late(&books, 4);
+    for number in [1, 3] {
+        let page = books.page(number);
+        let is_taken = matches!(page.brought, Brought::Taken);
+        assert_eq!(page.runs == 1, is_taken, "task {number} was due");
+    }
+}
+
 #[test]
 fn what_may_not_run_after_a_shutdown_runs_before_it_or_is_cancelled_or_refused() {
     pct(|| {
         let (builder, hand) = in_place();
-        let timers = builder.run_delayed_after_shutdown(false).build();
-        let books = Books::new(3);
-        let tasks = [(0, SECOND), (1, Duration::ZERO), (2, 2 * SECOND)];
-        let threads = schedulers(&books, &timers, tasks, || ());
-        let clock = mover(&hand, 1);
-        timers.shutdown();
-        let held = held_by(threads);
-        clock.join().unwrap();
-        // Nobody has to wait for the time of what was cancelled.
-        ends(&timers, &hand);
-        hear(&books, held);
-        books.add_up(&[CancelReason::ShutDown]);
-        refused_only_too_late(&books, 3);
+        shutdown_without_delayed_tasks(builder, &hand);
+    });
+}
+
+#[test]
+fn what_is_due_at_a_shutdown_reaches_the_workers_though_delayed_tasks_may_not_run() {
+    pct(|| {
+        let (builder, hand) = on_workers(1);
+        shutdown_without_delayed_tasks(builder, &hand);
     });
 }
 

@@ -13,7 +13,7 @@ use super::error::{BuildError, RejectReason, Rejected};
 use super::traits::Executor;
 use super::uncaught::{Runner, UncaughtPanic};
 use crate::task::Task;
-use crate::time::Clock;
+use crate::time::{Clock, Deadline};
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -168,10 +168,14 @@ where
     E: Executor + 'static,
 {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_until(task, Deadline::NEVER)
+    }
+
+    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         if self.yard.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
         }
-        self.yard.bring(&self.key, task)
+        self.yard.bring(&self.key, task, deadline)
     }
 
     fn clock(&self) -> Clock {

@@ -150,7 +150,13 @@ where
     K: Hash + Eq + Send + Sync + 'static,
     E: Executor + 'static,
 {
-    pub(super) fn bring(self: &Arc<Self>, key: &Arc<K>, task: Task) -> Result<(), Rejected<Task>> {
+    /// Takes a task in. If the executor below lets its submitter wait, no longer than `deadline`.
+    pub(super) fn bring(
+        self: &Arc<Self>,
+        key: &Arc<K>,
+        task: Task,
+        deadline: Deadline,
+    ) -> Result<(), Rejected<Task>> {
         let priority = task.priority();
         let (lane, number) = match self.push(key, task)? {
             Pushed::WillRun => return Ok(()),
@@ -171,7 +177,8 @@ where
         // is not shed. It is as urgent as the task that it is sent for.
         let spec = TaskSpec::new().name("serial").deadline(Deadline::NEVER);
         let spec = spec.priority(priority).empty_handed();
-        let answer = self.below.execute(spec.build_kept(move || drain.run()));
+        let drain = spec.build_kept(move || drain.run());
+        let answer = self.below.execute_until(drain, deadline);
         match answer {
             Ok(()) => Ok(()),
             Err(Rejected {

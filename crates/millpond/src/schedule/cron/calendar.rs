@@ -2,7 +2,8 @@
 //!
 //! The days are a matter of `croner`: it knows what `L`, `W` and `#` are. The search is ours, day by day
 //! and then by the fields of the time of day. It ends: the calendar repeats itself after 400 years,
-//! weekdays included, so what has not come by then never comes (30 February).
+//! weekdays included, so what has not come by then never comes. An expression that never comes (30 February)
+//! is a mistake, and refused.
 
 use super::CronError;
 use super::fields;
@@ -12,6 +13,12 @@ use jiff::civil::{Date, DateTime, Time};
 
 /// After so long the calendar begins anew: 400 years, a whole number of weeks.
 const CYCLE: SignedDuration = SignedDuration::from_hours(146_097 * 24);
+
+/// Where the search begins for a day that an expression has at all.
+const SOME_DAY: Date = Date::constant(1999, 12, 31);
+
+const NEVER: &str = "it would never run: no day has its day, month and weekday; February has at most 29 days, \
+                     and April, June, September and November have 30";
 
 /// The times that an expression means, as a clock on the wall shows them.
 #[derive(Debug)]
@@ -25,15 +32,19 @@ pub(super) struct Calendar {
 impl Calendar {
     pub(super) fn parse(expression: &str) -> Result<Self, CronError> {
         let days = fields::parse(expression)?;
-        Ok(Calendar {
+        let calendar = Calendar {
             hours: Set::of(&days.hours.values()),
             minutes: Set::of(&days.minutes.values()),
             seconds: Set::of(&days.seconds.values()),
             days,
-        })
+        };
+        match calendar.day_after(SOME_DAY) {
+            Some(_) => Ok(calendar),
+            None => Err(CronError::whole(expression, NEVER)),
+        }
     }
 
-    /// The first of its times that is not before `from`; `None` if there is none ever.
+    /// The first of its times that is not before `from`; `None` if there is none before the calendar ends.
     pub(super) fn first_from(&self, from: DateTime) -> Option<DateTime> {
         if self.has_day(from.date()) {
             if let Some(time) = self.time_from(from.time()) {

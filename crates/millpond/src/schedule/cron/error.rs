@@ -5,7 +5,7 @@ use std::fmt;
 /// How much of a text is shown. A person has to find the place; a log has to survive it.
 const SHOWN: usize = 80;
 
-/// A cron expression that is none, or a time zone that does not exist.
+/// A cron expression that is none or would never run, or a time zone that does not exist.
 ///
 /// Its text has the expression in it, says where it is wrong, and what to write instead.
 ///

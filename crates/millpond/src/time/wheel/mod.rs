@@ -304,10 +304,16 @@ impl<P> Wheel<P> {
 
     /// Takes out everybody who is unwanted, in order. Nobody has gone until all have been looked at.
     pub(crate) fn take_where(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> Vec<P> {
+        self.take_by_due(|_, payload| unwanted(payload))
+    }
+
+    /// The same, where the due time has a say: in nanoseconds since the [base](Wheel::base), as in
+    /// [`fill`](Wheel::fill).
+    pub(crate) fn take_by_due(&mut self, mut unwanted: impl FnMut(u64, &P) -> bool) -> Vec<P> {
         let unwanted = self
             .entries
             .iter()
-            .filter(|(_, _, payload)| unwanted(payload));
+            .filter(|(_, entry, payload)| unwanted(entry.due, payload));
         let mut nodes: Vec<Node> = unwanted
             .map(|(index, entry, _)| Node {
                 due: entry.due,
