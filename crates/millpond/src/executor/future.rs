@@ -67,7 +67,8 @@ pub trait SpawnFuture: Executor + Clone + Sized + 'static {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        spawn(self.clone(), TaskSpec::new().clock(self.clock()), future)
+        let spec = TaskSpec::new().clock_by_default(self.clock());
+        spawn(self.clone(), spec, future)
     }
 }
 
