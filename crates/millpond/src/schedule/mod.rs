@@ -372,7 +372,9 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         if core.is_forked() {
             return Err(Rejected::new(f, RejectReason::Forked));
         }
-        let spec = spec.without_inherited_deadline().clock_by_default(core.clock.clone());
+        let spec = spec
+            .without_inherited_deadline()
+            .clock_by_default(core.clock.clone());
         let nanos = core.nanos(due);
         let carried = core.bag.len();
         let mut books = core.books();

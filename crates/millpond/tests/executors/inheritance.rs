@@ -48,7 +48,9 @@ fn a_task_without_a_handle_does_not_inherit_the_deadline_of_the_task_around_it()
     let (_, deadlines) = deadlines_of(|shelf| {
         shelf.run(|| ()).unwrap();
         shelf.run_spec(TaskSpec::new(), || ()).unwrap();
-        shelf.execute(TaskSpec::new().build_detached(|| ())).unwrap();
+        shelf
+            .execute(TaskSpec::new().build_detached(|| ()))
+            .unwrap();
         let erased: Arc<dyn Executor> = Arc::clone(shelf) as Arc<dyn Executor>;
         erased.run(|| ()).unwrap();
     });
@@ -164,7 +166,9 @@ fn a_described_task_goes_by_the_clock_of_its_executor() {
         let hand = ManualClock::new();
         let (name, executor) = executors(&hand.clock()).remove(at);
         let (go, may_go) = mpsc::channel::<()>();
-        let first = executor.submit(move || while may_go.recv().is_ok() {}).unwrap();
+        let first = executor
+            .submit(move || while may_go.recv().is_ok() {})
+            .unwrap();
         let deadline = hand.clock().deadline(HOUR);
         let described = || TaskSpec::new().name("described").deadline(deadline);
         // Nobody has begun it when its hour is over.
