@@ -348,6 +348,9 @@ fn hooks_hear_of_a_task_in_place_as_of_any_other() {
         let parent = pond.submit_spec(TaskSpec::new().name("parent"), move || {
             let spec = TaskSpec::new().name("child");
             pool.submit_spec(spec, || ()).unwrap().join().unwrap();
+            let broken = TaskSpec::new().name("broken");
+            let broken = pool.submit_spec(broken, || panic!("the dam broke"));
+            assert!(broken.unwrap().join().unwrap_err().is_panicked());
         });
         parent.unwrap().join().unwrap();
         pond.close().unwrap();
@@ -358,12 +361,17 @@ fn hooks_hear_of_a_task_in_place_as_of_any_other() {
                 "before parent",
                 "before child",
                 "child Completed",
+                "before broken",
+                "broken Panicked { message: Some(\"the dam broke\") }",
                 "parent Completed",
                 "before child",
-                "child Gone"
+                "child Gone",
+                "before broken",
+                "broken Gone"
             ]
         );
-        assert_eq!(pond.snapshot().completed, 2);
+        let last = pond.snapshot();
+        assert_eq!((last.completed, last.panicked), (3, 1));
     });
 }
 

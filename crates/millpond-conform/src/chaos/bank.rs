@@ -154,10 +154,6 @@ fn bring_work(
     if matches!(work, Work::Panic) {
         entry.note(Fact::Panics);
     }
-    // Tasks inherit the deadline of the task that brings them.
-    if bank.deadlines && depth > 0 {
-        entry.note(Fact::MayExpire);
-    }
     let run = body(stub, work);
     if rng.once_in(3) {
         let brought = bank.run(move || drop(run()));
@@ -165,6 +161,10 @@ fn bring_work(
         return None;
     }
     entry.note(Fact::HasHandle);
+    // Tasks with a handle inherit the deadline of the task that brings them.
+    if bank.deadlines && depth > 0 {
+        entry.note(Fact::MayExpire);
+    }
     let mut spec = TaskSpec::new().clock(bank.clock());
     if rng.once_in(3) {
         spec = spec.name(["a", "task", "chaotic"][rng.below(3)]);

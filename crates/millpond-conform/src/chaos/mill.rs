@@ -133,8 +133,8 @@ impl Hooks for Bells {
 
     fn after(&self, _: &TaskInfo, ended: Ended) {
         self.ring(match ended {
-            Ended::Completed | Ended::Panicked => &self.ledger.round.hooks_completed,
             Ended::Gone => &self.ledger.round.hooks_gone,
+            _ => &self.ledger.round.hooks_completed,
         });
     }
 

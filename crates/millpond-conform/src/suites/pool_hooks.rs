@@ -5,7 +5,7 @@ use crate::kit::{FailureSink, Gate, until};
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::pool::{Ended, Hooks, TaskInfo, ThreadPool};
-use millpond::task::{self, CancelReason, TaskSpec};
+use millpond::task::{self, CancelReason, TaskHandle, TaskSpec};
 use millpond::time::{Clock, Deadline};
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +29,11 @@ macro_rules! pool_hooks_suite {
             a_panic_that_nobody_joins_is_told
         }
     };
+}
+
+fn panicked(message: &str) -> Ended {
+    let message = Some(message.to_owned());
+    Ended::Panicked { message }
 }
 
 /// What hooks were told.
@@ -163,6 +168,19 @@ pub fn they_are_told_what_became_of_the_task(make: &Make) {
     run(spec("value").build(|| 7).0);
     run(spec("panic").build(|| panic_any("no grain")).0);
     run(spec("detached").build_detached(|| panic_any("no grain")));
+    // A client that goes away while the body runs.
+    for (name, panics) in [("gave up", false), ("gave up and panicked", true)] {
+        let (tell, own) = std::sync::mpsc::channel::<TaskHandle<()>>();
+        let (task, handle) = spec(name).build(move || {
+            let own = own.recv().unwrap();
+            assert!(own.cancel(), "it runs");
+            if panics {
+                panic!("no {}", "water");
+            }
+        });
+        tell.send(handle).unwrap();
+        run(task);
+    }
     let (cancelled, handle) = spec("cancelled").build(|| 7);
     handle.cancel();
     run(cancelled);
@@ -174,16 +192,21 @@ pub fn they_are_told_what_became_of_the_task(make: &Make) {
     });
     let expected = [
         ("value", Ended::Completed),
-        ("panic", Ended::Panicked),
-        ("detached", Ended::Panicked),
+        ("panic", panicked("no grain")),
+        ("detached", panicked("no grain")),
+        ("gave up", Ended::Cancelled),
+        ("gave up and panicked", panicked("no water")),
         ("cancelled", Ended::Gone),
         ("late", Ended::Gone),
     ]
     .map(|(name, ended)| (name.to_owned(), ended));
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let now = pond.snapshot();
-    assert_eq!((now.completed, now.panicked), (3, 2));
+    assert_eq!((now.completed, now.panicked), (5, 3));
+    assert_eq!(now.cancelled_while_running, 1);
     assert_eq!((now.cancelled, now.expired), (1, 1));
+    let figures = pond.figures();
+    assert_eq!((figures.completed, figures.cancelled_while_running), (5, 1));
 }
 
 /// Holds: ThreadPoolExecutorTest.testTerminated, ThreadPoolExecutorSubclassTest.testTerminated
@@ -293,7 +316,7 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
         assert_eq!((now.workers, now.threads_started), (2, 2), "nobody died");
         assert_eq!(uncaught.load(Ordering::SeqCst), 3);
         assert_eq!(log.count(|told| matches!(told, Told::Before(..))), 9);
-        let panicked = |told: &Told| matches!(told, Told::After(_, Ended::Panicked, _));
+        let panicked = |told: &Told| matches!(told, Told::After(_, Ended::Panicked { .. }, _));
         assert_eq!(log.count(panicked), 6);
         pond.close().unwrap();
         assert_eq!(log.endings(), 1);

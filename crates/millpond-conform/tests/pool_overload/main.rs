@@ -9,6 +9,7 @@
     reason = "a test stands outside: it uses std's locks beside what it tests"
 )]
 
+mod dropped;
 mod mill;
 mod neighbours;
 mod order;

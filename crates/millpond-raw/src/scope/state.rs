@@ -59,6 +59,11 @@ impl Reading {
         self.0 & (ENDED | CANCELLED) != 0
     }
 
+    /// Whether there is no handle that could take the outcome.
+    pub fn is_orphan(self) -> bool {
+        self.0 & ORPHAN != 0
+    }
+
     /// Whether nobody has started it, and its executor has given it up: it is up to whoever waits.
     pub fn is_stray(self) -> bool {
         self.0 & (STRAY | CLAIMED) == STRAY

@@ -83,17 +83,19 @@ impl CellRef {
         unsafe { self.state() }.read()
     }
 
-    /// Runs the body if nobody has claimed it, and delivers the outcome. Returns whether it panicked;
+    /// Runs the body if nobody has claimed it, and delivers the outcome. Returns how the body ended;
     /// what was seen if it was gone. The reference is given back.
+    ///
+    /// Calls `panicked`, which must not panic, before the payload goes to whoever it belongs to.
     ///
     /// # Safety
     ///
     /// T1: the caller owns a reference, and gives it up.
-    pub(super) unsafe fn run(self) -> Result<bool, Reading> {
+    pub(super) unsafe fn run(self, panicked: impl FnOnce(&Panic)) -> Result<BodyEnd, Reading> {
         // SAFETY: T1 - by contract.
         match unsafe { self.state() }.claim() {
             // SAFETY: T1 - by contract; T2 - claimed just now.
-            Claim::Yours => Ok(unsafe { self.run_claimed(true, || ()) }),
+            Claim::Yours => Ok(unsafe { self.run_claimed(true, || (), panicked) }),
             Claim::Gone(seen) => {
                 // SAFETY: T1 - the caller's reference.
                 unsafe { self.release(false) };
@@ -103,16 +105,21 @@ impl CellRef {
     }
 
     /// Runs the body in the thread of one who waits, if nobody has claimed it; `None` if it was gone.
-    /// Calls `claimed`, which must not panic, in between.
+    /// Calls `claimed`, which must not panic, in between, and `panicked` as in [`run`](CellRef::run).
     ///
     /// # Safety
     ///
     /// T1: the caller owns a reference, and keeps it.
-    pub(super) unsafe fn run_in_place(self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
+    pub(super) unsafe fn run_in_place(
+        self,
+        place: Place,
+        claimed: impl FnOnce(),
+        panicked: impl FnOnce(&Panic),
+    ) -> Option<BodyEnd> {
         // SAFETY: T1 - by contract.
         match unsafe { self.state() }.claim_in_place(place) {
             // SAFETY: T1 - by contract; T2 - claimed just now.
-            Claim::Yours => Some(unsafe { self.run_claimed(false, claimed) }),
+            Claim::Yours => Some(unsafe { self.run_claimed(false, claimed, panicked) }),
             Claim::Gone(_) => None,
         }
     }
@@ -122,7 +129,12 @@ impl CellRef {
     /// T1: the caller owns a reference, which is given back if `release` is set. T2: it has claimed
     /// the closure.
     #[inline]
-    unsafe fn run_claimed(self, release: bool, claimed: impl FnOnce()) -> bool {
+    unsafe fn run_claimed(
+        self,
+        release: bool,
+        claimed: impl FnOnce(),
+        on_panic: impl FnOnce(&Panic),
+    ) -> BodyEnd {
         // SAFETY: T1 - by contract; so for the rest of this function until it is released.
         let state = unsafe { self.state() };
         // SAFETY: T1 - as above.
@@ -131,6 +143,14 @@ impl CellRef {
         claimed();
         // SAFETY: T1 - the body runs while the caller's reference is held; T2 - by contract.
         let panicked = unsafe { self.run_body() };
+        if panicked {
+            // SAFETY: T4 - it has not been delivered yet, so it is still the runner's.
+            on_panic(unsafe { self.payload() });
+        }
+        let mut end = match panicked {
+            true => BodyEnd::Panicked,
+            false => BodyEnd::Returned,
+        };
         chaos::point("task.complete");
         match state.complete(panicked, release) {
             Completed::Delivered => {}
@@ -147,6 +167,9 @@ impl CellRef {
                 // SAFETY: T4 - cancelled, so the outcome is still the runner's.
                 unsafe { self.drop_outcome(panicked) };
                 state.bury();
+                if !panicked {
+                    end = BodyEnd::Unwanted;
+                }
                 if release {
                     // SAFETY: T1 - the caller's reference.
                     unsafe { self.release(false) };
@@ -159,7 +182,7 @@ impl CellRef {
                 unsafe { (vtable.free)(self.0) };
             }
         }
-        panicked
+        end
     }
 
     /// Runs the body as the current task.
@@ -413,6 +436,17 @@ impl CellRef {
         // SAFETY: T1 - the last reference; T5 - this cell's own vtable.
         unsafe { (vtable.free)(self.0) };
     }
+}
+
+/// How the body of a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyEnd {
+    /// It returned.
+    Returned,
+    /// It panicked, whether anybody wanted its outcome or not.
+    Panicked,
+    /// It returned, and the task had been cancelled while it ran: its value was dropped.
+    Unwanted,
 }
 
 /// What a cancellation found of the body.

@@ -2,7 +2,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{Body, CancelReason, Outcome, Place, Shared, Token, Witness};
+use super::{Body, BodyEnd, CancelReason, Outcome, Panic, Place, Shared, Token, Witness};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -86,12 +86,17 @@ impl<T, M> Handle<T, M> {
         unsafe { self.cell.interrupt(reason) }
     }
 
-    /// Runs the task on this thread if it has not started. Returns whether it panicked; `None` if it
+    /// Runs the task on this thread if it has not started. Returns how its body ended; `None` if it
     /// had been started. `claimed` is called when nobody else can run it any more and the body has not
-    /// begun; it must not panic.
-    pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
+    /// begun, `panicked` if the body has panicked, before its payload can be taken; they must not panic.
+    pub fn run_here(
+        &self,
+        place: Place,
+        claimed: impl FnOnce(),
+        panicked: impl FnOnce(&Panic),
+    ) -> Option<BodyEnd> {
         // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run_in_place(place, claimed) }
+        unsafe { self.cell.run_in_place(place, claimed, panicked) }
     }
 
     /// A reference that outlives this one, for those who want no outcome.

@@ -86,7 +86,7 @@ mod stop;
 mod token;
 mod witness;
 
-pub use cell::Body;
+pub use cell::{Body, BodyEnd};
 pub use handle::Handle;
 pub use outcome::{CancelReason, Outcome, Panic};
 pub use runnable::{Ran, Task};

@@ -1,6 +1,6 @@
 //! The side of a cell that queues and workers hold. Invariants are in the [module](super).
 
-use super::cell::CellRef;
+use super::cell::{BodyEnd, CellRef};
 use super::state::{Reading, Shell};
 use super::{CancelReason, Panic, Token, Witness};
 use core::fmt;
@@ -23,6 +23,8 @@ pub enum Ran {
     Completed,
     /// The body panicked. What it left is here if no handle was there to take it.
     Panicked(Option<Panic>),
+    /// The body returned, and the task had been cancelled while it ran: its value was dropped.
+    Unwanted,
     /// There was nothing to run: it was cancelled, or a waiter ran it in place.
     Gone(Shell),
 }
@@ -79,9 +81,31 @@ impl<M> Task<M> {
         unsafe { Witness::new(self.cell) }
     }
 
+    /// How many others refer to it: handles and witnesses.
+    pub fn others(&self) -> usize {
+        self.state().references() - 1
+    }
+
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.
     #[inline(always)]
     pub fn run(self) -> Ran {
+        self.run_seeing(|_| ())
+    }
+
+    /// As [`run`](Task::run), and lets `panicked` look at what the body panicked with, before that goes to
+    /// the handle. `panicked` must not panic.
+    ///
+    /// ```
+    /// use millpond_raw::task::{self, Ran};
+    ///
+    /// let (task, _handle) = task::new(|| panic!("no water"), ());
+    /// let mut seen = None;
+    /// let ran = task.run_seeing(|panic| seen = panic.message().map(str::to_owned));
+    /// assert!(matches!(ran, Ran::Panicked(None)), "the handle has it");
+    /// assert_eq!(seen.as_deref(), Some("no water"));
+    /// ```
+    #[inline(always)]
+    pub fn run_seeing(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: T1 - our reference.
         let seen = unsafe { cell.read() };
@@ -89,14 +113,18 @@ impl<M> Task<M> {
             // SAFETY: T1 - nobody else refers to it; T2 - unclaimed.
             return match unsafe { cell.run_alone() } {
                 None => Ran::Completed,
-                payload => Ran::Panicked(payload),
+                Some(payload) => {
+                    panicked(&payload);
+                    Ran::Panicked(Some(payload))
+                }
             };
         }
         // SAFETY: T1 - our reference, given up here.
-        match unsafe { cell.run() } {
+        match unsafe { cell.run(panicked) } {
             Err(seen) => Ran::Gone(seen.shell()),
-            Ok(false) => Ran::Completed,
-            Ok(true) => Ran::Panicked(None),
+            Ok(BodyEnd::Returned) => Ran::Completed,
+            Ok(BodyEnd::Panicked) => Ran::Panicked(None),
+            Ok(BodyEnd::Unwanted) => Ran::Unwanted,
         }
     }
 

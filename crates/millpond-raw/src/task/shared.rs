@@ -4,7 +4,7 @@
 use super::cell::CellRef;
 use super::layout::Header;
 use super::state::Reading;
-use super::{Body, CancelReason, Outcome, Panic, Place, Token, Witness};
+use super::{Body, BodyEnd, CancelReason, Outcome, Panic, Place, Token, Witness};
 use crate::waits::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
@@ -77,9 +77,14 @@ impl<T, M> Shared<T, M> {
     }
 
     /// As [`Handle::run_here`](super::Handle::run_here).
-    pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
+    pub fn run_here(
+        &self,
+        place: Place,
+        claimed: impl FnOnce(),
+        panicked: impl FnOnce(&Panic),
+    ) -> Option<BodyEnd> {
         // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run_in_place(place, claimed) }
+        unsafe { self.cell.run_in_place(place, claimed, panicked) }
     }
 
     /// A reference that outlives this one, for those who want no outcome.

@@ -3,7 +3,7 @@
 
 use super::cell::CellRef;
 use super::state::Reading;
-use super::{CancelReason, Place, Token};
+use super::{BodyEnd, CancelReason, Panic, Place, Token};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -81,9 +81,14 @@ impl<M> Witness<M> {
     }
 
     /// As [`Handle::run_here`](super::Handle::run_here).
-    pub fn run_here(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
+    pub fn run_here(
+        &self,
+        place: Place,
+        claimed: impl FnOnce(),
+        panicked: impl FnOnce(&Panic),
+    ) -> Option<BodyEnd> {
         // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run_in_place(place, claimed) }
+        unsafe { self.cell.run_in_place(place, claimed, panicked) }
     }
 
     /// As [`Handle::give_up`](super::Handle::give_up).

@@ -233,7 +233,8 @@ pub(crate) fn an_interrupt_and_a_stop_are_both_obeyed() {
     let interrupted = handle.interrupt(CancelReason::Requested).is_some();
     stopper.join().unwrap();
     match engine.join().unwrap() {
-        Ran::Completed => {}
+        Ran::Completed => assert!(!interrupted, "it was finished before"),
+        Ran::Unwanted => assert!(interrupted, "it was interrupted while it ran"),
         Ran::Gone(_) => assert!(interrupted, "it was interrupted before it began"),
         Ran::Panicked(panic) => panic!("{panic:?}"),
     }

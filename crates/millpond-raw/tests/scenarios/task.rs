@@ -260,7 +260,7 @@ pub(crate) fn a_task_run_in_place_runs_once() {
         (),
     );
     let runner = spawn(move || task.run());
-    let here = handle.run_here(Place::Elsewhere, || ()).is_some();
+    let here = handle.run_here(Place::Elsewhere, || (), |_| ()).is_some();
     assert!(matches!(join(&mut handle), Outcome::Completed(0)));
     assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone(_)));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -271,7 +271,7 @@ pub(crate) fn a_task_run_in_place_runs_once() {
 pub(crate) fn dropping_and_running_in_place_agree() {
     let (task, mut handle) = task::new(|| 7, ());
     let dropper = spawn(move || drop(task));
-    let here = handle.run_here(Place::Elsewhere, || ()).is_some();
+    let here = handle.run_here(Place::Elsewhere, || (), |_| ()).is_some();
     match join(&mut handle) {
         Outcome::Completed(7) => assert!(here),
         Outcome::Cancelled(CancelReason::Dropped) => assert!(!here),
@@ -294,7 +294,7 @@ pub(crate) fn a_witness_that_runs_it_and_a_handle_that_goes_agree() {
     let witness = handle.witness();
     let dropper = spawn(move || drop(task));
     let runner = spawn(move || {
-        let ran = witness.run_here(Place::AtHome, || ()).is_some();
+        let ran = witness.run_here(Place::AtHome, || (), |_| ()).is_some();
         assert!(witness.state().is_finished());
         ran
     });
@@ -413,7 +413,7 @@ pub(crate) fn reclaiming_and_running_agree() {
         move || probe
     });
     let waiter = spawn(move || {
-        let ran = handle.run_here(Place::Elsewhere, || ()).is_some();
+        let ran = handle.run_here(Place::Elsewhere, || (), |_| ()).is_some();
         (handle, ran)
     });
     let back = reclaim(task);

@@ -113,7 +113,7 @@ impl<T: Send + 'static> Arrivals<T> {
         E: Executor + ?Sized,
         F: FnOnce() -> T + Send + 'static,
     {
-        let (task, mut handle) = spec.build(f);
+        let (task, mut handle) = spec.clock_by_default(executor.clock()).build(f);
         let id = self.lists.with(|lists| {
             lists.next += 1;
             TaskId(lists.next)
@@ -320,7 +320,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     where
         F: FnOnce() -> T + Send + 'static,
     {
-        self.submit_spec(TaskSpec::new().clock(self.executor.clock()), f)
+        self.submit_spec(TaskSpec::new(), f)
     }
 
     /// As [`submit`](CompletionService::submit), for a task that is described.

@@ -23,9 +23,9 @@
 //!   caller, which is inside the first, the second only says so and the first goes on in a loop:
 //!   the stack does not grow with the number of wakes.
 
+use super::dropped::{self, why_dropped};
 use super::error::Rejected;
 use super::traits::Executor;
-use super::uncaught::why_dropped;
 use super::watched::Watched;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
@@ -67,7 +67,8 @@ pub trait SpawnFuture: Executor + Clone + Sized + 'static {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        spawn(self.clone(), TaskSpec::new().clock(self.clock()), future)
+        let spec = TaskSpec::new().clock_by_default(self.clock());
+        spawn(self.clone(), spec, future)
     }
 }
 
@@ -123,7 +124,7 @@ impl<Fut> Held<Fut> {
     }
 }
 
-fn spawn<E, Fut>(
+pub(super) fn spawn<E, Fut>(
     executor: E,
     spec: TaskSpec,
     future: Fut,
@@ -142,8 +143,7 @@ where
             output: None,
             hand: Hand::Empty,
         }),
-        // A poll that is late is still a poll: the deadline is for the start of the future.
-        spec: spec.clone().deadline(Deadline::NEVER),
+        spec: spec.clone(),
     });
     let wanted = Wanted(Arc::downgrade(&driver));
     let (deliver, handle) = spec.build(move || wanted.collect());
@@ -181,9 +181,14 @@ where
             .inner
             .with(|inner| matches!(inner.future, Held::Fresh(_)))
         {
-            true => spec.build_detached(move || polled.poll()),
-            // What has begun is not given up because it comes by again.
-            false => spec.build_kept(move || polled.poll()),
+            // The deadline is for the start of the future.
+            true => spec
+                .inherit_deadline()
+                .build_detached(move || polled.poll()),
+            // A poll that is late is still a poll: what has begun is not given up because it comes by again.
+            false => spec
+                .deadline(Deadline::NEVER)
+                .build_kept(move || polled.poll()),
         }
     }
 
@@ -218,6 +223,14 @@ where
             Held::Pinned(future) => Some(future),
             Held::Away => None,
         }
+    }
+
+    /// Whether somebody has a handle to it, or had and has cancelled it.
+    fn has_listener(&self) -> bool {
+        let has_handle = |task: &Task| task.others() > 0;
+        self.inner.with(|inner| {
+            inner.stage == Stage::Over || inner.deliver.as_ref().is_some_and(has_handle)
+        })
     }
 
     fn is_too_late(&self) -> bool {
@@ -360,6 +373,7 @@ where
 {
     fn drop(&mut self) {
         if !self.done {
+            dropped::has_listener(self.driver.has_listener());
             self.driver.give_up(why_dropped());
         }
     }

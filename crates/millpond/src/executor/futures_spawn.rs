@@ -1,6 +1,8 @@
 //! Executors as spawners of the `futures` crates.
 
-use super::{Executor, SpawnFuture};
+use super::Executor;
+use super::future::spawn;
+use crate::task::TaskSpec;
 use futures_task::{FutureObj, Spawn, SpawnError};
 
 /// Any executor as a [`futures_task::Spawn`], for libraries that ask for one.
@@ -30,8 +32,11 @@ impl<E: Executor + Clone + 'static> Spawner<E> {
 
 impl<E: Executor + Clone + 'static> Spawn for Spawner<E> {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
-        // Without its handle the future goes on; a refusal has only one name there.
-        match self.executor.spawn_future(future) {
+        // Nobody has a handle to it, so it does not inherit a deadline either. A refusal has only one name
+        // there.
+        let spec = TaskSpec::new().without_inherited_deadline();
+        let spec = spec.clock_by_default(self.executor.clock());
+        match spawn(self.executor.clone(), spec, future) {
             Ok(_) => Ok(()),
             Err(_) => Err(SpawnError::shutdown()),
         }

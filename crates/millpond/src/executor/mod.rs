@@ -22,6 +22,8 @@
 //! 1. **A refusal gives everything back.** The very closure, with all that it owns, and the reason;
 //!    no handle is left behind.
 //! 2. **Everything accepted ends.** It runs, or its handle is cancelled with the reason.
+//!    A task without a handle that is dropped after all, because its deadline has passed or because it has
+//!    waited for too long, is an event: of the pool, or a line in the log.
 //! 3. **A panic costs its task and nothing else.** It goes to the handle; without a handle, to the
 //!    hook of the executor ([`UncaughtPanic`]).
 //! 4. **Whoever stops waiting cancels.** A batch whose caller is interrupted, runs out of time or
@@ -35,6 +37,7 @@
 
 mod completion;
 mod direct;
+mod dropped;
 mod error;
 mod future;
 mod invoke;
@@ -57,6 +60,7 @@ mod tokio;
 
 pub use completion::{Arrived, CompletionService, TaskId};
 pub use direct::DirectExecutor;
+pub(crate) use dropped::{DroppedTask, discount_witness};
 pub use error::{
     BuildError, Failure, InvokeAllError, InvokeAnyError, NotTaken, RejectReason, Rejected,
     ScopeError,

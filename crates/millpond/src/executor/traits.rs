@@ -194,6 +194,9 @@ executor_through!(&E, Box<E>, Arc<E>);
 pub trait ExecutorExt: Executor {
     /// Runs the closure, and nobody waits for it. Its panic goes to the executor's hook.
     ///
+    /// Inside another task it inherits the name, the priority and what is carried, but not the deadline:
+    /// nobody would hear that it was dropped for that. [`TaskSpec::inherit_deadline`] asks for it.
+    ///
     /// # Errors
     ///
     /// The closure, if it is refused.
@@ -217,7 +220,33 @@ pub trait ExecutorExt: Executor {
             turned.run(f);
             return Ok(());
         }
-        let task = TaskSpec::new().clock(self.clock()).build_detached(f);
+        self.run_spec(TaskSpec::new(), f)
+    }
+
+    /// As [`run`](ExecutorExt::run), as the task that is described: with a name, a deadline, a priority.
+    /// Without a clock of its own it goes by that of the executor.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](ExecutorExt::run).
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let pool = preset::single("audit").build()?;
+    /// pool.run_spec(TaskSpec::new().name("record"), || println!("order 7 was paid"))?;
+    /// pool.close();
+    /// assert_eq!(pool.figures_by_name()[0].label.to_string(), "record");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "execute")]
+    fn run_spec<F>(&self, spec: TaskSpec, f: F) -> Result<(), Rejected<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        let task = spec.clock_by_default(self.clock()).build_detached(f);
         self.execute(task).map_err(Rejected::reclaim)
     }
 
@@ -237,10 +266,11 @@ pub trait ExecutorExt: Executor {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.submit_spec(TaskSpec::new().clock(self.clock()), f)
+        self.submit_spec(TaskSpec::new(), f)
     }
 
-    /// Runs the closure as the task that is described: with a name, a deadline, a clock.
+    /// Runs the closure as the task that is described: with a name, a deadline, a clock. Without a clock
+    /// of its own it goes by that of the executor.
     ///
     /// # Errors
     ///
@@ -259,7 +289,7 @@ pub trait ExecutorExt: Executor {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (task, handle) = spec.build(f);
+        let (task, handle) = spec.clock_by_default(self.clock()).build(f);
         match self.execute(task) {
             Ok(()) => Ok(handle),
             Err(refused) => Err(refused.reclaim()),
@@ -293,8 +323,7 @@ pub trait ExecutorExt: Executor {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let spec = TaskSpec::new().clock(self.clock());
-        invoke::all(self, spec, tasks, Deadline::NEVER)
+        invoke::all(self, TaskSpec::new(), tasks, Deadline::NEVER)
     }
 
     /// As [`invoke_all`](ExecutorExt::invoke_all), but not longer than `patience`: then what is
@@ -315,9 +344,8 @@ pub trait ExecutorExt: Executor {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let clock = self.clock();
-        let deadline = clock.deadline(patience);
-        invoke::all(self, TaskSpec::new().clock(clock), tasks, deadline)
+        let deadline = self.clock().deadline(patience);
+        invoke::all(self, TaskSpec::new(), tasks, deadline)
     }
 
     /// Runs closures until one returns `Ok`, and returns that. The others are cancelled and asked
@@ -349,8 +377,7 @@ pub trait ExecutorExt: Executor {
         T: Send + 'static,
         X: Send + 'static,
     {
-        let spec = TaskSpec::new().clock(self.clock());
-        invoke::any(self, spec, tasks, Deadline::NEVER)
+        invoke::any(self, TaskSpec::new(), tasks, Deadline::NEVER)
     }
 
     /// As [`invoke_any`](ExecutorExt::invoke_any), but not longer than `patience`, also if the executor lets
@@ -372,9 +399,8 @@ pub trait ExecutorExt: Executor {
         T: Send + 'static,
         X: Send + 'static,
     {
-        let clock = self.clock();
-        let deadline = clock.deadline(patience);
-        invoke::any(self, TaskSpec::new().clock(clock), tasks, deadline)
+        let deadline = self.clock().deadline(patience);
+        invoke::any(self, TaskSpec::new(), tasks, deadline)
     }
 
     /// Runs `f`, which can bring tasks that borrow, and waits until all of them have ended, however

@@ -4,11 +4,10 @@
 //! it: by then the program's panic hook has printed it, and the executor's own hook, if it has one,
 //! is given the payload. A panic of that hook costs nothing but itself.
 
+use super::dropped::{self, DroppedTask};
 use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
-use millpond_raw::sync::local;
 use millpond_raw::task::Token;
-use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
@@ -52,18 +51,6 @@ impl fmt::Debug for UncaughtPanic {
     }
 }
 
-local! {
-    /// Why the present thread gives a task up, while it does.
-    static SHED_FOR: Cell<Option<CancelReason>> = Cell::new(None);
-}
-
-/// Why a closure is dropped unrun, for one that has a handle to tell: a task of its own stands behind
-/// it.
-pub(super) fn why_dropped() -> CancelReason {
-    let shed_for = SHED_FOR.try_with(Cell::get).ok().flatten();
-    shed_for.unwrap_or(CancelReason::Dropped)
-}
-
 /// Runs the tasks of an executor, and knows where their uncaught panics go.
 #[derive(Clone, Default)]
 pub(crate) struct Runner {
@@ -79,19 +66,30 @@ impl Runner {
         }
     }
 
-    /// Runs the task, unless its deadline has passed. Nothing of it panics out of here.
-    #[inline(always)]
+    /// Runs the task, unless its deadline has passed. Nothing of it panics out of here. If it is dropped and
+    /// has no handle, a line is written about it.
     pub(crate) fn run(&self, task: Task) -> Fate {
+        self.run_with(task, dropped::write_down, |_| ())
+    }
+
+    /// As [`run`](Runner::run), and tells `on_drop` of a task without a handle that is dropped, and `on_panic`
+    /// what the body panics with, before that goes where it belongs. `on_panic` must not panic.
+    #[inline(always)]
+    pub(crate) fn run_with(
+        &self,
+        task: Task,
+        on_drop: impl FnOnce(DroppedTask),
+        on_panic: impl FnOnce(&Panic),
+    ) -> Fate {
         if task.is_expired() {
-            return task
-                .end(CancelReason::Expired)
-                .map_or(Fate::Expired, Fate::of);
+            return self.shed(task, CancelReason::Expired, on_drop);
         }
         if let Some(hook) = &self.hook {
-            return run_hooked(&**hook, task);
+            return run_hooked(&**hook, task, on_panic);
         }
-        match task.run() {
+        match task.run_seeing(on_panic) {
             Ran::Completed => Fate::Completed,
+            Ran::Unwanted => Fate::Unwanted,
             Ran::Gone(shell) => Fate::of(shell),
             Ran::Panicked(payload) => {
                 quiet::drop(payload);
@@ -123,10 +121,11 @@ impl Runner {
 
 /// Runs the task, and tells the hook of its panic.
 #[inline(never)]
-fn run_hooked(hook: &Hook, task: Task) -> Fate {
+fn run_hooked(hook: &Hook, task: Task, on_panic: impl FnOnce(&Panic)) -> Fate {
     let (name, made_at) = (task.shared_name(), task.made_at());
-    match task.run() {
+    match task.run_seeing(on_panic) {
         Ran::Completed => Fate::Completed,
+        Ran::Unwanted => Fate::Unwanted,
         Ran::Gone(shell) => Fate::of(shell),
         Ran::Panicked(None) => Fate::Panicked,
         Ran::Panicked(Some(panic)) => {
@@ -146,13 +145,23 @@ fn tell(hook: &Hook, name: Option<Name>, made_at: &'static Location<'static>, pa
 }
 
 impl Runner {
-    /// Gives the task up instead of running it.
+    /// Gives the task up instead of running it, and tells `on_drop` if it has no handle.
     #[cold]
-    pub(crate) fn shed(&self, task: Task, reason: CancelReason) -> Fate {
-        let _ = SHED_FOR.try_with(|shed_for| shed_for.set(Some(reason)));
-        let gone = task.end(reason);
-        let _ = SHED_FOR.try_with(|shed_for| shed_for.set(None));
-        gone.map_or(Fate::Shed, Fate::of)
+    pub(crate) fn shed(
+        &self,
+        task: Task,
+        reason: CancelReason,
+        on_drop: impl FnOnce(DroppedTask),
+    ) -> Fate {
+        match dropped::give_up(task, reason) {
+            Err(task) => return Fate::of(task.shell()),
+            Ok(None) => {}
+            Ok(Some(dropped)) => on_drop(dropped),
+        }
+        match reason {
+            CancelReason::Expired => Fate::Expired,
+            _ => Fate::Shed,
+        }
     }
 }
 
@@ -161,6 +170,8 @@ impl Runner {
 pub(crate) enum Fate {
     Completed,
     Panicked,
+    /// It ran, and had been cancelled meanwhile: nobody wanted its value.
+    Unwanted,
     /// It was cancelled before.
     Cancelled,
     Expired,

@@ -90,7 +90,8 @@ impl fmt::Display for RunState {
 /// + queued + active + in_place                                                         what is not
 /// ```
 ///
-/// `panicked` and `self_joined` are parts of `completed`. Beside the books are tasks that the pool
+/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`; `dropped_detached` are
+/// those of `expired` and `shed` that had no handle. Beside the books are tasks that the pool
 /// took and its rejection policy let others run: `caller_ran`, those of extra threads, and what a
 /// custom policy kept for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +141,9 @@ pub struct PoolSnapshot {
     pub completed: u64,
     /// How many of these panicked.
     pub panicked: u64,
+    /// How many of the completed ones were cancelled while they ran, and returned: nobody wanted what they
+    /// came to any more. One that panicked after it was cancelled is among the panicked ones.
+    pub cancelled_while_running: u64,
     /// How many of the completed ones a worker ran in place, because it joined them while they waited.
     /// Tasks of this pool wait for other tasks of it, then.
     pub self_joined: u64,
@@ -153,6 +157,10 @@ pub struct PoolSnapshot {
     /// How many were dropped when their turn came, because they had waited too long: longer than
     /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
     pub shed: u64,
+    /// How many tasks without a handle were dropped when their turn came, because their deadline had passed or
+    /// they had waited too long. Nobody else heard of them: see
+    /// [`Notice::DroppedDetached`](crate::pool::Notice::DroppedDetached).
+    pub dropped_detached: u64,
     /// How many there was no room for, at once or in time: the rejection policy took over.
     pub rejected: u64,
     /// How many had to wait for room ([`Rejection::Block`](crate::pool::Rejection::Block)).

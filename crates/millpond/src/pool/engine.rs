@@ -27,6 +27,7 @@
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
 use super::ctl::{Ctl, Reading};
+use super::dropped::DroppedReports;
 use super::figures::Names;
 use super::forked;
 use super::hire::NotAdded;
@@ -97,6 +98,7 @@ pub(super) struct Engine {
     pub(super) watch: Watch,
     pub(super) listener: Option<Listener>,
     pub(super) reports: Reports,
+    pub(super) dropped: DroppedReports,
     /// Where an idle worker may stand sentry.
     pub(super) posted: Posted,
 }
@@ -171,6 +173,7 @@ impl Engine {
             watch: Watch::new(parts.run_warnings),
             listener: parts.listener,
             reports: Reports::default(),
+            dropped: DroppedReports::default(),
             posted: Posted::default(),
             clock: parts.clock,
         }

@@ -1,5 +1,6 @@
 //! What a user hears of a pool's life: before and after each task, and at the end.
 
+use crate::executor::Fate;
 use crate::task::{About, Name, Priority, Task};
 use crate::time::Deadline;
 use std::fmt;
@@ -57,7 +58,8 @@ pub trait Hooks: Send + Sync + 'static {
     #[doc(alias = "beforeExecute")]
     fn before(&self, _task: &TaskInfo) {}
 
-    /// A worker has run this task.
+    /// A worker has run this task, and this is how it ended. What it panicked with is told in any case,
+    /// whether it has a handle or not.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -70,7 +72,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// impl Hooks for Broken {
     ///     fn after(&self, _task: &TaskInfo, ended: Ended) {
-    ///         self.0.fetch_add(usize::from(ended == Ended::Panicked), Ordering::Relaxed);
+    ///         self.0.fetch_add(usize::from(ended.is_panicked()), Ordering::Relaxed);
     ///     }
     /// }
     ///
@@ -142,20 +144,71 @@ impl<H: Hooks + ?Sized> Hooks for Arc<H> {
 /// let (tell, told) = channel();
 /// let pool = ThreadPool::builder("mill").max(1).hooks(Tell(tell)).build()?;
 /// pool.run(|| ())?;
-/// pool.run(|| panic!("the dam broke"))?;
+/// let broken = pool.submit(|| -> u32 { panic!("the dam broke") })?;
 /// pool.close()?;
-/// assert_eq!(told.try_iter().collect::<Vec<_>>(), [Ended::Completed, Ended::Panicked]);
+/// assert_eq!(told.recv()?, Ended::Completed);
+/// // The payload is with the handle; the hook is told its text.
+/// assert_eq!(told.recv()?.panic_message(), Some("the dam broke"));
+/// assert!(broken.join().unwrap_err().is_panicked());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// Its body returned.
     Completed,
     /// Its body panicked. The payload is with its handle, or with the pool's panic hook.
-    Panicked,
+    Panicked {
+        /// The text of the panic, if its payload is one: what `panic!("...")` leaves.
+        message: Option<String>,
+    },
+    /// Its body returned, and it had been cancelled while it ran: nobody wanted what it came to any more.
+    Cancelled,
     /// There was nothing left to run: it was cancelled, or a waiter ran it, between the look at it
     /// and its start; or its deadline had passed, or it was shed.
     Gone,
+}
+
+impl Ended {
+    /// What has become of it; with the text of its panic, if it was one.
+    pub(super) fn of(fate: Fate, message: Option<String>) -> Self {
+        match fate {
+            Fate::Completed => Ended::Completed,
+            Fate::Panicked => Ended::Panicked { message },
+            Fate::Unwanted => Ended::Cancelled,
+            Fate::Cancelled | Fate::Expired | Fate::Shed | Fate::RanElsewhere | Fate::RanAtHome => {
+                Ended::Gone
+            }
+        }
+    }
+
+    /// Whether its body panicked.
+    ///
+    /// ```
+    /// use millpond::pool::Ended;
+    ///
+    /// assert!(Ended::Panicked { message: None }.is_panicked());
+    /// assert!(!Ended::Completed.is_panicked());
+    /// ```
+    pub fn is_panicked(&self) -> bool {
+        matches!(self, Ended::Panicked { .. })
+    }
+
+    /// The text of its panic, if it ended by one and that has a text.
+    ///
+    /// ```
+    /// use millpond::pool::Ended;
+    ///
+    /// let message = Some("the dam broke".to_owned());
+    /// assert_eq!(Ended::Panicked { message }.panic_message(), Some("the dam broke"));
+    /// assert_eq!(Ended::Completed.panic_message(), None);
+    /// ```
+    pub fn panic_message(&self) -> Option<&str> {
+        match self {
+            Ended::Panicked { message } => message.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// What can be told of a task.

@@ -19,6 +19,7 @@ use crate::executor::{Fate, Inside};
 use crate::task::{self, About, Cycle, Host, Name, Shell};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
+use millpond_raw::task::BodyEnd;
 use millpond_raw::tick::Tick;
 use std::sync::Arc;
 
@@ -76,24 +77,26 @@ impl Host for Seat {
         self.engine.tell(move |_| Notice::Deadlock { pool, cycle });
     }
 
-    fn has_ended(&self, task: About<'_>, panicked: bool) {
+    fn has_ended(&self, task: About<'_>, end: BodyEnd, message: Option<String>) {
+        let fate = match end {
+            BodyEnd::Returned => Fate::Completed,
+            BodyEnd::Panicked => Fate::Panicked,
+            BodyEnd::Unwanted => Fate::Unwanted,
+        };
         if let Some(hooks) = &self.engine.hooks {
             let info = TaskInfo::about(task);
-            let ended = match panicked {
-                true => Ended::Panicked,
-                false => Ended::Completed,
-            };
+            let ended = Ended::of(fate, message);
             let _ = quiet::call(|| hooks.after(&info, ended));
         }
         let start = self.starts.lock().pop();
-        self.note(task, start, panicked);
-        self.worker.stats.end_in_place(panicked);
+        self.note(task, start, fate);
+        self.worker.stats.end_in_place(fate);
     }
 }
 
 impl Seat {
     /// Its time is in the figures of its own name, and in that of whoever waits for it.
-    fn note(&self, task: About<'_>, start: Option<Tick>, panicked: bool) {
+    fn note(&self, task: About<'_>, start: Option<Tick>, fate: Fate) {
         let engine = &*self.engine;
         let (Some(names), Some(start)) = (&engine.names, start) else {
             return;
@@ -102,10 +105,6 @@ impl Seat {
             .waits_since()
             .map_or(0, |stamp| engine.ticker.nanos_from(stamp, start));
         let ran = engine.ticker.nanos(start, engine.ticker.now());
-        let fate = match panicked {
-            true => Fate::Panicked,
-            false => Fate::Completed,
-        };
         let name = task.shared_name();
         let id = names.id_of(name.as_ref().map(Name::as_str), task.made_at());
         self.worker.ledger.note(id, fate, waited, ran);
@@ -119,7 +118,9 @@ impl Engine {
             Fate::RanAtHome => &self.rare.shells,
             Fate::RanElsewhere => &self.rare.elsewhere,
             Fate::Expired => &self.rare.expired,
-            Fate::Cancelled | Fate::Shed | Fate::Completed | Fate::Panicked => &self.rare.cancelled,
+            Fate::Cancelled | Fate::Shed | Fate::Completed | Fate::Panicked | Fate::Unwanted => {
+                &self.rare.cancelled
+            }
         };
         figure.happened(1);
     }

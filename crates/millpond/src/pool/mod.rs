@@ -36,6 +36,7 @@
 //! | `sentry` | how an idle worker waits for a time, too |
 //! | `pacer` | how long the queue needs to drain |
 //! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
+//! | `dropped` | what it says of tasks without a handle that it has dropped |
 //! | `hooks`, `stats`, `snapshot` | what users hear of it, what it counts, and what it shows |
 //!
 //! # The protocol
@@ -68,6 +69,7 @@ mod asked;
 mod builder;
 mod crew;
 mod ctl;
+mod dropped;
 mod end;
 mod engine;
 mod explain;
@@ -95,6 +97,7 @@ mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
+pub use dropped::DroppedDetached;
 pub use explain::{Explanation, Facts, explain};
 pub use figures::{Figures, Label, NamedFigures, Usage};
 pub use hooks::{Ended, Hooks, TaskInfo};

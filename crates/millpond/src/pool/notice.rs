@@ -8,6 +8,7 @@
 //! of their own, started for that, and neither a submitter nor the timer waits for them. By a manual clock
 //! they are handed over on the spot.
 
+use super::dropped::DroppedDetached;
 use super::engine::Engine;
 use super::figures::Label;
 use super::view::WorkerView;
@@ -42,6 +43,8 @@ pub enum Notice {
     Refused(Box<RefusalReport>),
     /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
     RunsLong(Box<LongRun>),
+    /// Tasks that had been accepted without a handle were dropped when their turn came.
+    DroppedDetached(Box<DroppedDetached>),
     /// Tasks waited for each other in a ring. The last of them was told, by an error of its join.
     Deadlock {
         /// What the pool is called that runs the one who was told.
@@ -144,6 +147,7 @@ impl fmt::Display for Notice {
         match self {
             Notice::Refused(report) => report.fmt(f),
             Notice::RunsLong(run) => run.fmt(f),
+            Notice::DroppedDetached(report) => report.fmt(f),
             Notice::Deadlock { pool, cycle } => write!(
                 f,
                 "{pool}: deadlock: {cycle}. The first of them got an error instead of waiting for ever"

@@ -99,10 +99,11 @@ impl Engine {
 
     /// Lets the caller run a task that was refused.
     #[inline(never)]
-    pub(super) fn run_here(&self, task: Task) {
+    pub(super) fn run_here(self: &Arc<Self>, task: Task) {
         task.leave_home();
         self.count_refused(&task, Turned::Here);
-        self.runner.run(task);
+        let on_drop = |dropped| self.dropped_detached(dropped);
+        self.runner.run_with(task, on_drop, |_| ());
     }
 
     /// As [`run_here`](Engine::run_here), for a closure of which no task was made.
@@ -330,7 +331,11 @@ impl Outing {
         let _inside = Inside::of(&*self.engine);
         self.extra.begins(self.engine.ticker.now());
         if let Some(task) = self.extra.take_first() {
-            self.extra.stop.enter(|| self.engine.runner.run(task));
+            let engine = &self.engine;
+            let on_drop = |dropped| engine.dropped_detached(dropped);
+            self.extra
+                .stop
+                .enter(|| engine.runner.run_with(task, on_drop, |_| ()));
         }
     }
 }

@@ -68,6 +68,8 @@ impl Engine {
             self_joined: counts.joined,
             cancelled: counts.cancelled + rare.cancelled.get(),
             expired: counts.expired + rare.expired.get(),
+            dropped_detached: rare.dropped_detached.get(),
+            cancelled_while_running: counts.unwanted,
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
             rejected: refused.all(),

@@ -23,6 +23,8 @@ pub(super) struct WorkerStats {
     /// Nanoseconds, on those that are completed.
     spent: Count,
     elsewhere: Count,
+    /// How many of the completed ones were cancelled while they ran.
+    unwanted: Count,
     /// Tasks of the queue that the worker joined and ran in place: begun, ended, and the shells of
     /// such tasks, whoever ran them, that it has met.
     joins: Count,
@@ -37,15 +39,17 @@ impl WorkerStats {
     }
 
     /// It is over. Counted first and off the stack second, as in [`end`](WorkerStats::end).
-    pub(super) fn end_in_place(&self, panicked: bool) {
-        self.count_run(panicked);
+    pub(super) fn end_in_place(&self, fate: Fate) {
+        self.count_run(fate);
         self.joined.add(1);
     }
 
     #[inline]
-    fn count_run(&self, panicked: bool) {
-        if panicked {
-            self.panicked.add(1);
+    fn count_run(&self, fate: Fate) {
+        match fate {
+            Fate::Panicked => self.panicked.add(1),
+            Fate::Unwanted => self.unwanted.add(1),
+            _ => {}
         }
         self.completed.add(1);
     }
@@ -77,9 +81,9 @@ impl WorkerStats {
     #[cold]
     fn end_unusual(&self, fate: Fate, ran: u64) {
         match fate {
-            Fate::Completed | Fate::Panicked => {
+            Fate::Completed | Fate::Panicked | Fate::Unwanted => {
                 self.spent.add(ran);
-                self.count_run(fate == Fate::Panicked);
+                self.count_run(fate);
             }
             Fate::Cancelled => self.cancelled.add(1),
             Fate::Expired => self.expired.add(1),
@@ -107,6 +111,7 @@ impl WorkerStats {
             shed: self.shed.get(),
             spent: self.spent.get(),
             elsewhere: self.elsewhere.get(),
+            unwanted: self.unwanted.get(),
             joins: self.joins.get(),
             joined: self.joined.get(),
             shells: self.shells.get(),
@@ -124,6 +129,7 @@ pub(super) struct Counts {
     pub(super) shed: u64,
     pub(super) spent: u64,
     pub(super) elsewhere: u64,
+    pub(super) unwanted: u64,
     pub(super) joins: u64,
     pub(super) joined: u64,
     pub(super) shells: u64,
@@ -143,6 +149,7 @@ impl Counts {
         self.shed += other.shed;
         self.spent += other.spent;
         self.elsewhere += other.elsewhere;
+        self.unwanted += other.unwanted;
         self.joins += other.joins;
         self.joined += other.joined;
         self.shells += other.shells;
@@ -159,6 +166,7 @@ pub(super) struct RareStats {
     pub(super) elsewhere: Event,
     pub(super) shells: Event,
     pub(super) handed_back: Event,
+    pub(super) dropped_detached: Event,
     pub(super) threads_started: Event,
     pub(super) thread_failures: Event,
 }

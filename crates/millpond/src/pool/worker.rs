@@ -24,11 +24,11 @@ use super::in_place;
 use super::line::Line;
 use super::shed::Turn;
 use super::watch::Aim;
-use crate::executor::Fate;
+use crate::executor::{DroppedTask, Fate};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::{Growth, RunState};
 use crate::queue::{BlockingQueue, Place, Taken};
-use crate::task::{CancelReason, Task};
+use crate::task::{CancelReason, Panic, Task};
 use crate::time::Deadline;
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
@@ -116,7 +116,9 @@ impl Shift {
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watch.interrupts();
         let fate = match is_usual {
-            true => engine.runner.run(task),
+            true => engine
+                .runner
+                .run_with(task, |dropped| self.dropped(dropped), |_| ()),
             false => self.run_unusually(task, shed),
         };
         worker.stats.end(fate, clerk.ended(start, fate));
@@ -126,34 +128,44 @@ impl Shift {
     #[inline(never)]
     fn run_unusually(&self, task: Task, shed: Option<CancelReason>) -> Fate {
         let engine = &self.engine;
-        let run = |task: Task| match shed {
-            Some(reason) => engine.runner.shed(task, reason),
-            None if engine.watch.interrupts() => self.run_aimed(task),
-            None => engine.runner.run(task),
+        let run = |task: Task, panicked: &mut dyn FnMut(&Panic)| match shed {
+            Some(reason) => engine
+                .runner
+                .shed(task, reason, |dropped| self.dropped(dropped)),
+            None if engine.watch.interrupts() => self.run_aimed(task, panicked),
+            None => engine
+                .runner
+                .run_with(task, |dropped| self.dropped(dropped), panicked),
         };
         let Some(hooks) = &engine.hooks else {
-            return run(task);
+            return run(task, &mut |_| ());
         };
         let info = TaskInfo::of(&task);
         let _ = quiet::call(|| hooks.before(&info));
-        let fate = run(task);
-        let ended = match fate {
-            Fate::Completed => Ended::Completed,
-            Fate::Panicked => Ended::Panicked,
-            _ => Ended::Gone,
-        };
+        let mut message = None;
+        let fate = run(task, &mut |panic| {
+            message = panic.message().map(str::to_owned);
+        });
+        let ended = Ended::of(fate, message);
         let _ = quiet::call(|| hooks.after(&info, ended));
         fate
     }
 
     /// Runs a task so that the watch can interrupt it, and no other.
     #[cold]
-    fn run_aimed(&self, task: Task) -> Fate {
+    fn run_aimed(&self, task: Task, panicked: impl FnOnce(&Panic)) -> Fate {
         let turn = self.worker.stats.turn();
         let stop = Aim::at(&self.worker.aim, turn);
-        let fate = stop.enter(|| self.engine.runner.run(task));
+        let runner = &self.engine.runner;
+        let fate = stop.enter(|| runner.run_with(task, |dropped| self.dropped(dropped), panicked));
         Aim::off(&self.worker.aim);
         fate
+    }
+
+    /// A task without a handle was dropped instead of being run.
+    #[cold]
+    fn dropped(&self, task: DroppedTask) {
+        self.engine.dropped_detached(task);
     }
 
     /// The next task; none, if it is time to leave. Then it is no longer counted.

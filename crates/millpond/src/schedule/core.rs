@@ -419,6 +419,11 @@ impl Core {
         });
     }
 
+    /// Whether it [remembers](Core::note_away) the tasks that the executor has.
+    pub(super) fn has_witnesses(&self) -> bool {
+        self.below.is_none()
+    }
+
     /// Remembers a task that an executor has which is not ours to stop. Returns false if the pool has been
     /// stopped: a task that comes after that would not hear of it.
     pub(super) fn note_away(&self, task: &Task) -> bool {

@@ -344,7 +344,9 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     }
 
     /// Runs the closure once, at this time, as the task that is described: with a name, a priority, a
-    /// deadline. The deadline of the task around it is not inherited: it is long past by then.
+    /// deadline. The deadline of the task around it is not inherited: it is long past by then. (Unless the
+    /// description [asks for it](TaskSpec::inherit_deadline).) Without a clock of its own it goes by that of
+    /// the pool.
     ///
     /// # Errors
     ///
@@ -374,7 +376,9 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         if core.is_forked() {
             return Err(Rejected::new(f, RejectReason::Forked));
         }
-        let spec = spec.without_inherited_deadline().clock(core.clock.clone());
+        let spec = spec
+            .without_inherited_deadline()
+            .clock_by_default(core.clock.clone());
         let nanos = core.nanos(due);
         let carried = core.bag.len();
         let mut books = core.books();

@@ -258,7 +258,7 @@ impl<'a> SeriesBuilder<'a> {
             return Err(Rejected::new(f, RejectReason::Invalid(problem.into())));
         }
         let mut spec = self.spec.without_inherited_deadline();
-        spec = spec.clock(core.clock.clone());
+        spec = spec.clock_by_default(core.clock.clone());
         let name = self.name.as_deref().map(str::to_owned);
         if let Some(name) = self.name {
             spec = spec.name(name);

@@ -27,6 +27,7 @@
 //!   The shutdown takes them out with the pool's ward.
 
 use super::core::{Books, Core, Entry};
+use crate::executor;
 use crate::time::Key;
 use std::sync::Arc;
 
@@ -79,6 +80,9 @@ impl Drop for OwnWard {
         };
         if core.is_forked() {
             return;
+        }
+        if core.has_witnesses() {
+            executor::discount_witness();
         }
         let mut books = core.desk.books();
         let shell = books.leave(self.key);

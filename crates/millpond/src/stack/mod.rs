@@ -47,6 +47,7 @@ mod modules;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod names;
+mod path;
 mod print;
 #[cfg(all(
     feature = "stack-dump",

@@ -5,25 +5,26 @@
 //! From the outside in: everything up to the innermost *floor*, the function that gives the thread something
 //! to do; then the *plumbing* on that floor, which carries a closure to where it runs. Both are told
 //! by functions and files that belong to millpond and std, so a program without symbols is printed
-//! whole, and at least one frame always is. In between nothing is ever left out.
+//! whole, and at least one frame always is. In between nothing is ever left out. Whose a function is says
+//! its path, and nothing among its type parameters ([`super::path`]).
 //!
 //! Type parameters are left out of names, except where a name begins with its type. [`Frame::function`]
 //! has them.
 
+use super::path::Path;
 use super::{Frame, Stack};
 use std::fmt;
 
-/// The functions below which there is nothing but millpond or std.
-const FLOORS: &[&str] = &[
-    "millpond::pool::worker::",
-    "__rust_begin_short_backtrace",
-    "std::rt::lang_start",
-];
+/// The functions below which there is nothing but millpond or std: by path, from its beginning.
+const FLOORS: &[&str] = &["millpond::pool::worker::", "std::rt::lang_start"];
+
+/// One that is known by its name alone: std has moved it about.
+const FLOOR: &str = "__rust_begin_short_backtrace";
 
 /// The same by package and file: an inlined function has a name without a path.
 const FLOOR_FILES: &[(&str, &str)] = &[("millpond", "pool/worker.rs")];
 
-/// What carries a closure from the floor to where it runs: by function, from its beginning.
+/// What carries a closure from the floor to where it runs: by path, from its beginning.
 const PLUMBING: &[&str] = &[
     "millpond_raw::task::",
     "millpond_raw::scope::",
@@ -59,15 +60,13 @@ const WIDEST: usize = 60;
 
 impl Frame {
     fn is_floor(&self) -> bool {
-        let name = self.function().unwrap_or_default();
-        FLOORS.iter().any(|floor| name.contains(floor)) || self.is_in(FLOOR_FILES)
+        let path = Path::of(self.function().unwrap_or_default());
+        path.begins_with(FLOORS) || path.is_in(FLOOR) || self.is_in(FLOOR_FILES)
     }
 
-    /// By where the name begins: a body may well mention plumbing among its type parameters.
     fn is_plumbing(&self) -> bool {
-        let name = self.function().unwrap_or_default();
-        let name = name.trim_start_matches(['<', '&', '(']);
-        PLUMBING.iter().any(|start| name.starts_with(start)) || self.is_in(PLUMBING_FILES)
+        let path = Path::of(self.function().unwrap_or_default());
+        path.begins_with(PLUMBING) || self.is_in(PLUMBING_FILES)
     }
 
     /// Whether it comes from one of these files, each with its package.
@@ -330,6 +329,61 @@ mod tests {
             false,
         );
         assert_eq!(stack.shown(), 2);
+    }
+
+    #[test]
+    fn a_users_frame_is_shown_whatever_its_type_parameters_name() {
+        let ours = [
+            "millpond::pool::worker::Shift",
+            "<millpond::pool::worker::Shift>::live::<millpond::pool::figures::WithoutFigures>",
+            "std::sys::backtrace::__rust_begin_short_backtrace<fn(), ()>",
+            "std::rt::lang_start<()>::{{closure}}",
+        ];
+        for parameter in ours {
+            let users = [
+                format!("orders::settle::<{parameter}>"),
+                format!("orders::settle<{parameter}>::{{{{closure}}}}"),
+                format!("<orders::Job<{parameter}>>::go"),
+                format!("<orders::Job as orders::Takes<{parameter}>>::go"),
+                format!("<{parameter} as orders::Ext>::go"),
+            ];
+            for user in users {
+                let frames = vec![
+                    frame("syscall", None),
+                    frame(&user, None),
+                    frame("orders::main::{closure#0}", None),
+                    frame("core::ops::function::FnOnce::call_once", None),
+                    frame("<millpond::pool::worker::Shift>::run", None),
+                    frame("start_thread", None),
+                ];
+                assert_eq!(Stack::new(frames, false).shown(), 3, "{user}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_dump_of_a_release_build_is_shown_down_to_the_users_frames() {
+        // As it came, without line tables.
+        let frames = [
+            "syscall",
+            "<std::thread::thread::Thread>::park",
+            "std::sync::mpmc::list::Channel<T>::recv::{{closure}}",
+            "std::sync::mpmc::list::Channel<T>::recv",
+            "orders::waits",
+            "orders::settle",
+            "millpond_raw::task::layout::TaskCell<F,T,M>::run",
+            "millpond_raw::task::cell::CellRef::run",
+            "millpond::pool::worker::Shift::run_first",
+            "millpond_raw::task::current::enter_engine",
+            "millpond::task::in_place::at_home",
+            "millpond::pool::worker::Shift::work",
+            "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+            "std::sys::backtrace::__rust_begin_short_backtrace",
+            "<std::sys::thread::unix::Thread>::new::thread_start",
+            "start_thread",
+        ];
+        let frames = frames.map(|name| frame(name, None)).to_vec();
+        assert_eq!(Stack::new(frames, false).shown(), 6);
     }
 
     #[test]

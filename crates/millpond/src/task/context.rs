@@ -6,6 +6,10 @@
 //! what a request starts is shed with the request, counted under its name and logged under its span,
 //! however many executors it goes through.
 //!
+//! A task without a handle does not inherit the deadline, unless its description asks for it
+//! ([`TaskSpec::inherit_deadline`](super::TaskSpec::inherit_deadline)): it has been accepted, and nobody
+//! would hear that it was dropped. The same goes for a task that is scheduled.
+//!
 //! # How
 //!
 //! Running a task puts its [`Inherited`] into a thread-local and takes it out afterwards, also when

@@ -48,7 +48,7 @@ use crate::interrupt;
 use crate::time::Deadline;
 use millpond_raw::headroom;
 use millpond_raw::sync::local;
-use millpond_raw::task::{self as raw, Place};
+use millpond_raw::task::{self as raw, BodyEnd, Panic, Place};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ pub(crate) trait Host: Send + Sync {
     /// A task that runs on the worker is the last of a wait cycle, and has been told.
     fn deadlocked(&self, cycle: &Cycle);
 
-    /// Its body has ended.
-    fn has_ended(&self, task: About<'_>, panicked: bool);
+    /// Its body has ended, if by a panic with this text.
+    fn has_ended(&self, task: About<'_>, end: BodyEnd, message: Option<String>);
 }
 
 /// What a thread knows of where it is.
@@ -153,7 +153,12 @@ pub(super) trait Claimable {
 
     fn state(&self) -> raw::state::Reading;
 
-    fn claim_and_run(&self, place: Place, claimed: impl FnOnce()) -> Option<bool>;
+    fn claim_and_run(
+        &self,
+        place: Place,
+        claimed: impl FnOnce(),
+        panicked: impl FnOnce(&Panic),
+    ) -> Option<BodyEnd>;
 
     fn give_up(&self, reason: CancelReason) -> bool;
 }
@@ -173,8 +178,13 @@ macro_rules! claimable {
                 self.state()
             }
 
-            fn claim_and_run(&self, place: Place, claimed: impl FnOnce()) -> Option<bool> {
-                self.run_here(place, claimed)
+            fn claim_and_run(
+                &self,
+                place: Place,
+                claimed: impl FnOnce(),
+                panicked: impl FnOnce(&Panic),
+            ) -> Option<BodyEnd> {
+                self.run_here(place, claimed, panicked)
             }
 
             fn give_up(&self, reason: CancelReason) -> bool {
@@ -285,17 +295,23 @@ pub(super) fn run(task: &impl Claimable) -> bool {
             host.begins(meta.about());
         }
     };
+    let mut message = None;
+    let panicked = |panic: &Panic| {
+        if host.is_some() {
+            message = panic.message().map(str::to_owned);
+        }
+    };
     let body = || {
         let _deeper = Deeper::new(address(task.token()), meta);
-        task.claim_and_run(place, claimed)
+        task.claim_and_run(place, claimed, panicked)
     };
     let inherited = meta.inherited();
     let ran = match context::is_plain(inherited) {
         true => body(),
         false => context::enter(inherited.cloned(), body),
     };
-    if let (Some(panicked), true, Some(host)) = (ran, is_counted.get(), host) {
-        host.has_ended(meta.about(), panicked);
+    if let (Some(end), true, Some(host)) = (ran, is_counted.get(), &host) {
+        host.has_ended(meta.about(), end, message);
     }
     ran.is_some()
 }

@@ -24,6 +24,10 @@ pub(super) struct Rare {
     /// Name, deadline, priority, span and what is carried: what the task's own tasks have, too.
     pub(super) inherited: Inherited,
     pub(super) clock: Clock,
+    /// Its user gave it that clock. Otherwise it gets the clock of the executor that it is brought to.
+    pub(super) clock_is_given: bool,
+    /// The deadline is that of the task around it, and nobody has asked for it.
+    pub(super) deadline_is_inherited: bool,
 }
 
 impl Rare {
@@ -32,6 +36,8 @@ impl Rare {
         Rare {
             inherited: Inherited::nothing(),
             clock: Clock::system(),
+            clock_is_given: false,
+            deadline_is_inherited: false,
         }
     }
 }
@@ -187,7 +193,7 @@ mod tests {
     fn what_is_as_usual_takes_no_room() {
         let rare = |spec: &TaskSpec| spec.rare.is_some();
         assert!(!rare(&TaskSpec::new()));
-        let usual = TaskSpec::new().clock(Clock::system());
+        let usual = TaskSpec::new().clock_by_default(Clock::system());
         let usual = usual.priority(Priority::Normal);
         assert!(!rare(&usual.deadline(Deadline::NEVER)));
         assert!(rare(&TaskSpec::new().priority(Priority::Low)));

@@ -3,7 +3,7 @@
 use super::carried::Load;
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, Home, Priority, Shell, context};
+use super::{CancelReason, Home, Panic, Priority, Shell, context};
 use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
 use std::fmt;
@@ -44,22 +44,53 @@ impl Task {
     /// // No payload here: it is the handle's.
     /// assert!(matches!(task.run(), Ran::Panicked(None)));
     /// assert!(flour.join().unwrap_err().is_panicked());
+    ///
+    /// let (tell, told) = std::sync::mpsc::channel::<task::TaskHandle<()>>();
+    /// let (task, own) = task::new(move || drop(told.recv().unwrap().cancel()));
+    /// tell.send(own).unwrap();
+    /// // It returned, but it had been cancelled while it ran.
+    /// assert!(matches!(task.run(), Ran::Unwanted));
     /// # Ok::<(), task::TaskError>(())
     /// ```
     #[inline(always)]
     pub fn run(self) -> Ran {
+        self.run_seeing(|_| ())
+    }
+
+    /// As [`run`](Task::run), and lets `panicked`, which must not panic, look at what the body panicked with
+    /// before that goes to the handle.
+    #[inline(always)]
+    pub(crate) fn run_seeing(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let inherited = self.0.meta().inherited();
         if context::is_plain(inherited) {
-            return self.0.run();
+            return self.0.run_seeing(panicked);
         }
-        self.run_in_context()
+        self.run_in_context(panicked)
     }
 
     /// With what it has inherited around it.
     #[inline(never)]
-    fn run_in_context(self) -> Ran {
+    fn run_in_context(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let inherited = self.0.meta().inherited().cloned();
-        context::enter(inherited, || self.0.run())
+        context::enter(inherited, || self.0.run_seeing(panicked))
+    }
+
+    /// How many others refer to it: its handles, and witnesses.
+    pub(crate) fn others(&self) -> usize {
+        self.0.others()
+    }
+
+    /// As [`cancel`](Task::cancel); and if it was gone before, what it is the shell of.
+    pub(crate) fn end(self, reason: CancelReason) -> Option<Shell> {
+        match self.0.give_up(reason) {
+            true => None,
+            false => Some(self.shell()),
+        }
+    }
+
+    /// As [`cancel`](Task::cancel), and keeps what is left of it.
+    pub(crate) fn give_up(&self, reason: CancelReason) -> bool {
+        self.0.give_up(reason)
     }
 
     /// A reference that outlives this one, for those who want no outcome.
@@ -116,14 +147,6 @@ impl Task {
     /// ```
     pub fn cancel(self, reason: CancelReason) -> bool {
         self.0.give_up(reason)
-    }
-
-    /// As [`cancel`](Task::cancel); and if it was gone before, what it is the shell of.
-    pub(crate) fn end(self, reason: CancelReason) -> Option<Shell> {
-        match self.0.give_up(reason) {
-            true => None,
-            false => Some(self.shell()),
-        }
     }
 
     /// What it is the shell of, if it is [gone](Task::is_gone).

@@ -32,7 +32,8 @@ pub struct TaskSpec {
 impl TaskSpec {
     /// A task that is made here. Inside another task it has the name, the deadline and the priority of
     /// that one until it is given its own; otherwise it has no name and no deadline, and the usual
-    /// priority. It carries what is [carried](super::Carried) here.
+    /// priority. It carries what is [carried](super::Carried) here. A task that is made
+    /// [without a handle](TaskSpec::build_detached) does not have the deadline.
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};
@@ -93,7 +94,44 @@ impl TaskSpec {
     /// ```
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         if self.rare.is_some() || deadline != Deadline::NEVER {
-            self.rare().inherited.deadline = deadline;
+            let rare = self.rare();
+            rare.inherited.deadline = deadline;
+            rare.deadline_is_inherited = false;
+        }
+        self
+    }
+
+    /// With the deadline of the task around it, if that has one, also where it would not be inherited: by
+    /// a task without a handle, and by one that is scheduled.
+    ///
+    /// A task with a handle inherits the deadline of the task in which its description is made. One without a
+    /// handle does not: it has been accepted, and nobody would hear that it was dropped after all.
+    ///
+    /// ```
+    /// use millpond::executor::{Executor, ExecutorExt, Lifecycle};
+    /// use millpond::pool::ThreadPool;
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::Deadline;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").max(1).build()?;
+    /// let (own, soon) = (pool.clone(), pool.clock().deadline(Duration::from_secs(60)));
+    /// let request = pool.submit_spec(TaskSpec::new().deadline(soon), move || {
+    ///     own.run(|| println!("an audit record: it is written in any case"))?;
+    ///     let hint = TaskSpec::new().inherit_deadline();
+    ///     own.run_spec(hint, || println!("a hint that is of no use after the request"))?;
+    ///     let waiting = own.queued_tasks();
+    ///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(
+    ///         waiting.iter().map(|task| task.deadline()).collect::<Vec<_>>(),
+    ///     )
+    /// })?;
+    /// assert_eq!(request.join()?.unwrap(), [Deadline::NEVER, soon]);
+    /// pool.close();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn inherit_deadline(mut self) -> Self {
+        if let Some(rare) = &mut self.rare {
+            rare.deadline_is_inherited = false;
         }
         self
     }
@@ -126,7 +164,8 @@ impl TaskSpec {
         self
     }
 
-    /// The clock by which its handle's time-outs run.
+    /// The clock by which its deadline and its handle's time-outs run. Default: the clock of the executor
+    /// that it is brought to, or, for a task that is [built](TaskSpec::build) by hand, the system's.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -139,33 +178,36 @@ impl TaskSpec {
     /// hand.advance(day); // at once
     /// assert!(flour.join_until(tomorrow).unwrap_err().is_timed_out());
     /// ```
-    #[inline]
     pub fn clock(mut self, clock: Clock) -> Self {
-        // Executors give their clock to every task, and it is nearly always this one.
-        if self.rare.is_some() || !clock.is_system() {
-            self.rare().clock = clock;
+        let rare = self.rare();
+        rare.clock = clock;
+        rare.clock_is_given = true;
+        self
+    }
+
+    /// With the clock of the executor that it is brought to, unless it was given one of its own.
+    #[inline]
+    pub(crate) fn clock_by_default(mut self, clock: Clock) -> Self {
+        match &mut self.rare {
+            // It is nearly always this one.
+            None if clock.is_system() => {}
+            None => self.rare().clock = clock,
+            Some(rare) if rare.clock_is_given => {}
+            Some(rare) => rare.clock = clock,
         }
         self
     }
 
     /// With no deadline but its own: one that it has from the task around it was not for this one.
     #[inline]
-    pub(crate) fn without_inherited_deadline(self) -> Self {
-        match self.rare {
-            None => self,
-            Some(_) => self.without_deadline_of_here(),
+    pub(crate) fn without_inherited_deadline(mut self) -> Self {
+        if let Some(rare) = &mut self.rare {
+            if rare.deadline_is_inherited {
+                rare.inherited.deadline = Deadline::NEVER;
+                rare.deadline_is_inherited = false;
+            }
         }
-    }
-
-    fn without_deadline_of_here(self) -> Self {
-        let own = self.rare.as_ref().map(|rare| rare.inherited.deadline);
-        let Some(own) = own.filter(|own| *own != Deadline::NEVER) else {
-            return self;
-        };
-        match context::here().is_some_and(|inherited| inherited.deadline == own) {
-            true => self.deadline(Deadline::NEVER),
-            false => self,
-        }
+        self
     }
 
     /// Where it is made.
@@ -206,7 +248,8 @@ impl TaskSpec {
         Task::from_raw(raw::detached(f, Meta::kept(self)))
     }
 
-    /// Makes the task without a handle: nobody waits for it.
+    /// Makes the task without a handle: nobody waits for it. It does not inherit a deadline, unless it is
+    /// [asked to](TaskSpec::inherit_deadline).
     ///
     /// ```
     /// use millpond::task::{Ran, TaskSpec};
@@ -219,7 +262,8 @@ impl TaskSpec {
     /// assert_eq!(panic.message(), Some("the dam broke"));
     /// ```
     pub fn build_detached(self, f: impl FnOnce() + Send + 'static) -> Task {
-        Task::from_raw(raw::detached(f, Meta::new(self)))
+        let spec = self.without_inherited_deadline();
+        Task::from_raw(raw::detached(f, Meta::new(spec)))
     }
 }
 
@@ -228,8 +272,10 @@ impl TaskSpec {
 fn rare_here() -> Option<Recycled<Rare>> {
     context::here().map(|inherited| {
         Recycled::new_with(|| Rare {
+            deadline_is_inherited: inherited.deadline != Deadline::NEVER,
             inherited,
             clock: Clock::system(),
+            clock_is_given: false,
         })
     })
 }

@@ -15,6 +15,7 @@ mod watch_kit;
 mod adapters;
 mod completion;
 mod future;
+mod inheritance;
 mod invoke;
 mod invoke_waiting;
 mod scope;

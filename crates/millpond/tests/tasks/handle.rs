@@ -149,7 +149,7 @@ fn a_cancelled_task_that_runs_finishes_its_handle_at_once_and_its_value_is_dropp
     assert!(handle.is_finished() && handle.is_cancelled());
     assert!(handle.join().unwrap_err().is_cancelled());
     go_on.send(()).unwrap();
-    assert!(matches!(runner.join().unwrap(), task::Ran::Completed));
+    assert!(matches!(runner.join().unwrap(), task::Ran::Unwanted));
     assert!(alive.upgrade().is_none());
 }
 

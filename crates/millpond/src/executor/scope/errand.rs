@@ -1,6 +1,7 @@
 //! What the scope knows of a job besides its closure, and all that is done to a job: run, in the
 //! executor's thread or in place, cancel, stop.
 
+use crate::executor::dropped;
 use crate::task::{Awaited, CancelReason, SharedHandle};
 use millpond_raw::scope::{Cancelled, Claimed, JobRef, Reading, Remote, Stub};
 use millpond_raw::sync::local;
@@ -87,11 +88,14 @@ impl Messenger {
 
 impl Drop for Messenger {
     fn drop(&mut self) {
-        // Dropped unrun, because it was too late: then nobody needs to look after the job.
+        // Dropped unrun, because it was too late: then nobody needs to look after the job. For any other
+        // reason, the scope does.
         let Some(stub) = &self.stub else { return };
         let job = stub.job();
         let is_expired = |errand: Errand| errand.task.is_expired();
-        if !job.state().is_claimed() && job.meta().is_some_and(is_expired) {
+        let is_lost = !job.state().is_claimed() && job.meta().is_some_and(is_expired);
+        dropped::has_listener(!is_lost || !job.state().is_orphan());
+        if is_lost {
             job.cancel(CancelReason::Expired);
         }
     }

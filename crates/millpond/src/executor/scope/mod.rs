@@ -188,7 +188,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.submit_spec(TaskSpec::new().clock(self.executor.clock()), f)
+        self.submit_spec(TaskSpec::new(), f)
     }
 
     /// As [`submit`](Scope::submit), as the task that is described: with a name, a deadline, a clock.
@@ -210,7 +210,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Runs the closure as a task of the scope that nobody joins. What it returns is dropped. If it
-    /// panics, the scope does, at its end.
+    /// panics, the scope does, at its end. It does not inherit the deadline of the task around the scope.
     ///
     /// # Errors
     ///
@@ -236,7 +236,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let spec = TaskSpec::new().clock(self.executor.clock());
+        // Nobody would hear that it was dropped at the deadline of the task around the scope.
+        let spec = TaskSpec::new().without_inherited_deadline();
         self.bring(spec, f)?.detach();
         Ok(())
     }
@@ -256,6 +257,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         };
         let cancel_on_failure = self.options.cancel_on_failure;
         let messenger = Messenger::new(job.stub(), cancel_on_failure);
+        let spec = spec.clock_by_default(self.executor.clock());
         let (task, handle) = spec.build(move || messenger.run());
         job.bring(Errand {
             task: handle.shared(),

@@ -15,6 +15,7 @@ pub(super) struct Sheet {
     cancelled: Count,
     expired: Count,
     shed: Count,
+    unwanted: Count,
     wait: Histogram,
     run: Histogram,
     sampled: Count,
@@ -31,6 +32,7 @@ impl Sheet {
             cancelled: Count::default(),
             expired: Count::default(),
             shed: Count::default(),
+            unwanted: Count::default(),
             wait: Histogram::new(),
             run: Histogram::new(),
             sampled: Count::default(),
@@ -57,13 +59,14 @@ impl Sheet {
         match fate {
             Fate::Completed => {}
             Fate::Panicked => self.panicked.add(1),
+            Fate::Unwanted => self.unwanted.add(1),
             Fate::Cancelled => self.cancelled.add(1),
             // Whoever ran it counts it.
             Fate::RanElsewhere | Fate::RanAtHome => {}
             Fate::Expired => self.expired.add(1),
             Fate::Shed => self.shed.add(1),
         }
-        matches!(fate, Fate::Completed | Fate::Panicked)
+        matches!(fate, Fate::Completed | Fate::Panicked | Fate::Unwanted)
     }
 
     /// In `ran` nanoseconds that its tasks ran, so many were spent on a CPU.
@@ -81,6 +84,7 @@ impl Sheet {
     pub(super) fn add_to(&self, sums: &mut Figures) {
         sums.completed += self.completed.get();
         sums.panicked += self.panicked.get();
+        sums.cancelled_while_running += self.unwanted.get();
         sums.cancelled += self.cancelled.get();
         sums.expired += self.expired.get();
         sums.shed += self.shed.get();
@@ -117,6 +121,8 @@ pub struct Figures {
     pub completed: u64,
     /// How many of these panicked.
     pub panicked: u64,
+    /// How many of the completed ones were cancelled while they ran.
+    pub cancelled_while_running: u64,
     /// How many a worker found cancelled.
     pub cancelled: u64,
     /// How many had a deadline that had passed when their turn came.
@@ -137,6 +143,7 @@ impl Figures {
     pub(in crate::pool) fn merge(&mut self, other: &Figures) {
         self.completed += other.completed;
         self.panicked += other.panicked;
+        self.cancelled_while_running += other.cancelled_while_running;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
         self.shed += other.shed;

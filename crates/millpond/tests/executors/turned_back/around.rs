@@ -128,9 +128,10 @@ fn it_has_what_is_carried_and_leaves_it_alone() {
 }
 
 #[test]
-fn it_is_dropped_unrun_if_the_deadline_of_the_task_around_it_has_passed() {
+fn it_runs_after_the_deadline_of_the_task_around_it_unless_it_is_to_inherit_that() {
     let _watch = watch();
-    for way in Way::BOTH {
+    let each = |way| [(way, false), (way, true)];
+    for (way, inherits) in Way::BOTH.into_iter().flat_map(each) {
         let hand = ManualClock::new();
         let clock = hand.clock();
         let full = Full::with(|pool| pool.clock(clock.clone()));
@@ -144,10 +145,15 @@ fn it_is_dropped_unrun_if_the_deadline_of_the_task_around_it_has_passed() {
                 drop(token);
                 own.store(true, Ordering::SeqCst);
             };
+            let spec = match inherits {
+                true => TaskSpec::new().inherit_deadline(),
+                false => TaskSpec::new(),
+            };
             match way {
-                Way::Closure => pool.run(late).unwrap(),
+                Way::Closure if !inherits => pool.run(late).unwrap(),
+                Way::Closure => pool.run_spec(spec, late).unwrap(),
                 Way::Task => {
-                    let spec = TaskSpec::new().clock(hand.clock());
+                    let spec = spec.clock(hand.clock());
                     pool.execute(spec.build_detached(late)).unwrap();
                 }
             }
@@ -155,7 +161,7 @@ fn it_is_dropped_unrun_if_the_deadline_of_the_task_around_it_has_passed() {
         task.run();
         // What it has done is done, late or not.
         drop(handle);
-        assert!(!ran.load(Ordering::SeqCst), "{way:?}");
+        assert_eq!(ran.load(Ordering::SeqCst), !inherits, "{way:?}");
         assert_eq!(drops.count(), 1, "{way:?}");
         assert_eq!(full.counts(), (1, 1, 0), "{way:?}");
     }
