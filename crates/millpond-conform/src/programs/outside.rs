@@ -68,7 +68,7 @@ pub(super) fn fork(bank: &Bank) {
         let is_refused = pool.submit(|| ()).is_err();
         drop(pool.snapshot());
         pool.shutdown();
-        pool.close();
+        pool.close().unwrap();
         drop(pool);
         i32::from(!is_refused)
     });

@@ -83,7 +83,7 @@ impl<M> Task<M> {
 
     /// How many others refer to it: handles and witnesses.
     pub fn others(&self) -> usize {
-        self.state().references() - 1
+        usize::try_from(self.state().references() - 1).unwrap_or(usize::MAX)
     }
 
     /// Runs the body on this thread, unless it is gone, and delivers the outcome.

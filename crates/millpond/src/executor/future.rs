@@ -24,11 +24,11 @@
 //!   the stack does not grow with the number of wakes.
 
 use super::dropped::{self, why_dropped};
-use super::error::Rejected;
+use super::error::{NotTaken, Rejected};
 use super::traits::Executor;
 use super::watched::Watched;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, aside, is_timer_thread, let_go};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use std::future::Future;
@@ -196,6 +196,23 @@ where
     /// to SCHEDULED.
     fn schedule(self: &Arc<Self>) {
         let poll = self.poll_task();
+        if !is_timer_thread() {
+            return self.bring(poll);
+        }
+        // Others wait for this thread: it neither waits for room, nor polls, nor drops a future.
+        let answer = quiet::call(|| self.executor.try_execute(poll));
+        let Some(Err(not_taken)) = answer else {
+            return;
+        };
+        let poll = match not_taken {
+            NotTaken::NotAtOnce(poll) => poll,
+            NotTaken::Refused(refused) => refused.task,
+        };
+        let own = Arc::clone(self);
+        aside(move || own.bring(poll));
+    }
+
+    fn bring(&self, poll: Task) {
         // A panic of the executor is a refusal, too: the drop of the poll sees to it.
         let answer = quiet::call(|| self.executor.execute(poll));
         if let Some(Err(refused)) = answer {
@@ -339,6 +356,7 @@ where
         if schedule {
             self.schedule();
         }
+        let_go(self);
     }
 }
 

@@ -237,7 +237,7 @@ pub trait ExecutorExt: Executor {
     ///
     /// let pool = preset::single("audit").build()?;
     /// pool.run_spec(TaskSpec::new().name("record"), || println!("order 7 was paid"))?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(pool.figures_by_name()[0].label.to_string(), "record");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

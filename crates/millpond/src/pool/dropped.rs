@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// let Notice::DroppedDetached(report) = told.recv()? else { panic!("nothing else has happened") };
 /// assert_eq!((report.label.to_string().as_str(), report.dropped), ("hint", 1));
 /// assert_eq!(report.reason, CancelReason::Expired);
-/// pool.close();
+/// pool.close()?;
 /// assert_eq!(pool.snapshot().dropped_detached, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -126,7 +126,7 @@ impl TaskSpec {
     ///     )
     /// })?;
     /// assert_eq!(request.join()?.unwrap(), [Deadline::NEVER, soon]);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn inherit_deadline(mut self) -> Self {

@@ -81,7 +81,7 @@ fn a_pool() -> Full {
     let pool = small_pool(&hand, Duration::MAX);
     let own = pool.clone();
     full("pool", Arc::new(pool), "pool.room", hand, move || {
-        own.close()
+        own.close().unwrap()
     })
 }
 
@@ -94,7 +94,7 @@ fn a_scheduled_pool() -> Full {
         Arc::new(timers),
         "pool.room",
         hand,
-        move || own.close(),
+        move || own.close().unwrap(),
     )
 }
 
@@ -102,7 +102,9 @@ fn a_thread_per_task(at_bound: AtBound) -> Full {
     let hand = ManualClock::new();
     let threads = one_thread(&hand, at_bound);
     let (own, site) = (Arc::clone(&threads), "thread_per_task.execute");
-    full("thread per task", threads, site, hand, move || own.close())
+    full("thread per task", threads, site, hand, move || {
+        own.close().unwrap()
+    })
 }
 
 fn a_serial_key() -> Full {
@@ -111,7 +113,9 @@ fn a_serial_key() -> Full {
     let (own, site) = (Arc::clone(&threads), "thread_per_task.execute");
     let serial = SerialExecutor::new(threads);
     let (busy, key) = (serial.key("busy"), serial.key("free"));
-    let busy = full("serial", Arc::new(busy), site, hand, move || own.close());
+    let busy = full("serial", Arc::new(busy), site, hand, move || {
+        own.close().unwrap()
+    });
     // Its tasks are behind nobody of their own key, but there is no thread for them.
     let executor = Arc::new(key);
     Full { executor, ..busy }
@@ -254,7 +258,7 @@ fn a_batch_with_more_patience_than_the_executor_is_refused_when_that_of_the_exec
     let pool = small_pool(&hand, SECOND);
     let own = pool.clone();
     let full = full("pool", Arc::new(pool), "pool.room", hand, move || {
-        own.close()
+        own.close().unwrap()
     });
     let ran = Arc::new(AtomicUsize::new(0));
     let tasks = three(&ran, 7);

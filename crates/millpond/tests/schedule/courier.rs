@@ -212,7 +212,7 @@ fn an_executor_that_can_start_no_thread_refuses_what_is_due_and_lets_nothing_wai
     assert!(task.is_finished(), "nobody will ever make room for it");
     let error = task.join().unwrap_err();
     assert_eq!(error.to_string(), "task cancelled: its executor refused it");
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]

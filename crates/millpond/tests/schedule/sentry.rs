@@ -149,7 +149,7 @@ fn a_pool_by_another_clock_than_its_executor_has_no_sentries_and_runs_what_is_du
             let result = told.recv_timeout(LONG);
             assert_eq!(result, Ok(Some(round)), "the timer was lost");
         }
-        timers.close();
+        timers.close().unwrap();
     }
 }
 
