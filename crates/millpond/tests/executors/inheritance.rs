@@ -250,7 +250,7 @@ fn a_described_task_without_a_handle_goes_by_the_clock_of_its_executor() {
     }
     hand.advance(2 * HOUR);
     drop(go);
-    millpond::executor::Lifecycle::close(&pool);
+    millpond::executor::Lifecycle::close(&pool).unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 1);
     assert_eq!(pool.snapshot().expired, 1);
 }
