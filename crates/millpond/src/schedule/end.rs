@@ -33,14 +33,15 @@ impl Core {
     /// A task that is due is not delayed any more, so it runs whatever the policies are. It may still be in
     /// the wheel, because somebody else is handing over (K3). Series have no such right: they end.
     pub(super) fn sweep(self: &Arc<Self>) {
-        // After the shutdown, so not before the due time of a task of no delay that was taken before it.
-        let now = self.nanos(Deadline::at(self.clock.now()));
         let unwanted = {
             let mut books = self.books();
             let (once, series) = (books.runs_delayed, books.runs_periodic);
             if books.state == RunState::Running || (once && series) {
                 return;
             }
+            // Read when the shutdown is known, so not before the due time of a task of no delay that was taken
+            // before it.
+            let now = self.nanos(Deadline::at(self.clock.now()));
             books.wheel.take_by_due(|due, entry| match entry {
                 Entry::Once(_) => !once && due > now,
                 Entry::Series(_) => !series,

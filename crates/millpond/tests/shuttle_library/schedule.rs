@@ -132,6 +132,35 @@ fn what_may_not_run_after_a_shutdown_runs_before_it_or_is_cancelled_or_refused()
     });
 }
 
+/// The policy is changed beside the shutdown: whoever sweeps, nothing that is due is swept away.
+#[test]
+fn what_is_due_runs_though_delayed_tasks_are_switched_off_beside_the_shutdown() {
+    pct(|| {
+        let (builder, hand) = in_place();
+        let (timers, books) = (builder.build(), Books::new(2));
+        let switch = spawn({
+            let timers = timers.clone();
+            move || timers.set_run_delayed_after_shutdown(false)
+        });
+        // It becomes later before the task comes, so whoever has read the clock before finds it in the future.
+        let threads = [0, 1].map(|number| {
+            let (books, timers, hand) = (books.clone(), timers.clone(), hand.clone());
+            spawn(move || {
+                hand.advance(SECOND);
+                schedule(&books, &timers, number, Duration::ZERO, || ())
+            })
+        });
+        timers.shutdown();
+        let held = held_by(threads.into());
+        switch.join().unwrap();
+        ends(&timers, &hand);
+        hear(&books, held);
+        let sums = books.add_up(&[]);
+        assert_eq!(sums.run, sums.taken);
+        refused_only_too_late(&books, 2);
+    });
+}
+
 #[test]
 fn what_is_due_at_a_shutdown_reaches_the_workers_though_delayed_tasks_may_not_run() {
     pct(|| {
