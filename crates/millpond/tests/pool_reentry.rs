@@ -65,7 +65,11 @@ fn what_a_cancelled_task_carried_may_submit_to_the_pool_that_clears_it_out() {
     let taken = pool.run(|| ()).is_ok();
     let inside = told.recv().unwrap();
     let all = inside.into_iter().chain([taken]);
-    assert_eq!(all.filter(|taken| *taken).count(), 1, "there was room for one");
+    assert_eq!(
+        all.filter(|taken| *taken).count(),
+        1,
+        "there was room for one"
+    );
     // And the pool takes tasks as ever.
     drop(go);
     while pool.snapshot().queued > 0 {
@@ -105,10 +109,16 @@ fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
         Some(other) => other.execute(task),
         None => refusal.give_back(task),
     };
-    let one = mill(1).rejection(Rejection::custom(handler)).build().unwrap();
+    let one = mill(1)
+        .rejection(Rejection::custom(handler))
+        .build()
+        .unwrap();
     let back = one.clone();
     let handler = move |task: Task, _: Refusal<'_>| back.execute(task);
-    let two = mill(1).rejection(Rejection::custom(handler)).build().unwrap();
+    let two = mill(1)
+        .rejection(Rejection::custom(handler))
+        .build()
+        .unwrap();
     let held = (hold(&one), hold(&two));
     one.run(|| ()).unwrap();
     two.run(|| ()).unwrap();
