@@ -21,6 +21,7 @@
 //! | `MILLPOND_DELAY_FACTOR` | multiplies every delay and patience; raise it on slow machines |
 //! | `MILLPOND_STRESS_ROUNDS` | how many rounds a stress test runs |
 //! | `MILLPOND_STRESS_SEED` | the seed of the stress tests; a failure prints the one it had |
+//! | `MILLPOND_SEED`, `MILLPOND_CASES` | the seed of what proptest draws, and how many cases |
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -81,14 +81,12 @@ pub fn run(house: &House, choice: &Choice) -> Result<bool> {
         let (round, part) = (turn / parts.len(), parts[turn % parts.len()]);
         let spent = begin.elapsed();
         if turn > 0 && spent >= time {
-            println!("soak: {turn} parts in {spent:.0?}, all is well");
+            println!("soak: {turn} parts in {} s, all is well", spent.as_secs());
             break;
         }
         let own = seed_of(seed, round as u64, part.name);
-        println!(
-            "soak: {spent:.0?}, round {round}: {} with seed {own}",
-            part.name
-        );
+        let (name, spent) = (part.name, spent.as_secs());
+        println!("soak: {spent} s, round {round}: {name} with seed {own}");
         let outcome = (part.run)(house, &mut stage, own)?;
         if !judged(part, own, &outcome, &log) {
             return Ok(false);
