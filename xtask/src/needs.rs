@@ -204,6 +204,13 @@ impl Default for Larder {
     }
 }
 
+/// What `gate` needs and is not here, and how to get it. Nothing is installed.
+pub fn missing(gate: &Gate) -> Option<String> {
+    let mut needs = gate.needs.iter().filter_map(|command| Need::named(command));
+    let need = needs.find(|need| !need.optional && !is_present(need))?;
+    Some(format!("needs `{}`: {}", need.command, need.advice()))
+}
+
 fn apt(arguments: &[&str]) -> Command {
     let mut command = Command::new("apt-get");
     command

@@ -15,7 +15,6 @@ use millpond_conform::differential::script::Script;
 use millpond_conform::differential::{Ours, Runner, Source, Tally, decisions, generate};
 use millpond_conform::kit::delays;
 use std::fs;
-use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;

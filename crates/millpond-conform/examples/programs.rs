@@ -101,7 +101,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
 /// A program that hangs is a violation like any other, and says who waits where.
 fn watched(program: &Program, again: &str) -> millpond_conform::programs::Played {
     let (shown, again) = (program.clone(), again.to_owned());
-    let _wedge = Wedge::arm_with("a program", delays::longer(), move |report| {
+    let _wedge = Wedge::arm_with("a program", delays::longer() * 6, move |report| {
         println!("\nthe program of {again} does not end (R1):\n{report}");
         println!("{}", how_to_replay(&shown, &again));
         std::process::exit(1);

@@ -22,6 +22,7 @@
 //! | `MILLPOND_EXHAUST` | what the process is short of, such as `threads:0`: `docs/hacking.md` |
 //! | `MILLPOND_STRESS_ROUNDS` | how many rounds a stress test runs |
 //! | `MILLPOND_STRESS_SEED` | the seed of the stress tests; a failure prints the one it had |
+//! | `MILLPOND_SEED`, `MILLPOND_CASES` | the seed of what proptest draws, and how many cases |
 
 #![forbid(unsafe_code)]
 #![allow(

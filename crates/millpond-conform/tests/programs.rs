@@ -13,7 +13,7 @@ const TIMES: u32 = 20;
 
 #[track_caller]
 fn plays_well(name: &str, program: &Program) {
-    let _wedge = Wedge::arm(&format!("{name}:\n{program}"), delays::longer());
+    let _wedge = Wedge::arm(&format!("{name}:\n{program}"), delays::longer() * 6);
     let wrong = play(program).wrong;
     assert!(wrong.is_empty(), "{name}: {wrong:#?}\n{program}");
 }

@@ -32,6 +32,10 @@ macro_rules! lines {
         }
 
         impl $name {
+            /// The first words of all lines.
+            #[cfg(test)]
+            const WORDS: &[&str] = &[$($word),*];
+
             /// What the line says, if it is one of these.
             fn read(line: &str) -> Option<Self> {
                 let mut words = line.split_whitespace();
@@ -312,6 +316,17 @@ mod tests {
         for seed in 0..200 {
             let program = Program::draw(seed);
             assert_eq!(program.to_string().parse(), Ok(program));
+        }
+    }
+
+    #[test]
+    fn every_engine_and_every_step_is_drawn() {
+        let drawn: String = (0..200)
+            .map(|seed| Program::draw(seed).to_string())
+            .collect();
+        for word in Engine::WORDS.iter().chain(Step::WORDS) {
+            let begins = |line: &str| line.split(' ').next() == Some(word);
+            assert!(drawn.lines().any(begins), "{word} is never drawn");
         }
     }
 

@@ -115,7 +115,7 @@ impl QueueEngine {
             1 => {
                 let divisor = 2 + rng.below(3);
                 let limit = rng.below(4);
-                let unwanted = &mut |stub: &Stub| stub.id % divisor == 0;
+                let unwanted = &mut |stub: &Stub| stub.id.is_multiple_of(divisor);
                 let removed = self.queue.remove_where(limit, unwanted);
                 removed.iter().for_each(|stub| drop(stub.runs()));
             }

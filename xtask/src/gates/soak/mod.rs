@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::house::House;
-use crate::needs::Larder;
+use crate::needs;
 use crate::stage::Stage;
 use crate::table::{Gate, Outcome, Verdict};
 use parts::{PARTS, Part};
@@ -72,44 +72,39 @@ pub fn run(house: &House, choice: &Choice) -> Result<bool> {
         "soak: seed {seed}, for {time:?}; what the parts print is in {}",
         log.display()
     );
-    let (begin, mut larder) = (Instant::now(), Larder::new());
-    let mut stage = Stage::open(&log, |_| ())?;
-    let mut missing: Vec<&str> = Vec::new();
-    for round in 0_u64.. {
-        for part in &parts {
-            if begin.elapsed() >= time && (round, part.name) != (0, parts[0].name) {
-                println!(
-                    "soak: {round} rounds and a part of one more in {:.0?}: all is well",
-                    begin.elapsed()
-                );
-                return Ok(true);
-            }
-            if missing.contains(&part.name) {
-                continue;
-            }
-            if let Some(gate) = part.gate.and_then(Gate::named)
-                && let Err(reason) = larder.prepare(gate, &mut stage)?
-            {
-                println!("soak: {} is left out: {reason}", part.name);
-                missing.push(part.name);
-                continue;
-            }
-            let own = seed_of(seed, round, part.name);
-            println!(
-                "soak: round {round}, {:.0?}: {} with seed {own}",
-                begin.elapsed(),
-                part.name
-            );
-            let outcome = (part.run)(house, &mut stage, own)?;
-            if !judged(part, own, &outcome, &log) {
-                return Ok(false);
-            }
+    let (begin, mut stage) = (Instant::now(), Stage::open(&log, |_| ())?.impatient());
+    let parts = at_hand(parts);
+    if parts.is_empty() {
+        bail!("there is nothing left to run");
+    }
+    for turn in 0.. {
+        let (round, part) = (turn / parts.len(), parts[turn % parts.len()]);
+        let spent = begin.elapsed();
+        if turn > 0 && spent >= time {
+            println!("soak: {turn} parts in {} s, all is well", spent.as_secs());
+            break;
         }
-        if parts.len() == missing.len() {
-            bail!("nothing is left to run");
+        let own = seed_of(seed, round as u64, part.name);
+        let (name, spent) = (part.name, spent.as_secs());
+        println!("soak: {spent} s, round {round}: {name} with seed {own}");
+        let outcome = (part.run)(house, &mut stage, own)?;
+        if !judged(part, own, &outcome, &log) {
+            return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Those that have all they need on this machine.
+fn at_hand(mut parts: Vec<&'static Part>) -> Vec<&'static Part> {
+    parts.retain(|part| {
+        let missing = part.gate.and_then(Gate::named).and_then(needs::missing);
+        if let Some(missing) = &missing {
+            println!("soak: {} is left out: {missing}", part.name);
+        }
+        missing.is_none()
+    });
+    parts
 }
 
 fn judged(part: &Part, seed: u64, outcome: &Outcome, log: &std::path::Path) -> bool {
