@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `threads:N` | the first N threads of the library start, every later one is refused |
 //! | `timer` | threads whose names begin with `millpond-timer` are refused |
-//! | `stack:BYTES` | no thread of the library gets a larger stack |
+//! | `stack:BYTES` | the stack of every thread of the library for which nobody asked for another size |
 //! | `cpus:1` | one CPU; the test kit sees to it |
 //! | `engines:N` | N other executors are alive; the test kit sees to it |
 //!
@@ -43,7 +43,7 @@ pub struct Exhaustion {
     pub threads: Option<u64>,
     /// Whether the process-wide timer gets no thread.
     pub timer: bool,
-    /// The largest stack of a thread of the library, in bytes.
+    /// The stack of a thread of the library for which nobody asked for a size, in bytes.
     pub stack: Option<usize>,
     /// Whether there is one CPU only.
     pub one_cpu: bool,
@@ -101,10 +101,7 @@ impl Exhaustion {
     }
 
     fn stack(&self, asked: Option<usize>) -> Option<usize> {
-        match (self.stack, asked) {
-            (Some(most), Some(asked)) => Some(asked.min(most)),
-            (most, asked) => most.or(asked),
-        }
+        asked.or(self.stack)
     }
 }
 
@@ -162,11 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_never_larger_than_allowed() {
+    fn a_stack_is_small_unless_somebody_asks_for_another() {
         let tiny = Exhaustion::parse("stack:65536").unwrap();
         assert_eq!(tiny.stack(None), Some(65_536));
-        assert_eq!(tiny.stack(Some(1 << 20)), Some(65_536));
-        assert_eq!(tiny.stack(Some(16_384)), Some(16_384));
-        assert_eq!(Exhaustion::default().stack(Some(7)), Some(7));
+        assert_eq!(tiny.stack(Some(1 << 20)), Some(1 << 20));
+        assert_eq!(Exhaustion::default().stack(None), None);
     }
 }

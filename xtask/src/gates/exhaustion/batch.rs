@@ -32,19 +32,15 @@ pub(super) fn run(
     for of_one in bodies.chunk_by(|one, other| one.program.name == other.program.name) {
         let program = of_one[0].program;
         let mut command = program.command(&house.root, condition, FACTOR);
-        // What is left out is as many as the bodies are fewer.
-        if of_one.len() < 20 {
-            command.arg("--exact");
-            command.args(of_one.iter().map(|body| body.name));
-        }
+        command.arg("--exact");
+        command.args(of_one.iter().map(|body| body.name));
         let ran = child::run(&mut command, LIMIT)?;
         let passed = passed(&ran.output);
         let (good, bad): (Vec<_>, Vec<_>) = of_one
             .iter()
             .copied()
             .partition(|body| passed.contains(body.name));
-        let count = |row: &mut Row, body| row.count(body, FACTOR, Verdict::Passed);
-        good.into_iter().for_each(|body| count(&mut row, body));
+        row.passed += good.len();
         let end = ran.end;
         stage.say(&format!(
             "{condition}: {}: {} bodies, {} have not passed",
@@ -64,9 +60,7 @@ pub(super) fn run(
             alone,
             FACTOR,
             judge::of_unrefused,
-            |body, _, verdict| {
-                row.count(body, FACTOR, verdict);
-            },
+            |body, _, verdict| row.count(body, FACTOR, verdict),
         )?;
         for &body in rest {
             let detail = format!("not run, its program ended with {end:?}");

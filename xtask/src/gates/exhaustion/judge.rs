@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::child::{End, Ran};
 
-/// More CPU time than a body needs that has been refused a thread: ten times what the busiest takes.
+/// More CPU time than a body needs that has been refused a thread: eight times what the busiest takes.
 pub const CPU: Duration = Duration::from_millis(800);
 
 /// More refusals than a body has reason for. A pool asks once for each task that is brought to it, and the

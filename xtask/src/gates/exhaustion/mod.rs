@@ -43,7 +43,7 @@ const THREADS: [u64; 4] = [0, 1, 2, 3];
 
 /// What is scarce, in turn. A worker that runs a test's closures in a build without optimisation, and prints
 /// a panic, takes most of this stack.
-const SCARCE: [&str; 3] = ["cpus:1", "stack:131072", "engines:1024"];
+const SCARCE: [&str; 3] = ["cpus:1", "stack:65536", "engines:1024"];
 
 /// How patient bodies are that are refused threads: many of them wait in vain.
 const HASTY: f64 = 0.1;
@@ -152,20 +152,21 @@ impl Row {
         }
     }
 
-    fn count(&mut self, body: Body<'_>, factor: f64, verdict: Verdict) {
+    /// Counts a body. A fault is also returned, to be told at once: the end may be minutes away.
+    fn count(&mut self, body: Body<'_>, factor: f64, verdict: Verdict) -> Option<String> {
         match verdict {
             Verdict::Passed => self.passed += 1,
             Verdict::Clear => self.clear += 1,
             Verdict::Unmet => self.unmet += 1,
             Verdict::Fault(fault, detail) => {
-                let (program, name) = (&body.program.name, body.name);
-                let replay = body.replay(&self.condition, factor);
-                let condition = &self.condition;
-                let text =
-                    format!("{condition}: {program} {name}: {fault}: {detail}\n    {replay}");
+                let (condition, program) = (&self.condition, &body.program.name);
+                let told = format!("{condition}: {program} {}: {fault}: {detail}", body.name);
+                let text = format!("{told}\n    {}", body.replay(condition, factor));
                 self.found.push(Found { fault, text });
+                return Some(told);
             }
         }
+        None
     }
 
     fn bodies(&self) -> usize {

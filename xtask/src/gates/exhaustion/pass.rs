@@ -49,7 +49,10 @@ pub(super) fn run<'a>(
                 refused.push(body);
             }
             match verdict {
-                Verdict::Fault(..) if doubtful.len() < MOST_AGAIN => doubtful.push(body),
+                Verdict::Fault(..) if doubtful.len() < MOST_AGAIN => {
+                    doubtful.push(body);
+                    None
+                }
                 verdict => row.count(body, HASTY, verdict),
             }
         },
@@ -62,15 +65,13 @@ pub(super) fn run<'a>(
         &doubtful,
         factor,
         judge::of_refused,
-        |body, _, verdict| {
-            row.count(body, factor, verdict);
-        },
+        |body, _, verdict| row.count(body, factor, verdict),
     )?;
     row.time = begin.elapsed();
     Ok((row, refused))
 }
 
-/// Runs each body alone, some at a time, and tells what became of it.
+/// Runs each body alone, some at a time, and hands over what became of it. What comes back is told.
 pub(super) fn each<'a>(
     house: &House,
     stage: &mut Stage,
@@ -78,7 +79,7 @@ pub(super) fn each<'a>(
     bodies: &[Body<'a>],
     factor: f64,
     judge: fn(&Ran) -> Verdict,
-    mut ended: impl FnMut(Body<'a>, &Ran, Verdict),
+    mut ended: impl FnMut(Body<'a>, &Ran, Verdict) -> Option<String>,
 ) -> Result<()> {
     let limit = LIMIT.mul_f64((factor / HASTY).max(1.0));
     let next = AtomicUsize::new(0);
@@ -100,7 +101,9 @@ pub(super) fn each<'a>(
         drop(send);
         for (number, (body, ran)) in results.iter().enumerate() {
             let verdict = judge(&ran);
-            ended(body, &ran, verdict);
+            if let Some(fault) = ended(body, &ran, verdict) {
+                stage.say(&fault)?;
+            }
             if (number + 1) % STEP == 0 || number + 1 == bodies.len() {
                 stage.say(&format!(
                     "{condition}: {} of {} bodies",
