@@ -43,7 +43,10 @@ fn a_task_that_is_cancelled_while_the_full_queue_is_cleared_gives_its_place_back
         let at_once = pool.run(|| ()).is_ok();
         other.join().unwrap();
         let later = pool.run(|| ()).is_ok();
-        assert!(at_once || later, "there is a shell in the queue, and nobody looks");
+        assert!(
+            at_once || later,
+            "there is a shell in the queue, and nobody looks"
+        );
         assert!(!(at_once && later), "there is room for one");
         drop(pool.shutdown_now());
         let bodies = std::mem::take(&mut *absent.0.lock().unwrap());
