@@ -35,7 +35,7 @@ use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
-use super::notice::{Listener, Reports};
+use super::notice::{Listener, Reports, Untold};
 use super::pacer::Pacer;
 use super::refusals::Refusals;
 use super::sentry::Posted;
@@ -99,6 +99,7 @@ pub(super) struct Engine {
     pub(super) listener: Option<Listener>,
     pub(super) reports: Reports,
     pub(super) dropped: DroppedReports,
+    pub(super) untold: Untold,
     /// Where an idle worker may stand sentry.
     pub(super) posted: Posted,
 }
@@ -174,6 +175,7 @@ impl Engine {
             listener: parts.listener,
             reports: Reports::default(),
             dropped: DroppedReports::default(),
+            untold: Untold::default(),
             posted: Posted::default(),
             clock: parts.clock,
         }
