@@ -110,6 +110,100 @@ fn there_are_only_so_many_names() {
     });
 }
 
+/// How many are completed under each label, in the order of the labels.
+fn completed(mill: &Mill) -> Vec<(String, u64)> {
+    mill.pond.await_idle(1);
+    let all = mill.pond.figures_by_name();
+    let counts = all
+        .iter()
+        .map(|named| (named.label.to_string(), named.figures.completed));
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort();
+    counts
+}
+
+#[test]
+fn a_name_that_is_not_in_use_makes_room_for_one_that_is() {
+    case("make room", || {
+        let mill = Mill::new(|pool| pool.most_names(2));
+        let counts = |counts: &[(&str, u64)]| {
+            let owned = counts
+                .iter()
+                .map(|(name, count)| ((*name).to_owned(), *count));
+            owned.collect::<Vec<_>>()
+        };
+        let bring = |name| mill.bring(name, ms(1)).join().unwrap();
+        ["one", "two", "three"].into_iter().for_each(bring);
+        let early = counts(&[("(others)", 1), ("one", 1), ("two", 1)]);
+        assert_eq!(completed(&mill), early);
+        // For a minute "two" and "three" are in use.
+        ["two", "three"].into_iter().for_each(bring);
+        mill.hand.advance(Duration::from_secs(61));
+        let late = counts(&[("(others)", 3), ("two", 2)]);
+        assert_eq!(completed(&mill), late, "what was one's is the others'");
+        bring("three");
+        let last = counts(&[("(others)", 3), ("three", 1), ("two", 2)]);
+        assert_eq!(completed(&mill), last);
+        let all = mill.pond.figures_by_name();
+        assert_eq!(of(&all, "(others)").labels, 1);
+        assert_eq!(of(&all, "three").labels, 1);
+        assert_eq!(
+            mill.pond.figures().completed,
+            mill.pond.snapshot().completed
+        );
+    });
+}
+
+#[test]
+fn a_name_whose_task_runs_keeps_its_place_for_as_long_as_that_takes() {
+    case("long", || {
+        let mill = Mill::new(|pool| pool.most_names(1).max(2).core(2));
+        let (gate, held) = mill.hold("long");
+        for _ in 0..3 {
+            mill.bring("short", ms(1)).join().unwrap();
+            mill.pond.figures_by_name();
+            mill.hand.advance(Duration::from_secs(61));
+        }
+        gate.open();
+        held.join().unwrap();
+        mill.pond.await_idle(2);
+        let all = mill.pond.figures_by_name();
+        assert_eq!(of(&all, "long").figures.completed, 1);
+        assert_eq!(of(&all, "(others)").figures.completed, 3);
+    });
+}
+
+#[test]
+fn refusals_of_a_name_that_has_made_room_are_the_others() {
+    case("refused", || {
+        let mill = Mill::new(|pool| pool.max(1).most_names(1).queue(Queue::hand_off()));
+        let (gate, held) = mill.hold("held");
+        let refuse = |name: &'static str| {
+            let spec = TaskSpec::new().name(name);
+            mill.pond.submit_spec(spec, || ()).unwrap_err();
+        };
+        refuse("held");
+        refuse("rare");
+        gate.open();
+        held.join().unwrap();
+        mill.pond.await_idle(1);
+        let refused = |label: &str| {
+            let all = mill.pond.figures_by_name();
+            let own = all.iter().find(|named| named.label.to_string() == label);
+            own.map(|named| named.figures.refused)
+        };
+        assert_eq!((refused("held"), refused("(others)")), (Some(1), Some(1)));
+        let (gate, held) = mill.hold("rare");
+        mill.hand.advance(Duration::from_secs(61));
+        assert_eq!((refused("held"), refused("(others)")), (None, Some(2)));
+        refuse("rare");
+        assert_eq!((refused("rare"), refused("(others)")), (Some(1), Some(2)));
+        assert_eq!(mill.pond.snapshot().rejected, 3);
+        gate.open();
+        held.join().unwrap();
+    });
+}
+
 #[test]
 fn figures_of_workers_that_have_left_are_kept() {
     case("left", || {

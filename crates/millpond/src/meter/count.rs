@@ -21,6 +21,14 @@ impl Count {
         self.0.store(next, Ordering::Relaxed);
     }
 
+    /// What it has come to; it begins anew. Only its owner does that, and nobody reads it meanwhile who
+    /// must not miss anything.
+    pub(crate) fn take(&self) -> u64 {
+        let all = self.get();
+        self.0.store(0, Ordering::Relaxed);
+        all
+    }
+
     #[inline]
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -60,6 +60,19 @@ impl Histogram {
         self.octaves[octave].get_or_fill(Octave::default)
     }
 
+    /// Moves everything in it to another one of the same owner's.
+    pub(crate) fn move_to(&self, other: &Histogram) {
+        for (number, counts) in self.octaves.iter().enumerate() {
+            let Some(counts) = counts.get() else { continue };
+            let others = other.octaves[number].get();
+            let others = others.unwrap_or_else(|| other.open(number));
+            for (count, other) in counts.iter().zip(others) {
+                other.add(count.take());
+            }
+        }
+        other.sum.add(self.sum.take());
+    }
+
     /// Adds everything in it to a distribution.
     pub(crate) fn add_to(&self, all: &mut Distribution) {
         for (octave, counts) in self.octaves.iter().enumerate() {

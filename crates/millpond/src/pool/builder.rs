@@ -473,8 +473,9 @@ impl PoolBuilder {
         self
     }
 
-    /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]); tasks of further names are
-    /// counted together. Default: 64. A name costs each worker that runs tasks of it two or three
+    /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]). Tasks of further names are
+    /// counted together, as "others", until a name has not been in use for a minute or two: that one makes room,
+    /// and what was counted under it is the others' from then on. Default: 64. A name costs each worker that runs tasks of it two or three
     /// kilobytes.
     ///
     /// ```

@@ -11,7 +11,7 @@
 //! - **W4** Extra threads ([`super::Rejection::NewThread`]) are listed likewise; they are no workers
 //!   and are not counted in the control word.
 
-use super::figures::{Figures, Ledger};
+use super::figures::{Ledger, Sums};
 use super::stats::{Counts, WorkerStats};
 use super::watch::Aim;
 use crate::stack::Subject;
@@ -176,7 +176,7 @@ pub(super) struct Crew {
     largest: usize,
     /// What those have counted who are gone.
     gone: Counts,
-    gone_figures: Vec<Figures>,
+    gone_figures: Sums,
 }
 
 impl Crew {
@@ -244,8 +244,8 @@ impl Crew {
         busy.count()
     }
 
-    /// What all have measured, by the numbers of their labels.
-    pub(super) fn figures(&self) -> Vec<Figures> {
+    /// What all have measured, by the ids of their labels.
+    pub(super) fn figures(&self) -> Sums {
         let mut sums = self.gone_figures.clone();
         for worker in self.workers.values() {
             worker.ledger.add_to(&mut sums);

@@ -105,7 +105,7 @@ impl Seat {
         let ran = engine.ticker.nanos(start, engine.ticker.now());
         let name = task.shared_name();
         let id = names.id_of(name.as_ref().map(Name::as_str), task.made_at());
-        self.worker.ledger.note(id, fate, waited, ran);
+        self.worker.ledger.note_nested(id, fate, waited, ran);
     }
 }
 

@@ -198,20 +198,40 @@ impl Engine {
         let Some(names) = names else {
             return Vec::new();
         };
+        self.renew_labels();
         // The sums first: a label is known before anything is counted under it.
         let mut sums = self.with_crew(|crew| crew.figures());
-        let labels = names.all();
-        sums.resize_with(labels.len(), Figures::default);
-        let all = labels.into_iter().zip(sums).map(|((id, label), sum)| {
-            let refused = self.refusals.of(id).all();
-            let figures = Figures { refused, ..sum };
-            NamedFigures { label, figures }
+        let named = names.all().into_iter().map(|known| {
+            let refused = self.refusals.of(known.id).all() + known.refused_more;
+            let figures = Figures {
+                refused: refused.saturating_sub(known.refused_less),
+                ..sums.take(known.id)
+            };
+            NamedFigures {
+                label: known.label,
+                labels: known.labels,
+                figures,
+            }
         });
-        let mut all: Vec<_> = all
-            .filter(|named| named.figures != Figures::default())
-            .collect();
+        let mut all: Vec<_> = named.collect();
+        // The others come first, and have what belongs to nobody any more.
+        all[0].figures.merge(&sums.rest());
+        all.retain(|named| named.figures != Figures::default());
         all.sort_by_key(|named| std::cmp::Reverse(named.figures.run.total()));
         all
+    }
+
+    /// Lets labels that are not in use make room for those that have none.
+    pub(super) fn renew_labels(&self) {
+        let Some(names) = &self.names else { return };
+        if !names.may_renew() {
+            return;
+        }
+        let workers = self.with_crew(|crew| crew.workers());
+        let running = workers.iter().filter_map(|one| one.ledger.now_running());
+        let running: Vec<Id> = running.map(|running| running.id).collect();
+        let refused = |id| self.refusals.of(id).all();
+        names.renew(self.clock.now(), &running, refused);
     }
 
     pub(super) fn view(&self, worker: &Worker, now: Tick) -> WorkerView {

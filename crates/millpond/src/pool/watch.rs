@@ -410,6 +410,7 @@ impl Engine {
             }
         }
         self.heals(&workers);
+        self.renew_labels();
         let is_idle = self.line.is_empty() && workers.iter().all(|worker| worker.rests());
         let idle_rings = {
             let mut state = self.watch.state.lock();

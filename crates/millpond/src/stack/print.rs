@@ -384,6 +384,23 @@ mod tests {
         ];
         let frames = frames.map(|name| frame(name, None)).to_vec();
         assert_eq!(Stack::new(frames, false).shown(), 6);
+        // The same with `-C symbol-mangling-version=v0`.
+        let frames = [
+            "syscall",
+            "<std::thread::thread::Thread>::park",
+            "<std::sync::mpmc::list::Channel<()>>::recv",
+            "orders::waits",
+            "orders::settle::<orders::generic<millpond::pool::ThreadPool>::{closure#0}>",
+            "<millpond_raw::task::layout::TaskCell<orders::main::{closure#1}, (), millpond::task::meta::Meta>>::run",
+            "<millpond_raw::task::cell::CellRef>::run::<<millpond::pool::worker::Shift>::run<millpond::pool::figures::WithoutFigures>::{closure#2}>",
+            "<millpond::pool::worker::Shift>::run_first::<millpond::pool::figures::AtDesk>",
+            "millpond_raw::task::current::enter_engine::<(), <millpond::pool::worker::Shift>::work::{closure#1}>",
+            "<millpond::pool::worker::Shift>::work",
+            "std::sys::backtrace::__rust_begin_short_backtrace::<alloc::boxed::Box<dyn core::ops::function::FnOnce<(), Output = ()> + core::marker::Send>, ()>",
+            "start_thread",
+        ];
+        let frames = frames.map(|name| frame(name, None)).to_vec();
+        assert_eq!(Stack::new(frames, false).shown(), 5);
     }
 
     #[test]

@@ -34,26 +34,33 @@ pub use names::Label;
 pub use sheet::{Figures, NamedFigures, Usage};
 
 pub(super) use names::{Id, Names};
+pub(super) use sheet::Sums;
 
 use crate::executor::Fate;
 use crate::task::Task;
 use crate::time::Ticker;
 use millpond_raw::publish::{Once, Shown};
-use millpond_raw::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use millpond_raw::tick::Tick;
 use names::Memory;
 use sample::Sampler;
 use sheet::Sheet;
 use std::cell::Cell;
 use std::panic::Location;
+use std::time::Duration;
 
 /// What one worker writes and all may read.
 #[derive(Debug)]
 pub(super) struct Ledger {
     sheets: Box<[Once<Sheet>]>,
+    /// The generation of what is on each sheet (L2 in [`names`]).
+    generations: Box<[AtomicU64]>,
+    /// While a sheet is cleared nobody reads, so that nobody sees anything twice or not at all.
+    clearing: Mutex<()>,
     /// The tick at which the present task started; 0 if there is none.
     since: AtomicU64,
-    label: AtomicU32,
+    label: AtomicU64,
     made_at: Shown<Location<'static>>,
 }
 
@@ -70,8 +77,10 @@ impl Ledger {
     pub(super) fn new(sheets: usize) -> Self {
         Ledger {
             sheets: (0..sheets).map(|_| Once::new()).collect(),
+            generations: (0..sheets).map(|_| AtomicU64::new(0)).collect(),
+            clearing: Mutex::new(()),
             since: AtomicU64::new(0),
-            label: AtomicU32::new(0),
+            label: AtomicU64::new(0),
             made_at: Shown::nothing(),
         }
     }
@@ -82,6 +91,54 @@ impl Ledger {
             Some(sheet) => sheet,
             None => self.open(id),
         }
+    }
+
+    /// The sheet of this label, if it still has one here; otherwise that of the others.
+    fn sheet_now(&self, id: Id) -> &Sheet {
+        match self.generation(id) == id.generation() {
+            true => self.sheet(id),
+            false => self.sheet(Id::OTHERS),
+        }
+    }
+
+    #[inline]
+    fn generation(&self, id: Id) -> u64 {
+        // Relaxed: the worker's own.
+        self.generations[id.index()].load(Ordering::Relaxed)
+    }
+
+    /// Gets the sheet of this label ready, for its worker. Returns what the label counts under: the others, if
+    /// another one has its place by now.
+    #[inline]
+    fn open_page(&self, id: Id) -> Id {
+        match self.generation(id) == id.generation() {
+            true => id,
+            false => self.turn_page(id),
+        }
+    }
+
+    #[cold]
+    fn turn_page(&self, id: Id) -> Id {
+        if self.generation(id) > id.generation() {
+            return Id::OTHERS;
+        }
+        let others = self.sheet(Id::OTHERS);
+        let _nobody_reads = self.clearing.lock();
+        if let Some(sheet) = self.sheets[id.index()].get() {
+            sheet.move_to(others);
+        }
+        self.generations[id.index()].store(id.generation(), Ordering::Relaxed);
+        id
+    }
+
+    /// A task is over that ran inside another one, which has yet to be counted where it began (L2).
+    pub(super) fn note_nested(&self, id: Id, fate: Fate, waited: u64, ran: u64) {
+        let outer = Id::from_bits(self.label.load(Ordering::Relaxed));
+        let id = match outer.index() == id.index() {
+            true => id,
+            false => self.open_page(id),
+        };
+        self.sheet_now(id).note(fate, waited, ran);
     }
 
     /// A task is over.
@@ -95,14 +152,13 @@ impl Ledger {
         self.sheets[id.index()].get_or_fill(Sheet::new)
     }
 
-    /// Adds what is in it to sums, by number.
-    pub(super) fn add_to(&self, sums: &mut Vec<Figures>) {
+    /// Adds what is in it to sums, by the ids of labels.
+    pub(super) fn add_to(&self, sums: &mut Sums) {
+        let _nothing_is_cleared = self.clearing.lock();
         for (index, sheet) in self.sheets.iter().enumerate() {
             if let Some(sheet) = sheet.get() {
-                if sums.len() <= index {
-                    sums.resize_with(index + 1, Figures::default);
-                }
-                sheet.add_to(&mut sums[index]);
+                let generation = self.generations[index].load(Ordering::Relaxed);
+                sums.add(Id::new(index, generation), |sum| sheet.add_to(sum));
             }
         }
     }
@@ -146,11 +202,14 @@ impl Ledger {
     }
 }
 
+/// How often a worker without a sampler checks what it knows of labels.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
+
 /// What a worker needs to write its ledger, and nobody else has.
 pub(super) struct Pen {
     memory: Memory,
     sampler: Option<Sampler>,
-    /// When the sampler is to be asked again; never, if there is none.
+    /// When the sampler is to be asked again; or, if there is none, what it knows of labels to be checked.
     due: Cell<u64>,
     /// The end of the last task, if the next one may start with it; else 0.
     last: Cell<u64>,
@@ -249,7 +308,7 @@ impl Pen {
         let sampler = Sampler::new(ticker);
         Pen {
             memory: Memory::new(),
-            due: Cell::new(if sampler.is_some() { 0 } else { u64::MAX }),
+            due: Cell::new(0),
             sampler,
             last: Cell::new(0),
             place: Cell::new(0),
@@ -271,7 +330,7 @@ impl Pen {
         }
         desk.ledger.shows_start(tick);
         if tick.count() >= self.due.get() {
-            self.sample_from(tick);
+            self.sample_from(desk, tick);
         }
         let waited = task
             .waits_since()
@@ -307,6 +366,7 @@ impl Pen {
             let due = sampler.hears(desk.ledger, self.id.get(), self.ran.take());
             self.due.set(due);
         }
+        let id = desk.ledger.open_page(id);
         self.id.set(id);
         self.place
             .set(if task.name().is_none() { place } else { 0 });
@@ -314,10 +374,23 @@ impl Pen {
     }
 
     #[cold]
-    fn sample_from(&self, start: Tick) {
-        if let Some(due) = self.sampler.as_ref().and_then(|one| one.begins(start)) {
+    fn sample_from(&self, desk: Desk<'_>, start: Tick) {
+        let Some(sampler) = &self.sampler else {
+            self.checks_labels(desk);
+            let pause = desk.ticker.ticks(BETWEEN_CHECKS);
+            return self.due.set(start.count().saturating_add(pause));
+        };
+        if let Some(due) = sampler.begins(start) {
             self.ran.set(0);
             self.due.set(due);
+        }
+    }
+
+    /// Asks again for the label of the next task, if a round has begun ([`names`]). Here, and not for every
+    /// task: tasks of one label that come one after the other ask for nothing.
+    fn checks_labels(&self, desk: Desk<'_>) {
+        if self.memory.is_outdated(desk.names) {
+            self.place.set(0);
         }
     }
 
@@ -326,6 +399,7 @@ impl Pen {
         if let Some(sampler) = &self.sampler {
             sampler.hears(desk.ledger, self.id.get(), self.ran.take());
             self.due.set(sampler.ends(desk.ledger, end));
+            self.checks_labels(desk);
         }
     }
 
@@ -337,6 +411,7 @@ impl Pen {
 
     /// The worker is about to rest.
     fn rests(&self, desk: Desk<'_>) {
+        self.checks_labels(desk);
         if let Some(sampler) = &self.sampler {
             sampler.hears(desk.ledger, self.id.get(), self.ran.take());
             self.due.set(sampler.rests(desk.ledger));
@@ -349,7 +424,6 @@ mod tests {
     use super::*;
     use crate::task::TaskSpec;
     use crate::time::{Clock, ManualClock};
-    use std::time::Duration;
 
     /// What a pen writes in, by this clock.
     struct Study {
@@ -416,14 +490,88 @@ mod tests {
         let long = study.ticker.ticks(Duration::from_millis(50));
         let early = study.ticker.now();
         let late = Tick::from_count(early.count() + long);
-        pen.sample_from(early);
+        pen.sample_from(study.desk(), early);
         pen.ran.set(7_000);
         // Another task starts when the stretch should be over: it is still the same stretch.
-        pen.sample_from(late);
+        pen.sample_from(study.desk(), late);
         pen.ran.set(pen.ran.get() + 3_000);
         pen.sample_until(study.desk(), late);
-        let mut sums = Vec::new();
+        let mut sums = Sums::default();
         study.ledger.add_to(&mut sums);
-        assert_eq!(sums[0].usage.sampled(), Duration::from_micros(10));
+        assert_eq!(sums.rest().usage.sampled(), Duration::from_micros(10));
+    }
+
+    /// Three workers, ten labels and places for three, in an order that is drawn: whatever happens, nothing is
+    /// lost, nothing is counted twice, and nothing is counted under a label that is not its own. Tasks of
+    /// the label `n` take `n` seconds, so times tell whose they are.
+    #[test]
+    fn whoever_loses_its_place_sums_are_exact_and_nobody_has_the_figures_of_another() {
+        let (hand, second) = (ManualClock::new(), Duration::from_secs(1));
+        let (names, ticker) = (Names::new(3), Ticker::of(&hand.clock()));
+        let mut ledgers = [(); 3].map(|()| Ledger::new(names.sheets()));
+        let mut pens = [(); 3].map(|()| Pen::new(&ticker));
+        let (mut gone, mut folded) = (Sums::default(), 0);
+        let mut drawn = 7_u64;
+        let mut draw = |below: u64| {
+            drawn = drawn
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (drawn >> 33) % below
+        };
+        let mut ran = [0_u64; 11];
+        for round in 1..3_000 {
+            let worker = draw(3) as usize;
+            let (ledger, pen) = (&ledgers[worker], &pens[worker]);
+            let desk = Desk {
+                ledger,
+                names: &names,
+                ticker: &ticker,
+            };
+            // Labels come in fashion and go out of it.
+            let number = 1 + (round / 300 + draw(4)) % 10;
+            let spec = TaskSpec::new().name(number.to_string());
+            pen.looks_out();
+            let start = pen.starts(desk, &spec.build_detached(|| ()));
+            hand.advance(second * number as u32);
+            if draw(4) == 0 {
+                // One that is joined in place, inside.
+                let nested = 1 + draw(10);
+                let id = names.id_of(Some(&nested.to_string()), Location::caller());
+                ledger.note_nested(id, Fate::Completed, 0, nested * 1_000_000_000);
+                ran[nested as usize] += 1;
+            }
+            pen.ended(desk, start, Fate::Completed);
+            ran[number as usize] += 1;
+            match draw(20) {
+                0 => names.renew(hand.clock().now(), &[], |_| 0),
+                1 => pen.rests(desk),
+                2 => {
+                    // It leaves, and another comes.
+                    ledger.add_to(&mut gone);
+                    ledgers[worker] = Ledger::new(names.sheets());
+                    pens[worker] = Pen::new(&ticker);
+                }
+                _ => {}
+            }
+            let mut sums = gone.clone();
+            for ledger in &ledgers {
+                ledger.add_to(&mut sums);
+            }
+            let mut all = 0;
+            for known in names.all() {
+                let figures = sums.take(known.id);
+                all += figures.completed;
+                if let Label::Name(name) = &known.label {
+                    let number: u32 = name.parse().unwrap();
+                    let own = second * number * figures.completed as u32;
+                    assert_eq!(figures.run.total(), own, "of {name}, in round {round}");
+                    assert!(figures.completed <= ran[number as usize]);
+                }
+                folded = folded.max(known.labels);
+            }
+            all += sums.rest().completed;
+            assert_eq!(all, ran.iter().sum::<u64>(), "in round {round}");
+        }
+        assert!(folded > 10, "places have changed hands: {folded}");
     }
 }

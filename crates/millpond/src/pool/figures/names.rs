@@ -2,10 +2,35 @@
 //!
 //! A task counts under the name it was given, or else under the place in the program where it was made.
 //! Both become a small number, so that a worker finds its sheet for a name by index. There may be only so
-//! many of them: a program that makes up a name for every task must not eat the memory. Whoever comes
-//! later counts under "others", number 0.
+//! many of them: a program that makes up a name for every task must not eat the memory. A label for which
+//! there is no place counts under "others", number 0.
+//!
+//! # Who has a place
+//!
+//! Those who came first, as long as they are in use. When somebody has been turned away, a *round* begins:
+//! workers forget what they know by heart, and ask again for each label that they meet. When the
+//! round has lasted for [`IDLE`], a label that nobody has asked for, and of which no task runs, loses its
+//! place to whoever comes next, and what was counted under it is from then on the others'. As long as nobody is turned away no round
+//! begins, and nothing of this is done.
+//!
+//! Rounds begin and end when somebody reads the figures, and when the watch looks round.
+//!
+//! # Rules
+//!
+//! - **L1** An [`Id`] is a place and the *generation* of the label that has it. A label that gets a place
+//!   of another has the next generation.
+//! - **L2** A sheet of a worker has the generation of what is on it. Only the worker itself clears it, to
+//!   its sheet for the others, when it is to write something of a later generation there
+//!   ([`Ledger::open_page`](super::Ledger::open_page)); never while it has a task to finish that
+//!   counts there. A worker that knows an old id by heart goes on writing where it did.
+//! - **L3** Who reads takes what is of another generation than the label's for the others'. So sums are exact,
+//!   and nothing is counted under a label that is not its own.
+//!
+//! Refusals are counted by place alone, by many threads. One that is counted in the very moment in which a
+//! label loses its place may show under the next.
 
 use crate::task::{Name, Task};
+use millpond_raw::pad::Padded;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use std::cell::{Cell, RefCell};
@@ -13,6 +38,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What tasks are counted under.
 ///
@@ -41,7 +67,8 @@ pub enum Label {
     Name(Arc<str>),
     /// The place where they were made, for those without a name.
     Place(&'static Location<'static>),
-    /// Those for which there was no room in the book: it keeps a bounded number of labels.
+    /// Those for which there was no room, and those that have not been in use and had to make room: a
+    /// bounded number of labels is kept.
     Others,
 }
 
@@ -80,33 +107,55 @@ impl PartialEq for Label {
 
 impl Eq for Label {}
 
-/// The number of a label, in one pool.
+/// The place of a label in one pool, and its generation (L1). Of two ids of one place the later is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::pool) struct Id(u16);
+pub(in crate::pool) struct Id(u64);
+
+const PLACE_BITS: u32 = 16;
 
 impl Id {
     pub(in crate::pool) const OTHERS: Id = Id(0);
 
+    /// The first label that has this place.
+    pub(super) fn first_at(place: usize) -> Self {
+        Id::new(place, 0)
+    }
+
+    pub(super) fn new(place: usize, generation: u64) -> Self {
+        Id(generation << PLACE_BITS | place as u64)
+    }
+
+    #[inline]
     pub(in crate::pool) fn index(self) -> usize {
-        usize::from(self.0)
+        usize::from(self.0 as u16)
     }
 
-    pub(super) fn bits(self) -> u32 {
-        u32::from(self.0)
+    pub(super) fn generation(self) -> u64 {
+        self.0 >> PLACE_BITS
     }
 
-    pub(super) fn from_bits(bits: u32) -> Self {
-        Id(bits as u16)
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Self {
+        Id(bits)
     }
 }
+
+/// For how long a label must not have been in use to lose its place.
+pub(super) const IDLE: Duration = Duration::from_secs(60);
 
 /// The labels of a pool.
 #[derive(Debug)]
 pub(in crate::pool) struct Names {
     most: usize,
+    /// Counts rounds: what was known by heart before is to be asked again. Relaxed: who hears of it late
+    /// asks late (L2).
+    round: Padded<AtomicU64>,
     table: Mutex<Table>,
     /// The last few places whose tasks were refused, each with its number, in one word: refusals come
-    /// in storms, and must not queue up for the table.
+    /// in storms, and must not queue up for the table. Written under the lock of the table.
     refused_places: [AtomicU64; POCKETS],
 }
 
@@ -115,7 +164,39 @@ struct Table {
     by_name: HashMap<Arc<str>, Id>,
     /// By what is written there: the compiler may keep one place twice.
     by_place: HashMap<(&'static str, u32, u32), Id>,
-    all: Vec<Label>,
+    all: Vec<Entry>,
+    /// Places whose labels have lost them.
+    free: Vec<usize>,
+    /// Somebody has been turned away since the round began.
+    is_short: bool,
+    /// When the round began.
+    began: Option<Instant>,
+    /// How many labels have lost their place, and what was refused under them.
+    folded: u64,
+    folded_refusals: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: Id,
+    /// `None` if it is free.
+    label: Option<Label>,
+    /// The last round in which somebody asked for it.
+    round: u64,
+    /// What had been refused under this number before.
+    refused_before: u64,
+}
+
+/// A label that has a place, for who reads.
+#[derive(Debug)]
+pub(in crate::pool) struct Known {
+    pub(in crate::pool) id: Id,
+    pub(in crate::pool) label: Label,
+    /// How many labels it stands for.
+    pub(in crate::pool) labels: u64,
+    /// What to add to the refusals that were counted by its number.
+    pub(in crate::pool) refused_more: u64,
+    pub(in crate::pool) refused_less: u64,
 }
 
 impl Names {
@@ -124,11 +205,22 @@ impl Names {
         let most = most.min(usize::from(u16::MAX));
         Names {
             most,
+            round: Padded::new(AtomicU64::new(0)),
             refused_places: std::array::from_fn(|_| AtomicU64::new(0)),
             table: Mutex::new(Table {
                 by_name: HashMap::new(),
                 by_place: HashMap::new(),
-                all: vec![Label::Others],
+                all: vec![Entry {
+                    id: Id::OTHERS,
+                    label: Some(Label::Others),
+                    round: 0,
+                    refused_before: 0,
+                }],
+                free: Vec::new(),
+                is_short: false,
+                began: None,
+                folded: 0,
+                folded_refusals: 0,
             }),
         }
     }
@@ -136,6 +228,11 @@ impl Names {
     /// How many sheets a worker needs.
     pub(in crate::pool) fn sheets(&self) -> usize {
         self.most + 1
+    }
+
+    #[inline]
+    fn round(&self) -> u64 {
+        self.round.load(Ordering::Relaxed)
     }
 
     /// The number that a task counts under.
@@ -152,11 +249,12 @@ impl Names {
 
     fn id_of_name(&self, name: &str) -> Id {
         let mut table = self.table.lock();
-        if let Some(id) = table.by_name.get(name) {
-            return *id;
+        if let Some(id) = table.by_name.get(name).copied() {
+            return table.is_used(id, self.round());
         }
         let name: Arc<str> = name.into();
-        let id = table.enter(self.most, Label::Name(Arc::clone(&name)));
+        let label = Label::Name(Arc::clone(&name));
+        let id = table.enter(self.most, label, self.round());
         if id != Id::OTHERS {
             table.by_name.insert(name, id);
         }
@@ -164,12 +262,15 @@ impl Names {
     }
 
     fn id_of_place(&self, place: &'static Location<'static>) -> Id {
+        self.id_of_place_locked(&mut self.table.lock(), place)
+    }
+
+    fn id_of_place_locked(&self, table: &mut Table, place: &'static Location<'static>) -> Id {
         let key = (place.file(), place.line(), place.column());
-        let mut table = self.table.lock();
-        if let Some(id) = table.by_place.get(&key) {
-            return *id;
+        if let Some(id) = table.by_place.get(&key).copied() {
+            return table.is_used(id, self.round());
         }
-        let id = table.enter(self.most, Label::Place(place));
+        let id = table.enter(self.most, Label::Place(place), self.round());
         if id != Id::OTHERS {
             table.by_place.insert(key, id);
         }
@@ -194,39 +295,128 @@ impl Names {
         // Relaxed: a number says the same whoever looks it up.
         let known = pocket.load(Ordering::Relaxed);
         if known & !0xffff == word && known != 0 {
-            return Id(known as u16);
+            return Id::first_at(usize::from(known as u16));
         }
-        let id = self.id_of_place(place);
+        let mut table = self.table.lock();
+        let id = self.id_of_place_locked(&mut table, place);
         if word >> 16 == address as u64 {
-            pocket.store(word | u64::from(id.0), Ordering::Relaxed);
+            pocket.store(word | id.index() as u64, Ordering::Relaxed);
         }
+        drop(table);
         id
     }
 
     pub(in crate::pool) fn label(&self, id: Id) -> Label {
         let table = self.table.lock();
-        table.all.get(id.index()).cloned().unwrap_or(Label::Others)
+        let entry = table.all.get(id.index()).filter(|entry| entry.id == id);
+        entry
+            .and_then(|entry| entry.label.clone())
+            .unwrap_or(Label::Others)
     }
 
-    /// All labels so far, by number.
-    pub(in crate::pool) fn all(&self) -> Vec<(Id, Label)> {
-        let all = self.table.lock().all.clone();
-        let numbered = all.into_iter().enumerate();
-        numbered
-            .map(|(index, label)| (Id(index as u16), label))
-            .collect()
+    /// All labels that have a place, the others first.
+    pub(in crate::pool) fn all(&self) -> Vec<Known> {
+        let table = self.table.lock();
+        let known = table.all.iter().filter_map(|entry| {
+            let is_others = entry.id == Id::OTHERS;
+            let of_others = |count: u64| if is_others { count } else { 0 };
+            Some(Known {
+                id: entry.id,
+                label: entry.label.clone()?,
+                labels: if is_others { table.folded } else { 1 },
+                refused_more: of_others(table.folded_refusals),
+                refused_less: entry.refused_before,
+            })
+        });
+        known.collect()
+    }
+
+    /// Whether somebody has been turned away.
+    pub(in crate::pool) fn may_renew(&self) -> bool {
+        self.table.lock().is_short
+    }
+
+    /// Begins a round if somebody has been turned away, and ends one that has lasted long enough: labels that
+    /// nobody has asked for meanwhile, and that are not those of tasks which run now, lose their places.
+    /// `refused` is how many were refused by that number.
+    pub(in crate::pool) fn renew(&self, now: Instant, running: &[Id], refused: impl Fn(Id) -> u64) {
+        let mut table = self.table.lock();
+        if !table.is_short {
+            return;
+        }
+        let lasts = |began: Instant| now.saturating_duration_since(began) < IDLE;
+        match table.began {
+            Some(began) if lasts(began) => return,
+            Some(_) => {
+                for id in running {
+                    if table.all[id.index()].id == *id {
+                        table.is_used(*id, self.round());
+                    }
+                }
+                if table.fold(self.round(), refused) {
+                    for pocket in &self.refused_places {
+                        pocket.store(0, Ordering::Relaxed);
+                    }
+                }
+            }
+            // Who has a place has not been asked yet.
+            None => {}
+        }
+        table.began = Some(now);
+        table.is_short = false;
+        self.round.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Table {
-    fn enter(&mut self, most: usize, label: Label) -> Id {
+    fn is_used(&mut self, id: Id, round: u64) -> Id {
+        self.all[id.index()].round = round;
+        id
+    }
+
+    fn enter(&mut self, most: usize, label: Label, round: u64) -> Id {
+        if let Some(place) = self.free.pop() {
+            let entry = &mut self.all[place];
+            (entry.label, entry.round) = (Some(label), round);
+            return entry.id;
+        }
         if self.all.len() > most {
+            self.is_short = true;
             return Id::OTHERS;
         }
         // `most` fits, so this does.
-        let id = Id(self.all.len() as u16);
-        self.all.push(label);
+        let id = Id::first_at(self.all.len());
+        self.all.push(Entry {
+            id,
+            label: Some(label),
+            round,
+            refused_before: 0,
+        });
         id
+    }
+
+    /// Takes the places of those that nobody has asked for in this round. Returns whether there were any.
+    fn fold(&mut self, round: u64, refused: impl Fn(Id) -> u64) -> bool {
+        let is_idle = |entry: &Entry| entry.label.is_some() && entry.round < round;
+        let mut idle = Vec::new();
+        for (place, entry) in self.all.iter_mut().enumerate().skip(1) {
+            if !is_idle(entry) {
+                continue;
+            }
+            let refused = refused(entry.id);
+            self.folded_refusals += refused - entry.refused_before.min(refused);
+            entry.refused_before = refused;
+            entry.id = Id::new(place, entry.id.generation() + 1);
+            entry.label = None;
+            idle.push(place);
+        }
+        let has_place = |all: &[Entry], id: &Id| all[id.index()].id == *id;
+        self.by_name.retain(|_, id| has_place(&self.all, id));
+        self.by_place.retain(|_, id| has_place(&self.all, id));
+        self.folded += idle.len() as u64;
+        let found = !idle.is_empty();
+        self.free.append(&mut idle);
+        found
     }
 }
 
@@ -241,6 +431,8 @@ fn pocket_of(address: usize) -> usize {
 /// The key is an address: of a place, which is for ever, or of the text of a name, which lives as long as
 /// it is kept here.
 pub(super) struct Memory {
+    /// The round in which it was asked for.
+    round: Cell<u64>,
     /// The last few, by address.
     pockets: [Cell<(usize, Id)>; POCKETS],
     names: RefCell<HashMap<usize, (Name, Id)>>,
@@ -252,12 +444,33 @@ const MOST_NAMES: usize = 256;
 impl Memory {
     pub(super) fn new() -> Self {
         Memory {
+            round: Cell::new(0),
             pockets: std::array::from_fn(|_| Cell::new((0, Id::OTHERS))),
             names: RefCell::new(HashMap::new()),
         }
     }
 
+    /// Whether a round has begun since.
+    #[inline]
+    pub(super) fn is_outdated(&self, names: &Names) -> bool {
+        self.round.get() != names.round()
+    }
+
+    #[cold]
+    fn forget(&self, names: &Names) {
+        self.round.set(names.round());
+        let kept = self.names.take();
+        // None of the addresses is good any more.
+        for pocket in &self.pockets {
+            pocket.set((0, Id::OTHERS));
+        }
+        drop(kept);
+    }
+
     pub(super) fn id_of(&self, names: &Names, task: &Task) -> Id {
+        if self.is_outdated(names) {
+            self.forget(names);
+        }
         let key = match task.name() {
             None => std::ptr::from_ref(task.made_at()).addr(),
             // One text may be the beginning of another.

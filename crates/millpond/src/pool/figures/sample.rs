@@ -154,7 +154,7 @@ impl Sampler {
         let all = &sample.ran[..sample.labels];
         let whole: u64 = all.iter().map(|(_, ran)| ran).sum();
         for (id, ran) in all {
-            let sheet = ledger.sheet(*id);
+            let sheet = ledger.sheet_now(*id);
             sheet.note_cpu(*ran, part(cpu, *ran, whole));
             if let Some(delay) = delay {
                 sheet.note_delay(*ran, part(delay, *ran, whole));

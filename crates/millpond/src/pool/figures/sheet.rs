@@ -1,6 +1,6 @@
 //! What a worker has counted under one label, and sums of that.
 
-use super::names::Label;
+use super::names::{Id, Label};
 use crate::executor::Fate;
 use crate::meter::{Count, Distribution, Histogram};
 use std::fmt;
@@ -81,6 +81,27 @@ impl Sheet {
         self.sampled_delay.add(delay);
     }
 
+    /// Moves all that is on it to another one of the same worker's.
+    pub(super) fn move_to(&self, other: &Sheet) {
+        let counts = [
+            (&self.completed, &other.completed),
+            (&self.panicked, &other.panicked),
+            (&self.cancelled, &other.cancelled),
+            (&self.expired, &other.expired),
+            (&self.shed, &other.shed),
+            (&self.unwanted, &other.unwanted),
+            (&self.sampled, &other.sampled),
+            (&self.sampled_cpu, &other.sampled_cpu),
+            (&self.sampled_for_delay, &other.sampled_for_delay),
+            (&self.sampled_delay, &other.sampled_delay),
+        ];
+        for (own, other) in counts {
+            other.add(own.take());
+        }
+        self.wait.move_to(&other.wait);
+        self.run.move_to(&other.run);
+    }
+
     pub(super) fn add_to(&self, sums: &mut Figures) {
         sums.completed += self.completed.get();
         sums.panicked += self.panicked.get();
@@ -94,6 +115,47 @@ impl Sheet {
         sums.usage.on_cpu += self.sampled_cpu.get();
         sums.usage.sampled_for_delay += self.sampled_for_delay.get();
         sums.usage.delay += self.sampled_delay.get();
+    }
+}
+
+/// Sums of what workers have counted, by the places of labels.
+#[derive(Clone, Debug, Default)]
+pub(in crate::pool) struct Sums {
+    /// Which label it was that had the place, and its figures.
+    places: Vec<(Id, Figures)>,
+}
+
+impl Sums {
+    /// Adds figures of a label. Those of one that has lost its place belong to the others.
+    pub(super) fn add(&mut self, id: Id, add_to: impl FnOnce(&mut Figures)) {
+        while self.places.len() <= id.index() {
+            let place = self.places.len();
+            self.places.push((Id::first_at(place), Figures::default()));
+        }
+        let (known, _) = self.places[id.index()];
+        if known < id {
+            let former = std::mem::take(&mut self.places[id.index()].1);
+            self.places[0].1.merge(&former);
+            self.places[id.index()].0 = id;
+        }
+        let at = if known > id { 0 } else { id.index() };
+        add_to(&mut self.places[at].1);
+    }
+
+    /// Takes out those of a label that has its place now.
+    pub(in crate::pool) fn take(&mut self, id: Id) -> Figures {
+        let own = self.places.get_mut(id.index());
+        let own = own.filter(|(known, _)| *known == id);
+        own.map_or(Figures::default(), |(_, figures)| std::mem::take(figures))
+    }
+
+    /// What is left.
+    pub(in crate::pool) fn rest(self) -> Figures {
+        let mut rest = Figures::default();
+        for (_, figures) in &self.places {
+            rest.merge(figures);
+        }
+        rest
     }
 }
 
@@ -319,6 +381,9 @@ fn share(part: u64, whole: u64) -> f64 {
 pub struct NamedFigures {
     /// The name of the tasks, or the place where they were made.
     pub label: Label,
+    /// Of how many labels these are the figures: 1, or for [`Label::Others`] how many have lost their place
+    /// because they were not in use. Labels that never got one are in there, too, and are not counted.
+    pub labels: u64,
     /// What was counted.
     pub figures: Figures,
 }

@@ -94,7 +94,11 @@ impl Facts {
             figures.run.add(ms(*ran));
         }
         let label = Label::Name(name.into());
-        self.names.push(NamedFigures { label, figures });
+        self.names.push(NamedFigures {
+            label,
+            labels: 1,
+            figures,
+        });
         self
     }
 
