@@ -432,12 +432,9 @@ impl Engine {
 
     /// Looks at a worker. Returns when to look again, if what it runs has a limit.
     fn looks_at(self: &Arc<Self>, worker: &Arc<Worker>, now: Tick) -> Option<Duration> {
-        let turn = worker.stats.turn();
+        // All of one task: it must not be that one is old, and another one interrupted for it.
         let running = worker.ledger.now_running()?;
-        if worker.stats.turn() != turn {
-            // Another one already: it is young.
-            return None;
-        }
+        let turn = running.turn;
         let label = self.label(running.id);
         let limit = self.watch.limits.lock().of(&label)?;
         let running_for = Duration::from_nanos(self.ticker.nanos(running.since, now));
