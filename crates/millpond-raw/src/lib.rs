@@ -44,5 +44,6 @@ pub mod stack;
 pub mod sync;
 pub mod task;
 pub mod tick;
+pub mod turns;
 pub mod usage;
 pub mod waits;

@@ -112,6 +112,7 @@ impl Shift {
     fn run(&self, task: Task, turn: Option<Turn>, clerk: &impl Clerk) {
         let (engine, worker) = (&*self.engine, &*self.worker);
         worker.stats.begin();
+        worker.ledger.begins();
         let start = clerk.starts(&task);
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watch.interrupts();
@@ -154,7 +155,7 @@ impl Shift {
     /// Runs a task so that the watch can interrupt it, and no other.
     #[cold]
     fn run_aimed(&self, task: Task, panicked: impl FnOnce(&Panic)) -> Fate {
-        let turn = self.worker.stats.turn();
+        let turn = self.worker.ledger.turn();
         let stop = Aim::at(&self.worker.aim, turn);
         let runner = &self.engine.runner;
         let fate = stop.enter(|| runner.run_with(task, |dropped| self.dropped(dropped), panicked));
