@@ -16,7 +16,7 @@ pub(crate) fn what_is_seen_of_a_turn_belongs_to_it() {
             let seen = turns.read(|| beside.load(Ordering::Acquire));
             if let Some(seen) = seen {
                 assert!(seen.number >= 1 && seen.number <= last);
-                assert_eq!(u64::from(seen.kind), seen.number, "{seen:?}");
+                assert_eq!(seen.kind, seen.number, "{seen:?}");
                 assert_eq!(seen.more, seen.number, "{seen:?}");
                 // The first two start at the same time.
                 assert_eq!(seen.since, seen.number.max(2) * 10, "{seen:?}");
