@@ -12,7 +12,11 @@
 //!
 //! # Orderings
 //!
-//! - `[P-once]` Filling releases, reading acquires: whoever sees the pointer sees what it points to.
+//! - `[P-once]` Filling releases, reading acquires: whoever sees the pointer sees what it points to. The
+//!   reading when a `Once` drops needs no order of its own, and no model can notice if it has none: whoever
+//!   has `&mut` to it comes after all who had `&`, by whatever brought the last of them to give it up. In
+//!   life that is often std's `Arc`, whose order loom does not see. So it acquires all the same, for loom to
+//!   see what it orders; it is a load, once in the life of a `Once`.
 //! - `[P-shown]` Likewise: what lives for ever may have been made a moment ago.
 
 use crate::sync::atomic::{AtomicPtr, Ordering};
@@ -81,8 +85,8 @@ impl<T> Once<T> {
 
 impl<T> Drop for Once<T> {
     fn drop(&mut self) {
-        // Relaxed: with `&mut self` whoever has filled it is ordered before, or it would not be ours.
-        let word = self.word.load(Ordering::Relaxed);
+        // [P-once] unmodelled: `&mut self` is proof enough (header); it is there for checkers
+        let word = self.word.load(Ordering::Acquire);
         if !word.is_null() {
             // SAFETY: P1 - nobody else is left.
             drop(unsafe { Box::from_raw(word) });

@@ -34,6 +34,27 @@ fn what_has_waited_for_too_long_is_dropped_and_says_so() {
     });
 }
 
+/// The stamp of a task has 48 bits: as many nanoseconds are three days, and half of that is 39 hours.
+#[test]
+fn what_has_waited_for_days_by_a_manual_clock_has_waited_for_too_long() {
+    case("days", || {
+        const HOUR: u64 = 3_600_000;
+        for hours in [2, 40, 79, 24 * 365] {
+            let mill = Mill::new(|pool| pool.max_queue_wait(ms(HOUR)));
+            let held = mill.pond.hold(1);
+            let early = mill.bring(1, 0);
+            mill.hand.advance(ms(hours * HOUR));
+            let in_time = mill.bring(2, 0);
+            held.release();
+            assert_eq!(
+                whys(vec![early, in_time]),
+                [TOO_LONG, None],
+                "{hours} hours"
+            );
+        }
+    });
+}
+
 #[test]
 fn how_long_tasks_may_wait_changes_for_those_that_wait_already() {
     case("live", || {
