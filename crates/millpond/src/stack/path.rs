@@ -111,8 +111,8 @@ fn split_at_top<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        if rest.starts_with(mark) {
-            return Some((&text[..at], &rest[mark.len()..]));
+        if let Some(behind) = rest.strip_prefix(mark) {
+            return Some((&text[..at], behind));
         }
         at += match rest.starts_with('<') {
             true => end_of_bracket(rest)? + 1,
