@@ -11,7 +11,9 @@ use millpond::interrupt;
 use millpond::pool::{PoolBuilder, Queue, RunWarning, ThreadPool};
 use millpond::task::{TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
-use millpond_conform::kit::{Gate, Latch, OwnQueue, Step, Stopwatch, case, until};
+use millpond_conform::kit::{
+    Gate, Latch, OwnQueue, Step, Stopwatch, case, comes_true, delays, until,
+};
 use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::time::{Duration, Instant};
 
@@ -33,13 +35,9 @@ fn hold(pond: &Pond) -> (Gate, TaskHandle<bool>) {
     let (inside, begun) = (gate.clone(), started.clone());
     let body = move || {
         begun.arrive();
-        while !inside.is_open() {
-            if interrupt::check().is_err() {
-                return true;
-            }
-            std::thread::yield_now();
-        }
-        false
+        let so = || inside.is_open() || interrupt::is_interrupted();
+        assert!(comes_true(delays::long(), so), "nobody lets it go");
+        interrupt::check().is_err()
     };
     let handle = pond.submit(body).unwrap();
     started.wait();

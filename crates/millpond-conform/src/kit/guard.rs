@@ -19,6 +19,11 @@ pub trait Lifecycle {
 
     /// Waits for the end. Returns whether it has come.
     fn await_end(&self, patience: Duration) -> bool;
+
+    /// Whether a task of the test may still run in it. A test that fails leaves such tasks behind.
+    fn is_busy(&self) -> bool {
+        true
+    }
 }
 
 impl<E: executor::Lifecycle + ?Sized> Lifecycle for Arc<E> {
@@ -79,6 +84,13 @@ impl<L: Lifecycle> Drop for Guard<L> {
         self.guarded.begin_end();
         if self.guarded.await_end(self.patience) {
             return;
+        }
+        // A test that has failed no longer lets go what it holds back: that keeps any executor alive.
+        if std::thread::panicking() && self.guarded.is_busy() {
+            self.guarded.force_end();
+            if self.guarded.await_end(self.patience) {
+                return;
+            }
         }
         let waits: String = probe::waits()
             .iter()
@@ -145,6 +157,20 @@ mod tests {
         }
     }
 
+    impl Lifecycle for std::rc::Rc<Mill> {
+        fn begin_end(&self) {
+            (**self).begin_end();
+        }
+
+        fn force_end(&self) {
+            (**self).force_end();
+        }
+
+        fn await_end(&self, patience: Duration) -> bool {
+            (**self).await_end(patience)
+        }
+    }
+
     #[test]
     fn what_does_not_end_fails_its_test() {
         let gate = Gate::new();
@@ -172,5 +198,16 @@ mod tests {
             *caught.unwrap_err().downcast::<&str>().unwrap(),
             "the test itself"
         );
+    }
+
+    #[test]
+    fn what_a_failed_test_holds_back_is_forced_to_end() {
+        let mill = std::rc::Rc::new(Mill::new(&Gate::new()));
+        let own = std::rc::Rc::clone(&mill);
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let _guard = Guard::new(own);
+            std::panic::resume_unwind(Box::new("the test itself"));
+        }));
+        assert!(caught.is_err() && mill.forced.get());
     }
 }

@@ -6,7 +6,6 @@ use millpond::executor::{ExecutorExt, InvokeAllError, InvokeAnyError};
 use millpond::interrupt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// Tests of an executor that runs at least four tasks beside its callers, made by a [`Make`].
 #[macro_export]
@@ -44,7 +43,8 @@ impl Sleepers {
         let (started, stopped) = (self.started.clone(), self.stopped.clone());
         move || {
             started.arrive();
-            if interrupt::sleep(Duration::MAX).is_err() {
+            // Not for ever: where threads are refused, the one that interrupts may wait behind it.
+            if interrupt::sleep(delays::long()).is_err() {
                 stopped.arrive();
             }
         }

@@ -37,6 +37,10 @@ impl Lifecycle for Ending {
     fn await_end(&self, patience: Duration) -> bool {
         comes_true(patience, || executor::Lifecycle::is_terminated(&self.0))
     }
+
+    fn is_busy(&self) -> bool {
+        self.0.snapshot().active > 0
+    }
 }
 
 impl Pond {

@@ -6,7 +6,7 @@ use millpond::pool::ThreadPool;
 use millpond::pool::{NamedFigures, Notice, PoolBuilder, Queue};
 use millpond::task::{TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
-use millpond_conform::kit::{Gate, Latch};
+use millpond_conform::kit::{Gate, Latch, comes_true, delays};
 use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,15 +52,9 @@ impl Mill {
         let (inside, begun) = (gate.clone(), started.clone());
         let body = move || {
             begun.arrive();
-            loop {
-                if interrupt::check().is_err() {
-                    return true;
-                }
-                if inside.is_open() {
-                    return false;
-                }
-                std::thread::yield_now();
-            }
+            let so = || inside.is_open() || interrupt::is_interrupted();
+            assert!(comes_true(delays::long(), so), "nobody lets it go");
+            interrupt::check().is_err()
         };
         let spec = TaskSpec::new().name(name);
         let handle = self.pond.submit_spec(spec, body).unwrap();

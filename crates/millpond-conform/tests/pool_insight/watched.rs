@@ -7,7 +7,7 @@ use millpond::pool::{Label, Notice, Queue, Rejection, RunWarning};
 use millpond::pool::{ThreadPool, WorkerView};
 use millpond::task::{SharedHandle, TaskSpec};
 use millpond::time::ManualClock;
-use millpond_conform::kit::{OwnQueue, case, until};
+use millpond_conform::kit::{OwnQueue, case, delays, until};
 use millpond_conform::suites::pond::{Pond, fresh_name};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -143,7 +143,7 @@ fn by_the_machines_clock_a_hung_task_is_told_of_while_it_hangs() {
             .run_warning(RunWarning::after(ms(20)).interrupts())
             .on_notice(move |notice| heard.lock().unwrap().push(notice.clone()));
         let pond = Pond::of(pool);
-        let hangs = || interrupt::sleep(Duration::MAX).is_err();
+        let hangs = || interrupt::sleep(delays::long()).is_err();
         assert!(pond.submit(hangs).unwrap().join().unwrap());
         until("the notice has come", || notices.lock().unwrap().len() == 1);
     });
