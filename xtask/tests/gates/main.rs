@@ -11,4 +11,5 @@ mod links;
 mod orderings;
 mod runs;
 mod tree;
+mod user_code;
 mod weaken;

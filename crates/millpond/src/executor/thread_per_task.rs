@@ -32,6 +32,7 @@ use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::Stop;
+use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -206,6 +207,7 @@ impl Engine {
 
     fn start(&self, body: Body) -> io::Result<()> {
         // The factory is the user's: its panic is a refusal like any other.
+        user_code::check(Kind::Factory);
         match quiet::call(|| self.factory.start(body)) {
             Some(started) => started.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),

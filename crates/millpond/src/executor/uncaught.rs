@@ -8,6 +8,7 @@ use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
 use millpond_raw::sync::local;
 use millpond_raw::task::Token;
+use millpond_raw::user_code::{self, Kind};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -106,6 +107,7 @@ impl Runner {
     pub(super) fn run_closure(&self, made_at: &'static Location<'static>, f: impl FnOnce()) {
         // As in a task's cell: what the closure owns is dropped inside the catch, and the token is gone
         // before the hook hears.
+        user_code::check(Kind::Closure);
         let outcome = Token::new().enter(|| catch_unwind(AssertUnwindSafe(f)));
         if let Err(payload) = outcome {
             self.closure_panicked(made_at, Panic::new(payload));
@@ -142,6 +144,7 @@ fn tell(hook: &Hook, name: Option<Name>, made_at: &'static Location<'static>, pa
         made_at,
         panic,
     };
+    user_code::check(Kind::Hook);
     let _ = quiet::call(|| hook(report));
 }
 

@@ -4,6 +4,7 @@ use super::engine::Engine;
 use crate::manage::RunState;
 use crate::task::{Place, Shell, Task};
 use millpond_raw::quiet;
+use millpond_raw::user_code::{self, Kind};
 
 impl Engine {
     /// Takes no more tasks.
@@ -82,6 +83,7 @@ impl Engine {
                 Some(true) => {}
             }
             if let Some(hooks) = &self.hooks {
+                user_code::check(Kind::Hook);
                 let _ = quiet::call(|| hooks.terminated());
             }
             self.ctl().advance(RunState::Terminated);

@@ -41,6 +41,7 @@ use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
+use millpond_raw::user_code::{self, Kind};
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
 use std::io;
@@ -456,6 +457,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // Its hooks, its factory and its queue are the user's.
+        user_code::check(Kind::Destructor);
         self.home.give_back();
     }
 }

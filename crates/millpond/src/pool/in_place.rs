@@ -20,6 +20,7 @@ use crate::task::{self, About, Cycle, Host, Name, Shell};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::tick::Tick;
+use millpond_raw::user_code::{self, Kind};
 use std::sync::Arc;
 
 /// A worker at its place.
@@ -51,6 +52,7 @@ impl Host for Seat {
         self.starts.lock().push(self.engine.ticker.now());
         if let Some(hooks) = &self.engine.hooks {
             let info = TaskInfo::about(task);
+            user_code::check(Kind::Hook);
             let _ = quiet::call(|| hooks.before(&info));
         }
     }
@@ -68,6 +70,7 @@ impl Host for Seat {
                 true => Ended::Panicked,
                 false => Ended::Completed,
             };
+            user_code::check(Kind::Hook);
             let _ = quiet::call(|| hooks.after(&info, ended));
         }
         let start = self.starts.lock().pop();

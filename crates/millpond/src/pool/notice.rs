@@ -17,6 +17,7 @@ use crate::task::Cycle;
 use crate::thread::{ThreadFactory, Threads};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
+use millpond_raw::user_code::{self, Kind};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -285,6 +286,7 @@ impl Engine {
     }
 
     fn tell_here(&self, notice: &Notice) {
+        user_code::check(Kind::Listener);
         let _ = quiet::call(|| match &self.listener {
             Some(listener) => listener(notice),
             None => to_nobody_in_particular(notice),

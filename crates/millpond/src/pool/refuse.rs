@@ -15,6 +15,7 @@ use crate::task::{self, CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
+use millpond_raw::user_code::{self, Kind};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -62,6 +63,7 @@ impl ThreadPool {
             }
             Rejection::Custom(handler) => {
                 let pool = self;
+                user_code::check(Kind::Handler);
                 handler.reject(task, Refusal { reason, pool })
             }
         }

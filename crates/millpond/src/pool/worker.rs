@@ -34,6 +34,7 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::chaos;
+use millpond_raw::user_code::{self, Kind};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,6 +136,7 @@ impl Shift {
             return run(task);
         };
         let info = TaskInfo::of(&task);
+        user_code::check(Kind::Hook);
         let _ = quiet::call(|| hooks.before(&info));
         let fate = run(task);
         let ended = match fate {
@@ -142,6 +144,7 @@ impl Shift {
             Fate::Panicked => Ended::Panicked,
             _ => Ended::Gone,
         };
+        user_code::check(Kind::Hook);
         let _ = quiet::call(|| hooks.after(&info, ended));
         fate
     }

@@ -19,6 +19,7 @@ use millpond_raw::fork;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
+use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
@@ -390,6 +391,7 @@ impl Core {
 
     /// Tells who listens, here and now: never on the thread of the timer (K6).
     pub(super) fn tell(&self, notice: &ScheduleNotice) {
+        user_code::check(Kind::Listener);
         let _ = quiet::call(|| match &self.listener {
             Some(listener) => listener(notice),
             None => to_nobody_in_particular(notice),
@@ -463,6 +465,8 @@ impl Wake for Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        // Its listener, its decorator and its factory are the user's.
+        user_code::check(Kind::Destructor);
         self.desk.give_back();
     }
 }

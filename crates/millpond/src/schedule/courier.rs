@@ -19,6 +19,7 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -197,6 +198,7 @@ impl Core {
             is_over: false,
         };
         // A refusal drops the body, and with it the duty; so does a panic of the factory.
+        user_code::check(Kind::Factory);
         let _ = quiet::call(|| self.couriers.start(Box::new(move || duty.carry())));
         let mut inside = self.bag.inside.lock();
         inside.is_asked_for = false;
@@ -253,6 +255,7 @@ impl Duty {
             task.cancel(CancelReason::ShutDown);
             return;
         }
+        user_code::check(Kind::Executor);
         let taken = quiet::call(|| self.core.executor.execute(task));
         if let Some(Err(refused)) = taken {
             self.core.refused(refused, is_run);

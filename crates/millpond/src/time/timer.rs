@@ -40,6 +40,7 @@ use super::{Clock, Deadline};
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, thread};
+use millpond_raw::user_code::{self, Kind};
 use millpond_raw::{fork, quiet, slack};
 use std::fmt;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl Timer {
     pub(super) fn take_back(&self, key: Key) {
         if !self.is_of_parent() {
             let waker = self.alarms.lock().wheel.remove(key);
-            quiet::drop(waker);
+            quiet::drop_waker(waker);
         }
     }
 
@@ -144,6 +145,7 @@ impl Timer {
         };
         // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
         // happens to set an alarm: a pool, a task that waits for a value.
+        user_code::check(Kind::Factory);
         let _ = quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))));
     }
 }
@@ -167,6 +169,7 @@ struct Duty {
 impl Duty {
     fn ring(mut self, clock: &Clock) {
         let _punctual = slack::punctual();
+        let _marked = user_code::timer_thread();
         let here = park::current();
         let on_duty = OnDuty::Thread(here.waker(), None);
         self.timer.alarms.lock().duty = on_duty;
