@@ -35,6 +35,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("a panic comes to the handle: {error}");
     }
 
-    threads.close();
+    threads.close()?;
     Ok(())
 }

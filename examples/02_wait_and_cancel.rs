@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("its handle: {error}");
     }
     grain.put("oats")?;
-    threads.close();
+    threads.close()?;
     println!("the body went on and took: {}", taken.take()?);
     Ok(())
 }

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     begun.take()?;
     computes.interrupt();
-    threads.close();
+    threads.close()?;
     println!("who computed: {}", ends.take()?);
     Ok(())
 }

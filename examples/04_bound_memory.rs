@@ -44,6 +44,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     queue.put(8)?;
     let room = queue.remaining_capacity();
     println!("with room for 100: {room} more would fit");
-    threads.close();
+    threads.close()?;
     Ok(())
 }

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .run(move || done.put((customer, step)).expect("it has no bound"))?;
         }
     }
-    shop.below().close();
+    shop.below().close()?;
 
     let all = done.snapshot();
     for customer in ["alice", "bob"] {

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let failed = threads.invoke_any(mirrors.map(|mirror| move || mirror.fetch()));
 
     // This would take an hour if the slow one had been left alone.
-    threads.close();
+    threads.close()?;
     let left = threads.threads();
     println!("the slow one was asked to stop: {left} threads are left");
     if let Err(error) = failed {

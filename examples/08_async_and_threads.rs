@@ -45,6 +45,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         worker.await?;
         Ok::<(), Box<dyn Error>>(())
     })?;
-    threads.close();
+    threads.close()?;
     Ok(())
 }

@@ -44,6 +44,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("a day's patience: {error}");
     }
     handle.interrupt();
-    threads.close();
+    threads.close()?;
     Ok(())
 }

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("squares: {}", squares.join(" "));
 
     // Takes nothing new, runs what is there, waits for the end.
-    pool.close();
+    pool.close()?;
     println!("{}", pool.snapshot());
     Ok(())
 }

@@ -38,7 +38,7 @@ fn grind(name: &'static str, when_full: Rejection) -> Result<(), Box<dyn Error>>
         })?;
         most_waiting = most_waiting.max(pool.snapshot().queued);
     }
-    pool.close();
+    pool.close()?;
     let figures = pool.snapshot();
     let done = figures.completed + figures.caller_ran;
     assert!(most_waiting <= 8);

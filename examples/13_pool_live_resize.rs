@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     until(|| pool.snapshot().workers == 2);
     println!("2 workers are left, and nobody was interrupted");
-    pool.close();
+    pool.close()?;
     Ok(())
 }
 

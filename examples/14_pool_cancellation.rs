@@ -61,6 +61,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert!(pool.remove(&unwanted));
     println!("removed: {}", unwanted.join().unwrap_err());
     drop(hold);
-    pool.close();
+    pool.close()?;
     Ok(())
 }

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert!(refused.reason.is_saturated());
     println!("the pool is full: answer 503 at once, and keep the runtime free");
     (0..held).try_for_each(|_| gate.put(()))?;
-    heavy.close();
+    heavy.close()?;
     Ok(())
 }
 

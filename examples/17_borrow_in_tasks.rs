@@ -72,6 +72,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         found.join(", ")
     );
 
-    threads.close();
+    threads.close()?;
     Ok(())
 }

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sum = sum.join()?;
     println!("one worker, and a task that waits for two behind it: {sum}");
     println!("run in place: {}", mill.snapshot().self_joined);
-    mill.close();
+    mill.close()?;
 
     // But not for a task that waits for it. No pool can help there; the last one to wait hears of it.
     let village = ThreadPool::builder("village").core(2).max(2).build()?;
@@ -69,6 +69,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     posts[0].put(baker)?;
     posts[1].put(miller.clone())?;
     println!("the miller got through: {}", miller.join()?);
-    village.close();
+    village.close()?;
     Ok(())
 }

@@ -81,7 +81,7 @@ fn play(
     while pool.snapshot().active + pool.snapshot().queued > 0 {
         interrupt::sleep(Duration::from_millis(1))?;
     }
-    pool.close();
+    pool.close()?;
     let last = pool.snapshot();
     let mut answers: Vec<Duration> = std::iter::from_fn(|| world.answers.poll()).collect();
     answers.sort_unstable();

@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for task in waiting {
         task.join()?;
     }
-    pool.close();
+    pool.close()?;
     for sentence in pool.explain().sentences() {
         println!("{sentence}");
     }

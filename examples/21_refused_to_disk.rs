@@ -88,7 +88,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for job in jobs {
         bring(&pool, job, Duration::ZERO, &done)?;
     }
-    pool.close();
+    pool.close()?;
     // Only now: a crash meanwhile would have done some jobs twice, and lost none.
     fs::remove_dir_all(&folder)?;
 

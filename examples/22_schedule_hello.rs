@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cancelled: {}", tomorrow.cancel());
     println!("waiting for their time: {}", timers.snapshot().pending);
 
-    timers.close();
+    timers.close()?;
     println!("runs: {}", timers.snapshot().runs);
     Ok(())
 }

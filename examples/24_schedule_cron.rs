@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
     clock.join()?;
-    timers.close();
+    timers.close()?;
     Ok(())
 }
 

@@ -48,7 +48,7 @@ fn a_thread_that_cannot_be_started_costs_the_submitter_nothing() {
     count.assert_alive(1);
     drop(refused);
     count.assert_alive(0);
-    executor.close();
+    executor.close().unwrap();
     assert!(
         executor.is_terminated(),
         "it ends although no thread ever was"

@@ -49,7 +49,7 @@ fn lose<L: Send + 'static>(queue: fn() -> Queue, load: impl Fn(&ThreadPool) -> L
     let late = pond.submit_spec(late, carries(&pond)).unwrap();
     held.release();
     assert!(late.join().unwrap_err().is_cancelled());
-    pond.close();
+    pond.close().unwrap();
     // Thrown away: the new one, and the old one.
     let pond = one(|pool| pool.rejection(Rejection::Discard));
     let held = pond.hold(1);
@@ -67,7 +67,7 @@ fn lose<L: Send + 'static>(queue: fn() -> Queue, load: impl Fn(&ThreadPool) -> L
     }));
     drop(pond.submit(carries(&pond)).unwrap());
     held.release();
-    pond.close();
+    pond.close().unwrap();
     // Handed back by a stop, and dropped.
     let pond = one(|pool| pool);
     pond.occupy(1);
@@ -81,7 +81,7 @@ fn lose<L: Send + 'static>(queue: fn() -> Queue, load: impl Fn(&ThreadPool) -> L
     let value = load(&pond);
     let cancelled = pond.submit(move || value).unwrap();
     cancelled.cancel();
-    pond.close();
+    pond.close().unwrap();
 }
 
 const QUEUES: [fn() -> Queue; 2] = [
@@ -138,7 +138,7 @@ fn a_payload_that_panics_when_it_is_dropped_costs_nothing() {
             let body = move || panic_any(Payload(Some(token), boom));
             pond.run(body).unwrap();
         }
-        pond.close();
+        pond.close().unwrap();
         assert_eq!(pond.snapshot().panicked, 3);
         assert_eq!(pond.snapshot().threads_started, 1);
         until("all are dropped", || count.alive() == 0);

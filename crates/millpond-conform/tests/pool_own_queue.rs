@@ -183,7 +183,7 @@ fn an_offer_that_panics_costs_the_caller_a_panic_and_nobody_else_anything() {
                 let more = pond.submit(|| 7).unwrap();
                 held.release();
                 assert_eq!(more.join().unwrap(), 7);
-                pond.close();
+                pond.close().unwrap();
             });
         }
     }
@@ -204,7 +204,7 @@ fn a_task_that_went_in_before_the_panic_is_not_stranded() {
             let submit = || pond.run(move || runs.open());
             assert!(catch_unwind(AssertUnwindSafe(submit)).is_err());
             ran.wait();
-            pond.close();
+            pond.close().unwrap();
         });
     }
 }
@@ -222,7 +222,7 @@ fn a_worker_survives_the_panics_of_its_queue() {
             left.store(0, Ordering::SeqCst);
             let now = pond.snapshot();
             assert_eq!((now.workers, now.threads_started), (1, 1), "{step:?}");
-            pond.close();
+            pond.close().unwrap();
         });
     }
 }
@@ -271,7 +271,7 @@ fn a_caller_who_waits_for_room_gets_the_panic_of_the_queue() {
             count.assert_alive(0);
             left.store(0, Ordering::SeqCst);
             held.release();
-            pond.close();
+            pond.close().unwrap();
         });
     }
 }

@@ -192,7 +192,7 @@ ask! { extended_tasks, |task| EXTENDED.execute(task).unwrap(), task_suite }
 fn a_facade_without_parameters_still_runs_tasks() {
     let facade: Box<dyn millpond_conform::suites::lifecycle::Service> = Box::new(fixed());
     assert_eq!(facade.submit(|| 7).unwrap().join().unwrap(), 7);
-    facade.close();
+    facade.close().unwrap();
     assert!(facade.is_terminated());
 }
 

@@ -30,8 +30,8 @@ fn works(preset: impl Fn(String) -> PoolBuilder) {
     let ran_in = given.submit(name_of_thread).unwrap().join().unwrap();
     assert_eq!(ran_in.as_deref(), Some("given-1"));
     assert_eq!(factory.asked(), 1);
-    own.close();
-    given.close();
+    own.close().unwrap();
+    given.close().unwrap();
 }
 
 /// Holds: ExecutorsTest.testNewCachedThreadPool1, ExecutorsTest.testNewCachedThreadPool2
@@ -80,7 +80,7 @@ fn a_single_worker_runs_everything_in_order() {
             let own = Arc::clone(&order);
             pond.run(move || own.lock().unwrap().push(number)).unwrap();
         }
-        pond.close();
+        pond.close().unwrap();
         assert!(order.lock().unwrap().iter().copied().eq(0..500));
     }
 }
@@ -139,7 +139,7 @@ fn a_scheduled_pool_runs_a_task_when_its_delay_is_over() {
         let ran_in = ran_in.join().unwrap();
         watch.assert_at_least(delays::short());
         assert_eq!(ran_in, Some(format!("{}-1", timers.name())));
-        timers.close();
+        timers.close().unwrap();
     }
     let error = preset::scheduled("none", 0).unwrap_err();
     assert!(error.to_string().contains("allow at least one worker"));
@@ -156,7 +156,7 @@ fn a_scheduled_pool_over_a_facade_runs_delayed_tasks() {
     let handle = timers.schedule(delays::short(), || 7).unwrap();
     assert_eq!(handle.join().unwrap(), 7);
     watch.assert_at_least(delays::short());
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_bounded_pool_refuses_where_an_unbounded_one_takes_everything() {
         started.wait();
         let accepted = (0..3000).take_while(|_| pool.run(|| ()).is_ok()).count();
         gate.open();
-        pool.close();
+        pool.close().unwrap();
         accepted
     };
     assert_eq!(fill(preset::single(fresh_name()).build().unwrap()), 1024);

@@ -223,7 +223,7 @@ fn a_shell_that_is_purged_or_stopped_is_not_counted_again() {
             assert_balanced(&pond.snapshot(), 2);
             gate.open();
             parent.unwrap().join().unwrap();
-            pond.close();
+            pond.close().unwrap();
             let now = pond.snapshot();
             assert_eq!((now.completed, now.cancelled), (2, 0));
             assert_eq!((now.handed_back, now.self_joined), (0, 1));
@@ -350,7 +350,7 @@ fn hooks_hear_of_a_task_in_place_as_of_any_other() {
             pool.submit_spec(spec, || ()).unwrap().join().unwrap();
         });
         parent.unwrap().join().unwrap();
-        pond.close();
+        pond.close().unwrap();
         let heard = log.lock().unwrap();
         assert_eq!(
             *heard,
@@ -506,7 +506,7 @@ fn a_task_that_was_handed_back_is_not_run_in_place() {
             error,
             millpond::task::TaskError::Cancelled(CancelReason::Dropped)
         ));
-        pond.close();
+        pond.close().unwrap();
         assert_balanced(&pond.snapshot(), 2);
     });
 }

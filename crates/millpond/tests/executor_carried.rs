@@ -65,7 +65,7 @@ fn what_a_task_makes_carries_it_through_every_executor_and_the_next_task_does_no
     let below: Arc<dyn Executor> = Arc::new(pool.clone());
     assert_eq!(sees(&below), expected, "behind a trait");
     assert_eq!(request(), None);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn it_goes_with_what_is_brought_in_other_ways() {
         });
     });
     assert_eq!(borrowed.into_inner().unwrap(), [Some(5); 4]);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_future_has_it_in_all_of_its_polls() {
     let handle = REQUEST.scope(6, || pool.spawn_future(future)).unwrap();
     assert_eq!(handle.join().unwrap(), Some(6));
     assert_eq!(*seen.lock().unwrap(), [Some(6); 3]);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn a_task_that_runs_in_place_has_its_own_and_leaves_the_others_alone() {
     assert_eq!(handle.join().unwrap(), (Some(4), here));
     open.send(()).unwrap();
     busy.unwrap().join().unwrap();
-    full.close();
-    pool.close();
+    full.close().unwrap();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_panic_puts_back_what_was_there() {
         assert_eq!(executor.submit(request).unwrap().join().unwrap(), None);
     }
     assert_eq!(request(), None);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
     let late = bring(&pool, Deadline::at(Clock::system().now()));
     open.send(()).unwrap();
     assert!(late.join().unwrap_err().is_cancelled());
-    pool.close();
+    pool.close().unwrap();
     // Thrown away: the new one and the old one.
     let pool = one(Rejection::Discard);
     let open = hold(&pool);

@@ -38,7 +38,7 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
         .in_scope(|| DirectExecutor::new().submit(|| std::panic::resume_unwind(Box::new("over"))));
     assert!(panicked.unwrap().join().is_err());
     assert_eq!(name_here(), None, "a panic leaves the span, too");
-    threads.close();
+    threads.close().unwrap();
 
     // What a full pool leaves to its caller.
     let full = ThreadPool::builder("full").core(1).max(1);
@@ -69,5 +69,5 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
     }
     assert_eq!(full.snapshot().caller_ran, 2);
     drop(open);
-    full.close();
+    full.close().unwrap();
 }

@@ -190,7 +190,7 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
             && pool.is_terminated()
             && pool.shutdown_now().is_empty()
             && pool.await_termination_timeout(Duration::MAX) == Ok(true);
-        pool.close();
+        pool.close().unwrap();
         let shown = format!("{pool:?}").contains("0 of 0 workers busy");
         drop(pool);
         (now.workers, now.queued) == (0, 0) && quiet && refused && ended && shown
@@ -199,7 +199,7 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
     assert!(!pool.is_shutdown(), "the child's pool is another one");
     running.interrupt();
     assert_eq!(queued.join().unwrap(), 7);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
             let both = refused(&parents) && refused(&childs);
             i32::from(!(both && own.submit(|| 7).unwrap().join().unwrap() == 7))
         });
-        childs.close();
+        childs.close().unwrap();
         works && grand.unwrap() == Child::Exited(0)
     });
 }
@@ -230,7 +230,7 @@ fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
     let _watch = watch();
     let hour = Duration::from_secs(3600);
     // One that is gone, and has left behind what the next one takes.
-    preset::scheduled("before", 1).unwrap().close();
+    preset::scheduled("before", 1).unwrap().close().unwrap();
     let timers = preset::scheduled("parent", 1).unwrap();
     let mut task = timers.schedule(hour, || 7).unwrap();
     let other = timers.schedule(hour, || 8).unwrap();
@@ -256,14 +256,14 @@ fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
             let own = preset::scheduled("child", 1).unwrap();
             let value = own.schedule(Duration::from_millis(1), || 7).unwrap();
             let works = value.join().unwrap() == 7 && own.schedule(hour, || ()).unwrap().cancel();
-            own.close();
+            own.close().unwrap();
             is_refused && is_error && is_never && is_cancelled && works
         });
     }
     over.store(true, Ordering::Relaxed);
     busy.join().unwrap();
     assert!(task.cancel() && other.cancel());
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn other_executors_refuse_in_the_child_as_well() {
             refused.is_err_and(|refused| matches!(refused.reason, RejectReason::Forked))
         };
         let both = forked(&threads) && forked(&key);
-        threads.close();
+        threads.close().unwrap();
         both && threads.threads() == 0 && threads.is_terminated() && serial.busy_keys() == 0
     });
 }
@@ -386,11 +386,11 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
                 Err(error) => error.is_forked(),
             };
             drop(own.snapshot());
-            own.close();
+            own.close().unwrap();
             drop(own);
             let new = ThreadPool::builder("child").core(1).max(1).build().unwrap();
             let works = new.submit(|| 7).unwrap().join().unwrap() == 7;
-            new.close();
+            new.close().unwrap();
             i32::from(!(refused && joined && works))
         });
         assert_eq!(child.unwrap(), Child::Exited(0), "round {round}");
@@ -400,5 +400,5 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
     for bringer in bringers {
         bringer.join().unwrap();
     }
-    pool.close();
+    pool.close().unwrap();
 }

@@ -115,7 +115,7 @@ fn each_worker_is_named_by_what_it_does_asleep_or_at_work() {
     });
     assert_eq!(resting.len(), 2);
     assert!(resting.iter().all(|stack| !stack.is_empty()));
-    pool.close();
+    pool.close().unwrap();
     assert_eq!(pool.stacks(), [""; 0], "nobody is there any more");
 }
 
@@ -149,7 +149,7 @@ fn a_run_warning_has_the_stack_of_its_task() {
     let first = run.stack.lines().next().unwrap();
     assert!(text.contains(&format!("\n      {first}")), "{text}");
     drop(leave);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -174,5 +174,5 @@ fn a_report_of_refusals_has_the_stacks_of_all_workers() {
     let first = report.stacks[0].lines().next().unwrap();
     assert!(text.contains(&format!("\n      {first}")), "{text}");
     drop(leave);
-    pool.close();
+    pool.close().unwrap();
 }

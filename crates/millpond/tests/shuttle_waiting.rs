@@ -155,7 +155,7 @@ fn a_joined_task_is_run_and_counted_once() {
         let own = pool.clone();
         let parent = pool.submit(move || own.submit(|| 7).unwrap().join().unwrap());
         assert_eq!(parent.unwrap().join().unwrap(), 7);
-        pool.close();
+        pool.close().unwrap();
         balanced(&pool, 2);
         assert_eq!(pool.snapshot().completed, 2);
     });

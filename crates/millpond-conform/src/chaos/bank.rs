@@ -279,7 +279,7 @@ pub(super) fn end(bank: &Bank, rng: &mut Rng, end: End) {
             rng.jitter();
             stop(bank, rng);
         }
-        End::Close => bank.pool.close(),
+        End::Close => bank.pool.close().unwrap(),
         End::FromWithin => {
             let work = Work::End(bank.clone(), rng.once_in(2));
             if let Some((id, handle)) = bring_work(bank, rng, 0, work) {

@@ -78,7 +78,7 @@ impl Held {
 pub fn an_idle_executor_ends_when_it_is_closed(make: &Make) {
     let service = guarded(make);
     assert!(!service.is_shutdown() && !service.is_terminated());
-    service.close();
+    service.close().unwrap();
     assert!(service.is_shutdown() && service.is_terminated());
 }
 
@@ -90,7 +90,7 @@ pub fn closing_waits_for_the_tasks_and_interrupts_none(make: &Make) {
         let gates: Vec<Gate> = (0..count).map(|_| Gate::new()).collect();
         let held = Held::start(&**service, &gates);
         let own = Arc::clone(&service);
-        let closer = Actor::start("closer", move || own.close());
+        let closer = Actor::start("closer", move || own.close().unwrap());
         for gate in &gates {
             closer.await_parked_anywhere();
             assert!(service.is_shutdown() && !service.is_terminated());
@@ -126,7 +126,7 @@ pub fn closing_a_draining_executor_waits(make: &Make) {
     let held = Held::start(&**service, std::slice::from_ref(&gate));
     service.shutdown();
     let own = Arc::clone(&service);
-    let closer = Actor::start("closer", move || own.close());
+    let closer = Actor::start("closer", move || own.close().unwrap());
     closer.await_parked_anywhere();
     gate.open();
     closer.finish();
@@ -139,7 +139,7 @@ pub fn closing_a_terminated_executor_does_nothing(make: &Make) {
     service.shutdown();
     service.await_termination().unwrap();
     let watch = Stopwatch::start();
-    service.close();
+    service.close().unwrap();
     watch.assert_prompt();
     assert!(service.is_terminated());
     assert!(service.shutdown_now().is_empty());
@@ -161,7 +161,7 @@ pub fn an_interrupt_during_a_close_stops_the_tasks_and_is_kept(make: &Make) {
         started.wait();
         let own = Arc::clone(&service);
         let close = move || {
-            own.close();
+            own.close().unwrap();
             interrupt::is_interrupted()
         };
         let closer = if pending {
@@ -257,7 +257,7 @@ pub fn what_the_tasks_wrote_is_there_after_the_end(make: &Make) {
         service
             .run(move || own.store(7, Ordering::Relaxed))
             .unwrap();
-        service.close();
+        service.close().unwrap();
         assert_eq!(cell.load(Ordering::Relaxed), 7);
     }
 }

@@ -217,7 +217,7 @@ pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
         for caller in callers {
             caller.finish();
         }
-        pond.close();
+        pond.close().unwrap();
         assert_eq!(ran.load(Ordering::SeqCst), 100);
         assert_eq!(pond.snapshot().rejected, 0);
     });

@@ -41,7 +41,7 @@ pub fn each_task_is_run_once_by_a_thread_of_the_pool(make: &Make) {
         });
         pond.run(body).unwrap();
     }
-    pond.close();
+    pond.close().unwrap();
     assert!(ran.iter().all(|times| times.load(Ordering::SeqCst) == 1));
 }
 
@@ -76,7 +76,7 @@ pub fn a_task_is_completed_when_its_body_has_ended_and_not_before(make: &Make) {
         held.release();
         pond.await_completed(done + 1);
     }
-    pond.close();
+    pond.close().unwrap();
     assert_eq!(pond.snapshot().completed, 3);
 }
 
@@ -126,7 +126,7 @@ pub fn what_fails_is_completed_too(make: &Make) {
         };
         pond.run(body).unwrap();
     }
-    pond.close();
+    pond.close().unwrap();
     let end = pond.snapshot();
     assert_eq!((end.completed, end.panicked), (10, 5));
     assert_eq!((end.cancelled, end.rejected), (0, 0));
@@ -163,7 +163,7 @@ pub fn no_figure_is_ever_too_high_and_none_goes_back(make: &Make) {
             pond.run(body).unwrap();
             round.rng.jitter();
         }
-        pond.close();
+        pond.close().unwrap();
         over.open();
         reader.finish();
         assert_eq!(pond.snapshot().completed, 200);
@@ -217,7 +217,7 @@ pub fn at_the_end_the_books_balance(make: &Make) {
             0 => Vec::new(),
             _ => pond.shutdown_now(),
         };
-        pond.close();
+        pond.close().unwrap();
         let end = pond.snapshot();
         assert_eq!(back.len() as u64, end.handed_back);
         let settled = end.completed

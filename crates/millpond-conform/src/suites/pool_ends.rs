@@ -295,7 +295,7 @@ pub fn nothing_is_left_of_a_pool_that_is_over(make: &Make) {
             0 => {}
             1 => pool.shutdown(),
             2 => drop(pool.shutdown_now()),
-            _ => pool.close(),
+            _ => pool.close().unwrap(),
         }
     }
     until("all parts of all pools are dropped", || count.alive() == 0);

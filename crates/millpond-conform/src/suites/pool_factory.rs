@@ -175,7 +175,7 @@ pub fn a_factory_that_fails_now_and_then_costs_no_task(make: &Make) {
             };
             *accepted = pond.run(body).is_ok();
         }
-        pond.close();
+        pond.close().unwrap();
         for (number, accepted) in accepted.into_iter().enumerate() {
             let ran = runs[number].load(Ordering::SeqCst);
             assert_eq!(ran, usize::from(accepted), "task {number}, seed {seed}");
@@ -252,7 +252,7 @@ pub fn a_thread_that_was_started_all_the_same_runs_nothing_twice(make: &Make) {
                     Err(refused) => assert!(!refused.reason.is_shut_down()),
                 }
             }
-            pond.close();
+            pond.close().unwrap();
             assert_eq!(ran.load(Ordering::SeqCst), accepted);
         }
     }

@@ -192,7 +192,7 @@ pub fn the_end_is_told_once_and_within_the_shutdown_of_an_idle_pool(make: &Make)
     let ends: [End; 3] = [
         |pool| pool.shutdown(),
         |pool| drop(pool.shutdown_now()),
-        |pool| pool.close(),
+        |pool| pool.close().unwrap(),
     ];
     for end in ends {
         let log = Log::default();
@@ -295,7 +295,7 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
         assert_eq!(log.count(|told| matches!(told, Told::Before(..))), 9);
         let panicked = |told: &Told| matches!(told, Told::After(_, Ended::Panicked, _));
         assert_eq!(log.count(panicked), 6);
-        pond.close();
+        pond.close().unwrap();
         assert_eq!(log.endings(), 1);
         assert!(pond.is_terminated());
     }
@@ -397,7 +397,7 @@ pub fn hooks_may_use_the_pool(make: &Make) {
             handle.join().unwrap();
         }
     }
-    pond.close();
+    pond.close().unwrap();
     busybody.pool.lock().unwrap().take();
 }
 

@@ -107,7 +107,7 @@ pub fn a_task_that_resizes_its_pool_interrupts_nobody(make: &Make) {
         });
         pond.run(body).unwrap();
     }
-    pond.close();
+    pond.close().unwrap();
     assert_eq!(pond.snapshot().completed, 100);
 }
 
@@ -256,7 +256,7 @@ pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
         let last = last.keep_alive(Duration::from_nanos(1));
         pond.apply(&last.growth(Growth::QueueFirst)).unwrap();
         until("surplus workers leave", || pond.snapshot().workers <= 1);
-        pond.close();
+        pond.close().unwrap();
         let end = pond.snapshot();
         assert_eq!((end.completed, end.workers, end.active), (200, 0, 0));
         assert!(end.largest <= 5 && end.rejected == 0, "{end:?}");
@@ -267,7 +267,7 @@ pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
 pub fn parameters_can_change_after_the_end(make: &Make) {
     let pond = Pond::new(make, 4, |pool| pool.core(1).max(2));
     pond.submit(|| ()).unwrap().join().unwrap();
-    pond.close();
+    pond.close().unwrap();
     pond.apply(&Patch::new().core(4).max(8)).unwrap();
     assert_eq!((pond.core(), pond.max()), (4, 8));
     assert!(!pond.prestart_core().unwrap());

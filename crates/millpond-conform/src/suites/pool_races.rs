@@ -208,7 +208,7 @@ pub fn cancels_removals_and_runs_settle_each_task_once(make: &Make) {
             })
             .collect();
         let taken: usize = actors.into_iter().map(|one| one.finish()).sum();
-        pond.close();
+        pond.close().unwrap();
         let ran = ran.load(Ordering::SeqCst);
         assert!(
             ran + taken >= handles.len(),
@@ -249,7 +249,7 @@ pub fn an_interrupt_reaches_its_own_task_and_no_other(make: &Make) {
             interrupter.finish();
             pond.await_idle(1);
         }
-        pond.close();
+        pond.close().unwrap();
     });
 }
 
@@ -291,7 +291,7 @@ pub fn there_are_never_more_workers_than_the_maximum(make: &Make) {
         for submitter in submitters {
             submitter.finish();
         }
-        pond.close();
+        pond.close().unwrap();
         assert!(most.load(Ordering::SeqCst) <= 3);
         assert!(pond.snapshot().largest <= 3);
     });
@@ -358,7 +358,7 @@ pub fn ends_of_all_kinds_at_once_are_one_end(make: &Make) {
                     match which {
                         0 => own.shutdown(),
                         1 => drop(own.shutdown_now()),
-                        2 => own.close(),
+                        2 => own.close().unwrap(),
                         _ => {
                             let _ = own.prestart_all_core();
                         }

@@ -337,7 +337,7 @@ pub fn a_task_can_be_brought_again_and_again(make: &Make) {
             })
             .collect();
         let accepted: usize = submitters.into_iter().map(|one| one.finish()).sum();
-        pond.close();
+        pond.close().unwrap();
         assert_eq!(ran.load(Ordering::SeqCst), accepted);
     });
 }

@@ -142,7 +142,7 @@ pub fn the_largest_number_of_workers_never_shrinks(make: &Make) {
     pond.set_max(1).unwrap();
     pond.await_workers(1);
     assert_eq!(pond.snapshot().largest, 3);
-    pond.close();
+    pond.close().unwrap();
     assert_eq!(pond.snapshot().largest, 3);
 }
 

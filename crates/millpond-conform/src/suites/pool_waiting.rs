@@ -329,7 +329,7 @@ pub fn a_cancelled_task_says_so_whether_it_ran_or_waited(make: &Make) {
             assert!(timed.is_cancelled() && handle.is_cancelled());
         }
         gate.open();
-        pond.close();
+        pond.close().unwrap();
         assert_eq!(pond.snapshot().completed, 1);
     }
 }

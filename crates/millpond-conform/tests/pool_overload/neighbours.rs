@@ -169,7 +169,7 @@ fn stress_nothing_is_lost_or_run_twice_in_whatever_order() {
                 }
             }
         });
-        pond.close();
+        pond.close().unwrap();
         let last = pond.snapshot();
         assert_eq!((last.completed, last.shed), (values, shed));
         assert_eq!(values + shed, taken);

@@ -270,7 +270,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// let results = CompletionService::new(&threads);
     /// results.submit(|| "flour")?;
     /// assert_eq!(results.take()?.result?, "flour");
-    /// threads.close();
+    /// threads.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(executor: E) -> Self {
@@ -287,7 +287,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     ///
     /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
     /// results.submit(|| "flour")?;
-    /// results.executor().close();
+    /// results.executor().close()?;
     /// // All that was accepted has run, and waits to be taken.
     /// assert_eq!(results.take()?.result?, "flour");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -490,7 +490,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// assert!(matches!(results.take()?.result?, Ok("oats")));
     /// results.interrupt_all();
     /// assert_eq!((results.pending(), results.arrived()), (0, 1));
-    /// results.executor().close();
+    /// results.executor().close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn interrupt_all(&self) {

@@ -143,7 +143,7 @@ impl RejectReason {
     /// use millpond::preset;
     ///
     /// let pool = preset::single("mill").build()?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert!(pool.run(|| ()).unwrap_err().reason.is_shut_down());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -327,7 +327,7 @@ impl<F> Error for Rejected<F> {
 /// };
 /// assert_eq!(flour.join()?, "flour");
 /// drop(say);
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -345,7 +345,7 @@ pub enum NotTaken {
 /// use millpond::preset;
 ///
 /// let pool = preset::single("mill").build()?;
-/// pool.close();
+/// pool.close()?;
 /// let refused = pool.invoke_all([|| 1, || 2]);
 /// assert!(matches!(refused, Err(InvokeAllError::Rejected(reason)) if reason.is_shut_down()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

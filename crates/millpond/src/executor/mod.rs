@@ -41,6 +41,7 @@ mod invoke;
 mod post;
 mod scope;
 mod serial;
+mod termination;
 mod thread_per_task;
 mod traits;
 mod turned_back;
@@ -67,6 +68,8 @@ pub use post::PostOffer;
 pub(crate) use post::{Outlook, Post};
 pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
+pub use termination::TerminationError;
+pub(crate) use termination::{Inside, ended};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
 pub use traits::{Executor, ExecutorExt, Lifecycle};
 #[doc(hidden)]

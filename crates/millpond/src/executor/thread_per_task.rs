@@ -20,10 +20,11 @@
 //!   every slot on the list. So a body that has not begun by then begins interrupted.
 
 use super::error::{BuildError, NotTaken, RejectReason, Rejected};
+use super::termination::{self, Inside, TerminationError};
 use super::traits::{Executor, Lifecycle};
 use super::uncaught::{Runner, UncaughtPanic};
 use super::watched::Watched;
-use crate::interrupt::{Interrupted, WaitError};
+use crate::interrupt::WaitError;
 use crate::task::Task;
 use crate::thread::{Body, ThreadFactory, Threads};
 use crate::time::{Clock, Deadline};
@@ -74,7 +75,7 @@ pub enum AtBound {
 /// let threads = ThreadPerTask::builder("uploads", 16).build()?;
 /// let handle = threads.submit(|| std::thread::current().name().map(str::to_owned))?;
 /// assert_eq!(handle.join()?.as_deref(), Some("uploads-1"));
-/// threads.close();
+/// threads.close()?;
 /// assert!(threads.is_terminated());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -151,7 +152,7 @@ impl ThreadPerTask {
     /// threads.submit(move || may_go.recv())?;
     /// assert_eq!(threads.threads(), 1);
     /// drop(go);
-    /// threads.close();
+    /// threads.close()?;
     /// assert_eq!(threads.threads(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -236,6 +237,7 @@ struct Place {
 
 impl Place {
     fn work(&self) {
+        let _inside = Inside::of(&*self.engine);
         self.slot.stop.enter(|| {
             if let Some(task) = self.slot.take() {
                 self.engine.runner.run(task);
@@ -327,23 +329,24 @@ impl Lifecycle for ThreadPerTask {
         self.engine.is_forked() || self.engine.crew.with(|crew| crew.is_over())
     }
 
-    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {
         crate::interrupt::check()?;
         let engine = &self.engine;
         if engine.is_forked() {
             return Ok(true);
         }
+        Inside::check(&**engine, deadline)?;
         let site = Site::new("thread_per_task.await_termination");
         let over = |crew: &mut Crew| crew.is_over().then_some(());
-        match engine.crew.wait(site, &engine.clock, deadline, over) {
-            Ok(()) => Ok(true),
-            Err(WaitError::TimedOut) => Ok(false),
-            Err(WaitError::Interrupted) => Err(Interrupted),
-        }
+        termination::ended(engine.crew.wait(site, &engine.clock, deadline, over))
     }
 
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError> {
         self.await_termination_until(self.engine.clock.deadline(patience))
+    }
+
+    fn is_caller_inside(&self) -> bool {
+        !self.engine.is_forked() && Inside::is(&*self.engine)
     }
 }
 

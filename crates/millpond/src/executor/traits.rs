@@ -4,8 +4,9 @@ use super::error::{InvokeAllError, InvokeAnyError, NotTaken, Rejected};
 use super::invoke;
 use super::post::PostOffer;
 use super::scope::{self, Scope, ScopeOptions};
+use super::termination::TerminationError;
 use super::turned_back::TurnedBack;
-use crate::interrupt::{self, Interrupted, WaitError};
+use crate::interrupt::{self, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use std::fmt;
@@ -446,8 +447,9 @@ pub trait Lifecycle: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// The caller, itself a task, was interrupted.
-    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted>;
+    /// The caller, itself a task, was interrupted; or it is a task of this executor, and there is no deadline
+    /// ([`TerminationError::OwnTask`]).
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError>;
 
     /// Waits until it is terminated, but not longer than `patience`; false if the time was up.
     ///
@@ -455,30 +457,56 @@ pub trait Lifecycle: fmt::Debug {
     ///
     /// The caller, itself a task, was interrupted.
     #[doc(alias = "awaitTermination")]
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted>;
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError>;
 
     /// Waits until it is terminated, which somebody must have begun.
     ///
     /// # Errors
     ///
-    /// The caller, itself a task, was interrupted.
+    /// The caller, itself a task, was interrupted; or it is a task of this executor, which would wait for
+    /// itself ([`TerminationError::OwnTask`]).
     #[doc(alias = "awaitTermination")]
-    fn await_termination(&self) -> Result<(), Interrupted> {
+    fn await_termination(&self) -> Result<(), TerminationError> {
         self.await_termination_until(Deadline::NEVER).map(drop)
+    }
+
+    /// Whether what runs here and now keeps it from terminating: one of its own tasks, or a hook or handler
+    /// that it has called on one of its threads. Whoever waits for the end there waits for itself.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let own = pool.clone();
+    /// assert!(pool.submit(move || own.is_caller_inside())?.join()?);
+    /// assert!(!pool.is_caller_inside());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn is_caller_inside(&self) -> bool {
+        false
     }
 
     /// Shuts down in order, and waits for the end. If the caller, itself a task, is interrupted
     /// meanwhile, it stops what runs, goes on waiting, and is still interrupted afterwards.
     ///
-    /// Never from inside one of its own tasks: that one would wait for itself.
-    fn close(&self) {
+    /// # Errors
+    ///
+    /// [`TerminationError::OwnTask`], if the caller is one of its own tasks. Then it is shut down, and nobody
+    /// waits: it ends when that task and all others have.
+    fn close(&self) -> Result<(), TerminationError> {
         self.shutdown();
-        if self.await_termination().is_ok() {
-            return;
+        if self.is_caller_inside() {
+            return Err(TerminationError::OwnTask);
+        }
+        match self.await_termination() {
+            Err(TerminationError::Interrupted) => {}
+            ended => return ended,
         }
         drop(self.shutdown_now());
         // Uninterruptible, so it only returns when it is over.
-        let _ = interrupt::uninterruptible(|| self.await_termination());
+        let ended = interrupt::uninterruptible(|| self.await_termination());
         interrupt::put_back(Err(WaitError::Interrupted));
+        ended
     }
 }

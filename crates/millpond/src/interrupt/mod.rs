@@ -77,7 +77,7 @@ impl Error for Interrupted {}
 ///     std::thread::yield_now();
 /// }
 /// assert!(turns.interrupt());
-/// pool.close(); // It waits for the end, which comes.
+/// pool.close()?; // It waits for the end, which comes.
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "Thread.interrupted")]
@@ -102,7 +102,7 @@ pub fn check() -> Result<(), Interrupted> {
 ///     std::thread::yield_now();
 /// }
 /// assert!(turns.interrupt());
-/// pool.close(); // It waits for the end, which comes.
+/// pool.close()?; // It waits for the end, which comes.
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "Thread.isInterrupted")]
@@ -144,7 +144,7 @@ pub fn uninterruptible<R>(f: impl FnOnce() -> R) -> R {
 /// }
 /// assert!(nap.interrupt());
 /// assert!(told.recv()?.is_err(), "it was woken");
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "Thread.sleep")]

@@ -43,7 +43,7 @@ impl fmt::Display for Growth {
 ///
 /// let pool = preset::single("mill").build()?;
 /// assert_eq!(pool.snapshot().state, RunState::Running);
-/// pool.close();
+/// pool.close()?;
 /// assert_eq!(pool.snapshot().state, RunState::Terminated);
 /// assert!(RunState::Running < RunState::Terminated, "in the order of a life");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -180,7 +180,7 @@ impl PoolSnapshot {
     /// for _ in 0..3 {
     ///     pool.run(|| ())?;
     /// }
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(pool.snapshot().task_count(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

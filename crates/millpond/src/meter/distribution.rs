@@ -15,7 +15,7 @@ use std::time::Duration;
 ///
 /// let pool = ThreadPool::builder("mill").core(1).build()?;
 /// pool.submit(|| 7)?.join()?;
-/// pool.close();
+/// pool.close()?;
 /// let run = pool.figures().run;
 /// assert_eq!(run.count(), 1);
 /// println!("median {:?}, p99 {:?}, worst {:?}", run.quantile(0.5), run.quantile(0.99), run.max());

@@ -2,9 +2,10 @@
 
 use super::{Rejection, ThreadPool};
 use crate::executor::{
-    Executor, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected, TurnedBack,
+    Executor, Inside, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected, TerminationError,
+    TurnedBack, ended,
 };
-use crate::interrupt::{self, Interrupted, WaitError};
+use crate::interrupt;
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
@@ -102,23 +103,24 @@ impl Lifecycle for ThreadPool {
         self.engine.is_forked() || self.engine.ctl().read().state() == RunState::Terminated
     }
 
-    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {
         interrupt::check()?;
         let engine = &self.engine;
         if engine.is_forked() {
             return Ok(true);
         }
+        Inside::check(&**engine, deadline)?;
         let site = Site::new("pool.await_termination");
         let over =
             |(): &mut ()| (engine.ctl().read().state() == RunState::Terminated).then_some(());
-        match engine.end.wait(site, &engine.clock, deadline, over) {
-            Ok(()) => Ok(true),
-            Err(WaitError::TimedOut) => Ok(false),
-            Err(WaitError::Interrupted) => Err(Interrupted),
-        }
+        ended(engine.end.wait(site, &engine.clock, deadline, over))
     }
 
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError> {
         self.await_termination_until(self.engine.clock.deadline(patience))
+    }
+
+    fn is_caller_inside(&self) -> bool {
+        !self.engine.is_forked() && Inside::is(&*self.engine)
     }
 }

@@ -485,7 +485,7 @@ impl PoolBuilder {
     /// for grain in ["rye", "oats", "barley"] {
     ///     pool.submit_spec(TaskSpec::new().name(grain), || ())?.join()?;
     /// }
-    /// pool.close();
+    /// pool.close()?;
     /// let mut labels = pool.figures_by_name().into_iter().map(|named| named.label.to_string());
     /// assert!(labels.any(|label| label == "(others)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -506,7 +506,7 @@ impl PoolBuilder {
     ///
     /// let pool = ThreadPool::builder("mill").without_figures().build()?;
     /// pool.run(|| ())?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(pool.figures(), Figures::default());
     /// assert_eq!(pool.snapshot().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

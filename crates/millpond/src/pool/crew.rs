@@ -153,7 +153,9 @@ impl Worker {
 
     /// Says how to wake it.
     pub(super) fn is_woken_by(&self, waker: Waker) {
-        *self.waker.lock() = Some(waker);
+        let former = self.waker.lock().replace(waker);
+        // E5: whoever brings a way to park of his own brings this, too.
+        drop(former);
     }
 
     /// Lets it look again, if it waits.

@@ -1,6 +1,7 @@
 //! How a pool ends. The protocol and its invariants are in the [module](super).
 
 use super::engine::Engine;
+use crate::executor::Inside;
 use crate::manage::RunState;
 use crate::task::{Place, Shell, Task};
 use millpond_raw::quiet;
@@ -83,6 +84,7 @@ impl Engine {
                 Some(true) => {}
             }
             if let Some(hooks) = &self.hooks {
+                let _inside = Inside::of(self);
                 user_code::check(Kind::Hook);
                 let _ = quiet::call(|| hooks.terminated());
             }

@@ -34,14 +34,14 @@ use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
 use crate::queue::BlockingQueue;
-use crate::task::{Home, Task};
+use crate::task::{CancelReason, Home, Kind, Task};
 use crate::time::{Clock, Ticker};
 use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
-use millpond_raw::user_code::{self, Kind};
+use millpond_raw::user_code;
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
 use std::io;
@@ -69,8 +69,9 @@ pub(super) struct Engine {
     pub(super) shedder: Padded<Shedder>,
     /// How long tasks take, for those who are refused.
     pub(super) pacer: Padded<Pacer>,
-    /// Where handles count tasks that they have cancelled in the queue, and how far that was heard.
-    pub(super) home: &'static Home,
+    /// Where handles count tasks that they have cancelled in the queue, and how far that was heard. To be
+    /// dropped after the line (N2 in `task::home`), so it stands behind it.
+    pub(super) home: Home,
     gone_seen: Padded<AtomicUsize>,
     /// Whoever clears cancelled tasks out of the queue does so alone.
     clearing: Mutex<()>,
@@ -125,7 +126,10 @@ impl Engine {
     }
 
     pub(super) fn new(parts: Parts) -> Self {
-        let home = Home::take();
+        let home = Home::take(match parts.line.is_foreign() {
+            true => Kind::Foreign,
+            false => Kind::Ours,
+        });
         let ticker = Ticker::of(&parts.clock);
         let names = parts.names.map(Names::new);
         Engine {
@@ -146,8 +150,8 @@ impl Engine {
             refusals: Refusals::new(names.as_ref().map_or(1, Names::sheets)),
             shedder: Padded::new(Shedder::new(parts.overload, ticker.now())),
             pacer: Padded::new(Pacer::new(ticker.now())),
-            home,
             gone_seen: Padded::new(AtomicUsize::new(home.gone())),
+            home,
             clearing: Mutex::new(()),
             doors: Waits::new(),
             end: Watched::new(()),
@@ -213,7 +217,7 @@ impl Engine {
         if queue.is_full() && self.refuses() {
             return Err(Rejected::new(task, NO_ROOM));
         }
-        let identity = Identity::give(&task, Some(self.home), &self.ticker);
+        let identity = Identity::give(&task, Some(&self.home), &self.ticker);
         if let Err(refused) = queue.offer(task) {
             return self.admit_slowly(refused.element, self.makes_room());
         }
@@ -242,7 +246,10 @@ impl Engine {
         loop {
             let (word, limits) = (self.ctl().read(), self.knobs().limits());
             let eager = limits.growth() == Growth::ThreadsFirst && word.workers() < limits.max();
-            let growing = eager.then(|| self.growing.lock());
+            let growing = match eager {
+                true => self.turn_to_grow(),
+                false => None,
+            };
             let now = Situation {
                 is_running: word.is_running(),
                 workers: word.workers(),
@@ -279,17 +286,25 @@ impl Engine {
     ///
     /// H1: the count is read before the walk, so whoever is cancelled during it is a reason for the
     /// next one; and it is noted after the walk, so whoever comes meanwhile waits for the walk
-    /// instead of being refused. A queue of the user's is walked without a lock around it (E5).
+    /// instead of being refused. A queue of the user's is walked without a lock around it, and shells are
+    /// dropped without it, with all that they carry; the last one may end the pool (E5).
     fn makes_room(&self) -> bool {
         if !self.has_gone() {
             return false;
         }
-        let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
-        let gone = self.home.gone();
-        if self.gone_seen.load(Ordering::Relaxed) != gone {
-            self.purge();
-            self.gone_seen.store(gone, Ordering::Relaxed);
-        }
+        let shells = {
+            let _turn = (!self.line.is_foreign()).then(|| self.clearing.lock());
+            let gone = self.home.gone();
+            match self.gone_seen.load(Ordering::Relaxed) != gone {
+                true => {
+                    let shells = self.take_shells();
+                    self.gone_seen.store(gone, Ordering::Relaxed);
+                    shells
+                }
+                false => Vec::new(),
+            }
+        };
+        self.give_up(shells, CancelReason::Dropped);
         true
     }
 
@@ -321,6 +336,12 @@ impl Engine {
         Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
     }
 
+    /// Takes the lock `growing`. A queue of the user's is called under no lock of ours (E5): two tasks may
+    /// count on one worker there, and each of them looks again when it is in.
+    fn turn_to_grow(&self) -> Option<MutexGuard<'_, ()>> {
+        (!self.line.is_foreign()).then(|| self.growing.lock())
+    }
+
     /// Whether a worker waits for whom there is no task yet. Asked under the lock `growing`, under
     /// which tasks come in while it matters, so that two of them cannot count on one worker.
     ///
@@ -335,7 +356,7 @@ impl Engine {
     /// Whether for each task that waits there is a worker that waits, too. Asked under the lock
     /// `growing`: one who counts on a free worker puts its task in under it.
     fn is_served(&self) -> bool {
-        let _turn = self.growing.lock();
+        let _turn = self.turn_to_grow();
         let tasks = self.line.len();
         // [E-free] unmodelled: the line's lock, taken just above, orders the same
         tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
@@ -372,7 +393,7 @@ impl Engine {
         judged: Reading,
         growing: Option<MutexGuard<'_, ()>>,
     ) -> Result<Result<(), Rejected<Task>>, Task> {
-        let identity = Identity::give(&task, Some(self.home), &self.ticker);
+        let identity = Identity::give(&task, Some(&self.home), &self.ticker);
         match self.line.is_foreign() {
             true => self.offer_to_foreign(task)?,
             false => self.line.offer(task)?,
@@ -458,7 +479,6 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         // Its hooks, its factory and its queue are the user's.
-        user_code::check(Kind::Destructor);
-        self.home.give_back();
+        user_code::check(user_code::Kind::Destructor);
     }
 }

@@ -67,7 +67,7 @@ impl Explanation {
     /// use millpond::preset;
     ///
     /// let pool = preset::single("mill").build()?;
-    /// pool.close();
+    /// pool.close()?;
     /// let said = pool.explain();
     /// assert_eq!(said.sentences()[0], "mill has ended.");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -111,7 +111,7 @@ impl ThreadPool {
     ///
     /// let pool = preset::single("mill").build()?;
     /// pool.submit(|| "flour")?.join()?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(pool.facts().names[0].figures.completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

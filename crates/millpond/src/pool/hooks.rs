@@ -28,7 +28,7 @@ use std::sync::Arc;
 ///
 /// let pool = ThreadPool::builder("mill").hooks(Log).build()?;
 /// pool.submit(|| 7)?.join()?;
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Hooks: Send + Sync + 'static {
@@ -50,7 +50,7 @@ pub trait Hooks: Send + Sync + 'static {
     /// let (tell, told) = channel();
     /// let pool = ThreadPool::builder("mill").hooks(Diary(tell.clone())).build()?;
     /// pool.run(move || tell.send("task").unwrap())?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(told.try_iter().collect::<Vec<_>>(), ["before", "task"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -78,7 +78,7 @@ pub trait Hooks: Send + Sync + 'static {
     /// let pool = ThreadPool::builder("mill").hooks(Arc::clone(&broken)).build()?;
     /// pool.run(|| ())?;
     /// pool.run(|| panic!("the dam broke"))?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(broken.0.load(Ordering::Relaxed), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -103,7 +103,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// let (tell, told) = channel();
     /// let pool = ThreadPool::builder("mill").hooks(Bell(tell)).build()?;
-    /// pool.close();
+    /// pool.close()?;
     /// assert_eq!(told.try_recv()?, "closing time");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -143,7 +143,7 @@ impl<H: Hooks + ?Sized> Hooks for Arc<H> {
 /// let pool = ThreadPool::builder("mill").max(1).hooks(Tell(tell)).build()?;
 /// pool.run(|| ())?;
 /// pool.run(|| panic!("the dam broke"))?;
-/// pool.close();
+/// pool.close()?;
 /// assert_eq!(told.try_iter().collect::<Vec<_>>(), [Ended::Completed, Ended::Panicked]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

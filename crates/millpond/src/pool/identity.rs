@@ -9,10 +9,10 @@
 //!   must have come round to another thread, and that thread must have made and stamped a task: ten
 //!   times as long as a stamp is coarse. Within a submit its own thread stamps no other task. So
 //!   address and stamp together name one task for as long as its submit lasts.
-//! - **I2** A manual clock may stand still meanwhile. There the stamp goes with a mark, which differs
-//!   between threads as long as there are no more than 64 of them.
+//! - **I2** A manual clock may stand still meanwhile. There the submitter keeps a reference, as long as its
+//!   submit lasts, and nobody else gets the memory.
 
-use crate::task::{Home, Mark, Task};
+use crate::task::{Home, Task, Witness};
 use crate::time::Ticker;
 use millpond_raw::sync::local;
 use std::cell::Cell;
@@ -22,36 +22,29 @@ local! {
 }
 
 /// What names a task while it is being submitted (I1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Identity {
     address: usize,
     settled: u64,
+    /// I2.
+    _kept: Option<Witness>,
 }
 
 impl Identity {
     /// Stamps the task: from now on it waits in the engine with this home, or on its way there.
     #[inline]
-    pub(super) fn give(task: &Task, home: Option<&'static Home>, ticker: &Ticker) -> Self {
-        let mark = match ticker.stands_still() {
-            false => Mark::default(),
-            true => mark(),
-        };
-        task.settle(home, mark, ticker.stamp());
+    pub(super) fn give(task: &Task, home: Option<&Home>, ticker: &Ticker) -> Self {
+        task.settle(home, ticker.stamp());
         Identity {
             address: task.address(),
             settled: task.settled(),
+            _kept: ticker.stands_still().then(|| task.witness()),
         }
     }
 
     pub(super) fn is(&self, task: &Task) -> bool {
         task.address() == self.address && task.settled() == self.settled
     }
-}
-
-/// The mark of this thread (I2).
-#[cold]
-fn mark() -> Mark {
-    Mark::of(thread_number())
 }
 
 /// The number of this thread. No other has it; in a thread that is being torn down it may be 0.
@@ -86,7 +79,6 @@ mod tests {
     use super::*;
     use crate::task;
     use crate::time::{Clock, ManualClock};
-    use millpond_raw::sync::thread;
     use std::time::Duration;
 
     #[test]
@@ -114,15 +106,15 @@ mod tests {
     }
 
     #[test]
-    fn where_time_stands_still_threads_are_told_apart() {
+    fn where_time_stands_still_nobody_else_gets_the_memory() {
         let ticker = Ticker::of(&ManualClock::new().clock());
-        let (task, _handle) = task::new(|| ());
+        let (task, handle) = task::new(|| ());
         let first = Identity::give(&task, None, &ticker);
-        let other = thread::spawn(move || {
-            Identity::give(&task, None, &ticker);
-            task
-        });
-        let task = other.join().unwrap();
-        assert!(!first.is(&task));
+        drop((task, handle));
+        let others: Vec<_> = (0..1000).map(|_| task::new(|| ())).collect();
+        for (task, _) in &others {
+            Identity::give(task, None, &ticker);
+            assert!(!first.is(task));
+        }
     }
 }

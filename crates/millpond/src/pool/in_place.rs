@@ -15,7 +15,7 @@ use super::crew::Worker;
 use super::engine::Engine;
 use super::hooks::{Ended, TaskInfo};
 use super::notice::Notice;
-use crate::executor::Fate;
+use crate::executor::{Fate, Inside};
 use crate::task::{self, About, Cycle, Host, Name, Shell};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -35,6 +35,7 @@ struct Seat {
 /// Runs `f` as the life of this worker: what it joins of its own pool's queue runs in place, unless the
 /// queue keeps it until its time has come.
 pub(super) fn as_worker<R>(engine: &Arc<Engine>, worker: &Arc<Worker>, f: impl FnOnce() -> R) -> R {
+    let _inside = Inside::of(&**engine);
     if engine.line.holds_back() {
         return f();
     }
@@ -43,10 +44,24 @@ pub(super) fn as_worker<R>(engine: &Arc<Engine>, worker: &Arc<Worker>, f: impl F
         worker: Arc::clone(worker),
         starts: Mutex::new(Vec::new()),
     };
-    task::at_home(engine.home, Arc::new(seat), f)
+    task::at_home(&engine.home, Arc::new(seat), f)
 }
 
 impl Host for Seat {
+    fn holds(&self, mark: usize) -> bool {
+        let mut is_there = false;
+        // A queue of the user's may panic, and then nobody knows: the task had better wait.
+        let looked = quiet::call(|| {
+            self.engine
+                .line
+                .visit_until(&mut |task| {
+                    is_there = task.mark() == mark;
+                    is_there
+                })
+        });
+        looked.is_some() && is_there
+    }
+
     fn begins(&self, task: About<'_>) {
         self.worker.stats.begin_in_place();
         self.starts.lock().push(self.engine.ticker.now());

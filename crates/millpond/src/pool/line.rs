@@ -124,7 +124,7 @@ impl Queue {
     /// assert_eq!((refused.task)(), "flour", "the closure comes back");
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "SynchronousQueue")]
@@ -186,7 +186,7 @@ impl Queue {
     /// let queue = Queue::own(LinkedQueue::bounded(10)?);
     /// let pool = ThreadPool::builder("mill").core(1).queue(queue).build()?;
     /// assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
@@ -450,10 +450,18 @@ impl Line {
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {
+        self.visit_until(&mut |task| {
+            see(task);
+            false
+        });
+    }
+
+    /// Shows the tasks until `see` has seen enough.
+    pub(super) fn visit_until(&self, see: &mut dyn FnMut(&Task) -> bool) {
         if !matches!(self, Line::HandOff(_)) {
-            self.queue().visit(&mut |task| {
-                see(task);
-                ControlFlow::Continue(())
+            self.queue().visit(&mut |task| match see(task) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             });
         }
     }

@@ -32,7 +32,7 @@
 //! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
 //! | `identity` | how a submitter knows its own task again |
 //! | `as_executor` | what it is to others: an executor that ends and is managed |
-//! | `reject`, `refuse` | the rejection policies, and what they do |
+//! | `reject`, `refuse`, `asked` | the rejection policies, what they do, and who asks a handler |
 //! | `sentry` | how an idle worker waits for a time, too |
 //! | `pacer` | how long the queue needs to drain |
 //! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
@@ -56,14 +56,15 @@
 //!   an extra thread, looks afterwards whether it is over.
 //! - **E4** A task that is taken out of the queue by a worker is run by it, with its token set if the
 //!   pool has been stopped meanwhile; or it was gone before.
-//! - **E5** No code of a user's, a factory, a hook, a handler, a closure or its destructor, runs under
-//!   a lock of the pool.
+//! - **E5** No code of a user's, a factory, a hook, a handler, a queue, a closure or its destructor, runs
+//!   under a lock of the pool.
 //!
 //! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
 //! `crew`, Y1 in `sentry`.
 
 mod admission;
 mod as_executor;
+mod asked;
 mod builder;
 mod crew;
 mod ctl;
@@ -132,7 +133,7 @@ use std::sync::Arc;
 /// pool.set_max(8)?;
 /// pool.set_capacity(1000)?;
 /// println!("{}", pool.snapshot());
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "ThreadPoolExecutor")]
@@ -163,7 +164,7 @@ impl ThreadPool {
     /// let pool = ThreadPool::builder("mill").core(1).max(1).build()?;
     /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
     /// assert_eq!(name.as_deref(), Some("mill-1"));
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
@@ -193,7 +194,7 @@ impl ThreadPool {
     /// for _ in 0..10 {
     ///     pool.run(|| ())?;
     /// }
-    /// pool.close();
+    /// pool.close()?;
     /// let snapshot = pool.snapshot();
     /// assert_eq!((snapshot.completed, snapshot.queued, snapshot.workers), (10, 0, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -264,7 +265,7 @@ impl ThreadPool {
     /// assert!(waits.join().unwrap_err().is_cancelled());
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove<T>(&self, handle: &TaskHandle<T>) -> bool {
@@ -295,7 +296,7 @@ impl ThreadPool {
     /// assert_eq!(pool.purge(), 1);
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn purge(&self) -> usize {
@@ -324,7 +325,7 @@ impl ThreadPool {
     /// let names: Vec<_> = pool.queued_tasks().iter().filter_map(|task| task.name().map(String::from)).collect();
     /// assert_eq!(names, ["grind", "sift"]);
     /// drop(say);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getQueue")]
@@ -352,7 +353,7 @@ impl ThreadPool {
     /// pool.shutdown();
     /// assert!(pool.is_terminating(), "one task still runs");
     /// drop(say);
-    /// pool.close();
+    /// pool.close()?;
     /// assert!(!pool.is_terminating());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -365,12 +366,16 @@ impl ThreadPool {
 
 impl Engine {
     pub(in crate::pool) fn purge(&self) -> usize {
-        let gone = self
-            .line
-            .remove_where(usize::MAX, &mut |task| task.is_gone());
-        let purged = gone.len();
-        self.give_up(gone, CancelReason::Dropped);
+        let shells = self.take_shells();
+        let purged = shells.len();
+        self.give_up(shells, CancelReason::Dropped);
         purged
+    }
+
+    /// Takes out of the queue what is there and gone. To be [given up](Engine::give_up), under no lock.
+    pub(in crate::pool) fn take_shells(&self) -> Vec<Task> {
+        self.line
+            .remove_where(usize::MAX, &mut |task| task.is_gone())
     }
 
     /// Gives up tasks that have been taken out of the queue, and counts them. Returns how many of them

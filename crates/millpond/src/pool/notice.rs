@@ -79,7 +79,7 @@ pub enum Notice {
 /// let Notice::Refused(report) = told.recv()? else { panic!("nothing else has happened") };
 /// assert_eq!((report.refusals, report.snapshot.workers), (1, 1));
 /// drop(say);
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ pub struct RefusalReport {
 /// let Notice::RunsLong(run) = told.recv()? else { panic!("nothing else has happened") };
 /// assert!(run.running_for >= limit && !run.is_interrupted);
 /// drop(say);
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

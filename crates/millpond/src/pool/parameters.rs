@@ -3,9 +3,12 @@
 //! Each can be changed by itself; [`ThreadPool::apply`] changes several at once, or none of them. What a
 //! change would break is said by name, and then the old values stay.
 
+use super::engine::Engine;
+use super::knobs::Rare;
 use super::{Rejection, ThreadPool};
-use crate::manage::{CoDel, Growth, Invalid, OverloadOrder, Patch, PatchError};
+use crate::manage::{CoDel, Growth, Invalid, Overload, OverloadOrder, Patch, PatchError, Sizes};
 use crate::thread::ThreadFactory;
+use millpond_raw::sync::MutexGuard;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,7 +199,7 @@ impl ThreadPool {
     /// assert_eq!(second.join()?, "flour");
     /// drop(say);
     /// assert!(first.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_growth(&self, growth: Growth) {
@@ -376,7 +379,7 @@ impl ThreadPool {
     /// assert_eq!(pool.submit(move || thread::current().id())?.join()?, caller);
     /// drop(say);
     /// assert!(busy.join()?);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setRejectedExecutionHandler")]
@@ -399,8 +402,8 @@ impl ThreadPool {
     /// bakery.set_thread_factory(mill.thread_factory());
     /// let name = bakery.submit(|| std::thread::current().name().map(String::from))?.join()?;
     /// assert!(name.is_some_and(|name| name.starts_with("mill")));
-    /// mill.close();
-    /// bakery.close();
+    /// mill.close()?;
+    /// bakery.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getThreadFactory")]
@@ -420,7 +423,7 @@ impl ThreadPool {
     /// pool.set_thread_factory(Arc::new(Threads::named("night-shift")));
     /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
     /// assert!(name.is_some_and(|name| name.starts_with("night-shift")));
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setThreadFactory")]
@@ -457,28 +460,66 @@ impl ThreadPool {
         if engine.is_forked() {
             return PatchError::unless_none(vec![Invalid::Forked]);
         }
-        let eager_before = {
-            let turn = engine.knobs().lock();
-            let limits = engine.knobs().limits();
-            let sizes = engine.knobs().sizes().with(patch);
-            let overload = engine.shedder.settings().with(patch);
-            let mut problems = sizes.problems();
-            problems.extend(overload.problems());
-            problems.extend(engine.line.objects_to_order(overload.order));
-            if !problems.is_empty() {
-                let capacity = patch.capacity.and_then(|most| engine.line.objects_to(most));
-                problems.extend(capacity.map(Invalid::Capacity));
-            }
-            PatchError::unless_none(problems)?;
-            if let Some(capacity) = patch.capacity {
+        let own_queue = engine.line.is_foreign();
+        let before = match patch.capacity {
+            // A queue of the user's is called under no lock of ours (E5). If what was judged by then has changed
+            // meanwhile, it gets its old capacity back.
+            Some(capacity) if own_queue => {
+                engine.check(patch)?;
+                let before = engine.line.capacity();
                 engine.line.set_capacity(capacity)?;
+                before
             }
-            let growth = patch.growth.unwrap_or(limits.growth());
-            engine.shedder.set(&turn, overload);
-            engine.knobs().write(&turn, sizes, growth, &overload);
-            limits.eager()
+            _ => None,
         };
+        let eager_before = engine.write_all(patch, !own_queue).inspect_err(|_| {
+            if let Some(before) = before {
+                let _ = engine.line.set_capacity(before);
+            }
+        })?;
         engine.limits_changed(eager_before);
         Ok(())
+    }
+}
+
+impl Engine {
+    /// What is wrong with a patch, as things are now.
+    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
+        let turn = self.knobs().lock();
+        self.check_in_turn(&turn, patch).map(drop)
+    }
+
+    /// The parameters that the patch would lead to.
+    fn check_in_turn(
+        &self,
+        _turn: &MutexGuard<'_, Rare>,
+        patch: &Patch,
+    ) -> Result<(Sizes, Overload), PatchError> {
+        let sizes = self.knobs().sizes().with(patch);
+        let overload = self.shedder.settings().with(patch);
+        let mut problems = sizes.problems();
+        problems.extend(overload.problems());
+        problems.extend(self.line.objects_to_order(overload.order));
+        if !problems.is_empty() {
+            let capacity = patch.capacity.and_then(|most| self.line.objects_to(most));
+            problems.extend(capacity.map(Invalid::Capacity));
+        }
+        PatchError::unless_none(problems)?;
+        Ok((sizes, overload))
+    }
+
+    /// Writes what the patch names, the capacity only if told so. Returns how many workers there were to be
+    /// at least, before.
+    fn write_all(&self, patch: &Patch, writes_capacity: bool) -> Result<usize, PatchError> {
+        let turn = self.knobs().lock();
+        let limits = self.knobs().limits();
+        let (sizes, overload) = self.check_in_turn(&turn, patch)?;
+        if let Some(capacity) = patch.capacity.filter(|_| writes_capacity) {
+            self.line.set_capacity(capacity)?;
+        }
+        let growth = patch.growth.unwrap_or(limits.growth());
+        self.shedder.set(&turn, overload);
+        self.knobs().write(&turn, sizes, growth, &overload);
+        Ok(limits.eager())
     }
 }

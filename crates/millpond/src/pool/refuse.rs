@@ -1,13 +1,14 @@
 //! Asking the rejection policy, and doing what it says.
 
 use super::ThreadPool;
+use super::asked::Asked;
 use super::crew::Worker;
 use super::engine::Engine;
 use super::figures::Id;
 use super::identity::Identity;
 use super::refusals::Turned;
 use super::reject::{Refusal, Rejection};
-use crate::executor::{Listed, RejectReason, Rejected, TurnedBack};
+use crate::executor::{Inside, Listed, RejectReason, Rejected, TurnedBack};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
 use crate::queue::{Offered, Place};
@@ -43,7 +44,11 @@ impl ThreadPool {
                 engine.discard(task);
                 Ok(())
             }
-            Rejection::DiscardOldest => engine.replace_oldest(Rejected::new(task, reason)),
+            Rejection::DiscardOldest => engine
+                .replace_oldest(Rejected::new(task, reason))
+                .inspect_err(|refused| {
+                    refused.task.leave_home();
+                }),
             Rejection::Block(patience) => {
                 let deadline = engine.clock.deadline(patience);
                 engine
@@ -61,11 +66,14 @@ impl ThreadPool {
                 engine.report_refusal(&reason, &label, at_most_every);
                 Err(Rejected::new(task, reason))
             }
-            Rejection::Custom(handler) => {
-                let pool = self;
-                user_code::check(Kind::Handler);
-                handler.reject(task, Refusal { reason, pool })
-            }
+            Rejection::Custom(handler) => match Asked::enter(engine) {
+                Some(_asked) => {
+                    let pool = self;
+                    user_code::check(Kind::Handler);
+                    handler.reject(task, Refusal { reason, pool })
+                }
+                None => Err(Rejected::new(task, reason)),
+            },
         }
     }
 }
@@ -172,7 +180,7 @@ impl Engine {
             if interrupt::check().is_err() {
                 return Err(Rejected::new(refused.task, RejectReason::Interrupted));
             }
-            let identity = Identity::give(&refused.task, Some(self.home), &self.ticker);
+            let identity = Identity::give(&refused.task, Some(&self.home), &self.ticker);
             let mut task = Some(refused.task);
             if self.linger_for_room(&mut task) {
                 return self.look_again(identity);
@@ -311,6 +319,7 @@ struct Outing {
 
 impl Outing {
     fn run(self) {
+        let _inside = Inside::of(&*self.engine);
         self.extra.begins(self.engine.ticker.now());
         if let Some(task) = self.extra.take_first() {
             self.extra.stop.enter(|| self.engine.runner.run(task));

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// assert!(stale.join().unwrap_err().is_cancelled());
 /// assert_eq!(fresh.join()?, "fresh");
 /// # busy.join()?;
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -92,6 +92,11 @@ impl Rejection {
 /// It has the task, with its name, and the pool, with all its figures. What the task is about its closure
 /// does not tell; let it carry that, and [`Carried::of`](crate::task::Carried::of) tells.
 ///
+/// It may bring the task to the same pool once more: there may be room by now. If not, the pool does not ask
+/// the handler again, but gives the task back to it, with the reason; that goes for everything that the
+/// handler itself brings there. What a task brings that the handler runs is another matter: about that it is
+/// asked as usual.
+///
 /// ```
 /// use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 /// use millpond::pool::{Queue, Refusal, Rejection, RejectionHandler, ThreadPool};
@@ -119,8 +124,8 @@ impl Rejection {
 /// let name = pool.submit(|| std::thread::current().name().map(String::from))?.join()?;
 /// assert_eq!(name.as_deref(), Some("spare-1"));
 /// drop(say);
-/// pool.close();
-/// spare.close();
+/// pool.close()?;
+/// spare.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait RejectionHandler: fmt::Debug + Send + Sync {

@@ -62,7 +62,7 @@ pub struct WorkerView {
 /// assert_eq!(task.map(|task| task.label.to_string()).as_deref(), Some("grind"));
 /// drop(say);
 /// grind.join()?;
-/// pool.close();
+/// pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ impl ThreadPool {
     /// for _ in 0..10 {
     ///     pool.run(|| ())?;
     /// }
-    /// pool.close();
+    /// pool.close()?;
     /// let figures = pool.figures();
     /// assert_eq!(figures.completed, 10);
     /// println!("waited {:?}, ran {:?}", figures.wait, figures.run);
@@ -138,7 +138,7 @@ impl ThreadPool {
     ///
     /// let pool = ThreadPool::builder("mill").core(1).build()?;
     /// pool.submit_spec(TaskSpec::new().name("grind"), || 7)?.join()?;
-    /// pool.close();
+    /// pool.close()?;
     /// let all = pool.figures_by_name();
     /// assert_eq!(all[0].label.to_string(), "grind");
     /// assert_eq!(all[0].figures.completed, 1);

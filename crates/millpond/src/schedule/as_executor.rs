@@ -3,8 +3,9 @@
 
 use super::ScheduledPool;
 use super::ward::Ward;
-use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected};
-use crate::interrupt::Interrupted;
+use crate::executor::{
+    Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError,
+};
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
@@ -80,12 +81,16 @@ impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
         self.core.is_terminated()
     }
 
-    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+    fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {
         self.core.await_end(deadline)
     }
 
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, Interrupted> {
+    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError> {
         self.core.await_end(self.core.clock.deadline(patience))
+    }
+
+    fn is_caller_inside(&self) -> bool {
+        self.core.is_caller_inside()
     }
 }
 

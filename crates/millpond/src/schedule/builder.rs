@@ -69,7 +69,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let workers = preset::single("mill").build()?;
     /// let timers = ScheduledPool::owning(workers).name("orders").build();
     /// assert_eq!(timers.name(), "orders");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
@@ -92,7 +92,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let bell = timers.schedule(Duration::from_secs(3600), || "ding")?;
     /// hand.advance(Duration::from_secs(3600));
     /// assert_eq!(bell.join()?, "ding");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -114,7 +114,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let second = timers.schedule(Duration::from_secs(3600), || ());
     /// assert!(second.unwrap_err().reason.is_saturated());
     /// first.cancel();
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn most_pending(mut self, most: usize) -> Self {
@@ -132,7 +132,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let workers = preset::single("mill").build()?;
     /// let timers = ScheduledPool::owning(workers).unbounded().build();
     /// assert_eq!(timers.most_pending(), None);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unbounded(mut self) -> Self {
@@ -151,7 +151,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let workers = preset::single("mill").build()?;
     /// let timers = ScheduledPool::owning(workers).run_delayed_after_shutdown(false).build();
     /// let never = timers.schedule(Duration::from_secs(3600), || ())?;
-    /// timers.close();
+    /// timers.close()?;
     /// assert!(never.join().unwrap_err().is_cancelled());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -171,7 +171,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let workers = preset::single("mill").build()?;
     /// let timers = ScheduledPool::owning(workers).build();
     /// assert!(!timers.runs_series_after_shutdown(), "unless told so");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
@@ -225,7 +225,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let bell = timers.schedule_with_fixed_delay(Duration::ZERO, Duration::from_millis(1), rings)?;
     /// assert!(told.recv()?.contains("cracked"));
     /// assert!(bell.join().is_err());
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_notice(mut self, listener: impl Fn(&ScheduleNotice) + Send + Sync + 'static) -> Self {
@@ -271,7 +271,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let couriers = Threads::named("courier").stack_size(64 * 1024);
     /// let timers = ScheduledPool::owning(workers).courier_threads(couriers).build();
     /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn courier_threads(mut self, factory: impl ThreadFactory) -> Self {
@@ -289,7 +289,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// let workers = preset::single("mill").build()?;
     /// let timers = ScheduledPool::owning(workers).build();
     /// assert_eq!(timers.snapshot().pending, 0);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build(self) -> ScheduledPool<E> {

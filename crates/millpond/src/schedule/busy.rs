@@ -7,6 +7,7 @@
 //! its hands.
 
 use super::core::Core;
+use crate::executor;
 use crate::meter::Distribution;
 use crate::time::Deadline;
 use millpond_raw::sync::Mutex;
@@ -60,6 +61,8 @@ pub(super) struct Busy<'a> {
     core: &'a Core,
     /// Whether it is the ward of a task, too (K2).
     is_ward: bool,
+    /// A body runs on this thread, which must not wait for the end.
+    _inside: Option<executor::Inside>,
 }
 
 impl Core {
@@ -82,7 +85,13 @@ impl Core {
         bodies.lateness.add(Duration::from_nanos(late));
         bodies.busy += 1;
         drop(bodies);
-        (late, Busy { core, is_ward })
+        let _inside = Some(executor::Inside::of(core));
+        let busy = Busy {
+            core,
+            is_ward,
+            _inside,
+        };
+        (late, busy)
     }
 
     /// Somebody takes tasks into its hands. Called under the lock of what they are taken from, so that a
@@ -92,6 +101,7 @@ impl Core {
         Busy {
             core: self,
             is_ward: false,
+            _inside: None,
         }
     }
 
@@ -110,7 +120,7 @@ impl Core {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        let Busy { core, is_ward } = *self;
+        let Busy { core, is_ward, .. } = *self;
         if core.is_forked() {
             return;
         }

@@ -2,7 +2,8 @@
 //! [module](super).
 
 use super::core::{Core, Entry};
-use crate::interrupt::{self, Interrupted, WaitError};
+use crate::executor::{Inside, TerminationError, ended};
+use crate::interrupt;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task};
 use crate::time::Deadline;
@@ -128,21 +129,29 @@ impl Core {
     }
 
     /// Waits until it is over, and the executor if that ends with it.
-    pub(super) fn await_end(&self, deadline: Deadline) -> Result<bool, Interrupted> {
+    pub(super) fn await_end(&self, deadline: Deadline) -> Result<bool, TerminationError> {
         interrupt::check()?;
         if self.is_forked() {
             return Ok(true);
         }
+        if deadline == Deadline::NEVER && self.is_caller_inside() {
+            return Err(TerminationError::OwnTask);
+        }
         let site = Site::new("schedule.await_termination");
         let over = |(): &mut ()| self.books().is_over.then_some(());
-        match self.end.wait(site, &self.clock, deadline, over) {
-            Ok(()) => {}
-            Err(WaitError::TimedOut) => return Ok(false),
-            Err(WaitError::Interrupted) => return Err(Interrupted),
+        if !ended(self.end.wait(site, &self.clock, deadline, over))? {
+            return Ok(false);
         }
         match &self.below {
             None => Ok(true),
             Some(below) => below.await_termination_until(deadline),
         }
+    }
+
+    /// Whether what runs here is one of its tasks, or one of the executor that ends with it.
+    pub(super) fn is_caller_inside(&self) -> bool {
+        let is_inside = !self.is_forked() && Inside::is(self);
+        let below = self.below.as_ref();
+        is_inside || below.is_some_and(|below| below.is_caller_inside())
     }
 }

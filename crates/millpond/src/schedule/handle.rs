@@ -419,7 +419,7 @@ impl<T> Scheduled<T> {
     /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
     /// let timers = ScheduledPool::on(pool.clone()).build();
     /// let beat = timers.schedule_at_fixed_rate(second, second, || ())?;
-    /// pool.close();
+    /// pool.close()?;
     /// hand.advance(second);
     /// assert_eq!((beat.refused(), beat.last_outcome()), (1, Some(RunOutcome::Refused)));
     /// beat.cancel();

@@ -149,7 +149,7 @@ use std::time::{Duration, Instant};
 /// })?;
 /// assert_eq!(flour.join()?, "flour");
 /// assert_eq!(wheel.join()?, 5);
-/// timers.close();
+/// timers.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "ScheduledThreadPoolExecutor")]
@@ -187,7 +187,7 @@ impl Drop for Owner {
 ///     .build();
 /// timers.schedule(Duration::ZERO, || ())?.join()?;
 /// assert_eq!(told.recv()?, 1);
-/// timers.close();
+/// timers.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// let pool = ThreadPool::builder("orders").core(2).build()?;
     /// let timers = ScheduledPool::on(pool.clone()).build();
     /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
-    /// timers.close();
+    /// timers.close()?;
     /// assert_eq!(pool.submit(|| 8)?.join()?, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -240,7 +240,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///     .build()?;
     /// let timers = ScheduledPool::owning(pool).name("orders").build();
     /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
-    /// timers.close();
+    /// timers.close()?;
     /// assert!(timers.executor().is_terminated());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -261,7 +261,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// let timers = preset::scheduled("mill", 1)?;
     /// assert_eq!(timers.name(), "mill");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name(&self) -> &str {
@@ -277,7 +277,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// let timers = preset::scheduled("mill", 1)?;
     /// // For what is due now.
     /// assert_eq!(timers.executor().submit(|| 7)?.join()?, 7);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn executor(&self) -> &E {
@@ -543,7 +543,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// timers.shutdown();
     /// assert!(timers.is_terminating(), "one task still waits for its time");
     /// later.cancel();
-    /// timers.close();
+    /// timers.close()?;
     /// assert!(!timers.is_terminating());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -12,7 +12,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// let timers = preset::scheduled("mill", 1)?;
     /// assert_eq!(timers.most_pending(), Some(1 << 20), "unless told otherwise");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn most_pending(&self) -> Option<usize> {
@@ -32,7 +32,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert_eq!((refused.task)(), "flour", "the closure comes back");
     /// timers.set_most_pending(None);
     /// assert_eq!(timers.schedule(Duration::ZERO, || "flour")?.join()?, "flour");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_most_pending(&self, most: impl Into<Option<usize>>) {
@@ -49,7 +49,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// let timers = preset::scheduled("mill", 1)?;
     /// assert!(timers.runs_delayed_after_shutdown(), "unless told otherwise");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
@@ -73,7 +73,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert!(!later.is_finished()); // it would still run, in an hour
     /// timers.set_run_delayed_after_shutdown(false);
     /// assert!(later.is_cancelled());
-    /// timers.close(); // at once
+    /// timers.close()?; // at once
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
@@ -93,7 +93,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// let timers = preset::scheduled("mill", 1)?;
     /// assert!(!timers.runs_series_after_shutdown(), "unless told so");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
@@ -119,7 +119,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert!(!bell.is_finished(), "it goes on");
     /// timers.set_run_series_after_shutdown(false);
     /// assert!(bell.is_cancelled());
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]

@@ -31,7 +31,7 @@ use std::time::Duration;
 ///     if left == 0 { ControlFlow::Break("midnight") } else { ControlFlow::Continue(()) }
 /// })?;
 /// assert_eq!(bell.join()?, "midnight");
-/// timers.close();
+/// timers.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a description does nothing until the series is started"]
@@ -75,7 +75,7 @@ impl<'a> SeriesBuilder<'a> {
     /// let bell = timers.series(every).name("bell").start(|| ())?;
     /// assert_eq!(bell.name(), Some("bell"));
     /// bell.cancel();
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
@@ -98,7 +98,7 @@ impl<'a> SeriesBuilder<'a> {
     /// let every = Every::rate(Duration::from_secs(3600));
     /// let bell = timers.series(every).first_after(Duration::ZERO).start(|| ControlFlow::<_>::Break(7))?;
     /// assert_eq!(bell.join()?, 7);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn first_after(mut self, initial: Duration) -> Self {
@@ -120,7 +120,7 @@ impl<'a> SeriesBuilder<'a> {
     /// let series = timers.series(Every::rate(Duration::from_millis(1))).overlap(Overlap::Concurrent);
     /// let refused = series.start(|| ()).unwrap_err();
     /// assert!(refused.to_string().contains("start_shared"), "runs that overlap share the closure");
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn overlap(mut self, overlap: Overlap) -> Self {
@@ -142,7 +142,7 @@ impl<'a> SeriesBuilder<'a> {
     /// // Runs that were missed are not made up for.
     /// let series = timers.series(Every::rate(Duration::from_millis(1))).catchup(Catchup::Skip);
     /// assert_eq!(series.start(|| ControlFlow::<_>::Break(7))?.join()?, 7);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn catchup(mut self, catchup: Catchup) -> Self {
@@ -170,7 +170,7 @@ impl<'a> SeriesBuilder<'a> {
     ///     }
     /// })?;
     /// assert_eq!(bell.join()?, 2);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
@@ -198,7 +198,7 @@ impl<'a> SeriesBuilder<'a> {
     ///
     /// let senseless = timers.series(Every::rate(Duration::ZERO)).start(|| ());
     /// assert!(senseless.is_err());
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn start<F, R>(self, f: F) -> Result<Scheduled<R::End>, Rejected<F>>

@@ -83,7 +83,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert_eq!(timers.snapshot().pending, 1);
     /// later.cancel();
     /// assert_eq!(timers.snapshot().pending, 0);
-    /// timers.close();
+    /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> ScheduleSnapshot {

@@ -53,7 +53,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// // And gone afterwards, here and there.
 /// assert_eq!(number(), None);
 /// assert_eq!(pool.submit(number)?.join()?, None);
-/// # pool.close();
+/// # pool.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

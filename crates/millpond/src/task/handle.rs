@@ -74,7 +74,7 @@ impl<T> TaskHandle<T> {
     ///     format!("bread of {}", flour.join().unwrap())
     /// })?;
     /// assert_eq!(bread.join()?, "bread of flour");
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "get")]

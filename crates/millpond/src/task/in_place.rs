@@ -17,12 +17,12 @@
 //! How a worker knows: a task knows the number of its [home](super::home), and a worker's thread has
 //! the number of its own in a thread-local ([`at_home`]). A join compares the two before it waits, so
 //! who is no worker, or joins what has no home, pays for one look at most, and who joins what is
-//! finished or runs pays nothing.
+//! finished or runs pays nothing. A number that cannot be trusted (N4 in [`super::home`]) is a reason to
+//! ask the engine whether the task is in its queue.
 //!
 //! # Rules
 //!
-//! - **P1** Only what is in a queue of the worker's own pool is run in place. If two engines share a
-//!   home it cannot be known, and the join waits as any other.
+//! - **P1** Only what is in a queue of the worker's own pool is run in place, however many pools there are.
 //! - **P2** What is too late is not run: it is cancelled as expired, as a worker would do.
 //! - **P3** A caller that is interrupted, or whose time is up, runs nothing: its join says so.
 //! - **P4** A chain of self-joins is a recursion: each body has the frames of all those around it below
@@ -55,8 +55,12 @@ use std::sync::Arc;
 /// How many tasks may run nested in each other on a thread whose stack nobody knows (P4).
 const DEEPEST: u32 = 64;
 
-/// The engine behind a worker, as far as a task that is run in place needs it. Neither call may panic.
+/// The engine behind a worker, as far as a task that is run in place needs it. No call may panic.
 pub(crate) trait Host: Send + Sync {
+    /// Whether the task with this [mark](super::Task::mark) is in the engine's queue. Asked if numbers do
+    /// not tell.
+    fn holds(&self, mark: usize) -> bool;
+
     /// A worker has claimed this task of the engine, and its body is about to begin.
     fn begins(&self, task: About<'_>);
 
@@ -72,11 +76,20 @@ pub(crate) trait Host: Send + Sync {
 struct Here {
     /// The number of the home whose worker it is; 0 if it is none.
     home: u32,
+    /// Whether what has that number is the engine's for sure.
+    is_trusted: bool,
+    /// The engine; 0 if it is a worker of none.
+    engine: u64,
     /// How many tasks run in place on it.
     depth: u32,
 }
 
-const NOWHERE: Here = Here { home: 0, depth: 0 };
+const NOWHERE: Here = Here {
+    home: 0,
+    is_trusted: true,
+    engine: 0,
+    depth: 0,
+};
 
 local! {
     static HERE: Cell<Here> = Cell::new(NOWHERE);
@@ -108,7 +121,7 @@ pub(super) fn tell_host(cycle: &Cycle) {
 }
 
 /// Runs `f` as the life of a worker of the engine that has this home.
-pub(crate) fn at_home<R>(home: &'static Home, host: Arc<dyn Host>, f: impl FnOnce() -> R) -> R {
+pub(crate) fn at_home<R>(home: &Home, host: Arc<dyn Host>, f: impl FnOnce() -> R) -> R {
     struct Left(Here, Option<Arc<dyn Host>>);
 
     impl Drop for Left {
@@ -122,6 +135,8 @@ pub(crate) fn at_home<R>(home: &'static Home, host: Arc<dyn Host>, f: impl FnOnc
 
     let inside = Here {
         home: home.number(),
+        is_trusted: home.is_trusted(),
+        engine: home.engine(),
         depth: 0,
     };
     let before = HERE.try_with(|here| here.replace(inside));
@@ -202,9 +217,19 @@ impl Queued {
     }
 }
 
-/// Whether the present thread is a worker of the engine that has this home.
-pub(super) fn is_at(home: u32) -> bool {
-    home != 0 && here().home == home
+/// Whether the present thread is a worker of this engine.
+pub(super) fn is_at(engine: u64) -> bool {
+    here().engine == engine
+}
+
+/// Whether a task with the number of this thread's home is the engine's own (P1).
+fn is_ours(task: &impl Claimable) -> bool {
+    here().is_trusted || is_in_queue(task.meta())
+}
+
+#[cold]
+fn is_in_queue(meta: &Meta) -> bool {
+    host().is_some_and(|host| host.holds(meta.mark()))
 }
 
 /// Whether the present thread is a worker of an engine with a queue.
@@ -229,7 +254,7 @@ fn run_at_home(task: &impl Claimable, deadline: Deadline) -> bool {
     if deadline != Deadline::NEVER && deadline.has_passed(meta.clock().now()) {
         return false;
     }
-    if !meta.home.is_one_engines() {
+    if !is_ours(task) {
         return false;
     }
     if meta.is_expired() {
@@ -245,7 +270,7 @@ fn run_at_home(task: &impl Claimable, deadline: Deadline) -> bool {
 pub(super) fn run(task: &impl Claimable) -> bool {
     let meta = task.meta();
     let number = meta.home.number();
-    let at_home = number != 0 && here().home == number && meta.home.is_one_engines();
+    let at_home = number != 0 && here().home == number && is_ours(task);
     let host = at_home.then(host).flatten();
     let place = match host {
         Some(_) => Place::AtHome,

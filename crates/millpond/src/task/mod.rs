@@ -60,7 +60,7 @@ pub use error::TaskError;
 pub(crate) use expiry::Expiry;
 pub use handle::{AbortOnDrop, TaskHandle};
 pub(crate) use handle::{deadlock, wait_listed};
-pub(crate) use home::{Home, Mark};
+pub(crate) use home::{Home, Kind};
 pub(crate) use in_place::{Host, Queued, at_home, is_at_home};
 pub(crate) use meta::About;
 pub use millpond_raw::task::{CancelReason, Panic, Place, Shell};
@@ -70,8 +70,14 @@ pub(crate) use runnable::Witness;
 pub use runnable::{Ran, Task};
 pub use shared::SharedHandle;
 pub use spec::TaskSpec;
-pub(crate) use waiting::{Awaited, Listed, keep_at_forks};
+pub(crate) use waiting::{Awaited, Listed};
 pub use waiting::{wait_cycles, waits};
+
+/// What all tasks of the process share is in order at forks.
+pub(crate) fn keep_at_forks() {
+    waiting::keep_at_forks();
+    home::keep_at_forks();
+}
 
 /// Turns a closure into a task and its handle.
 #[track_caller]

@@ -3,7 +3,7 @@
 use super::carried::Load;
 use super::meta::Meta;
 use super::name::Name;
-use super::{CancelReason, Home, Mark, Priority, Shell, context};
+use super::{CancelReason, Home, Priority, Shell, context};
 use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
 use std::fmt;
@@ -70,8 +70,8 @@ impl Task {
     /// Says where handles count the task if they empty it before it starts, and since when it waits.
     /// For the engine that takes it in, before it puts it into its queue.
     #[inline]
-    pub(crate) fn settle(&self, home: Option<&'static Home>, mark: Mark, stamp: Stamp) {
-        self.0.meta().home.set(home, mark, stamp);
+    pub(crate) fn settle(&self, home: Option<&Home>, stamp: Stamp) {
+        self.0.meta().home.set(home, stamp);
     }
 
     /// What it was settled with, all in one: with the address it is how an engine knows it again. An
@@ -215,6 +215,12 @@ impl Task {
     #[inline]
     pub fn is_expired(&self) -> bool {
         self.0.meta().is_expired()
+    }
+
+    /// What tells it from all others that are there, to those who have no more of it than what can be told
+    /// of it.
+    pub(crate) fn mark(&self) -> usize {
+        self.0.meta().mark()
     }
 
     /// What tells it from all others that are there.

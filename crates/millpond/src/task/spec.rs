@@ -116,7 +116,7 @@ impl TaskSpec {
     /// }
     /// go.send(())?;
     /// assert_eq!([told.recv()?, told.recv()?], ["grind", "sweep"]);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn priority(mut self, priority: Priority) -> Self {

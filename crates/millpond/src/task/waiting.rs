@@ -72,7 +72,7 @@ global! {
 
 /// The table is in order at forks. In the child the entries of the parent's threads stay in it, and
 /// lead nowhere: nobody joins a task of another process.
-pub(crate) fn keep_at_forks() {
+pub(super) fn keep_at_forks() {
     #[cfg(not(any(millpond_loom, millpond_shuttle)))]
     millpond_raw::fork::keep(&TABLE);
 }

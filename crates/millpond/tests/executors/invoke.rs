@@ -95,7 +95,7 @@ fn at_the_deadline_what_runs_is_asked_to_stop() {
     for _ in 0..2 {
         assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
     }
-    threads.close();
+    threads.close().unwrap();
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn any_out_of_time_cancels_all() {
     for _ in 0..2 {
         assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
     }
-    threads.close();
+    threads.close().unwrap();
 }
 
 #[test]

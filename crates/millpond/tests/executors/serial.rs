@@ -72,7 +72,7 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
     for bringer in bringers {
         bringer.join().unwrap();
     }
-    serial.below().close();
+    serial.below().close().unwrap();
     assert_eq!(serial.busy_keys(), 0, "idle keys are forgotten");
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 4000);
@@ -411,7 +411,7 @@ fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
     for bringer in bringers {
         bringer.join().unwrap();
     }
-    serial.below().close();
+    serial.below().close().unwrap();
     assert_eq!(serial.busy_keys(), 0);
 }
 
@@ -489,7 +489,7 @@ fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
         for bringer in bringers {
             bringer.join().unwrap();
         }
-        serial.below().below.close();
+        serial.below().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0, "seed {seed}");
         assert_eq!(
             drops.count(),

@@ -186,7 +186,7 @@ fn a_body_that_closes_another_executor_when_it_is_stopped_stops_that_one_and_sta
     start.wait();
     let site = "thread_per_task.await_termination";
     let closed = stop_at("stop-closer", site, move || {
-        inner.close();
+        inner.close().unwrap();
         (inner.is_terminated(), interrupt::check())
     });
     assert_eq!(closed, (true, Err(Interrupted)));
@@ -207,5 +207,5 @@ fn a_bringer_whose_own_executor_is_stopped_gives_up() {
     });
     assert!(matches!(refused, (_, 7, RejectReason::Interrupted)));
     open.send(()).unwrap();
-    refused.0.close();
+    refused.0.close().unwrap();
 }

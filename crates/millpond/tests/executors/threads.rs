@@ -2,7 +2,7 @@
 
 use crate::executor_kit::{Crew, Drops, LONG, gate, interrupt_at, quiet_panic, signal};
 use crate::watch_kit::watch;
-use millpond::executor::{AtBound, ExecutorExt, Lifecycle, RejectReason, ThreadPerTask};
+use millpond::executor::{AtBound, ExecutorExt, Lifecycle, RejectReason, TerminationError, ThreadPerTask};
 use millpond::interrupt;
 use millpond::task::{CancelReason, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
@@ -130,7 +130,7 @@ fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
     open.send(()).unwrap();
     assert_eq!(bringer.join().unwrap(), 7);
     first.join().unwrap();
-    threads.close();
+    threads.close().unwrap();
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
     assert!(patient.join().unwrap().is_shut_down());
     open.send(()).unwrap();
     first.join().unwrap();
-    threads.close();
+    threads.close().unwrap();
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
                 std::thread::yield_now();
             }
         }
-        threads.close();
+        threads.close().unwrap();
     }
 }
 
@@ -230,7 +230,7 @@ fn panics_leave_no_thread_behind_and_go_to_the_hook() {
     for _ in 0..20 {
         threads.run(|| quiet_panic("no water")).unwrap();
     }
-    threads.close();
+    threads.close().unwrap();
     assert_eq!(threads.threads(), 0);
     assert_eq!(
         receive.try_iter().count(),
@@ -414,10 +414,10 @@ fn closing_waits_for_what_runs() {
     let (open, wait) = gate();
     let handle = threads.submit(wait).unwrap();
     let opener = std::thread::spawn(move || open.send(()).unwrap());
-    threads.close();
+    threads.close().unwrap();
     assert!(handle.is_finished());
     assert!(threads.is_terminated());
-    threads.close();
+    threads.close().unwrap();
     opener.join().unwrap();
 }
 
@@ -435,7 +435,7 @@ fn closing_that_is_interrupted_stops_what_runs_and_stays_interrupted() {
     start.wait();
     let site = "thread_per_task.await_termination";
     let still = interrupt_at("tpt-closer", site, move || {
-        threads.close();
+        threads.close().unwrap();
         (threads.is_terminated(), interrupt::is_interrupted())
     });
     assert_eq!(still, (true, true));
@@ -451,7 +451,7 @@ fn waiting_for_the_end_can_be_interrupted() {
         let threads = Arc::clone(&threads);
         move || threads.await_termination()
     });
-    assert_eq!(waited, Err(interrupt::Interrupted));
+    assert_eq!(waited, Err(TerminationError::Interrupted));
 }
 
 #[test]

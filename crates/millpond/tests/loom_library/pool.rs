@@ -121,7 +121,7 @@ fn a_task_in_a_queue_without_order_meets_a_shutdown() {
                 Err(refused) => assert!(refused.reason.is_shut_down()),
             }
         });
-        pool.close();
+        pool.close().unwrap();
         // What slipped in is with its submitter again, or was run.
         submitter.join().unwrap();
         is_empty(&pool);

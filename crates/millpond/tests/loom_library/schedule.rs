@@ -108,7 +108,7 @@ fn a_task_that_is_due_meets_a_shutdown() {
                 Err(refused) => assert!(refused.reason.is_shut_down()),
             }
         });
-        timers.close();
+        timers.close().unwrap();
         assert_eq!(timers.snapshot().pending, 0);
         scheduler.join().unwrap();
     });
@@ -136,7 +136,7 @@ fn a_task_that_is_cancelled_meets_its_time() {
         assert_eq!(drops, 1);
         assert!(was_first || runs == 1, "it was finished before");
         assert_eq!(timers.snapshot().pending, 0);
-        timers.close();
+        timers.close().unwrap();
         assert_eq!(hand.sleepers(), 0);
     });
 }
@@ -155,7 +155,7 @@ fn a_task_that_is_scheduled_meets_an_alarm() {
         clock.join().unwrap();
         // Nobody moves any more, and both are due.
         assert!(first.is_finished() && second.is_finished());
-        timers.close();
+        timers.close().unwrap();
         assert_eq!(hand.sleepers(), 0);
     });
 }

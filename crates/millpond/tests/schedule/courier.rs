@@ -55,7 +55,7 @@ fn what_is_due_waits_for_room_and_keeps_its_order() {
         task.join().unwrap();
     }
     assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn an_executor_that_refuses_cancels_the_task_and_says_so() {
     assert_eq!(timers.snapshot().refused, 1);
     go.send(()).unwrap();
     assert_eq!(first.join().unwrap(), 1);
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_series_goes_on_when_a_run_was_refused() {
     hand.advance(SECOND);
     runs.recv().unwrap();
     assert_eq!(timers.snapshot().refused, 2);
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_series_ends_when_its_executor_does() {
         .unwrap();
     let timers = ScheduledPool::on(pool.clone()).on_notice(|_| ()).build();
     let series = timers.series(Every::rate(SECOND)).start(|| ()).unwrap();
-    pool.close();
+    pool.close().unwrap();
     hand.advance(SECOND);
     assert!(series.join().unwrap_err().is_cancelled());
 }
@@ -140,7 +140,7 @@ fn callers_that_must_run_tasks_are_never_the_timer() {
     hand.advance(SECOND);
     assert_eq!(task.join().unwrap().as_deref(), Some("mill-courier-1"));
     go.send(()).unwrap();
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn with_an_executor_that_runs_in_place_the_courier_is_the_one_thread() {
     hand.advance(HOUR);
     tasks.into_iter().for_each(|task| task.join().unwrap());
     assert_eq!(*order.lock().unwrap(), [1, 2, 3]);
-    timers.close();
+    timers.close().unwrap();
 }
 
 /// Refuses the first few threads.
@@ -205,7 +205,7 @@ fn a_courier_that_cannot_be_started_is_asked_for_again_and_nothing_is_lost() {
             hand.advance(Duration::from_millis(100));
         }
         assert_eq!(task.join().unwrap(), 7);
-        timers.close();
+        timers.close().unwrap();
     }
 }
 
@@ -249,5 +249,5 @@ fn so_does_stopping_on_an_executor_of_others() {
     assert!(ran.count() >= 3);
     drop(go);
     timers.await_termination().unwrap();
-    pool.close();
+    pool.close().unwrap();
 }

@@ -32,7 +32,7 @@ fn by_the_systems_clock_a_task_begins_after_its_time_and_soon() {
     let mut task = timers.schedule_at(due, now).unwrap();
     let began = task.join_timeout(Duration::from_secs(30)).unwrap();
     assert!(began >= due);
-    timers.close();
+    timers.close().unwrap();
     assert!(timers.executor().is_terminated());
 }
 
@@ -69,7 +69,7 @@ fn an_interrupt_reaches_the_run_that_blocks_and_ends_the_series() {
     assert!(series.interrupt());
     assert_eq!(told.recv().unwrap(), "interrupted");
     assert!(series.join().unwrap_err().is_cancelled());
-    timers.close();
+    timers.close().unwrap();
     assert!(told.recv().is_err(), "there was no other run");
 }
 
@@ -86,7 +86,7 @@ fn an_interrupt_reaches_a_task_that_blocks() {
     told.recv().unwrap();
     assert!(task.interrupt());
     assert!(told.recv().unwrap());
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn shutdown_now_interrupts_what_runs_on_an_executor_of_others_and_leaves_that_al
     task.join().unwrap();
     assert!(series.join().unwrap_err().is_cancelled());
     assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
-    pool.close();
+    pool.close().unwrap();
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn runs_that_may_overlap_do_and_others_are_skipped_or_wait() {
     assert_eq!(most.load(Ordering::SeqCst), 3);
     series.cancel();
     drop(closed);
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_due_time_that_comes_while_a_run_still_goes_is_skipped_and_counted() {
     go.send(()).unwrap();
     drop(go);
     series.cancel();
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_worker_that_waits_for_a_task_of_its_own_pool_runs_it_when_it_is_due() {
     }
     let (inside, outside) = outer.join().unwrap();
     assert_eq!(inside, outside);
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_panic_of_a_run_counts_in_the_pool_that_ran_it() {
     hand.advance(SECOND);
     let error = series.unwrap().join().unwrap_err();
     assert!(error.is_panicked());
-    timers.close();
+    timers.close().unwrap();
     let below = timers.executor().snapshot();
     assert_eq!((below.completed, below.panicked), (1, 1));
 }
@@ -255,7 +255,7 @@ fn a_decorator_is_around_every_run_of_a_series() {
         .unwrap();
     hand.advance(SECOND);
     assert_eq!(once.join().unwrap(), 7);
-    timers.close();
+    timers.close().unwrap();
     let name = |name: &str| Some(name.to_owned());
     let beats = (1..=3).map(|number| (name("beat"), number));
     let all: Vec<_> = beats.chain([(name("once"), 1)]).collect();
@@ -273,7 +273,7 @@ fn what_a_decorator_does_not_run_is_cancelled() {
     let timers = ScheduledPool::owning(pool).decorator(|_, _| ()).build();
     let task = timers.schedule(Duration::ZERO, || 7).unwrap();
     assert!(task.join().unwrap_err().is_cancelled());
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn idle_workers_keep_nothing_of_what_was_cancelled() {
     tasks.iter().for_each(|task| assert!(task.cancel()));
     assert_eq!(Arc::strong_count(&owned), 1);
     hand.advance(2 * HOUR);
-    timers.close();
+    timers.close().unwrap();
     assert_eq!(timers.executor().snapshot().completed, 0);
 }
 
@@ -301,7 +301,7 @@ fn what_runs_at_once_goes_straight_to_the_pool() {
     let all = timers.invoke_all((0..3).map(|n| move || n)).unwrap();
     assert_eq!(all.into_iter().map(Result::unwrap).sum::<i32>(), 3);
     assert_eq!(timers.snapshot().runs, 0);
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn executors_of_others_take_what_is_due_without_a_courier() {
         let name = name.join().unwrap();
         assert_ne!(name.as_deref(), Some("t-courier-1"));
         assert_ne!(name.as_deref(), Some("r-courier-1"));
-        timers.close();
+        timers.close().unwrap();
     }
 }
 
@@ -350,5 +350,5 @@ fn stopping_asks_a_body_to_stop_whose_handle_was_cancelled_before() {
     timers.shutdown_now();
     assert!(told.recv().unwrap());
     timers.await_termination().unwrap();
-    pool.close();
+    pool.close().unwrap();
 }

@@ -45,7 +45,7 @@ fn a_worker_that_is_idle_runs_what_is_due_and_no_timer_is_needed() {
         let ran_by = timers.schedule(5 * MS, name).unwrap().join().unwrap();
         assert_eq!(ran_by.as_deref(), Some("mill-1"));
     }
-    timers.close();
+    timers.close().unwrap();
     // A task may come when its worker is on its way to the post.
     assert!(asked.0.load(Ordering::SeqCst) <= 1);
 }
@@ -54,7 +54,7 @@ fn a_worker_that_is_idle_runs_what_is_due_and_no_timer_is_needed() {
 fn without_sentries_the_timer_rings() {
     let (timers, asked) = with_a_timer(1, false);
     timers.schedule(MS, || ()).unwrap().join().unwrap();
-    timers.close();
+    timers.close().unwrap();
     assert_eq!(asked.0.load(Ordering::SeqCst), 1);
 }
 
@@ -66,7 +66,7 @@ fn what_becomes_due_while_the_sentry_is_busy_is_run_by_another_worker() {
     let second = timers.schedule(5 * MS, move || send.send("flour")).unwrap();
     assert_eq!(first.join().unwrap(), Ok("flour"));
     second.join().unwrap().unwrap();
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_sentry_that_sleeps_for_an_hour_gets_up_for_what_is_scheduled_for_now() {
         timers.schedule(after, || ()).unwrap().join().unwrap();
     }
     assert!(later.cancel());
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_sentry_that_has_much_to_do_hears_that_its_pool_is_shut_down() {
         let result = task.join();
         assert!(result.is_ok() || result.unwrap_err().is_cancelled());
     }
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn by_a_manual_clock_sentries_get_up_when_the_hand_is_moved() {
         hand.advance(SECOND);
         assert_eq!(task.join().unwrap(), second);
     }
-    timers.close();
+    timers.close().unwrap();
 }
 
 #[test]
@@ -133,6 +133,6 @@ fn a_pool_with_another_queue_has_no_sentries_and_runs_what_is_due_all_the_same()
         for _ in 0..3 {
             assert_eq!(timers.schedule(MS, || 7).unwrap().join().unwrap(), 7);
         }
-        timers.close();
+        timers.close().unwrap();
     }
 }

@@ -196,5 +196,5 @@ fn a_timer_whose_factory_panics_costs_no_task() {
         let task = timers.schedule(Duration::from_millis(2), move || number);
         assert_eq!(task.unwrap().join().unwrap(), number);
     }
-    timers.close();
+    timers.close().unwrap();
 }

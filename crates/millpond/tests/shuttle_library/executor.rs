@@ -124,7 +124,7 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
         for bringer in bringers {
             bringer.join().unwrap();
         }
-        serial.below().close();
+        serial.below().close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
         let seen = seen.lock();
         assert_eq!(seen.len(), 4);
@@ -158,7 +158,7 @@ fn a_lane_over_a_moody_executor_strands_nobody() {
         for bringer in bringers {
             bringer.join().unwrap();
         }
-        serial.below().below.close();
+        serial.below().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
     });
 }
@@ -197,7 +197,7 @@ fn no_wake_of_a_future_is_lost() {
         for waker in wakers {
             waker.join().unwrap();
         }
-        executor.close();
+        executor.close().unwrap();
     });
 }
 
@@ -221,7 +221,7 @@ fn cancelling_a_future_against_its_poll_drops_it_once() {
         assert!(handle.is_finished());
         drop(handle);
         waker.join().unwrap();
-        executor.close();
+        executor.close().unwrap();
         assert_eq!(Arc::strong_count(&alive), 1);
     });
 }
@@ -240,7 +240,7 @@ fn every_arrival_is_taken_once() {
         let mut taken: Vec<_> = takers.into_iter().map(|t| t.join().unwrap()).collect();
         taken.sort_unstable();
         assert_eq!(taken, ids);
-        results.executor().close();
+        results.executor().close().unwrap();
     });
 }
 

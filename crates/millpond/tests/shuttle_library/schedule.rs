@@ -144,7 +144,7 @@ fn a_stop_reaches_what_is_scheduled_on_an_executor_that_goes_on() {
         let workers = builder.build().unwrap();
         stop_against_tasks(&ScheduledPool::on(workers.clone()).build(), &hand);
         assert_eq!(workers.submit(|| 7).unwrap().join().unwrap(), 7);
-        workers.close();
+        workers.close().unwrap();
     });
 }
 
@@ -321,7 +321,7 @@ fn an_executor_that_others_shut_down_runs_or_refuses_what_is_due() {
         let books = Books::new(2);
         let held = [1, 2].map(|at| schedule(&books, &timers, at - 1, at as u32 * SECOND, || ()));
         let clock = mover(&hand, 2);
-        let other = spawn(move || workers.close());
+        let other = spawn(move || workers.close().unwrap());
         timers.shutdown();
         hear(&books, held);
         join_all(vec![clock, other]);

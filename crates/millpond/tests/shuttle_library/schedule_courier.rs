@@ -119,7 +119,7 @@ fn a_stop_while_the_courier_waits_leaves_an_executor_alone_that_goes_on() {
         stop_while_it_waits(&timers, gate, &hand);
         drop(timers);
         assert_eq!(workers.submit(|| 7).unwrap().join().unwrap(), 7);
-        workers.close();
+        workers.close().unwrap();
     });
 }
 

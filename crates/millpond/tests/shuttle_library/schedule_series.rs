@@ -321,7 +321,7 @@ fn refused_runs(every: Every) {
     timers.shutdown();
     ends(&timers, &hand);
     diary.is_closed();
-    workers.close();
+    workers.close().unwrap();
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn every_task_has_run_once_when_the_scope_returns() {
         });
         assert_eq!(sum, 0);
         assert_eq!(cells.map(AtomicUsize::into_inner), [10, 11, 12]);
-        executor.close();
+        executor.close().unwrap();
     });
 }
 
@@ -84,7 +84,7 @@ fn tasks_of_tasks_end_before_the_scope_does() {
             }
         });
         assert_eq!(count.into_inner(), 4);
-        executor.close();
+        executor.close().unwrap();
     });
 }
 
@@ -144,7 +144,7 @@ fn a_failure_reaches_what_runs_and_what_waits() {
         }));
         assert!(failed.is_err());
         assert!(ended.into_inner() <= 2);
-        executor.close();
+        executor.close().unwrap();
     });
 }
 
@@ -165,7 +165,7 @@ fn an_interrupt_of_the_caller_ends_its_scope_and_stays() {
         let runner = spawn(move || drop(task.run()));
         handle.interrupt();
         runner.join().unwrap();
-        executor.close();
+        executor.close().unwrap();
     });
 }
 
@@ -207,6 +207,6 @@ fn tasks_of_a_key_run_one_at_a_time_though_the_owner_waits() {
             }
         });
         assert_eq!(*order.lock(), [0, 1, 2]);
-        serial.below().close();
+        serial.below().close().unwrap();
     });
 }

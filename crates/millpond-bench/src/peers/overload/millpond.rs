@@ -100,6 +100,6 @@ impl Rushed for Millpond {
     }
 
     fn close(self: Box<Self>) {
-        self.pool.close();
+        self.pool.close().unwrap();
     }
 }

@@ -67,6 +67,6 @@ impl<const FIGURES: bool> Pool for Millpond<FIGURES> {
     }
 
     fn close(self) {
-        self.0.close();
+        self.0.close().unwrap();
     }
 }

@@ -99,7 +99,7 @@ mod tests {
         for _ in 0..3 {
             pool.run(|| ()).unwrap();
         }
-        pool.close();
+        pool.close().unwrap();
         pool.snapshot()
     }
 

@@ -108,7 +108,7 @@ where
     /// alice.submit(|| ())?.join()?;
     /// // Four workers, and still one after the other.
     /// assert!(ledger.lock().unwrap().iter().copied().eq(0..100));
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn key(&self, key: K) -> SerialKey<K, E> {
@@ -258,7 +258,7 @@ where
     /// assert!(alice.submit(|| 2).unwrap_err().reason.is_saturated());
     /// drop(say);
     /// assert_eq!(waits.join()?, 1);
-    /// pool.close();
+    /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn capacity_per_key(mut self, capacity: usize) -> Self {

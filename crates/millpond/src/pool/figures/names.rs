@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// let pool = preset::single("mill").build()?;
 /// pool.run(|| ())?;
 /// pool.submit_spec(TaskSpec::new().name("grind"), || ())?;
-/// pool.close();
+/// pool.close()?;
 /// for named in pool.figures_by_name() {
 ///     match &named.label {
 ///         Label::Name(name) => assert_eq!(&**name, "grind"),

@@ -104,7 +104,7 @@ impl Sheet {
 /// let pool = ThreadPool::builder("mill").build()?;
 /// pool.run(|| ())?;
 /// pool.run(|| panic!("the dam broke"))?;
-/// pool.close();
+/// pool.close()?;
 /// let figures = pool.figures();
 /// assert_eq!((figures.completed, figures.panicked), (2, 1));
 /// assert_eq!(figures.run.count(), 2);
@@ -163,7 +163,7 @@ impl Figures {
 ///
 /// let pool = ThreadPool::builder("mill").build()?;
 /// pool.submit(|| interrupt::sleep(Duration::from_millis(20)))?.join()??;
-/// pool.close();
+/// pool.close()?;
 /// assert!(pool.figures().usage.computing() < 0.5);
 /// assert_eq!(Usage::default().to_string(), "not sampled yet");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -200,7 +200,7 @@ impl Usage {
     /// let pool = ThreadPool::builder("mill").build()?;
     /// let nap = Duration::from_millis(20);
     /// pool.submit(move || interrupt::sleep(nap))?.join()??;
-    /// pool.close();
+    /// pool.close()?;
     /// assert!(pool.figures().usage.sampled() >= nap / 2);
     /// assert_eq!(Usage::default().sampled(), Duration::ZERO);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -218,7 +218,7 @@ impl Usage {
     /// let pool = ThreadPool::builder("mill").build()?;
     /// let sum = pool.submit(|| (1..=1_000_000_u64).map(std::hint::black_box).sum::<u64>())?;
     /// assert_eq!(sum.join()?, 500_000_500_000);
-    /// pool.close();
+    /// pool.close()?;
     /// assert!(pool.figures().usage.computing() > 0.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -235,7 +235,7 @@ impl Usage {
     ///
     /// let pool = ThreadPool::builder("mill").build()?;
     /// pool.invoke_all((0..4).map(|grain| move || (0..=grain).sum::<u32>()))?;
-    /// pool.close();
+    /// pool.close()?;
     /// let usage = pool.figures().usage;
     /// assert!(usage.waiting_for_cpu() <= 1.0 - usage.computing());
     /// assert_eq!(Usage::default().waiting_for_cpu(), 0.0);
@@ -256,7 +256,7 @@ impl Usage {
     ///
     /// let pool = ThreadPool::builder("mill").build()?;
     /// pool.submit(|| interrupt::sleep(Duration::from_millis(20)))?.join()??;
-    /// pool.close();
+    /// pool.close()?;
     /// let usage = pool.figures().usage;
     /// let all = usage.computing() + usage.waiting_for_cpu() + usage.blocked();
     /// assert!((all - 1.0).abs() < 1e-9);
@@ -302,7 +302,7 @@ fn share(part: u64, whole: u64) -> f64 {
 ///
 /// let pool = ThreadPool::builder("mill").build()?;
 /// pool.submit_spec(TaskSpec::new().name("grind"), || "flour")?.join()?;
-/// pool.close();
+/// pool.close()?;
 /// let NamedFigures { label, figures, .. } = &pool.figures_by_name()[0];
 /// assert_eq!((label.to_string().as_str(), figures.completed), ("grind", 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -54,7 +54,7 @@ impl Full {
 impl Drop for Full {
     fn drop(&mut self) {
         let _ = self.open.send(());
-        self.pool.close();
+        self.pool.close().unwrap();
     }
 }
 

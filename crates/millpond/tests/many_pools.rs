@@ -1,0 +1,179 @@
+//! What a pool promises does not depend on how many others there are, or were.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
+
+mod watch_kit;
+
+use millpond::executor::{CompletionService, ExecutorExt, Lifecycle};
+use millpond::pool::{Queue, ThreadPool};
+use millpond::preset;
+use millpond::queue::{BlockingQueue, CapacityError, LinkedQueue, Offered, Place, Refused, Taken};
+use millpond::task::Task;
+use millpond::time::Clock;
+use std::ops::ControlFlow;
+use std::sync::{Arc, mpsc};
+use std::task::Waker;
+use std::time::Duration;
+use watch_kit::watch;
+
+const MANY: usize = 1_200;
+
+fn mill() -> ThreadPool {
+    let mill = ThreadPool::builder("mill").core(1).max(1);
+    mill.queue(Queue::bounded(8)).build().unwrap()
+}
+
+/// A worker joins a task that waits in the queue behind it, and runs it in place.
+#[track_caller]
+fn joins_itself(pool: &ThreadPool) {
+    let inner = pool.clone();
+    let outer = pool.submit(move || inner.submit(|| 7).unwrap().join().unwrap());
+    let joined = outer.unwrap().join_timeout(Duration::from_secs(20));
+    assert_eq!(joined.unwrap(), 7);
+}
+
+#[test]
+fn a_worker_joins_in_its_own_pool_however_many_pools_there_are() {
+    let _watch = watch();
+    let mut pools: Vec<_> = (0..MANY).map(|_| mill()).collect();
+    for number in [0, 255, 256, 257, 511, 512, MANY - 1] {
+        joins_itself(&pools[number]);
+    }
+    // Some go, and others come.
+    pools.drain(200..900);
+    pools.extend((0..700).map(|_| mill()));
+    for pool in pools.iter().step_by(97) {
+        joins_itself(pool);
+    }
+    pools.iter().for_each(Lifecycle::shutdown);
+}
+
+#[test]
+fn a_completion_service_takes_in_a_worker_however_many_pools_there_are() {
+    let _watch = watch();
+    let pools: Vec<_> = (0..MANY).map(|_| mill()).collect();
+    for number in [0, 256, MANY - 1] {
+        let pool = &pools[number];
+        let service = CompletionService::new(pool.clone());
+        let outer = pool.submit(move || {
+            service.submit(|| 7).unwrap();
+            service.take().unwrap().result.unwrap()
+        });
+        let taken = outer.unwrap().join_timeout(Duration::from_secs(20));
+        assert_eq!(taken.unwrap(), 7);
+    }
+}
+
+#[test]
+fn a_scheduled_task_is_joined_in_a_worker_however_many_pools_there_are() {
+    let _watch = watch();
+    let _others: Vec<_> = (0..MANY).map(|_| mill()).collect();
+    let pool = Arc::new(preset::scheduled("timed", 1).unwrap());
+    let inner = Arc::clone(&pool);
+    let outer = pool.submit(move || {
+        let soon = inner.schedule(Duration::from_millis(1), || 7).unwrap();
+        soon.join().unwrap()
+    });
+    let joined = outer.unwrap().join_timeout(Duration::from_secs(20));
+    assert_eq!(joined.unwrap(), 7);
+}
+
+/// N3 and N4 of `task::home`: the user has a share in the queue, so a task can outlive its pool.
+#[test]
+fn a_task_that_outlives_its_pool_is_no_task_of_a_later_one() {
+    let _watch = watch();
+    let with = |queue: &Common| {
+        let mill = ThreadPool::builder("mill").core(1).max(1);
+        mill.queue(Queue::own(queue.clone())).build().unwrap()
+    };
+    let fresh = || Common(Arc::new(LinkedQueue::unbounded()));
+    let queue = fresh();
+    let old = with(&queue);
+    let (go, may_go) = mpsc::channel::<()>();
+    let busy = old.submit(move || may_go.recv().is_err()).unwrap();
+    let left = old.submit(|| "left").unwrap().shared();
+    let task = queue.poll().unwrap();
+    drop(go);
+    assert!(busy.join().unwrap());
+    old.shutdown();
+    old.await_termination().unwrap();
+    drop(old);
+    // However often numbers have gone round meanwhile.
+    for round in 0..40 {
+        let later: Vec<_> = (0..round * 15 + 1).map(|_| with(&fresh())).collect();
+        let new = later.into_iter().next_back().unwrap();
+        let waits = left.clone();
+        let joined = new.submit(move || waits.join_timeout(Duration::from_millis(1)).is_err());
+        assert!(joined.unwrap().join().unwrap(), "it is nobody's");
+        joins_itself(&new);
+        new.shutdown();
+        new.await_termination().unwrap();
+        assert_eq!(new.snapshot().completed, 3);
+    }
+    let _ = task.run();
+    assert_eq!(*left.join().unwrap(), "left");
+}
+
+/// A queue of which its maker keeps a share.
+#[derive(Clone, Debug)]
+struct Common(Arc<LinkedQueue<Task>>);
+
+impl BlockingQueue<Task> for Common {
+    fn offer(&self, element: Task) -> Result<(), Refused<Task>> {
+        self.0.offer(element)
+    }
+
+    fn poll(&self) -> Option<Task> {
+        self.0.poll()
+    }
+
+    fn poll_offer(
+        &self,
+        element: &mut Option<Task>,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Offered {
+        self.0.poll_offer(element, place, waker)
+    }
+
+    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        self.0.poll_take(place, waker)
+    }
+
+    fn leave_offer(&self, element: &mut Option<Task>, place: &mut Place) {
+        self.0.leave_offer(element, place);
+    }
+
+    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+        self.0.leave_take(place)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        self.0.capacity()
+    }
+
+    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
+        self.0.set_capacity(capacity)
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
+        self.0.visit(see);
+    }
+
+    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.0.remove_where(limit, unwanted)
+    }
+
+    fn clock(&self) -> &Clock {
+        self.0.clock()
+    }
+}

@@ -1,0 +1,431 @@
+//! Code of the user's that a pool calls, and that calls the pool.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
+
+mod watch_kit;
+
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, TerminationError, ThreadPerTask};
+use millpond::manage::{Growth, Patch};
+use millpond::pool::{
+    Ended, Hooks, PoolBuilder, Queue, Refusal, Rejection, TaskInfo, ThreadPool,
+};
+use millpond::preset;
+use millpond::queue::{
+    BlockingQueue, CapacityError, DelayQueue, LinkedQueue, Offered, Place, Refused, Taken,
+};
+use millpond::schedule::ScheduledPool;
+use millpond::task::{Carried, Task};
+use millpond::time::Clock;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::Waker;
+use std::time::Duration;
+use watch_kit::watch;
+
+fn mill(capacity: usize) -> PoolBuilder {
+    let mill = ThreadPool::builder("mill").core(1).max(1);
+    mill.queue(Queue::bounded(capacity))
+}
+
+/// Keeps the only worker busy until the sender is dropped.
+fn hold(pool: &ThreadPool) -> mpsc::Sender<()> {
+    let (go, may_go) = mpsc::channel::<()>();
+    let busy = pool.submit(move || may_go.recv().is_err()).unwrap();
+    while !busy.is_started() {
+        std::thread::yield_now();
+    }
+    go
+}
+
+/// Calls a closure when it is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+type Submits = Arc<OnDrop<Box<dyn FnMut() + Send + Sync>>>;
+
+#[test]
+fn what_a_cancelled_task_carried_may_submit_to_the_pool_that_clears_it_out() {
+    let _watch = watch();
+    static CARRIED: Carried<Submits> = Carried::new();
+    let pool = mill(2).build().unwrap();
+    let go = hold(&pool);
+    let (tell, told) = mpsc::channel();
+    let submits: Submits = {
+        let pool = pool.clone();
+        Arc::new(OnDrop(Box::new(move || {
+            // More than there is room for.
+            let taken = [(); 3].map(|()| pool.run(|| ()).is_ok());
+            let _ = tell.send(taken);
+        })))
+    };
+    let cancelled = CARRIED.scope(submits, || pool.submit(|| ()).unwrap());
+    assert!(cancelled.cancel());
+    drop(cancelled);
+    pool.run(|| ()).unwrap();
+    // Full: the shell makes room, and what it carried is dropped by that. Who gets the room is open.
+    let taken = pool.run(|| ()).is_ok();
+    let inside = told.recv().unwrap();
+    let all = inside.into_iter().chain([taken]);
+    assert_eq!(all.filter(|taken| *taken).count(), 1, "there was room for one");
+    // And the pool takes tasks as ever.
+    drop(go);
+    while pool.snapshot().queued > 0 {
+        std::thread::yield_now();
+    }
+    pool.submit(|| ()).unwrap().join().unwrap();
+    pool.shutdown();
+    pool.await_termination().unwrap();
+}
+
+#[test]
+fn a_handler_that_brings_the_task_to_its_own_pool_again_is_asked_once() {
+    let _watch = watch();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let again = move |task: Task, refusal: Refusal<'_>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        refusal.pool.execute(task)
+    };
+    let pool = mill(1).rejection(Rejection::custom(again)).build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    let refused = pool.submit(|| "flour").unwrap_err();
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert!(refused.reason.is_saturated(), "{}", refused.reason);
+    assert_eq!((refused.task)(), "flour");
+    drop(go);
+}
+
+/// Two pools whose handlers bring to each other what they refuse.
+#[test]
+fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
+    let _watch = watch();
+    let other: Arc<OnceLock<ThreadPool>> = Arc::default();
+    let to_other = Arc::clone(&other);
+    let handler = move |task: Task, refusal: Refusal<'_>| match to_other.get() {
+        Some(other) => other.execute(task),
+        None => refusal.give_back(task),
+    };
+    let one = mill(1).rejection(Rejection::custom(handler)).build().unwrap();
+    let back = one.clone();
+    let handler = move |task: Task, _: Refusal<'_>| back.execute(task);
+    let two = mill(1).rejection(Rejection::custom(handler)).build().unwrap();
+    let held = (hold(&one), hold(&two));
+    one.run(|| ()).unwrap();
+    two.run(|| ()).unwrap();
+    assert!(other.set(two.clone()).is_ok());
+    let refused = one.submit(|| "flour").unwrap_err();
+    assert_eq!((refused.task)(), "flour");
+    drop(held);
+    one.shutdown();
+    two.shutdown();
+}
+
+/// What runs then is no longer the handler.
+#[test]
+fn a_handler_that_runs_the_task_is_asked_about_what_its_body_brings() {
+    let _watch = watch();
+    let runs = |task: Task, _: Refusal<'_>| {
+        let _ = task.run();
+        Ok(())
+    };
+    let pool = mill(1).rejection(Rejection::custom(runs)).build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    let inner = pool.clone();
+    let outer = pool.submit(move || inner.submit(|| "flour").unwrap().join());
+    assert_eq!(outer.unwrap().join().unwrap().unwrap(), "flour");
+    drop(go);
+}
+
+/// When a queue does something of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Offer,
+    Len,
+    SetCapacity,
+}
+
+type Once = Box<dyn FnOnce() + Send>;
+
+/// A queue that does something, once, when it is called.
+#[derive(Clone)]
+struct Busy {
+    queue: Arc<LinkedQueue<Task>>,
+    once: Arc<Mutex<Option<(Call, Once)>>>,
+}
+
+impl Busy {
+    fn new() -> Self {
+        Busy {
+            queue: Arc::new(LinkedQueue::bounded(8).unwrap()),
+            once: Arc::default(),
+        }
+    }
+
+    fn once(&self, call: Call, f: impl FnOnce() + Send + 'static) {
+        *self.once.lock().unwrap() = Some((call, Box::new(f)));
+    }
+
+    fn is_called(&self, call: Call) {
+        let once = {
+            let mut once = self.once.lock().unwrap();
+            once.take_if(|(when, _)| *when == call)
+        };
+        if let Some((_, f)) = once {
+            f();
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.once.lock().unwrap().is_none()
+    }
+}
+
+impl fmt::Debug for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.queue.fmt(f)
+    }
+}
+
+impl BlockingQueue<Task> for Busy {
+    fn offer(&self, element: Task) -> Result<(), Refused<Task>> {
+        self.is_called(Call::Offer);
+        self.queue.offer(element)
+    }
+
+    fn poll(&self) -> Option<Task> {
+        self.queue.poll()
+    }
+
+    fn poll_offer(
+        &self,
+        element: &mut Option<Task>,
+        place: &mut Place,
+        waker: &Waker,
+    ) -> Offered {
+        self.queue.poll_offer(element, place, waker)
+    }
+
+    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        self.queue.poll_take(place, waker)
+    }
+
+    fn leave_offer(&self, element: &mut Option<Task>, place: &mut Place) {
+        self.queue.leave_offer(element, place);
+    }
+
+    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+        self.queue.leave_take(place)
+    }
+
+    fn len(&self) -> usize {
+        self.is_called(Call::Len);
+        self.queue.len()
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        self.queue.capacity()
+    }
+
+    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
+        self.is_called(Call::SetCapacity);
+        self.queue.set_capacity(capacity)
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
+        self.queue.visit(see);
+    }
+
+    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.queue.remove_where(limit, unwanted)
+    }
+
+    fn clock(&self) -> &Clock {
+        self.queue.clock()
+    }
+}
+
+#[test]
+fn a_queue_of_the_users_may_submit_to_its_pool_while_a_task_comes_in() {
+    let _watch = watch();
+    for call in [Call::Offer, Call::Len] {
+        let queue = Busy::new();
+        let mill = ThreadPool::builder("mill").core(1).max(4);
+        let mill = mill.growth(Growth::ThreadsFirst);
+        let pool = mill.queue(Queue::own(queue.clone())).build().unwrap();
+        // A worker that is free, so that the next task goes into the queue.
+        pool.submit(|| ()).unwrap().join().unwrap();
+        let inner = pool.clone();
+        queue.once(call, move || drop(inner.submit(|| ()).unwrap()));
+        while !queue.is_done() {
+            pool.submit(|| ()).unwrap().join().unwrap();
+        }
+        pool.shutdown();
+        pool.await_termination().unwrap();
+    }
+}
+
+#[test]
+fn a_queue_of_the_users_may_change_its_pool_while_its_capacity_changes() {
+    let _watch = watch();
+    let queue = Busy::new();
+    let pool = ThreadPool::builder("mill").core(1).max(4);
+    let pool = pool.queue(Queue::own(queue.clone())).build().unwrap();
+    let inner = pool.clone();
+    queue.once(Call::SetCapacity, move || inner.set_max(3).unwrap());
+    pool.apply(&Patch::new().core(2).capacity(5)).unwrap();
+    assert_eq!((pool.core(), pool.max(), pool.capacity()), (2, 3, Some(5)));
+    // What was fine when it was judged is not any more: nothing has changed but that.
+    let inner = pool.clone();
+    queue.once(Call::SetCapacity, move || inner.set_max(2).unwrap());
+    assert!(pool.apply(&Patch::new().core(3).capacity(7)).is_err());
+    assert_eq!((pool.core(), pool.max(), pool.capacity()), (2, 2, Some(5)));
+}
+
+/// Waits for the end of its own executor in every way that has no time-out.
+fn waits_for_itself(own: &impl Lifecycle) -> [Result<(), TerminationError>; 3] {
+    own.shutdown();
+    [
+        own.await_termination(),
+        own.await_termination_timeout(Duration::MAX).map(drop),
+        own.close(),
+    ]
+}
+
+const OWN_TASK: [Result<(), TerminationError>; 3] = [Err(TerminationError::OwnTask); 3];
+
+#[test]
+fn a_task_that_waits_for_the_end_of_its_own_pool_is_told() {
+    let _watch = watch();
+    let pool = mill(8).build().unwrap();
+    let own = pool.clone();
+    let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    assert!(pool.is_shutdown(), "that much `close` has done");
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_task_that_is_run_in_place_is_told_too() {
+    let _watch = watch();
+    let pool = mill(8).build().unwrap();
+    let (outer, inner) = (pool.clone(), pool.clone());
+    let waited = pool.submit(move || {
+        let inside = outer.submit(move || waits_for_itself(&inner));
+        inside.unwrap().join().unwrap()
+    });
+    assert_eq!(waited.unwrap().join().unwrap(), OWN_TASK);
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_task_on_an_extra_thread_and_one_of_a_queue_that_holds_back_are_told_too() {
+    let _watch = watch();
+    let extra = mill(1).rejection(Rejection::NewThread { at_most: 1 });
+    let pool = extra.build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    let own = pool.clone();
+    let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    drop(go);
+    pool.close().unwrap();
+
+    let late = DelayQueue::due_by(|_: &Task| Clock::system().now());
+    let late = ThreadPool::builder("late").core(1).queue(Queue::own(late));
+    let pool = late.build().unwrap();
+    let own = pool.clone();
+    let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    pool.close().unwrap();
+}
+
+/// Waits when a task has ended, and when all has.
+struct Waits {
+    pool: Arc<OnceLock<ThreadPool>>,
+    told: mpsc::Sender<[Result<(), TerminationError>; 3]>,
+}
+
+impl Hooks for Waits {
+    fn after(&self, _: &TaskInfo, _: Ended) {
+        let _ = self.told.send(waits_for_itself(self.pool.get().unwrap()));
+    }
+
+    fn terminated(&self) {
+        let _ = self.told.send(waits_for_itself(self.pool.get().unwrap()));
+    }
+}
+
+#[test]
+fn a_hook_that_waits_for_the_end_of_its_pool_is_told() {
+    let _watch = watch();
+    let (told, tells) = mpsc::channel();
+    let own = Arc::new(OnceLock::new());
+    let waits = Waits {
+        pool: Arc::clone(&own),
+        told,
+    };
+    let pool = mill(8).hooks(waits).build().unwrap();
+    assert!(own.set(pool.clone()).is_ok());
+    pool.run(|| ()).unwrap();
+    assert_eq!(tells.recv().unwrap(), OWN_TASK, "after a task");
+    assert_eq!(tells.recv().unwrap(), OWN_TASK, "after all");
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_task_of_a_thread_per_task_that_waits_for_its_end_is_told() {
+    let _watch = watch();
+    let threads = Arc::new(ThreadPerTask::builder("mill", 2).build().unwrap());
+    let own = Arc::clone(&threads);
+    let waited = threads.submit(move || waits_for_itself(&*own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    threads.close().unwrap();
+}
+
+#[test]
+fn a_task_of_a_scheduled_pool_that_waits_for_its_end_is_told() {
+    let _watch = watch();
+    let timers = preset::scheduled("mill", 1).unwrap();
+    let own = timers.clone();
+    let waited = timers.submit(move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    timers.close().unwrap();
+    // One that shares its executor: what it has handed over is its own task.
+    let pool = mill(8).build().unwrap();
+    let timers = ScheduledPool::on(pool.clone()).build();
+    let own = timers.clone();
+    let now = Duration::ZERO;
+    let waited = timers.schedule(now, move || waits_for_itself(&own)).unwrap();
+    assert_eq!(waited.join().unwrap(), OWN_TASK);
+    timers.close().unwrap();
+    pool.close().unwrap();
+}
+
+/// A task of one executor may wait for the end of another, and with a time-out for that of its own.
+#[test]
+fn waits_that_end_are_left_alone() {
+    let _watch = watch();
+    let (one, other) = (mill(8).build().unwrap(), mill(8).build().unwrap());
+    other.run(|| ()).unwrap();
+    let own = one.clone();
+    let waited = one.submit(move || {
+        other.close().unwrap();
+        own.await_termination_timeout(Duration::from_millis(1))
+    });
+    assert_eq!(waited.unwrap().join().unwrap(), Ok(false));
+    one.close().unwrap();
+}
