@@ -20,6 +20,7 @@ use millpond::manage::Patch;
 use millpond::pool::{Queue, Rejection, ThreadPool};
 use millpond::preset;
 use millpond::queue::{AsyncQueue, DelayQueue};
+use millpond::schedule::ScheduledPool;
 use millpond::task::{self, TaskHandle};
 use millpond::thread::Threads;
 use millpond::time::{Clock, Deadline};
@@ -342,6 +343,33 @@ fn alarms_of_a_timer_that_the_parent_made_keep_nobody_waiting_in_the_child() {
         later()
     });
     assert!(later());
+}
+
+/// The watch of such a pool gets no alarm; that is not a reason to recurse until the stack is gone.
+#[test]
+fn a_pool_of_the_child_by_a_timer_of_the_parent_works_and_what_is_to_wait_is_refused() {
+    let _alone = alone();
+    let _watch = watch();
+    let clock = Clock::system().with_timer(Threads::named("parents-timer"));
+    let by_clock = || {
+        let pool = ThreadPool::builder("child").core(1).max(1);
+        pool.clock(clock.clone()).build().unwrap()
+    };
+    let parents = by_clock();
+    parents.submit(|| ()).unwrap().join().unwrap();
+    in_child(|| {
+        let own = by_clock();
+        let works = (0..100).all(|i| own.submit(move || i).unwrap().join().unwrap() == i);
+        let timers = ScheduledPool::on(own.clone()).clock(clock.clone()).build();
+        let refused = timers.schedule(Duration::from_secs(3600), || 7);
+        let is_refused = refused.is_err_and(|refused| {
+            matches!(refused.reason, RejectReason::SpawnFailed(_)) && (refused.task)() == 7
+        });
+        timers.close();
+        own.close();
+        works && is_refused
+    });
+    parents.close();
 }
 
 /// Whatever the parent's threads hold when it forks.

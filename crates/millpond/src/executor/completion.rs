@@ -8,21 +8,22 @@
 //!   submit -> pending { id: handle } --its waker is called--> arrived [ (id, result), ... ] -> take
 //! ```
 //!
-//! A task with a deadline that nobody has started by then is cancelled by an alarm, as a join or a future
-//! would do, and arrives. The alarm is set when the executor has said yes: a refusal gives the closure back,
-//! be it as late as it may, so nothing must cancel the task before.
+//! A task with a deadline that nobody has started by then is cancelled by whoever takes or polls, as a join or
+//! a future would do, and arrives. Who waits sleeps no longer than until the first of these deadlines. They
+//! count when the executor has said yes: a refusal gives the closure back, be it as late as it may, so nothing
+//! must cancel the task before.
 //!
 //! Who takes in a worker of the very pool that has the pending tasks in its queue, and finds none that
 //! has arrived, runs one of them in place, the oldest, before it waits; as whoever joins there does.
 
 use super::watched::Watched;
 use super::{Executor, Rejected};
-use crate::interrupt::{Interrupted, WaitError};
+use crate::interrupt::{self, Interrupted, Look, WaitError};
 use crate::task::{self, Expiry, Queued, TaskError, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use millpond_raw::user_code::{self, Kind};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
@@ -79,6 +80,10 @@ pub(super) struct Arrivals<T: Send + 'static> {
 struct Lists<T> {
     next: u64,
     pending: HashMap<TaskId, Pending<T>>,
+    /// The deadlines of those that are pending, by the executor's clock.
+    deadlines: BTreeSet<(Deadline, TaskId)>,
+    /// Those that are pending and have a deadline by another clock.
+    by_other_clocks: BTreeMap<TaskId, Arc<Expiry>>,
     arrived: VecDeque<Arrived<T>>,
 }
 
@@ -86,8 +91,43 @@ struct Pending<T> {
     handle: TaskHandle<T>,
     /// The executor has said yes: it will not give the task back, so a waiter may run it.
     is_accepted: bool,
-    /// Cancels it at its deadline.
-    expiry: Option<Expiry>,
+    /// Cancels it at its deadline, if it has one.
+    expiry: Option<Arc<Expiry>>,
+}
+
+impl<T> Lists<T> {
+    /// Takes it out; what this returns is to be dropped without the lock.
+    fn remove(&mut self, id: TaskId) -> Option<(Pending<T>, Option<Arc<Expiry>>)> {
+        let pending = self.pending.remove(&id)?;
+        if pending.expiry.is_some() {
+            self.deadlines.remove(&(pending.handle.deadline(), id));
+        }
+        Some((pending, self.by_other_clocks.remove(&id)))
+    }
+
+    /// The deadlines that have passed by now. Each is found once.
+    fn late(&mut self, clock: &Clock) -> Vec<Arc<Expiry>> {
+        let mut late = Vec::new();
+        if self.deadlines.is_empty() {
+            return late;
+        }
+        let now = clock.now();
+        while let Some((deadline, id)) = self.deadlines.first().copied() {
+            if !deadline.has_passed(now) {
+                break;
+            }
+            self.deadlines.pop_first();
+            let expiry = self.pending.get(&id).and_then(|one| one.expiry.clone());
+            late.extend(expiry);
+        }
+        late
+    }
+
+    /// When the next deadline comes.
+    fn next_deadline(&self) -> Deadline {
+        let next = self.deadlines.first();
+        next.map_or(Deadline::NEVER, |(deadline, _)| *deadline)
+    }
 }
 
 impl<T: Send + 'static> Arrivals<T> {
@@ -96,6 +136,8 @@ impl<T: Send + 'static> Arrivals<T> {
             lists: Watched::new(Lists {
                 next: 0,
                 pending: HashMap::new(),
+                deadlines: BTreeSet::new(),
+                by_other_clocks: BTreeMap::new(),
                 arrived: VecDeque::new(),
             }),
             this: this.clone(),
@@ -134,21 +176,39 @@ impl<T: Send + 'static> Arrivals<T> {
         user_code::check(Kind::Executor);
         if let Err(refused) = executor.execute(task) {
             // Before the closure is taken back, which ends the task: a refusal is no arrival.
-            drop(self.lists.with(|lists| lists.pending.remove(&id)));
+            drop(self.lists.with(|lists| lists.remove(id)));
             return Err(refused.reclaim());
         }
-        let start = self.lists.with(|lists| {
-            let pending = lists.pending.get_mut(&id)?;
-            pending.is_accepted = true;
-            let expiry = has_deadline.then(|| pending.handle.expiry());
-            pending.expiry = expiry;
-            pending.expiry.as_ref().map(Expiry::start)
-        });
-        if let Some(start) = start {
-            // Not under the lock: what is too late already is cancelled at once, and arrives.
-            start();
+        let accepted = |lists: &mut Lists<T>| {
+            if let Some(pending) = lists.pending.get_mut(&id) {
+                pending.is_accepted = true;
+            }
+        };
+        self.lists.with(accepted);
+        if has_deadline {
+            self.watches_deadline(id, &executor.clock());
         }
         Ok(id)
+    }
+
+    /// From now on whoever takes sees to the deadline of this task. Who waits already is told.
+    #[cold]
+    fn watches_deadline(&self, id: TaskId, clock: &Clock) {
+        self.lists.change(|lists| {
+            let Some(pending) = lists.pending.get_mut(&id) else {
+                return;
+            };
+            let expiry = Arc::new(pending.handle.expiry());
+            pending.expiry = Some(Arc::clone(&expiry));
+            match expiry.clock().is(clock) {
+                true => {
+                    lists.deadlines.insert((pending.handle.deadline(), id));
+                }
+                false => {
+                    lists.by_other_clocks.insert(id, expiry);
+                }
+            }
+        });
     }
 
     /// Moves a task that has ended to the results, in one step: it is always in one of the lists.
@@ -156,7 +216,7 @@ impl<T: Send + 'static> Arrivals<T> {
         let ended = self.lists.change(|lists| {
             let result = lists.pending.get_mut(&id)?.handle.try_join()?;
             lists.arrived.push_back(Arrived { id, result });
-            lists.pending.remove(&id)
+            lists.remove(id)
         });
         // Not under the lock.
         drop(ended);
@@ -164,6 +224,27 @@ impl<T: Send + 'static> Arrivals<T> {
 
     pub(super) fn poll(&self) -> Option<Arrived<T>> {
         self.lists.with(|lists| lists.arrived.pop_front())
+    }
+
+    /// The same; if nothing has arrived, what is too late by now is cancelled first, and arrives.
+    fn poll_or_expire(&self, clock: &Clock) -> Option<Arrived<T>> {
+        self.poll().or_else(|| {
+            self.expire(clock);
+            self.poll()
+        })
+    }
+
+    /// Cancels what is too late by now, and has not begun; it arrives.
+    fn expire(&self, clock: &Clock) {
+        let late = self.lists.with(|lists| {
+            let mut late = lists.late(clock);
+            late.extend(lists.by_other_clocks.values().cloned());
+            late
+        });
+        // Not under the lock: this drops closures, and calls wakers.
+        for expiry in late {
+            expiry.look();
+        }
     }
 
     pub(super) fn wait(
@@ -178,9 +259,31 @@ impl<T: Send + 'static> Arrivals<T> {
                 break;
             }
         }
-        self.lists.wait(Site::new(site), clock, deadline, |lists| {
-            lists.arrived.pop_front()
-        })
+        let (mut found, mut alarms) = (self.poll_or_expire(clock), Vec::new());
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let mut place = self.lists.listed();
+        let site = Site::new(site).on(&self.lists);
+        interrupt::wait(site, clock, deadline, |waker| {
+            place.take(waker);
+            found = self.poll_or_expire(clock);
+            if found.is_some() {
+                return Look::Done;
+            }
+            let (next, others) = self.lists.with(|lists| {
+                let others: Vec<_> = lists.by_other_clocks.values().cloned().collect();
+                (lists.next_deadline(), others)
+            });
+            // Without a timer they are left to the executor, which drops them when their turn comes.
+            let alarm = |expiry: Arc<Expiry>| {
+                let alarm = expiry.clock().alarm(expiry.look(), waker);
+                alarm.unwrap_or_else(|unattended| unattended.alarm)
+            };
+            alarms = others.into_iter().map(alarm).collect();
+            Look::AgainAt(next)
+        })?;
+        Ok(found.expect("the wait ends well when something is found"))
     }
 
     /// The oldest task that this thread may run in place, if nothing has arrived.
@@ -201,13 +304,18 @@ impl<T: Send + 'static> Arrivals<T> {
 
     /// Forgets all that is pending, and returns the handles.
     pub(super) fn give_up(&self) -> Vec<TaskHandle<T>> {
-        let pending = self.lists.with(|lists| std::mem::take(&mut lists.pending));
+        let (pending, others) = self.lists.with(|lists| {
+            lists.deadlines.clear();
+            let others = std::mem::take(&mut lists.by_other_clocks);
+            (std::mem::take(&mut lists.pending), others)
+        });
+        drop(others);
         pending.into_values().map(|one| one.handle).collect()
     }
 
     /// Cancels one. Not under the lock: cancelling drops a closure and calls a waker.
     fn interrupt(&self, id: TaskId) -> bool {
-        let Some(Pending { mut handle, .. }) = self.lists.with(|lists| lists.pending.remove(&id))
+        let Some((Pending { mut handle, .. }, _expiry)) = self.lists.with(|lists| lists.remove(id))
         else {
             return false;
         };
@@ -384,7 +492,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn poll(&self) -> Option<Arrived<T>> {
-        self.arrivals.poll()
+        self.arrivals.poll_or_expire(&self.executor.clock())
     }
 
     /// Waits for the next result, but not longer than `patience`; `None` if the time was up.
@@ -436,6 +544,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pending(&self) -> usize {
+        self.arrivals.expire(&self.executor.clock());
         self.arrivals.lists.with(|lists| lists.pending.len())
     }
 
@@ -453,6 +562,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn arrived(&self) -> usize {
+        self.arrivals.expire(&self.executor.clock());
         self.arrivals.lists.with(|lists| lists.arrived.len())
     }
 

@@ -23,12 +23,12 @@
 //!   caller, which is inside the first, the second only says so and the first goes on in a loop:
 //!   the stack does not grow with the number of wakes.
 
-use super::error::Rejected;
+use super::error::{NotTaken, Rejected};
 use super::traits::Executor;
 use super::uncaught::why_dropped;
 use super::watched::Watched;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, aside, is_timer_thread, let_go};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::user_code::{self, Kind};
@@ -193,6 +193,23 @@ where
     /// to SCHEDULED.
     fn schedule(self: &Arc<Self>) {
         let poll = self.poll_task();
+        if !is_timer_thread() {
+            return self.bring(poll);
+        }
+        // Others wait for this thread: it neither waits for room, nor polls, nor drops a future.
+        let answer = quiet::call(|| self.executor.try_execute(poll));
+        let Some(Err(not_taken)) = answer else {
+            return;
+        };
+        let poll = match not_taken {
+            NotTaken::NotAtOnce(poll) => poll,
+            NotTaken::Refused(refused) => refused.task,
+        };
+        let own = Arc::clone(self);
+        aside(move || own.bring(poll));
+    }
+
+    fn bring(&self, poll: Task) {
         // A panic of the executor is a refusal, too: the drop of the poll sees to it.
         user_code::check(Kind::Executor);
         let answer = quiet::call(|| self.executor.execute(poll));
@@ -330,6 +347,7 @@ where
         if schedule {
             self.schedule();
         }
+        let_go(self);
     }
 }
 

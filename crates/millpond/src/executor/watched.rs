@@ -40,6 +40,11 @@ impl<S> Watched<S> {
         result
     }
 
+    /// A place among those who are woken by a change; taken when it is first used.
+    pub(crate) fn listed(&self) -> Listed<'_> {
+        Listed::new(&self.waits)
+    }
+
     /// Waits until `f` has something.
     pub(crate) fn wait<R>(
         &self,

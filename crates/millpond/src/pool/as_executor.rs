@@ -8,7 +8,7 @@ use crate::executor::{
 use crate::interrupt;
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, is_timer_thread};
 use millpond_raw::park::Site;
 use std::panic::Location;
 use std::time::Duration;
@@ -34,6 +34,9 @@ impl Executor for ThreadPool {
         if engine.is_forked() {
             let refused = Rejected::new(task, RejectReason::Forked);
             return Err(NotTaken::Refused(refused));
+        }
+        if is_timer_thread() {
+            return engine.admit_from_timer(task).map_err(NotTaken::NotAtOnce);
         }
         match engine.admit(task) {
             Ok(()) => Ok(()),

@@ -35,7 +35,7 @@ use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
 use crate::queue::BlockingQueue;
 use crate::task::{CancelReason, Home, Kind, Task};
-use crate::time::{Clock, Ticker};
+use crate::time::{Clock, Ticker, aside};
 use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
@@ -224,6 +224,39 @@ impl Engine {
         chaos::point("pool.enqueued");
         if self.has_lost_workers(word) {
             return self.look_again(identity);
+        }
+        Ok(())
+    }
+
+    /// Takes the task in on the thread of a timer, if that takes no code of the user's: no queue of theirs, no
+    /// thread factory, and no destructor of a task that is refused. Otherwise somebody else has to bring it.
+    #[cold]
+    pub(super) fn admit_from_timer(self: &Arc<Self>, task: Task) -> Result<(), Task> {
+        let (word, limits) = (self.ctl().read(), self.knobs().limits());
+        let usual = word.is_running()
+            && word.workers() >= limits.core().max(1)
+            && limits.growth() == Growth::QueueFirst;
+        let queue = match &self.line {
+            Line::Plain(queue) if usual && !queue.is_full() => queue,
+            _ => return Err(task),
+        };
+        if !self.is_watched().load(Ordering::Relaxed) {
+            self.watch_over();
+        }
+        let identity = Identity::give(&task, Some(&self.home), &self.ticker);
+        if let Err(refused) = queue.offer(task) {
+            refused.element.leave_home();
+            return Err(refused.element);
+        }
+        chaos::point("pool.enqueued");
+        if self.has_lost_workers(word) {
+            // It may take a thread.
+            let engine = Arc::clone(self);
+            aside(move || {
+                if let Err(refused) = engine.look_again(identity) {
+                    refused.task.cancel(CancelReason::Refused);
+                }
+            });
         }
         Ok(())
     }

@@ -6,7 +6,8 @@
 //!
 //! A handler may be slow, and making a stack dump takes a while. So notices are handed over on a thread
 //! of their own, started for that, and neither a submitter nor the timer waits for them. By a manual clock
-//! they are handed over on the spot.
+//! they are handed over on the spot; and so they are where no thread can be had, but never on the thread of
+//! the timer.
 
 use super::engine::Engine;
 use super::figures::Label;
@@ -15,6 +16,7 @@ use crate::executor::RejectReason;
 use crate::manage::PoolSnapshot;
 use crate::task::Cycle;
 use crate::thread::{ThreadFactory, Threads};
+use crate::time::aside;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::user_code::{self, Kind};
@@ -281,7 +283,8 @@ impl Engine {
         }
         let started = Threads::named("millpond-notice").start(Box::new(tell.clone()));
         if started.is_err() {
-            tell();
+            // A listener is not for the thread of the timer.
+            aside(tell);
         }
     }
 

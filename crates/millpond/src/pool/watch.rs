@@ -15,6 +15,13 @@
 //! too. It is lowered at the second ring in a row at which the pool is idle; at the third, if nobody has
 //! raised it and all still rest, the watch is over. Who had not seen that it was lowered is seen then.
 //!
+//! The alarm rings on the thread of the timer, which has others to serve. What is the user's is not asked
+//! there: with a queue of the user's the look is left to another thread ([`aside`]), and so is the end of
+//! the pool itself, if the watch is the last to have it. A look that panics, as a user's queue may, is
+//! followed by others all the same. Where the timer gets no thread there is no watch, until somebody
+//! brings a task [a little later](AFTER_A_REFUSAL) and tries again; it is counted
+//! ([`Health::thread_failures`]).
+//!
 //! It rings when the first of those that run becomes too old; every second; and, because a task that
 //! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
 //!
@@ -26,9 +33,10 @@ use super::figures::Label;
 use super::notice::{LongRun, Notice};
 use super::{ThreadPool, crew::Worker, stats::Event};
 use crate::stack::{self, PATIENCE};
-use crate::time::Alarm;
+use crate::time::{Alarm, Ticker, Unattended, aside, let_go};
+use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
-use millpond_raw::sync::atomic::{AtomicBool, Ordering};
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_raw::task::Stop;
 use millpond_raw::tick::Tick;
 use millpond_raw::user_code;
@@ -39,6 +47,10 @@ use std::time::Duration;
 
 /// How often it looks for lost wake-ups.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// How long it leaves a timer alone that could not start its thread, in nanoseconds: otherwise every task
+/// that comes would ask for one.
+const AFTER_A_REFUSAL: u64 = 100_000_000;
 
 /// After how long a running task is worth a notice, and whether it is interrupted then.
 ///
@@ -175,7 +187,7 @@ pub struct Health {
     pub long_runs: u64,
     /// How often a task of this pool closed a ring of tasks that waited for each other, and was told.
     pub deadlocks: u64,
-    /// How often a thread could not be started.
+    /// How often a thread could not be started, the timer's for the watch included.
     pub thread_failures: u64,
     /// How many more workers there are than there may be. They leave when they are idle.
     pub surplus_workers: usize,
@@ -200,6 +212,8 @@ impl Health {
 /// The watch of a pool.
 pub(super) struct Watch {
     limits: Mutex<Limits>,
+    /// The tick at which nobody could be had to ring the alarm; 0 if that was never so.
+    refused_at: AtomicU64,
     interrupts: AtomicBool,
     state: Mutex<State>,
     healed: Event,
@@ -267,8 +281,16 @@ struct Bell(Weak<Engine>);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        if let Some(engine) = self.0.upgrade() {
-            engine.looks_round();
+        let Some(engine) = self.0.upgrade() else {
+            return;
+        };
+        match engine.line.is_foreign() {
+            // It asks the queue, which is the user's: not on the thread of the timer.
+            true => aside(move || engine.looks_round()),
+            false => {
+                engine.looks_round();
+                let_go(engine);
+            }
         }
     }
 }
@@ -278,10 +300,23 @@ impl Watch {
         Watch {
             interrupts: AtomicBool::new(limits.interrupt()),
             limits: Mutex::new(limits),
+            refused_at: AtomicU64::new(0),
             state: Mutex::new(State::default()),
             healed: Event::default(),
             long_runs: Event::default(),
             deadlocks: Event::default(),
+        }
+    }
+
+    /// Whether it is too early to ask for a timer again.
+    fn was_just_refused(&self, ticker: &Ticker) -> bool {
+        match self.refused_at.load(Ordering::Relaxed) {
+            0 => false,
+            at => {
+                let (at, now) = (Tick::from_count(at), ticker.now());
+                // A counter may have gone back.
+                now >= at && ticker.nanos(at, now) < AFTER_A_REFUSAL
+            }
         }
     }
 
@@ -301,6 +336,9 @@ impl Engine {
     #[cold]
     pub(super) fn watch_over(self: &Arc<Self>) {
         if !self.is_to_be_watched() {
+            return;
+        }
+        if self.watch.was_just_refused(&self.ticker) {
             return;
         }
         if !self.is_watched().swap(true, Ordering::Relaxed) {
@@ -336,6 +374,7 @@ impl Engine {
         let bell = Waker::from(Arc::new(Bell(Arc::downgrade(self))));
         // It may ring before this returns, and set the next one.
         let alarm = self.clock.alarm(deadline, &bell);
+        let alarm = alarm.unwrap_or_else(|unattended| self.nobody_rings(unattended));
         let mut state = self.watch.state.lock();
         let former = match state.alarms == turn {
             true => state.alarm.replace(alarm),
@@ -345,8 +384,26 @@ impl Engine {
         drop(former);
     }
 
-    /// The alarm rings.
+    /// There is no watch for a moment: whoever brings a task later tries again.
+    #[cold]
+    fn nobody_rings(&self, unattended: Unattended) -> Alarm {
+        let now = self.ticker.now().count();
+        self.watch.refused_at.store(now, Ordering::Relaxed);
+        self.is_watched().store(false, Ordering::Relaxed);
+        self.rare.thread_failures.happened(1);
+        unattended.alarm
+    }
+
+    /// The alarm rings. Whatever happens to the look, there is another one.
     fn looks_round(self: &Arc<Self>) {
+        let looked = quiet::call(|| self.look_at_all());
+        if let Some(pause) = looked.unwrap_or(Some(EVERY)) {
+            self.look_again_in(pause);
+        }
+    }
+
+    /// Returns when to look again, if at all.
+    fn look_at_all(self: &Arc<Self>) -> Option<Duration> {
         let now = self.ticker.now();
         let workers = self.with_crew(|crew| crew.workers());
         let mut next = EVERY;
@@ -370,10 +427,10 @@ impl Engine {
             1 => {}
             2 => self.is_watched().store(false, Ordering::Relaxed),
             // Who has raised the flag meanwhile has set an alarm of his own.
-            _ => return,
+            _ => return None,
         }
         let shortest = self.watch.limits.lock().shortest();
-        self.look_again_in(next.min(shortest.unwrap_or(EVERY)));
+        Some(next.min(shortest.unwrap_or(EVERY)))
     }
 
     /// Looks at a worker. Returns when to look again, if what it runs has a limit.

@@ -123,7 +123,7 @@ impl<T, Q: BlockingQueue<T> + ?Sized> Future for Receiving<'_, T, Q> {
         match this.queue.poll_take(&mut this.place, context.waker()) {
             Taken::Got(element) => Poll::Ready(element),
             Taken::Wait(again) => {
-                this.alarm = Some(this.queue.clock().alarm(again, context.waker()));
+                this.alarm = Some(this.queue.clock().alarm_for_future(again, context.waker()));
                 Poll::Pending
             }
         }

@@ -22,6 +22,7 @@ use millpond_raw::sync::{Mutex, MutexGuard, chaos};
 use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
+use std::io;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -255,8 +256,27 @@ impl Core {
         self.ring_for(BATCHES, BATCH, None);
     }
 
+    /// For something that is to wait for its time, and for which somebody will have to
+    /// [ring](Books::needs_timer): makes sure that there is a timer's thread, and that it stays until what
+    /// this returns is dropped.
+    ///
+    /// # Errors
+    ///
+    /// There is none to be had (R4 in `time/timer.rs`).
+    #[cold]
+    pub(super) fn hold_timer(&self, due: Deadline) -> io::Result<Option<Alarm>> {
+        if due.has_passed(self.clock.now()) {
+            return Ok(None);
+        }
+        let alarm = self.clock.alarm(due, Waker::noop());
+        alarm.map(Some).map_err(|unattended| unattended.why)
+    }
+
     /// The same: hands over at most so many batches of so many tasks, and sets no alarm that rings earlier
     /// than this. Returns false if somebody else is at it.
+    ///
+    /// If nobody can be had to ring the alarm (R4 in `time/timer.rs`), what waits is left to whoever rings
+    /// next: a sentry, a caller, or the timer's thread as soon as there is one.
     pub(super) fn ring_for(
         self: &Arc<Self>,
         batches: usize,
@@ -293,15 +313,25 @@ impl Core {
                     books = self.books();
                 }
             } else if !books.again && (books.alarm_at != next || is_idle) {
-                (books.armed, books.alarm_at) = (next, next);
+                // Who comes while it is being set does not count on it: it may be refused.
+                (books.armed, books.alarm_at) = (Deadline::NEVER, next);
                 let former = books.alarm.take();
                 drop(books);
                 drop(former);
                 chaos::point("schedule.arm");
                 // It may ring before this returns.
                 let alarm = self.clock.alarm(next, &Waker::from(Arc::clone(self)));
+                let is_attended = alarm.is_ok();
+                let alarm = alarm.unwrap_or_else(|unattended| unattended.alarm);
                 books = self.books();
                 books.alarm = (next != Deadline::NEVER).then_some(alarm);
+                if !is_attended {
+                    books.alarm_at = Deadline::NEVER;
+                }
+                if !books.guard.is_manned() {
+                    // Never, if it has rung meanwhile.
+                    books.armed = books.alarm_at;
+                }
             }
             if !std::mem::take(&mut books.again) {
                 books.rings = false;
@@ -487,6 +517,13 @@ impl Books {
         }
         let (pending, most) = (self.wheel.len() + carried, self.most?);
         (pending >= most).then_some(RejectReason::ScheduleFull { pending, most })
+    }
+
+    /// Whether the timer is needed for something that is due then: it would be the next, and there is no
+    /// sentry.
+    #[inline]
+    pub(super) fn needs_timer(&self, due: Deadline) -> bool {
+        due < self.armed && !self.guard.is_manned()
     }
 
     /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.

@@ -288,7 +288,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// # Errors
     ///
-    /// The closure, if the pool is shut down or full.
+    /// The closure, if the pool is shut down or full; or if it is not due at once and nobody could wait for
+    /// its time, because the timer's thread could not be started ([`RejectReason::SpawnFailed`]).
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -374,6 +375,15 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         let nanos = core.nanos(due);
         let carried = core.bag.len();
         let mut books = core.books();
+        let mut held = None;
+        if books.needs_timer(due) {
+            drop(books);
+            match core.hold_timer(due) {
+                Ok(alarm) => held = alarm,
+                Err(why) => return Err(Rejected::new(f, RejectReason::SpawnFailed(why))),
+            }
+            books = core.books();
+        }
         if let Some(reason) = books.objection(carried) {
             drop(books);
             return Err(Rejected::new(f, reason));
@@ -393,6 +403,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         if rings {
             core.ring();
         }
+        drop(held);
         let handle = ManuallyDrop::into_inner(handle);
         Ok(Scheduled::once(core.desk, handle, key, due))
     }

@@ -4,10 +4,11 @@ use super::body::{Body, Done, Finish};
 use super::core::Core;
 use super::failure::{OnFailure, RunReturn, Verdict};
 use super::handle::{Ending, Scheduled};
-use super::plan::{Catchup, Every, Overlap};
+use super::plan::{Catchup, Every, Next, Overlap};
 use super::series::{self, Series};
 use crate::executor::{RejectReason, Rejected};
 use crate::task::{TaskHandle, TaskSpec};
+use crate::time::Deadline;
 use millpond_raw::sync::Mutex;
 use std::borrow::Cow;
 use std::fmt;
@@ -268,6 +269,19 @@ impl<'a> SeriesBuilder<'a> {
         let aside = Arc::new(Mutex::new(None));
         let (done, handle) = end_of(&spec, Arc::clone(&aside));
         let mut books = core.books();
+        let mut held = None;
+        let due = match first {
+            Next::Never => Deadline::NEVER,
+            Next::At(planned) => Deadline::at(planned.due),
+        };
+        if books.needs_timer(due) {
+            drop(books);
+            match core.hold_timer(due) {
+                Ok(alarm) => held = alarm,
+                Err(why) => return Err(Rejected::new(f, RejectReason::SpawnFailed(why))),
+            }
+            books = core.books();
+        }
         if let Some(reason) = books.objection(carried) {
             drop(books);
             return Err(Rejected::new(f, reason));
@@ -296,6 +310,7 @@ impl<'a> SeriesBuilder<'a> {
         if rings {
             core.ring();
         }
+        drop(held);
         Ok(Scheduled::series(handle, series))
     }
 }

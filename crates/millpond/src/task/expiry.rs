@@ -7,17 +7,18 @@
 //!
 //! A task that nobody waits for costs no alarm: it makes no difference to anybody when it is dropped.
 //!
-//! Who waits for one of many, and has no eye on any of them, lets an alarm see to each ([`Expiry`]).
+//! Who waits for one of many has an eye on the deadlines of all of them ([`Expiry`]).
+//!
+//! Whatever is waited for, it is whoever waits that cancels, in its own thread: to cancel drops the user's
+//! closure, which is not for the thread of the timer.
 
 use super::CancelReason;
 use super::in_place::Claimable;
 use super::meta::Meta;
-use crate::time::{Alarm, Deadline};
-use millpond_raw::sync::Mutex;
+use crate::time::{Alarm, Clock, Deadline};
 use millpond_raw::task as raw;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::Waker;
 
 /// Cancels the task if its deadline has passed and nobody has started it. Otherwise returns when that
 /// will be; never, if it cannot be any more.
@@ -36,96 +37,25 @@ pub(super) fn look(task: &impl Claimable) -> Deadline {
     Deadline::NEVER
 }
 
-/// Sees to it that a task is cancelled at its deadline if nobody has started it, until it is dropped.
-///
-/// # Rules
-///
-/// - **E1** Nothing is done under the lock: to cancel drops a closure and calls wakers, which may drop this,
-///   and an alarm may ring while it is being set.
-/// - **E2** Alarms may ring early; a manual clock rings them whenever its hand is moved. So whoever is rung
-///   looks, and sets another. Who is rung while somebody is at that leaves word, and is not waited for; the
-///   other one looks again.
-/// - **E3** If there is no thread that rings, an alarm rings at once, again and again. After a few times it is
-///   left to the executor, who drops the task when its turn comes.
-pub(crate) struct Expiry(Arc<Watch>);
-
-struct Watch {
-    task: raw::Witness<Meta>,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    alarm: Option<Alarm>,
-    /// Somebody looks, and sets an alarm.
-    is_looked_at: bool,
-    /// It has rung meanwhile.
-    has_rung: bool,
-    is_over: bool,
-}
-
-/// E3.
-const TRIES: u32 = 8;
+/// The deadline of a task, for who waits for one of many and has not the handle in hand.
+pub(crate) struct Expiry(raw::Witness<Meta>);
 
 impl Expiry {
     pub(super) fn of<T>(task: &raw::Handle<T, Meta>) -> Self {
-        Expiry(Arc::new(Watch {
-            task: task.witness(),
-            state: Mutex::new(State::default()),
-        }))
+        Expiry(task.witness())
     }
 
-    /// What begins the watch, for who has to let go of it first.
-    pub(crate) fn start(&self) -> impl FnOnce() + use<> {
-        let watch = Arc::clone(&self.0);
-        move || watch.look()
+    /// Cancels the task if its deadline has passed and nobody has started it. Otherwise returns when to look
+    /// again; never, if there is no need to.
+    ///
+    /// To cancel drops a closure and calls wakers: not under a lock, and not on the thread of the timer.
+    pub(crate) fn look(&self) -> Deadline {
+        look(&self.0)
     }
-}
 
-impl Drop for Expiry {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.is_over = true;
-        let alarm = state.alarm.take();
-        drop(state);
-        drop(alarm); // E1
-    }
-}
-
-impl Watch {
-    fn look(self: &Arc<Self>) {
-        {
-            let mut state = self.state.lock();
-            state.has_rung = true;
-            if state.is_over || std::mem::replace(&mut state.is_looked_at, true) {
-                return;
-            }
-        }
-        for _ in 0..TRIES {
-            self.state.lock().has_rung = false;
-            let again = look(&self.task);
-            let clock = self.task.meta().clock();
-            let alarm = clock.alarm(again, &Waker::from(Arc::clone(self)));
-            let mut state = self.state.lock();
-            let is_done = state.is_over || again == Deadline::NEVER || !state.has_rung;
-            let unneeded = match state.is_over {
-                true => Some(alarm),
-                false => state.alarm.replace(alarm),
-            };
-            state.is_looked_at = !is_done;
-            drop(state);
-            drop(unneeded); // E1
-            if is_done {
-                return;
-            }
-        }
-        self.state.lock().is_looked_at = false;
-    }
-}
-
-impl Wake for Watch {
-    fn wake(self: Arc<Self>) {
-        self.look();
+    /// By which its deadline is.
+    pub(crate) fn clock(&self) -> Clock {
+        self.0.meta().clock()
     }
 }
 
@@ -148,7 +78,7 @@ impl Bell {
         let former = self.0.take();
         let again = look(task);
         if again != Deadline::NEVER {
-            let alarm = task.meta().clock().alarm(again, waker);
+            let alarm = task.meta().clock().alarm_for_future(again, waker);
             self.0 = Some(Box::new(alarm));
         }
         drop(former);

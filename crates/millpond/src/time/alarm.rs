@@ -1,4 +1,4 @@
-//! Waking a future at a time.
+//! Waking somebody at a time.
 //!
 //! A thread that waits for a time sleeps until then; a future has to be woken. [`Clock::alarm`] sees
 //! to that:
@@ -11,46 +11,92 @@
 //!
 //! `timer.rs` says how the thread comes and goes, and what happens if it cannot be had.
 //!
-//! Models have no clock but the manual one (see `millpond_raw::sync::Futex`). There an alarm of the
-//! system's clock rings at once.
+//! Models have no clock but the manual one (see `millpond_raw::sync::Futex`), with or without a timer of its
+//! own. There an alarm by the system's clock is [unattended](Unattended).
 
 use super::timer::{self, Timer};
 use super::wheel::Key;
 use super::{Clock, Deadline};
+use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::waits::{Ticket, Waits};
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
+
+/// For how long a future that nobody rings rests its thread between two looks, at most.
+const REST: Duration = Duration::from_millis(1);
 
 /// An alarm that is set; dropping it takes it back.
 pub(crate) struct Alarm(Set);
 
+/// An alarm that nobody rings, for the time being: the timer's thread could not be started. Whoever sets
+/// one decides what that means; R4 in `timer.rs` says who does what.
+pub(crate) struct Unattended {
+    /// It is set all the same, and rung in time if somebody else gets a thread before it is dropped.
+    pub(crate) alarm: Alarm,
+    pub(crate) why: io::Error,
+}
+
 enum Set {
-    /// Rung already, or for never.
+    /// For never, or it cannot be set.
     Nowhere,
     Hand(Clock, Ticket),
     Timer(Arc<Timer>, Key),
 }
 
 impl Clock {
-    /// Sees to it that `waker` is called at `deadline`, or soon after; perhaps for no reason earlier.
-    pub(crate) fn alarm(&self, deadline: Deadline, waker: &Waker) -> Alarm {
+    /// Sees to it that `waker` is called at `deadline`, or soon after; perhaps for no reason earlier. It is
+    /// not called by this call, unless the clock is a manual one and the time has come.
+    ///
+    /// # Errors
+    ///
+    /// Nobody can be had to call it.
+    pub(crate) fn alarm(&self, deadline: Deadline, waker: &Waker) -> Result<Alarm, Unattended> {
         let Some(instant) = deadline.instant() else {
-            return Alarm(Set::Nowhere);
+            return Ok(Alarm(Set::Nowhere));
         };
         let own = self.timer().cloned();
         let hand = self.manual_parts().filter(|_| own.is_none());
         if let Some((now, sleepers)) = hand {
-            if let Some(ticket) = sleepers.enlist(waker, || now() < instant) {
-                return Alarm(Set::Hand(self.clone(), ticket));
-            }
-        } else if let Some(timer) = own.or_else(timer::of_process) {
-            let key = timer.set(self, deadline, waker.clone());
-            return Alarm(key.map_or(Set::Nowhere, |key| Set::Timer(timer, key)));
+            return Ok(match sleepers.enlist(waker, || now() < instant) {
+                Some(ticket) => Alarm(Set::Hand(self.clone(), ticket)),
+                None => {
+                    quiet::wake(waker.clone());
+                    Alarm(Set::Nowhere)
+                }
+            });
         }
-        quiet::wake(waker.clone());
-        Alarm(Set::Nowhere)
+        let Some(timer) = own.or_else(timer::of_process) else {
+            return Err(Unattended {
+                alarm: Alarm(Set::Nowhere),
+                why: io::ErrorKind::Unsupported.into(),
+            });
+        };
+        match timer.set(self, deadline, waker.clone()) {
+            Ok(key) => Ok(Alarm(Set::Timer(timer, key))),
+            Err(timer::Unattended { key, why }) => Err(Unattended {
+                alarm: Alarm(key.map_or(Set::Nowhere, |key| Set::Timer(timer, key))),
+                why,
+            }),
+        }
+    }
+
+    /// The same, for a future that is being polled. If nobody can be had to wake it, it wakes itself, as one
+    /// does that yields, and looks again; but not before it has rested a little: the thread of its executor
+    /// is slow then, and does not spin.
+    pub(crate) fn alarm_for_future(&self, deadline: Deadline, waker: &Waker) -> Alarm {
+        self.alarm(deadline, waker).unwrap_or_else(|unattended| {
+            if !self.is_manual() {
+                // A token that this takes is left again below.
+                let rest = deadline.min(self.deadline(REST));
+                let _ = self.park_until(&park::current(), Site::new("alarm.rest"), rest);
+            }
+            waker.wake_by_ref();
+            unattended.alarm
+        })
     }
 }
 
@@ -71,7 +117,7 @@ impl Drop for Alarm {
 impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Set::Nowhere => "Alarm(rung)",
+            Set::Nowhere => "Alarm(none)",
             Set::Hand(..) | Set::Timer(..) => "Alarm(set)",
         })
     }
@@ -143,8 +189,12 @@ mod tests {
                 done,
             })
         };
-        let alarm =
-            |bell: &Arc<Bell>| clock.alarm(Deadline::at(bell.due), &Waker::from(Arc::clone(bell)));
+        let alarm = |bell: &Arc<Bell>| {
+            clock
+                .alarm(Deadline::at(bell.due), &Waker::from(Arc::clone(bell)))
+                .ok()
+                .unwrap()
+        };
         let mut set = Vec::new();
         for _ in 0..count {
             // A minute to an hour away.

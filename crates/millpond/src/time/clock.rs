@@ -61,6 +61,15 @@ impl Clock {
         Clock::default()
     }
 
+    /// Whether it shows the same time as the other one, by whatever timer.
+    pub(crate) fn is(&self, other: &Clock) -> bool {
+        match (self.manual(), other.manual()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Whether it is the system's and nothing else.
     pub(crate) fn is_system(&self) -> bool {
         self.own.is_none()
@@ -78,9 +87,10 @@ impl Clock {
     /// whoever moves the hand. Here it is a thread of this factory: it is started with the first alarm
     /// of this clock or of its clones, and ends when it has had none for a second of this clock.
     ///
-    /// If the factory refuses, the futures are woken at once, to look for themselves; each look asks
-    /// for a thread again. That is busy until there is one or the time has come, but nobody is
-    /// forgotten.
+    /// If the factory refuses, futures look for themselves until there is a thread or the time has come:
+    /// each look asks for a thread again, and rests the thread that polls for a millisecond. A pool goes
+    /// on without its watch for so long, and [`ScheduledPool::schedule`](crate::schedule::ScheduledPool::schedule)
+    /// refuses what is not due at once.
     ///
     /// ```
     /// use millpond::thread::Threads;

@@ -150,7 +150,7 @@ impl Chain {
     fn set(self: &Arc<Self>, number: usize) {
         let waker = Waker::from(Arc::clone(self));
         let alarm = Clock::system().alarm(Deadline::at(self.due(number)), &waker);
-        let old = self.alarm.lock().replace(alarm);
+        let old = self.alarm.lock().replace(alarm.ok().unwrap());
         drop(old);
     }
 }

@@ -4,6 +4,7 @@
 //! hand, so tests of time-outs are exact and take no time, and a simulation runs at its own speed.
 
 mod alarm;
+mod aside;
 mod clock;
 mod deadline;
 mod lead;
@@ -14,9 +15,11 @@ mod timer;
 mod wall;
 mod wheel;
 
-pub(crate) use alarm::Alarm;
+pub(crate) use alarm::{Alarm, Unattended};
+pub(crate) use aside::{aside, let_go};
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use lead::{Lead, Rest};
 pub(crate) use ticker::{Stamp, Ticker};
+pub(crate) use timer::is_timer_thread;
 pub(crate) use wheel::{Key, Reserved, Wheel, due_since};

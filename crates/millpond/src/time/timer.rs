@@ -22,14 +22,28 @@
 //!   sleeps. So an alarm that is set from inside a waker that is being rung wakes nobody.
 //! - **R3** Users' wakers are cloned, called and dropped outside the lock, and the factory is asked
 //!   outside it.
-//! - **R4** No alarm waits for a thread that will not come. The thread's body carries a [`Duty`]. If it
-//!   is dropped before the thread has ended as it should (it was refused, the body never ran, the
-//!   factory panicked), every alarm that is set rings at once, and the next one tries to start another
-//!   thread. The futures look, find that they are early, and set their alarms again: that is busy, as
-//!   busy as their executor lets them be, until a thread can be had or the time comes. But nobody is
-//!   forgotten.
+//! - **R4** Setting an alarm never rings it. If no thread can be had, the setter is told so
+//!   ([`Unattended`]) and decides what that means; see the table. The alarm stays in the wheel all the
+//!   same, marked as unattended: the next thread, whoever gets it, rings it in time. Whether there is a
+//!   thread is a question of the thread's body, not of what the factory says: the body carries a [`Duty`],
+//!   and if that is dropped before the thread has ended as it should (it was refused, the body never ran,
+//!   the factory panicked) there is none. Others who have set alarms meanwhile, and were told that a
+//!   thread is expected, are rung then, early, so that they look again and hear it, too. Who
+//!   is rung for that, and sets an alarm in there, is told at once, and no thread is asked for
+//!   ([`TELLING`]): so the stack never grows with the number of refusals.
 //! - **R5** A child process has the alarms of its parent, perhaps locked, and not the thread. It leaves
-//!   them alone: the process's timer is another one there, and an alarm of any other rings at once.
+//!   them alone: the process's timer is another one there, and an alarm of any other is refused.
+//! - **R6** No code of a user's runs on the thread, with one exception: the wakers of futures, which are
+//!   called here because there is nobody else. They belong to the user's async runtime, and are to be
+//!   cheap; a panic of one is contained. Wakers of ours do what is cheap and ours at once, and leave the
+//!   rest to a thread of their own ([`super::aside`]).
+//!
+//! | who sets an alarm | without a thread |
+//! |---|---|
+//! | a future, for a deadline or an element that is due later | wakes itself, after a short rest ([`Clock::alarm_for_future`]): slow, but nobody is forgotten |
+//! | the watch of a pool | there is no watch for a moment; whoever brings a task a little later tries again |
+//! | a scheduled pool, for what is being scheduled | refuses it, and the closure comes back |
+//! | a scheduled pool, for what it has accepted | leaves it to whoever gets a thread next, to a worker that becomes idle, and to the next call |
 //!
 //! The thread is woken in time ([`slack`]), and gets up a little before it ([`Lead`]). While it waits awake it
 //! lets others run.
@@ -39,10 +53,12 @@ use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{self, Site, Woken};
-use millpond_raw::sync::{Mutex, thread};
+use millpond_raw::sync::{Mutex, local, thread};
 use millpond_raw::user_code::{self, Kind};
 use millpond_raw::{fork, quiet, slack};
+use std::cell::Cell;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -54,6 +70,20 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// meanwhile and due at once has to wait.
 const AT_ONCE: usize = 32;
 
+local! {
+    static IS_TIMER: Cell<bool> = const { Cell::new(false) };
+}
+
+local! {
+    /// R4: whether this thread is telling others that there is no thread.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is the thread of a timer: R6.
+pub(crate) fn is_timer_thread() -> bool {
+    IS_TIMER.with(Cell::get)
+}
+
 /// Alarms by one clock, and the thread that rings them.
 pub(super) struct Timer {
     threads: Box<dyn ThreadFactory>,
@@ -62,8 +92,21 @@ pub(super) struct Timer {
     alarms: Mutex<Alarms>,
 }
 
+/// Nobody rings the alarm, for the time being, and why.
+pub(super) struct Unattended {
+    /// `None` if it is not set at all (R5).
+    pub(super) key: Option<Key>,
+    pub(super) why: io::Error,
+}
+
+struct Waiting {
+    waker: Waker,
+    /// R4: whether who set it counts on somebody to ring it.
+    is_attended: bool,
+}
+
 struct Alarms {
-    wheel: Wheel<Waker>,
+    wheel: Wheel<Waiting>,
     /// When the thread last looked: time enough to set an alarm by.
     looked: Instant,
     duty: OnDuty,
@@ -109,36 +152,52 @@ impl Timer {
         self.generation != fork::generation()
     }
 
-    /// Sets an alarm by `clock`, which must be the same for all alarms of a timer. If nobody can be had
-    /// to ring it, it has rung when this returns.
-    pub(super) fn set(self: &Arc<Self>, clock: &Clock, due: Deadline, waker: Waker) -> Option<Key> {
+    /// Sets an alarm by `clock`, which must be the same for all alarms of a timer. Never rings it itself: R4.
+    pub(super) fn set(
+        self: &Arc<Self>,
+        clock: &Clock,
+        due: Deadline,
+        waker: Waker,
+    ) -> Result<Key, Unattended> {
         if self.is_of_parent() {
-            quiet::wake(waker);
-            return None;
+            let why = io::Error::new(io::ErrorKind::Unsupported, OF_PARENT);
+            return Err(Unattended { key: None, why });
         }
         let mut alarms = self.alarms.lock();
         let looked = alarms.looked;
-        let key = alarms.wheel.insert(looked, due, waker);
-        if let OnDuty::Nobody = alarms.duty {
-            alarms.duty = OnDuty::Expected;
-            drop(alarms);
-            self.start(clock.clone());
-        } else if let Some(thread) = alarms.duty.called(due) {
-            drop(alarms);
-            thread.wake();
+        let is_attended = matches!(alarms.duty, OnDuty::Expected | OnDuty::Thread(..));
+        let waiting = Waiting { waker, is_attended };
+        let key = alarms.wheel.insert(looked, due, waiting);
+        match alarms.duty {
+            OnDuty::Nobody if TELLING.with(Cell::get) => Err(Unattended {
+                key: Some(key),
+                why: io::Error::new(io::ErrorKind::WouldBlock, REFUSED),
+            }),
+            OnDuty::Nobody => {
+                alarms.duty = OnDuty::Expected;
+                drop(alarms);
+                self.start(clock.clone(), key)
+            }
+            OnDuty::Expected | OnDuty::Thread(..) => {
+                let thread = alarms.duty.called(due);
+                drop(alarms);
+                thread.into_iter().for_each(Waker::wake);
+                Ok(key)
+            }
         }
-        Some(key)
     }
 
     /// Takes an alarm back, unless it has rung.
     pub(super) fn take_back(&self, key: Key) {
         if !self.is_of_parent() {
-            let waker = self.alarms.lock().wheel.remove(key);
-            quiet::drop_waker(waker);
+            let waiting = self.alarms.lock().wheel.remove(key);
+            quiet::drop_waker(waiting.map(|waiting| waiting.waker));
         }
     }
 
-    fn start(self: &Arc<Self>, clock: Clock) {
+    /// Starts a thread, for the alarm of this key.
+    #[cold]
+    fn start(self: &Arc<Self>, clock: Clock, key: Key) -> Result<Key, Unattended> {
         let duty = Duty {
             timer: Arc::clone(self),
             is_over: false,
@@ -146,9 +205,32 @@ impl Timer {
         // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
         // happens to set an alarm: a pool, a task that waits for a value.
         user_code::check(Kind::Factory);
-        let _ = quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))));
+        let started = quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))));
+        let mut alarms = self.alarms.lock();
+        let Alarms { wheel, duty, .. } = &mut *alarms;
+        let Some(waiting) = wheel.get_mut(key) else {
+            // It has rung.
+            return Ok(key);
+        };
+        waiting.is_attended = matches!(duty, OnDuty::Expected | OnDuty::Thread(..));
+        if waiting.is_attended {
+            return Ok(key);
+        }
+        let why = match started {
+            Some(Err(why)) => why,
+            Some(Ok(_)) | None => io::Error::new(io::ErrorKind::WouldBlock, REFUSED),
+        };
+        let key = Some(key);
+        Err(Unattended { key, why })
     }
 }
+
+/// R4, where the factory has not said why.
+const REFUSED: &str = "the timer's thread could not be started";
+
+/// R5.
+const OF_PARENT: &str =
+    "the timer's thread is in the parent of this process: make a new clock after fork()";
 
 /// What the thread does after a look.
 enum Next {
@@ -168,6 +250,7 @@ struct Duty {
 
 impl Duty {
     fn ring(mut self, clock: &Clock) {
+        IS_TIMER.with(|is_timer| is_timer.set(true));
         let _punctual = slack::punctual();
         let _marked = user_code::timer_thread();
         let here = park::current();
@@ -210,7 +293,7 @@ impl Duty {
         } = &mut *alarms;
         *looked = now;
         let mut sleeps = None;
-        due.extend(std::iter::from_fn(|| Some(wheel.pop_due(now)?.1)).take(AT_ONCE));
+        due.extend(std::iter::from_fn(|| Some(wheel.pop_due(now)?.1.waker)).take(AT_ONCE));
         let next = if !due.is_empty() {
             Next::Ring
         } else if wheel.len() > 0 {
@@ -249,10 +332,14 @@ impl Drop for Duty {
         // R4
         let mut alarms = self.timer.alarms.lock();
         let own = std::mem::replace(&mut alarms.duty, OnDuty::Nobody);
-        let orphans = alarms.wheel.take_where(|_| true);
+        let counted_on_it = alarms.wheel.take_where(|waiting| waiting.is_attended);
         drop(alarms);
         drop(own);
-        orphans.into_iter().for_each(quiet::wake);
+        let before = TELLING.with(|telling| telling.replace(true));
+        for waiting in counted_on_it {
+            quiet::wake(waiting.waker);
+        }
+        TELLING.with(|telling| telling.set(before));
     }
 }
 
@@ -261,7 +348,7 @@ impl fmt::Debug for Timer {
         let alarms = self.alarms.lock();
         f.debug_struct("Timer")
             .field("alarms", &alarms.wheel.len())
-            .field("on_duty", &!matches!(alarms.duty, OnDuty::Nobody))
+            .field("on_duty", &matches!(alarms.duty, OnDuty::Thread(..)))
             .finish_non_exhaustive()
     }
 }
@@ -340,7 +427,7 @@ mod tests {
         let thread = Arc::new(Bell::default());
         let set = |after: u32| {
             let due = clock.deadline(SECOND * after);
-            timer.set(&clock, due, Waker::noop().clone())
+            timer.set(&clock, due, Waker::noop().clone()).ok()
         };
         let sleeps = |until: Option<u32>| {
             let until = until.map(|after| clock.deadline(SECOND * after));
@@ -362,14 +449,14 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_never_runs_rings_all_alarms_that_wait_for_it() {
+    fn a_body_that_never_runs_rings_all_alarms_that_counted_on_it() {
         let hand = ManualClock::new();
         let (clock, threads) = (hand.clock(), Kept::default());
         let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
         let bell = Arc::new(Bell::default());
         let set = || {
             let due = clock.deadline(SECOND);
-            timer.set(&clock, due, Waker::from(Arc::clone(&bell)))
+            timer.set(&clock, due, Waker::from(Arc::clone(&bell))).ok()
         };
         let taken_back = set();
         set();
@@ -387,5 +474,94 @@ mod tests {
         // It has the timer, which has the factory, which has it.
         let last = threads.0.lock().pop();
         assert!(last.is_some(), "the next one asks again");
+    }
+
+    /// Refuses, and lets somebody else set an alarm meanwhile.
+    #[derive(Clone, Default)]
+    struct Refuses {
+        meanwhile: Arc<Mutex<Option<Body>>>,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl fmt::Debug for Refuses {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Refuses")
+        }
+    }
+
+    impl ThreadFactory for Refuses {
+        fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            let meanwhile = self.meanwhile.lock().take();
+            if let Some(meanwhile) = meanwhile {
+                meanwhile();
+            }
+            drop(body);
+            Err(io::Error::from_raw_os_error(11))
+        }
+    }
+
+    /// Sets an alarm for itself whenever it is rung.
+    struct Insists {
+        timer: Arc<Timer>,
+        clock: Clock,
+        rung: AtomicUsize,
+        depth: AtomicUsize,
+    }
+
+    impl Wake for Insists {
+        fn wake(self: Arc<Self>) {
+            self.rung.fetch_add(1, Ordering::Relaxed);
+            let depth = self.depth.fetch_add(1, Ordering::Relaxed);
+            assert!(depth < 4, "the stack grows with the refusals");
+            let due = self.clock.deadline(SECOND);
+            let set = self
+                .timer
+                .set(&self.clock, due, Waker::from(Arc::clone(&self)));
+            assert!(set.is_err(), "nobody can be had");
+            self.depth.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_sets_an_alarm_is_told_that_nobody_rings_it_and_is_not_rung() {
+        let hand = ManualClock::new();
+        let (clock, threads) = (hand.clock(), Refuses::default());
+        let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
+        let insists = || {
+            Arc::new(Insists {
+                timer: Arc::clone(&timer),
+                clock: clock.clone(),
+                rung: AtomicUsize::new(0),
+                depth: AtomicUsize::new(0),
+            })
+        };
+        let (first, meanwhile) = (insists(), insists());
+        // The second one is set while the thread is expected, so it counts on it.
+        let (own, other) = (Arc::clone(&timer), Waker::from(Arc::clone(&meanwhile)));
+        let by = clock.clone();
+        *threads.meanwhile.lock() = Some(Box::new(move || {
+            assert!(own.set(&by, by.deadline(SECOND), other).is_ok());
+        }));
+        let waker = Waker::from(Arc::clone(&first));
+        let set = timer.set(&clock, clock.deadline(SECOND), waker);
+        let Err(Unattended { key, why }) = set else {
+            panic!("nobody can be had");
+        };
+        assert_eq!(why.raw_os_error(), Some(11));
+        let rung = |bell: &Insists| bell.rung.load(Ordering::Relaxed);
+        assert_eq!((rung(&first), rung(&meanwhile)), (0, 1));
+        let asked = || threads.asked.load(Ordering::Relaxed);
+        assert_eq!(asked(), 1, "who is rung for that asks for none");
+        // All of them are still set, and the next one tries again.
+        assert_eq!(timer.alarms.lock().wheel.len(), 2);
+        timer.take_back(key.expect("it is set"));
+        assert!(
+            timer
+                .set(&clock, clock.deadline(SECOND), Waker::noop().clone())
+                .is_err()
+        );
+        assert_eq!((asked(), rung(&meanwhile)), (2, 1), "it knows already");
+        drop(timer.alarms.lock().wheel.take_where(|_| true));
     }
 }

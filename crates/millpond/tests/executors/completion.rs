@@ -4,12 +4,15 @@ use crate::executor_kit::{
     Crew, Drops, LONG, Refusing, Shelf, gate, interrupt_at, interrupted_before, quiet_panic,
 };
 use crate::watch_kit::watch;
-use millpond::executor::{AtBound, CompletionService, DirectExecutor, ThreadPerTask};
+use millpond::executor::{
+    AtBound, CompletionService, DirectExecutor, Executor, Rejected, ThreadPerTask,
+};
 use millpond::interrupt::Interrupted;
-use millpond::task::{CancelReason, TaskError, TaskSpec};
+use millpond::task::{CancelReason, Task, TaskError, TaskSpec};
 use millpond::time::{Clock, Deadline, ManualClock};
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 #[test]
@@ -303,7 +306,7 @@ fn what_runs_past_its_deadline_arrives_with_its_value() {
 }
 
 #[test]
-fn an_alarm_goes_with_its_task_or_its_service() {
+fn nobody_watches_the_time_for_results_that_nobody_waits_for() {
     let _watch = watch();
     let hand = ManualClock::new();
     let spec = TaskSpec::new().clock(hand.clock());
@@ -313,10 +316,59 @@ fn an_alarm_goes_with_its_task_or_its_service() {
     let first = results.submit_spec(spec.clone(), || 1).unwrap();
     results.submit_spec(spec.clone(), || 2).unwrap();
     results.submit_spec(spec, || 3).unwrap();
-    assert_eq!(hand.sleepers(), 3);
+    assert_eq!(hand.sleepers(), 0);
+    // Who waits, by another clock even, has an eye on it; and takes that along.
+    assert!(
+        results
+            .poll_timeout(Duration::from_millis(1))
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(hand.sleepers(), 0);
     assert!(results.interrupt(first));
-    assert_eq!(hand.sleepers(), 2);
     drop(shelf.take());
-    assert_eq!((results.arrived(), hand.sleepers()), (3, 0));
-    drop(results);
+    assert_eq!((results.pending(), results.arrived()), (0, 3));
+}
+
+#[test]
+fn who_waits_is_woken_by_the_deadline_of_a_task_whichever_clock_it_is_by() {
+    let _watch = watch();
+    for is_by_the_same in [true, false] {
+        let (hand, other) = (ManualClock::new(), ManualClock::new());
+        let by = if is_by_the_same { &hand } else { &other };
+        let spec = TaskSpec::new().clock(by.clock());
+        let spec = spec.deadline(by.clock().deadline(Duration::from_secs(5)));
+        let shelf = Shelf::with_room(1);
+        let timed = Timed(Arc::clone(&shelf), hand.clock());
+        let results = Arc::new(CompletionService::new(timed));
+        let own = Arc::clone(&results);
+        let waits = thread::spawn(move || own.take().unwrap());
+        // It may be waiting already: then it hears of the new deadline.
+        let id = results.submit_spec(spec, || 7).unwrap();
+        for _ in 0..5 {
+            while by.sleepers() == 0 {
+                thread::yield_now();
+            }
+            assert_eq!(results.arrived(), 0);
+            by.advance(Duration::from_secs(1));
+        }
+        let arrived = waits.join().unwrap();
+        assert_eq!(arrived.id, id);
+        assert!(is_expired(&arrived.result), "{arrived:?}");
+        assert_eq!((hand.sleepers(), other.sleepers()), (0, 0));
+    }
+}
+
+/// An executor by a clock.
+#[derive(Debug)]
+struct Timed(Arc<Shelf>, Clock);
+
+impl Executor for Timed {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.0.execute(task)
+    }
+
+    fn clock(&self) -> Clock {
+        self.1.clone()
+    }
 }

@@ -232,6 +232,14 @@ impl<P> Entries<P> {
         is_it.then_some(entry)
     }
 
+    /// What it carries, to be changed.
+    pub(super) fn find_mut(&mut self, key: Key) -> Option<&mut P> {
+        let page = self.pages.get_mut((key.index >> PAGE_BITS) as usize)?;
+        let entry = &mut page[key.index as usize % PAGE];
+        let is_it = generation(entry.number) == key.generation;
+        entry.payload.as_mut().filter(|_| is_it)
+    }
+
     /// All who wait, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<P>, &P)> {
         let places = self.pages.iter().flat_map(|page| page.iter());

@@ -228,6 +228,11 @@ impl<P> Wheel<P> {
         Some((self.deadline(entry.due), entry.payload()?))
     }
 
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut P> {
+        self.entries.find_mut(key)
+    }
+
     /// Takes out the first entry, with its due time, if that has come by `now` (W3).
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, P)> {
         let now = self.time(now);

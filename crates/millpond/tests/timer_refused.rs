@@ -1,0 +1,244 @@
+//! What becomes of those who wait for a time when the timer's thread cannot be started: no abort, no spin,
+//! no hang, and an error where somebody can be told.
+//!
+//! What would end or hang the process is done in a child: this program again, with one test and a limit of
+//! time.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
+
+mod watch_kit;
+
+use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
+use millpond::pool::{Queue, RunWarning, ThreadPool};
+use millpond::schedule::{Every, ScheduledPool};
+use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
+use millpond::time::{Clock, ManualClock};
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use watch_kit::watch;
+
+const CHILD: &str = "MILLPOND_CHILD_OF_TEST";
+const LONG: Duration = Duration::from_secs(30);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Runs `body` in a child process, which must end well and in time.
+#[track_caller]
+fn in_child(test: &str, body: impl FnOnce()) {
+    if std::env::var_os(CHILD).is_some() {
+        return body();
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(CHILD, "1")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if start.elapsed() > LONG {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("it has not ended after {LONG:?}");
+        }
+        thread::yield_now();
+        thread::park_timeout(Duration::from_millis(1));
+    };
+    assert!(status.success(), "{status}");
+}
+
+/// Starts threads while it is allowed to, and counts how often it was asked.
+#[derive(Clone, Debug, Default)]
+struct Gated(Arc<Gate>);
+
+#[derive(Debug, Default)]
+struct Gate {
+    is_open: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl Gated {
+    fn open(&self, is_open: bool) {
+        self.0.is_open.store(is_open, Ordering::SeqCst);
+    }
+
+    fn asked(&self) -> usize {
+        self.0.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl ThreadFactory for Gated {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        self.0.asked.fetch_add(1, Ordering::SeqCst);
+        match self.0.is_open.load(Ordering::SeqCst) {
+            true => Threads::named("gated").start(body),
+            false => Err(io::Error::from_raw_os_error(11)),
+        }
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LONG, "not so after {LONG:?}: {what}");
+        thread::yield_now();
+    }
+}
+
+fn refusing() -> (Gated, Clock) {
+    let threads = Gated::default();
+    let clock = Clock::system().with_timer(threads.clone());
+    (threads, clock)
+}
+
+fn pool(workers: usize, clock: &Clock) -> ThreadPool {
+    let mill = ThreadPool::builder("mill").core(workers).max(workers);
+    let mill = mill.queue(Queue::bounded(1_000)).clock(clock.clone());
+    mill.build().unwrap()
+}
+
+#[test]
+fn a_pool_whose_timer_gets_no_thread_runs_its_tasks_and_does_not_abort() {
+    in_child(
+        "a_pool_whose_timer_gets_no_thread_runs_its_tasks_and_does_not_abort",
+        || {
+            let (threads, clock) = refusing();
+            let pool = pool(1, &clock);
+            let (meet, wait) = sync_channel::<()>(0);
+            // The worker is busy, so there is always a reason to look again.
+            let busy = pool.submit(move || wait.recv().is_err()).unwrap();
+            let tasks: Vec<_> = (0..100).map(|i| pool.submit(move || i).unwrap()).collect();
+            drop(meet);
+            assert!(busy.join().unwrap());
+            for (i, task) in tasks.into_iter().enumerate() {
+                assert_eq!(task.join().unwrap(), i);
+            }
+            assert!(threads.asked() > 0);
+            assert!(pool.health().thread_failures > 0, "it is not kept a secret");
+            pool.close();
+        },
+    );
+}
+
+#[test]
+fn the_watch_comes_back_when_threads_can_be_had_again() {
+    let _watch = watch();
+    let (threads, clock) = refusing();
+    let mill = ThreadPool::builder("mill").core(1).max(1).clock(clock);
+    let (tell, told) = channel();
+    let tell = std::sync::Mutex::new(tell);
+    let mill = mill.on_notice(move |notice| {
+        let _ = tell.lock().unwrap().send(notice.to_string());
+    });
+    let pool = mill
+        .run_warning(RunWarning::after(Duration::from_millis(5)))
+        .build()
+        .unwrap();
+    pool.submit(|| ()).unwrap().join().unwrap();
+    threads.open(true);
+    let (meet, wait) = sync_channel::<()>(0);
+    pool.run(move || for () in wait {}).unwrap();
+    // Whoever brings a task lets it try again, now and then.
+    let start = Instant::now();
+    let notice = loop {
+        pool.run(|| ()).unwrap();
+        if let Ok(notice) = told.recv_timeout(Duration::from_millis(5)) {
+            break notice;
+        }
+        assert!(start.elapsed() < LONG, "nobody watches it");
+    };
+    assert!(notice.contains("has been running for"), "{notice}");
+    drop(meet);
+    pool.close();
+}
+
+#[test]
+fn tasks_that_come_while_threads_are_refused_do_not_ask_for_one_each() {
+    let _watch = watch();
+    let (threads, clock) = refusing();
+    let pool = pool(1, &clock);
+    let start = Instant::now();
+    for _ in 0..1_000 {
+        pool.submit(|| ()).unwrap().join().unwrap();
+    }
+    let most = 2 + start.elapsed().as_millis() / 100;
+    assert!(threads.asked() as u128 <= most, "{}", threads.asked());
+    pool.close();
+}
+
+#[test]
+fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
+    let name = "what_cannot_be_waited_for_is_refused_at_once_and_comes_back";
+    in_child(name, || {
+        let (threads, clock) = refusing();
+        let below = pool(1, &clock);
+        let timers = ScheduledPool::on(below.clone()).build();
+        let flour = String::from("flour");
+        let refused = timers.schedule(HOUR, move || flour).unwrap_err();
+        let RejectReason::SpawnFailed(why) = &refused.reason else {
+            panic!("{}", refused.reason);
+        };
+        assert_eq!(why.raw_os_error(), Some(11));
+        assert_eq!((refused.task)(), "flour");
+        assert_eq!(timers.snapshot().pending, 0);
+        // The same for a series.
+        let series = timers.series(Every::rate(HOUR)).first_after(HOUR);
+        let refused = series.start(|| ()).unwrap_err();
+        assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+        let () = { refused.task }();
+        assert_eq!(timers.snapshot().pending, 0);
+        // What is due at once needs no timer.
+        let now = timers.schedule(Duration::ZERO, || "bread").unwrap();
+        assert_eq!(now.join().unwrap(), "bread");
+        // And later is no problem as soon as there is a thread again.
+        threads.open(true);
+        let soon = timers
+            .schedule(Duration::from_millis(2), || "cake")
+            .unwrap();
+        assert_eq!(soon.join().unwrap(), "cake");
+        timers.close();
+        below.close();
+    });
+}
+
+#[test]
+fn what_was_accepted_before_is_run_by_the_next_thread_that_can_be_had() {
+    let _watch = watch();
+    let threads = Gated::default();
+    let hand = ManualClock::new();
+    let clock = hand.clock().with_timer(threads.clone());
+    let below = pool(1, &Clock::system());
+    let timers = ScheduledPool::on(below.clone()).clock(clock).build();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let (own, delay) = (Arc::clone(&runs), Duration::from_secs(5));
+    // The first run is due at once, and needs no timer; after it the series has to wait for the second.
+    let series = timers.schedule_with_fixed_delay(Duration::ZERO, delay, move || {
+        own.fetch_add(1, Ordering::SeqCst);
+    });
+    let series = series.unwrap();
+    until("it waits for the second run", || {
+        timers.snapshot().pending == 1 && threads.asked() > 0
+    });
+    hand.advance(delay);
+    assert_eq!(runs.load(Ordering::SeqCst), 1, "nobody was there to ring");
+    threads.open(true);
+    // Whoever it is that gets a thread.
+    let other = timers.schedule(delay, || ()).unwrap();
+    until("it is not forgotten", || runs.load(Ordering::SeqCst) == 2);
+    assert!(other.cancel());
+    series.cancel();
+    timers.close();
+    below.close();
+}
