@@ -132,12 +132,7 @@ impl BlockingQueue<Task> for Common {
         self.0.poll()
     }
 
-    fn poll_offer(
-        &self,
-        element: &mut Option<Task>,
-        place: &mut Place,
-        waker: &Waker,
-    ) -> Offered {
+    fn poll_offer(&self, element: &mut Option<Task>, place: &mut Place, waker: &Waker) -> Offered {
         self.0.poll_offer(element, place, waker)
     }
 

@@ -11,9 +11,7 @@ mod watch_kit;
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, TerminationError, ThreadPerTask};
 use millpond::manage::{Growth, Patch};
-use millpond::pool::{
-    Ended, Hooks, PoolBuilder, Queue, Refusal, Rejection, TaskInfo, ThreadPool,
-};
+use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, Refusal, Rejection, TaskInfo, ThreadPool};
 use millpond::preset;
 use millpond::queue::{
     BlockingQueue, CapacityError, DelayQueue, LinkedQueue, Offered, Place, Refused, Taken,
@@ -78,7 +76,11 @@ fn what_a_cancelled_task_carried_may_submit_to_the_pool_that_clears_it_out() {
     let taken = pool.run(|| ()).is_ok();
     let inside = told.recv().unwrap();
     let all = inside.into_iter().chain([taken]);
-    assert_eq!(all.filter(|taken| *taken).count(), 1, "there was room for one");
+    assert_eq!(
+        all.filter(|taken| *taken).count(),
+        1,
+        "there was room for one"
+    );
     // And the pool takes tasks as ever.
     drop(go);
     while pool.snapshot().queued > 0 {
@@ -118,10 +120,16 @@ fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
         Some(other) => other.execute(task),
         None => refusal.give_back(task),
     };
-    let one = mill(1).rejection(Rejection::custom(handler)).build().unwrap();
+    let one = mill(1)
+        .rejection(Rejection::custom(handler))
+        .build()
+        .unwrap();
     let back = one.clone();
     let handler = move |task: Task, _: Refusal<'_>| back.execute(task);
-    let two = mill(1).rejection(Rejection::custom(handler)).build().unwrap();
+    let two = mill(1)
+        .rejection(Rejection::custom(handler))
+        .build()
+        .unwrap();
     let held = (hold(&one), hold(&two));
     one.run(|| ()).unwrap();
     two.run(|| ()).unwrap();
@@ -210,12 +218,7 @@ impl BlockingQueue<Task> for Busy {
         self.queue.poll()
     }
 
-    fn poll_offer(
-        &self,
-        element: &mut Option<Task>,
-        place: &mut Place,
-        waker: &Waker,
-    ) -> Offered {
+    fn poll_offer(&self, element: &mut Option<Task>, place: &mut Place, waker: &Waker) -> Offered {
         self.queue.poll_offer(element, place, waker)
     }
 
@@ -409,7 +412,9 @@ fn a_task_of_a_scheduled_pool_that_waits_for_its_end_is_told() {
     let timers = ScheduledPool::on(pool.clone()).build();
     let own = timers.clone();
     let now = Duration::ZERO;
-    let waited = timers.schedule(now, move || waits_for_itself(&own)).unwrap();
+    let waited = timers
+        .schedule(now, move || waits_for_itself(&own))
+        .unwrap();
     assert_eq!(waited.join().unwrap(), OWN_TASK);
     timers.close().unwrap();
     pool.close().unwrap();

@@ -27,7 +27,7 @@ use super::watched::Watched;
 use crate::interrupt::WaitError;
 use crate::task::Task;
 use crate::thread::{Body, ThreadFactory, Threads};
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, is_timer_thread};
 use millpond_raw::fork;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
@@ -290,6 +290,8 @@ impl Executor for ThreadPerTask {
 
     fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
         match self.engine.at_bound {
+            // The factory is the user's, and not for the thread of the timer.
+            AtBound::Refuse if is_timer_thread() => Err(NotTaken::NotAtOnce(task)),
             AtBound::Refuse => self.execute(task).map_err(NotTaken::Refused),
             AtBound::Block | AtBound::BlockFor(_) => Err(NotTaken::NotAtOnce(task)),
         }

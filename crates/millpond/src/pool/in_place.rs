@@ -52,12 +52,10 @@ impl Host for Seat {
         let mut is_there = false;
         // A queue of the user's may panic, and then nobody knows: the task had better wait.
         let looked = quiet::call(|| {
-            self.engine
-                .line
-                .visit_until(&mut |task| {
-                    is_there = task.mark() == mark;
-                    is_there
-                })
+            self.engine.line.visit_until(&mut |task| {
+                is_there = task.mark() == mark;
+                is_there
+            })
         });
         looked.is_some() && is_there
     }

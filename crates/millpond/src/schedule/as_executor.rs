@@ -3,9 +3,7 @@
 
 use super::ScheduledPool;
 use super::ward::Ward;
-use crate::executor::{
-    Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError,
-};
+use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError};
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};

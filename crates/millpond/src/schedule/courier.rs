@@ -14,7 +14,7 @@
 use super::core::Core;
 use super::notice::ScheduleNotice;
 use crate::task::{CancelReason, Task};
-use crate::time::Deadline;
+use crate::time::{Deadline, aside, is_timer_thread};
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -197,6 +197,21 @@ impl Core {
             core: Arc::clone(self),
             is_over: false,
         };
+        if !is_timer_thread() {
+            return self.start_courier(duty);
+        }
+        // K6: the factory is the user's.
+        let core = Arc::clone(self);
+        aside(move || {
+            if core.start_courier(duty) != Deadline::NEVER {
+                core.ring();
+            }
+        });
+        Deadline::NEVER
+    }
+
+    /// Returns when to look again because it could not be had.
+    fn start_courier(&self, duty: Duty) -> Deadline {
         // A refusal drops the body, and with it the duty; so does a panic of the factory.
         user_code::check(Kind::Factory);
         let _ = quiet::call(|| self.couriers.start(Box::new(move || duty.carry())));

@@ -2,7 +2,9 @@
 
 use crate::executor_kit::{Crew, Drops, LONG, gate, interrupt_at, quiet_panic, signal};
 use crate::watch_kit::watch;
-use millpond::executor::{AtBound, ExecutorExt, Lifecycle, RejectReason, TerminationError, ThreadPerTask};
+use millpond::executor::{
+    AtBound, ExecutorExt, Lifecycle, RejectReason, TerminationError, ThreadPerTask,
+};
 use millpond::interrupt;
 use millpond::task::{CancelReason, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
