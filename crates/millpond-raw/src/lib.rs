@@ -45,6 +45,7 @@ pub mod stack;
 pub mod sync;
 pub mod task;
 pub mod tick;
+pub mod turns;
 pub mod usage;
 pub mod user_code;
 pub mod waits;

@@ -21,6 +21,7 @@ pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
 pub(crate) mod tray;
+pub(crate) mod turns;
 
 use millpond_raw::sync::thread::{JoinHandle, spawn};
 use std::sync::Arc;
@@ -143,6 +144,9 @@ macro_rules! drive {
                 a_stop_refuses_or_finds_every_job,
                 an_owner_that_waits_hears_of_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
+            }
+            turns: {
+                what_is_seen_of_a_turn_belongs_to_it,
             }
             publish: {
                 of_many_who_fill_one_gets_in_and_all_see_it_whole,

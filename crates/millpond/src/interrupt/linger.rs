@@ -115,6 +115,12 @@ struct Reach(Duration);
 impl Reach {
     const NEW: Reach = Reach(FARTHEST);
 
+    /// Whether a look that began then goes on. Not if the counter has gone back, as it may when the machine
+    /// was suspended: nobody knows how long it would take to catch up.
+    fn goes_on(self, start: Tick, now: Tick) -> bool {
+        now >= start && Duration::from_nanos(now.nanos_since(start)) < self.0
+    }
+
     /// K2.
     fn after_looking_in_vain(self) -> Reach {
         Reach((self.0 / 2).max(NEAREST))
@@ -164,7 +170,9 @@ pub(crate) fn seek<R>(
     let start = tick::now();
     let before = SOUGHT.with(Cell::get);
     let reach = before.map_or(Reach::NEW, |(_, reach)| reach);
-    let got = look_out(Pace::Close, worth, attempt, |_| since(start) < reach.0);
+    let got = look_out(Pace::Close, worth, attempt, |_| {
+        reach.goes_on(start, tick::now())
+    });
     let after = match got {
         Some(_) => reach,
         None => reach.after_looking_in_vain(),
@@ -383,6 +391,15 @@ mod tests {
         // Unless this thread was away for as long as that just now.
         let waited = SOUGHT.get().map(|(start, _)| since(start)).unwrap();
         assert!(reach() == FARTHEST || waited > FARTHEST);
+    }
+
+    #[test]
+    fn a_look_out_ends_if_the_counter_goes_back() {
+        let start = Tick::from_count(1 << 50);
+        let later = |ticks: u64| Tick::from_count(start.count() + ticks);
+        assert!(Reach::NEW.goes_on(start, start));
+        assert!(!Reach::NEW.goes_on(start, later(tick::ticks(2 * FARTHEST))));
+        assert!(!Reach::NEW.goes_on(start, Tick::from_count(7)));
     }
 
     #[test]

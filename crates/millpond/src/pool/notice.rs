@@ -239,7 +239,7 @@ impl Engine {
             let pause = self.ticker.ticks(every);
             if state
                 .last
-                .is_some_and(|last| now.count().saturating_sub(last) < pause)
+                .is_some_and(|last| now.count() >= last && now.count() - last < pause)
             {
                 return;
             }

@@ -44,7 +44,8 @@ impl Engine {
         let pacer = &*self.pacer;
         let now = self.ticker.nanos(pacer.since, self.ticker.now());
         let next = pacer.next.load(Ordering::Relaxed);
-        if now >= next {
+        // Further away than ever said: the counter has gone back.
+        if now >= next || next - now > PAUSE {
             // Relaxed: it only chooses who looks.
             let (at, relaxed) = (now.saturating_add(PAUSE), Ordering::Relaxed);
             let chosen = pacer.next.compare_exchange(next, at, relaxed, relaxed);

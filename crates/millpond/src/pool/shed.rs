@@ -30,6 +30,8 @@
 //!   that is not shed.
 //! - **O4** The atomics are hints and plain numbers; they order nothing. CoDel's state is behind a lock
 //!   that nobody needs who has not set it.
+//! - **O5** A counter that goes back, as when the machine was suspended, sheds nobody: time is counted anew from
+//!   there, what was measured is forgotten, and no task has waited for longer than time is counted.
 
 use super::engine::Engine;
 use super::figures::Start;
@@ -51,6 +53,9 @@ pub(super) enum Turn {
     Newest,
 }
 
+/// How much the counters of two CPUs may differ without having been set.
+const SKEW: Duration = Duration::from_millis(1);
+
 /// Nothing waits as long as that.
 const NEVER: u64 = u64::MAX;
 
@@ -64,14 +69,16 @@ pub(super) struct Shedder {
     calm: AtomicU64,
     /// As far as the last sample can tell.
     is_overloaded: AtomicBool,
-    /// From when time is counted.
-    since: Tick,
     state: Mutex<State>,
 }
 
 struct State {
     settings: Overload,
     standing: Standing,
+    /// From when time is counted (O5).
+    since: Tick,
+    /// The latest time that was read.
+    latest: Tick,
 }
 
 fn nanos(duration: Option<Duration>) -> u64 {
@@ -87,10 +94,11 @@ impl Shedder {
             most_under_overload: AtomicU64::new(NEVER),
             calm: AtomicU64::new(NEVER),
             is_overloaded: AtomicBool::new(false),
-            since: now,
             state: Mutex::new(State {
                 settings: Overload::default(),
                 standing: Standing::new(),
+                since: now,
+                latest: now,
             }),
         };
         shedder.write(settings);
@@ -119,10 +127,8 @@ impl Shedder {
         self.most_under_overload.store(patience, Ordering::Relaxed);
         self.calm.store(calm, Ordering::Relaxed);
         self.is_overloaded.store(false, Ordering::Relaxed);
-        *state = State {
-            settings,
-            standing: Standing::new(),
-        };
+        state.settings = settings;
+        state.standing = Standing::new();
     }
 
     pub(super) fn is_overloaded(&self) -> bool {
@@ -143,12 +149,16 @@ impl Shedder {
         self.note(false);
     }
 
-    /// The oldest task has waited so long (O2). Returns whether CoDel sheds it.
-    fn sample(&self, waited: u64, now: u64) -> bool {
+    /// The oldest task has waited so long by its stamp (O2). Returns how long it can have waited in truth, and
+    /// whether CoDel sheds it.
+    fn sample(&self, ticker: &Ticker, waited: u64, now: Tick) -> (u64, bool) {
         let mut state = self.state.lock();
+        let now = state.elapsed(ticker, now);
+        // O5
+        let waited = waited.min(now);
         let Some(codel) = state.settings.shedding else {
             self.note(waited > self.calm.load(Ordering::Relaxed));
-            return false;
+            return (waited, false);
         };
         let verdict = match state.settings.order {
             OverloadOrder::Unchanged => state.standing.see(&codel, waited, now),
@@ -156,7 +166,7 @@ impl Shedder {
             OverloadOrder::NewestFirst => state.standing.see_until_empty(&codel, waited, now),
         };
         self.note(verdict.is_overloaded);
-        verdict.sheds
+        (waited, verdict.sheds)
     }
 
     /// Whether the newest task comes next, under overload, if the oldest has waited so long (O3).
@@ -164,6 +174,19 @@ impl Shedder {
         let read = |nanos: &AtomicU64| nanos.load(Ordering::Relaxed);
         let most = read(&self.most).min(read(&self.most_under_overload));
         waited > read(&self.calm) && waited <= most
+    }
+}
+
+impl State {
+    /// Nanoseconds since time is counted: O5.
+    fn elapsed(&mut self, ticker: &Ticker, now: Tick) -> u64 {
+        let behind = self.latest.count().saturating_sub(now.count());
+        if behind > ticker.ticks(SKEW) {
+            (self.since, self.latest) = (now, now);
+            self.standing = Standing::new();
+        }
+        self.latest = self.latest.max(now);
+        ticker.nanos(self.since, now)
     }
 }
 
@@ -199,7 +222,7 @@ impl Engine {
             },
             |start| (start.waited, start.tick),
         );
-        let sheds = shedder.sample(waited, self.ticker.nanos(shedder.since, now));
+        let (waited, sheds) = shedder.sample(&self.ticker, waited, now);
         if task.is_kept() || task.is_expired() {
             return None;
         }
@@ -226,7 +249,7 @@ impl Engine {
         let Some(stood) = stood else {
             return Some((task, Turn::Oldest));
         };
-        shedder.sample(stood, self.ticker.nanos(shedder.since, now));
+        shedder.sample(&self.ticker, stood, now);
         Some((task, Turn::Newest))
     }
 }
@@ -235,6 +258,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::manage::CoDel;
+    use crate::time::ManualClock;
 
     const MS: u64 = 1_000_000;
 
@@ -250,13 +274,49 @@ mod tests {
             ..usual
         };
         let shedder = Shedder::new(usual, Tick::from_count(1));
-        assert!(!shedder.sample(50 * MS, 0));
-        assert!(shedder.sample(50 * MS, 100 * MS) && shedder.is_overloaded());
+        let sheds = sheds(&shedder);
+        assert!(!sheds(50, 100));
+        assert!(sheds(50, 200) && shedder.is_overloaded());
         shedder.write(usual);
-        assert!(shedder.sample(50 * MS, 101 * MS), "nothing has changed");
+        assert!(sheds(50, 201), "nothing has changed");
         shedder.write(other);
         assert!(!shedder.is_overloaded());
-        assert!(!shedder.sample(50 * MS, 102 * MS));
-        assert!(shedder.sample(50 * MS, 202 * MS));
+        assert!(!sheds(50, 202));
+        assert!(sheds(50, 302));
+    }
+
+    /// Whether a task that has waited for so many milliseconds is shed at this one.
+    fn sheds(shedder: &Shedder) -> impl Fn(u64, u64) -> bool {
+        // Its ticks are nanoseconds.
+        let ticker = Ticker::of(&ManualClock::new().clock());
+        move |waited, now| {
+            let now = Tick::from_count(now * MS);
+            shedder.sample(&ticker, waited * MS, now).1
+        }
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_sheds_nobody_and_is_counted_from_there() {
+        let usual = Overload {
+            shedding: Some(CoDel::default()),
+            ..Overload::default()
+        };
+        let shedder = Shedder::new(usual, Tick::from_count(1));
+        let hour = 3_600_000;
+        let shed = sheds(&shedder);
+        assert!(!shed(50, hour) && shed(50, hour + 100) && shedder.is_overloaded());
+        // A little is no matter: CPUs differ.
+        let ticker = Ticker::of(&ManualClock::new().clock());
+        let early = Tick::from_count((hour + 100) * MS - 1_000);
+        assert!(shedder.sample(&ticker, 50 * MS, early).1);
+        // Back by an hour; stamps of before mean nothing then, whatever they seem to say.
+        let back = Tick::from_count(5 * MS);
+        assert_eq!(shedder.sample(&ticker, hour * MS, back), (0, false));
+        assert!(!shedder.is_overloaded());
+        let soon = Tick::from_count(8 * MS);
+        assert_eq!(shedder.sample(&ticker, hour * MS, soon), (3 * MS, false));
+        // And a queue that stands is found out as ever.
+        assert!((1..=5).any(|interval| shed(90, 50 + interval * 100)));
+        assert!(shedder.is_overloaded());
     }
 }

@@ -13,8 +13,6 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(super) struct WorkerStats {
     is_busy: AtomicBool,
-    /// How many tasks it has begun, those aside that it ran in place.
-    turns: Count,
     completed: Count,
     panicked: Count,
     cancelled: Count,
@@ -52,7 +50,6 @@ impl WorkerStats {
 
     #[inline]
     pub(super) fn begin(&self) {
-        self.turns.add(1);
         self.is_busy.store(true, Ordering::Relaxed);
     }
 
@@ -87,11 +84,6 @@ impl WorkerStats {
             Fate::RanAtHome => self.shells.add(1),
             Fate::Shed => self.shed.add(1),
         }
-    }
-
-    /// The how manieth task it is that it runs, or has run last.
-    pub(super) fn turn(&self) -> u64 {
-        self.turns.get()
     }
 
     pub(super) fn is_busy(&self) -> bool {

@@ -48,6 +48,9 @@ use std::time::Duration;
 /// How often it looks for lost wake-ups.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// No limit is shorter: the watch looks as often as the shortest limit, and must not do nothing else.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// How long it leaves a timer alone that could not start its thread, in nanoseconds: otherwise every task
 /// that comes would ask for one.
 const AFTER_A_REFUSAL: u64 = 100_000_000;
@@ -71,7 +74,7 @@ pub struct RunWarning {
 }
 
 impl RunWarning {
-    /// A notice for each task that runs longer than this.
+    /// A notice for each task that runs longer than this; less than a millisecond counts as a millisecond.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -92,7 +95,7 @@ impl RunWarning {
     /// ```
     pub fn after(limit: Duration) -> Self {
         RunWarning {
-            after: limit,
+            after: limit.max(SHORTEST),
             interrupts: false,
         }
     }
@@ -435,12 +438,9 @@ impl Engine {
 
     /// Looks at a worker. Returns when to look again, if what it runs has a limit.
     fn looks_at(self: &Arc<Self>, worker: &Arc<Worker>, now: Tick) -> Option<Duration> {
-        let turn = worker.stats.turn();
+        // All of one task: it must not be that one is old, and another one interrupted for it.
         let running = worker.ledger.now_running()?;
-        if worker.stats.turn() != turn {
-            // Another one already: it is young.
-            return None;
-        }
+        let turn = running.turn;
         let label = self.label(running.id);
         let limit = self.watch.limits.lock().of(&label)?;
         let running_for = Duration::from_nanos(self.ticker.nanos(running.since, now));
@@ -613,6 +613,20 @@ impl ThreadPool {
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_limit_is_so_short_that_the_watch_does_nothing_else() {
+        let of = |limit| {
+            let limits = Limits {
+                of_all: Some(RunWarning::after(limit)),
+                ..Limits::default()
+            };
+            limits.shortest()
+        };
+        assert_eq!(of(Duration::ZERO), Some(SHORTEST));
+        assert_eq!(of(Duration::from_nanos(999_999)), Some(SHORTEST));
+        assert_eq!(of(EVERY), Some(EVERY));
+    }
 
     #[test]
     fn an_aim_is_at_one_task_and_at_nothing_when_that_is_over() {

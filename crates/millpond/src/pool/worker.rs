@@ -113,6 +113,7 @@ impl Shift {
     fn run(&self, task: Task, turn: Option<Turn>, clerk: &impl Clerk) {
         let (engine, worker) = (&*self.engine, &*self.worker);
         worker.stats.begin();
+        worker.ledger.begins();
         let start = clerk.starts(&task);
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watch.interrupts();
@@ -152,7 +153,7 @@ impl Shift {
     /// Runs a task so that the watch can interrupt it, and no other.
     #[cold]
     fn run_aimed(&self, task: Task) -> Fate {
-        let turn = self.worker.stats.turn();
+        let turn = self.worker.ledger.turn();
         let stop = Aim::at(&self.worker.aim, turn);
         let fate = stop.enter(|| self.engine.runner.run(task));
         Aim::off(&self.worker.aim);

@@ -19,12 +19,9 @@
 //! - **F1** A task is in the figures of its label when its worker is done with it: soon after its handle
 //!   is. Before it is counted as active ([`Ledger::now_running`]).
 //! - **F2** Between two tasks a worker shows none. Otherwise the watch could take the one that begins for
-//!   the one before it, which may have run for long, and interrupt it.
-//!
-//! # Orderings
-//!
-//! - `[F-since]` A worker shows which task it runs and then since when; a reader looks at since when, at
-//!   the task, and again at since when. If both are the same, the task belongs to it.
+//!   the one before it, which may have run for long, and interrupt it. That what is seen belongs to one
+//!   task, its number, its start, its label and its place, is the promise of [`Turns`], and is proved and
+//!   modelled there: a worker [begins](Ledger::begins) a turn before it shows anything of it.
 
 mod names;
 mod sample;
@@ -39,8 +36,8 @@ use crate::executor::Fate;
 use crate::task::Task;
 use crate::time::Ticker;
 use millpond_raw::publish::{Once, Shown};
-use millpond_raw::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use millpond_raw::tick::Tick;
+use millpond_raw::turns::Turns;
 use names::Memory;
 use sample::Sampler;
 use sheet::Sheet;
@@ -51,15 +48,17 @@ use std::panic::Location;
 #[derive(Debug)]
 pub(super) struct Ledger {
     sheets: Box<[Once<Sheet>]>,
-    /// The tick at which the present task started; 0 if there is none.
-    since: AtomicU64,
-    label: AtomicU32,
+    /// The tasks of the worker, those aside that it ran in place: the tick at which the present one started,
+    /// and its label.
+    turns: Turns,
     made_at: Shown<Location<'static>>,
 }
 
 /// What a worker runs now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
+    /// The how manieth task of its worker it is.
+    pub(super) turn: u64,
     pub(super) since: Tick,
     pub(super) id: Id,
     pub(super) made_at: Option<&'static Location<'static>>,
@@ -70,8 +69,7 @@ impl Ledger {
     pub(super) fn new(sheets: usize) -> Self {
         Ledger {
             sheets: (0..sheets).map(|_| Once::new()).collect(),
-            since: AtomicU64::new(0),
-            label: AtomicU32::new(0),
+            turns: Turns::new(),
             made_at: Shown::nothing(),
         }
     }
@@ -107,42 +105,42 @@ impl Ledger {
         }
     }
 
+    /// A task comes, of which nothing is shown yet.
+    #[inline]
+    pub(super) fn begins(&self) {
+        self.turns.begin();
+    }
+
+    /// The how manieth task it is that the worker runs, or has run last; for the worker.
+    pub(super) fn turn(&self) -> u64 {
+        self.turns.number()
+    }
+
     fn shows_label(&self, id: Id, task: &Task) {
-        self.label.store(id.bits(), Ordering::Relaxed);
+        self.turns.set_kind(id.bits());
         self.made_at.show(task.made_at());
     }
 
     #[inline]
     fn shows_start(&self, since: Tick) {
-        // The last: whoever sees the start sees which task it is of, or one that is later.
-        // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
-        self.since.store(since.count(), Ordering::Release);
+        // The last: whoever sees the start sees which task it is of.
+        self.turns.set_since(since.count());
     }
 
     #[inline]
     fn shows_nothing(&self) {
-        self.since.store(0, Ordering::Relaxed);
+        self.turns.end();
     }
 
     /// What it runs; `None` if it rests, or is between two tasks.
     pub(super) fn now_running(&self) -> Option<Running> {
-        loop {
-            // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
-            let since = self.since.load(Ordering::Acquire);
-            if since == 0 {
-                return None;
-            }
-            let running = Running {
-                since: Tick::from_count(since),
-                id: Id::from_bits(self.label.load(Ordering::Relaxed)),
-                made_at: self.made_at.get(),
-            };
-            // Another one since then? Then the parts may not belong together.
-            // [F-since] unmodelled: a torn view is a line on a screen, and harms nobody
-            if self.since.load(Ordering::Acquire) == since {
-                return Some(running);
-            }
-        }
+        let seen = self.turns.read(|| self.made_at.get())?;
+        Some(Running {
+            turn: seen.number,
+            since: Tick::from_count(seen.since),
+            id: Id::from_bits(seen.kind),
+            made_at: seen.more,
+        })
     }
 }
 
@@ -390,6 +388,7 @@ mod tests {
         let mut since = Vec::new();
         for name in ["grind", "sift", "sift"] {
             let task = TaskSpec::new().name(name).build_detached(|| ());
+            study.ledger.begins();
             let start = pen.starts(study.desk(), &task);
             let (tick, label) = study.shown().unwrap();
             assert_eq!(label, Label::Name(name.into()));
