@@ -43,11 +43,34 @@ pub trait ThreadFactory: fmt::Debug + Send + Sync + 'static {
     /// What the operating system, or the factory, says when it refuses. The body is dropped then:
     /// who must not lose it keeps it somewhere else until the thread has started.
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>>;
+
+    /// Itself, to be shared. What is shared already stays the very one that it is.
+    #[doc(hidden)]
+    fn into_shared(self) -> Arc<dyn ThreadFactory>
+    where
+        Self: Sized,
+    {
+        Arc::new(self)
+    }
 }
 
-impl<F: ThreadFactory + ?Sized> ThreadFactory for Arc<F> {
+impl<F: ThreadFactory> ThreadFactory for Arc<F> {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
         (**self).start(body)
+    }
+
+    fn into_shared(self) -> Arc<dyn ThreadFactory> {
+        self
+    }
+}
+
+impl ThreadFactory for Arc<dyn ThreadFactory> {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        (**self).start(body)
+    }
+
+    fn into_shared(self) -> Arc<dyn ThreadFactory> {
+        self
     }
 }
 

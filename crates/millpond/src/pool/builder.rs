@@ -316,7 +316,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Who starts the threads. Default: [`Threads`] of the pool's name.
+    /// Who starts the threads. Default: [`Threads`] of the pool's name. An `Arc` is taken as it is, and
+    /// [`ThreadPool::thread_factory`] returns that very one.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -330,7 +331,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
-        self.factory = Some(Arc::new(factory));
+        self.factory = Some(factory.into_shared());
         self
     }
 

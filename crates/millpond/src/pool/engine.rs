@@ -24,7 +24,7 @@ use super::hooks::Hooks;
 use super::identity::Identity;
 use super::knobs::Knobs;
 use super::line::Line;
-use super::notice::{Listener, Reports};
+use super::notice::{Listener, Reports, Untold};
 use super::pacer::Pacer;
 use super::refusals::Refusals;
 use super::sentry::Posted;
@@ -88,6 +88,7 @@ pub(super) struct Engine {
     pub(super) watch: Watch,
     pub(super) listener: Option<Listener>,
     pub(super) reports: Reports,
+    pub(super) untold: Untold,
     /// Where an idle worker may stand sentry.
     pub(super) posted: Posted,
 }
@@ -162,6 +163,7 @@ impl Engine {
             watch: Watch::new(parts.run_warnings),
             listener: parts.listener,
             reports: Reports::default(),
+            untold: Untold::default(),
             posted: Posted::default(),
             clock: parts.clock,
         }

@@ -8,6 +8,9 @@
 //! of their own, started for that, and neither a submitter nor the timer waits for them. By a manual clock
 //! they are handed over on the spot; and so they are where no thread can be had, but never on the thread of
 //! the timer.
+//!
+//! A pool has one such thread at a time, which goes when nothing is left to tell. What comes meanwhile waits
+//! for it, in order; beyond [`MOST_WAITING`] notices are dropped, and how many they were is a notice, too.
 
 use super::engine::Engine;
 use super::figures::Label;
@@ -20,6 +23,7 @@ use crate::time::aside;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::user_code::{self, Kind};
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -59,6 +63,13 @@ pub enum Notice {
         pool: String,
         /// How many tasks waited.
         queued: usize,
+    },
+    /// Notices were dropped: there were more than whoever hears them could keep up with.
+    Dropped {
+        /// What the pool is called.
+        pool: String,
+        /// How many were dropped since the last notice of this kind.
+        notices: u64,
     },
 }
 
@@ -156,6 +167,10 @@ impl fmt::Display for Notice {
                 "{pool}: {queued} tasks waited although workers rested; they have been woken. If \
                  the queue is not your own, please report this as a bug of millpond"
             ),
+            Notice::Dropped { pool, notices } => write!(
+                f,
+                "{pool}: {notices} notices were dropped, because too many waited to be heard"
+            ),
         }
     }
 }
@@ -224,6 +239,67 @@ struct ReportState {
     refusals: u64,
 }
 
+/// How many notices of a pool wait to be told; what is more is dropped.
+const MOST_WAITING: usize = 64;
+
+/// Makes a notice when its turn comes: a stack dump takes a while.
+type Make = Box<dyn FnOnce(&Engine) -> Notice + Send>;
+
+/// What is to be told.
+#[derive(Default)]
+pub(super) struct Untold {
+    state: Mutex<UntoldState>,
+}
+
+#[derive(Default)]
+struct UntoldState {
+    waiting: VecDeque<Make>,
+    /// Whether somebody tells them.
+    is_teller_there: bool,
+    dropped: u64,
+}
+
+/// What to do for one who has something to tell.
+enum Turn {
+    /// Somebody else tells it.
+    Waits,
+    /// It tells it, or has it told.
+    Ours,
+    /// Nobody does.
+    Dropped(Make),
+}
+
+impl Untold {
+    fn add(&self, make: Make) -> Turn {
+        let mut state = self.state.lock();
+        if state.waiting.len() == MOST_WAITING {
+            state.dropped += 1;
+            return Turn::Dropped(make);
+        }
+        state.waiting.push_back(make);
+        match std::mem::replace(&mut state.is_teller_there, true) {
+            true => Turn::Waits,
+            false => Turn::Ours,
+        }
+    }
+
+    /// The next one to be told. If there is none its teller goes.
+    fn next(&self, pool: &str) -> Option<Make> {
+        let mut state = self.state.lock();
+        if let Some(make) = state.waiting.pop_front() {
+            return Some(make);
+        }
+        let notices = std::mem::take(&mut state.dropped);
+        if notices == 0 {
+            state.is_teller_there = false;
+            return None;
+        }
+        drop(state);
+        let pool = pool.to_owned();
+        Some(Box::new(move |_| Notice::Dropped { pool, notices }))
+    }
+}
+
 impl Engine {
     /// A task was refused, and that is to be reported, at most once in `every`.
     pub(super) fn report_refusal(
@@ -266,33 +342,39 @@ impl Engine {
 
     /// Makes a notice and hands it over, on a thread of its own if one can be had.
     pub(super) fn tell(self: &Arc<Self>, make: impl FnOnce(&Engine) -> Notice + Send + 'static) {
-        let engine = Arc::clone(self);
-        let make: Box<dyn FnOnce(&Engine) -> Notice + Send> = Box::new(make);
-        let make = Arc::new(Mutex::new(Some(make)));
-        let tell = {
-            let make = Arc::clone(&make);
-            move || {
-                let make = make.lock().take();
-                if let Some(make) = make {
-                    engine.tell_here(&make(&engine));
-                }
-            }
-        };
         if self.ticker.stands_still() {
-            return tell();
+            return self.tell_here(Box::new(make));
         }
-        let started = Threads::named("millpond-notice").start(Box::new(tell.clone()));
+        match self.untold.add(Box::new(make)) {
+            Turn::Waits => return,
+            Turn::Dropped(make) => return drop(make),
+            Turn::Ours => {}
+        }
+        let engine = Arc::clone(self);
+        let tell = move || engine.tell_all();
+        let started = Threads::named("millpond-notice").start(Box::new(tell));
         if started.is_err() {
             // A listener is not for the thread of the timer.
-            aside(tell);
+            let engine = Arc::clone(self);
+            aside(move || engine.tell_all());
         }
     }
 
-    fn tell_here(&self, notice: &Notice) {
+    /// Tells what is to be told, as its one teller.
+    fn tell_all(&self) {
+        while let Some(make) = self.untold.next(&self.name) {
+            self.tell_here(make);
+        }
+    }
+
+    fn tell_here(&self, make: Make) {
         user_code::check(Kind::Listener);
-        let _ = quiet::call(|| match &self.listener {
-            Some(listener) => listener(notice),
-            None => to_nobody_in_particular(notice),
+        let _ = quiet::call(|| {
+            let notice = make(self);
+            match &self.listener {
+                Some(listener) => listener(&notice),
+                None => to_nobody_in_particular(&notice),
+            }
         });
     }
 }

@@ -84,7 +84,9 @@ impl<S: Store> Core<S> {
         if weight > bound {
             return Room::Never(Reason::TooHeavy { weight, bound });
         }
-        match self.is_sealed || self.store.used() > bound - weight {
+        // What weighs nothing fits, also while more is in than a lowered bound allows.
+        let is_full = weight > 0 && self.store.used() > bound - weight;
+        match self.is_sealed || is_full {
             true => Room::Later,
             false => Room::Free,
         }

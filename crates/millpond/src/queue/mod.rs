@@ -131,11 +131,13 @@ pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
     fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError>;
 
     /// Shows the elements one by one, in the order in which they would come out, as they are at
-    /// one moment; until `see` breaks.
+    /// one moment; until `see` breaks. The flavors call it while they are locked: it must not use the
+    /// queue.
     fn visit(&self, see: &mut dyn FnMut(&T) -> ControlFlow<()>);
 
     /// Takes out the elements that `unwanted` chooses, at most `limit`, and returns them in order.
-    /// If `unwanted` panics, nothing is taken out.
+    /// If `unwanted` panics, nothing is taken out. The flavors call it while they are locked: it must not use
+    /// the queue.
     fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&T) -> bool) -> Vec<T>;
 
     /// The clock by which its time-outs run.
@@ -221,7 +223,8 @@ pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
     }
 }
 
-/// What queues of elements that can be copied or compared can do besides.
+/// What queues of elements that can be copied or compared can do besides. Elements are copied and compared
+/// while the queue is locked: their `clone` and `eq` must not use it.
 pub trait QueueExt<T>: BlockingQueue<T> {
     /// A copy of the next element; it stays in the queue.
     fn peek(&self) -> Option<T>

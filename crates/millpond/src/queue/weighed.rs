@@ -42,7 +42,7 @@ impl<T: Send> WeighedQueue<T> {
     /// A queue whose elements weigh at most `bound` together.
     ///
     /// An element is weighed whenever it is offered, and counts with that weight until it is out. What
-    /// weighs nothing always fits.
+    /// weighs nothing always fits, also while the elements weigh more than a bound that was lowered.
     ///
     /// # Errors
     ///
@@ -189,5 +189,24 @@ impl<T: Send> Store for Scales<T> {
             .remove_where(end, limit, &mut |(_, element)| unwanted(element));
         self.used -= removed.iter().map(|(weight, _)| weight).sum::<u64>();
         removed.into_iter().map(|(_, element)| element).collect()
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::queue::BlockingQueue;
+    use std::time::Duration;
+
+    #[test]
+    fn what_weighs_nothing_fits_whatever_the_bound_is_lowered_to() {
+        let queue = WeighedQueue::bounded(10, |text: &&str| text.len() as u64).unwrap();
+        queue.offer("buckwheat").unwrap();
+        queue.set_bound(2).unwrap();
+        queue.offer("").unwrap();
+        queue.put("").unwrap();
+        queue.offer_timeout("", Duration::ZERO).unwrap();
+        assert!(queue.offer("a").is_err(), "that is more than nothing");
+        assert_eq!((queue.len(), queue.weight()), (4, 9));
     }
 }

@@ -51,13 +51,12 @@ use crate::time::Stamp;
 use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, global};
 
-/// How many numbers there are, 0 included, which means none.
-#[cfg(not(any(millpond_loom, millpond_shuttle)))]
-const NUMBERS: usize = 1 << NUMBER_BITS;
-
-/// Few in models: each of these counters is made anew for each walk.
-#[cfg(any(millpond_loom, millpond_shuttle))]
-const NUMBERS: usize = 1 << 4;
+/// How many numbers there are, 0 included, which means none. Few in models: each of the counters is made
+/// anew for each walk.
+const NUMBERS: usize = match cfg!(any(millpond_loom, millpond_shuttle)) {
+    false => 1 << NUMBER_BITS,
+    true => 1 << 4,
+};
 
 /// The number that all engines share for which there is no other (N1).
 const SHARED: u32 = NUMBERS as u32 - 1;
@@ -205,8 +204,11 @@ impl Home {
 }
 
 impl Drop for Home {
+    /// Not in models: the last engine may go when their statics are gone.
     fn drop(&mut self) {
-        FREE.lock().give_back(self.number, self.kind);
+        if !cfg!(any(millpond_loom, millpond_shuttle)) {
+            FREE.lock().give_back(self.number, self.kind);
+        }
     }
 }
 

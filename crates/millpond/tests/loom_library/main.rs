@@ -4,6 +4,7 @@
 
 #![cfg(millpond_loom)]
 
+mod home;
 mod pool;
 mod queue;
 mod schedule;

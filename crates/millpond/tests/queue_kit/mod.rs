@@ -83,6 +83,8 @@ impl Model {
         }
         match self.free() {
             Some(free) if weight <= free => Ok(()),
+            // What weighs nothing fits beyond a lowered bound, too.
+            _ if weight == 0 => Ok(()),
             _ => Err(Refusal::Full),
         }
     }

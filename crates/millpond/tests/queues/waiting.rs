@@ -408,25 +408,22 @@ fn a_lighter_putter_is_called_when_the_heavy_one_that_was_called_does_not_fit() 
 }
 
 #[test]
-fn what_weighs_nothing_is_let_in_as_soon_as_the_bound_is_kept() {
+fn what_weighs_nothing_is_let_in_beyond_a_bound_that_was_lowered() {
     let _watch = watch();
     let queue = WeighedQueue::bounded(2, |weight: &u64| *weight).unwrap();
     queue.offer_all([1, 1]).unwrap();
     queue.offer(0).unwrap();
     queue.set_bound(1).unwrap();
     let (bell, waker) = Bell::new();
-    let mut place = Place::default();
-    let mut nothing = Some(0);
-    assert_eq!(
-        queue.poll_offer(&mut nothing, &mut place, &waker),
-        Offered::Wait
-    );
-    assert_eq!(queue.poll(), Some(1));
-    assert_eq!(bell.rung(), 1);
-    assert_eq!(
-        queue.poll_offer(&mut nothing, &mut place, &waker),
-        Offered::In
-    );
+    let (mut place, mut heavy_place) = (Place::default(), Place::default());
+    let (mut nothing, mut heavy) = (Some(0), Some(1));
+    let waits = queue.poll_offer(&mut heavy, &mut heavy_place, &waker);
+    assert_eq!(waits, Offered::Wait);
+    // It passes the one who waits.
+    let is_in = queue.poll_offer(&mut nothing, &mut place, &waker);
+    assert_eq!(is_in, Offered::In);
+    assert_eq!(bell.rung(), 0);
+    queue.leave_offer(&mut heavy, &mut heavy_place);
 }
 
 #[test]

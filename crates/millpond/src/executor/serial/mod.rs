@@ -35,6 +35,9 @@ use yard::Yard;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// Keys are hashed and compared while the list of them is locked: that must not use the executor. If it panics,
+/// the task is cancelled, and nothing else is harmed.
+///
 /// # Behaviour today
 ///
 /// A key that always has another task keeps the worker that runs it; with as many such keys as the
