@@ -43,6 +43,21 @@
 //!
 //! Not checked at all is the cloning of wakers; the lists of waiters clone outside their locks (W2 of
 //! [`waits`](crate::waits)).
+//!
+//! # A call into user code
+//!
+//! ```
+//! use millpond_raw::sync::Mutex;
+//! use millpond_raw::user_code::{self, Kind};
+//!
+//! fn tell(listener: &dyn Fn(u32), state: &Mutex<u32>) {
+//!     let seen = *state.lock(); // The guard is gone at the end of this line.
+//!     user_code::check(Kind::Listener);
+//!     listener(seen);
+//! }
+//!
+//! tell(&|seen| assert_eq!(seen, 7), &Mutex::new(7));
+//! ```
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
