@@ -164,6 +164,7 @@ pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Ch
     match child {
         -1 => Err(std::io::Error::last_os_error()),
         0 => {
+            crate::user_code::check(crate::user_code::Kind::Closure);
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(101);
             // SAFETY: F2 - the end.
             unsafe { libc::_exit(code) }

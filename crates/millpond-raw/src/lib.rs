@@ -16,6 +16,7 @@
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
 //! | [`stack`] | the registers and the stack of a running thread, for who asks (feature `stack-dump`) |
 //! | [`quiet`] | calling and dropping users' values without letting their panics out |
+//! | [`user_code`] | the guard of one rule: no user code under our locks or on the timer's thread (feature `user-code-guard`) |
 //! | [`publish`] | words through which one thread shows others something |
 //! | [`tick`] | the cheapest reading of time, for stamps on every task |
 //! | [`headroom`] | how much of the present thread's stack is left |
@@ -46,4 +47,5 @@ pub mod task;
 pub mod tick;
 pub mod turns;
 pub mod usage;
+pub mod user_code;
 pub mod waits;

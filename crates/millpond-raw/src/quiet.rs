@@ -5,12 +5,15 @@
 //! destructor may panic too, and so may the payload of *that* panic, without end; after
 //! [`PATIENCE`] of them the next is leaked.
 //!
+//! All doors are checked by [`user_code`]: nothing is called or dropped here under a lock.
+//!
 //! Where a panic must not get out because memory that others use goes with the frames it unwinds,
 //! [`or_abort`] ends the process instead.
 //!
 //! With `panic = "abort"` nothing is caught here, and nothing needs to be.
 
 use crate::sync::IN_MODEL;
+use crate::user_code::{self, Kind};
 use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +31,14 @@ pub type Payload = Box<dyn Any + Send + 'static>;
 /// assert_eq!(quiet::call(|| -> u8 { std::panic::resume_unwind(Box::new("ignored")) }), None);
 /// ```
 #[inline]
+#[track_caller]
 pub fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
+    user_code::check(Kind::Contained);
+    contain(f)
+}
+
+#[inline]
+fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(value) => Some(value),
         Err(payload) => {
@@ -40,13 +50,27 @@ pub fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
 
 /// Drops `value`, and swallows the panic of its destructor.
 #[inline]
+#[track_caller]
 pub fn drop<V>(value: V) {
-    let _ = call(move || core::mem::drop(value));
+    user_code::check(Kind::Destructor);
+    let _ = contain(move || core::mem::drop(value));
 }
 
 /// Wakes, and swallows what the waker throws.
+#[track_caller]
 pub fn wake(waker: Waker) {
-    let _ = call(move || waker.wake());
+    user_code::check(Kind::Waker);
+    let _ = contain(move || waker.wake());
+}
+
+/// Drops a waker, if there is one, and swallows what it throws. Unlike other destructors that may happen on the
+/// timer's thread.
+#[track_caller]
+pub fn drop_waker(waker: impl Into<Option<Waker>>) {
+    user_code::check(Kind::Waker);
+    if let Some(waker) = waker.into() {
+        let _ = contain(move || core::mem::drop(waker));
+    }
 }
 
 /// Runs `f`, which must not unwind: ends the process with a message if it does. What was to be done

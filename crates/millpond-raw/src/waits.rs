@@ -236,7 +236,7 @@ impl Waits {
         }
         let back = list.remove(ticket);
         drop(list);
-        quiet::drop(back);
+        quiet::drop_waker(back);
         None
     }
 
@@ -247,12 +247,12 @@ impl Waits {
         let mut list = self.list.lock();
         let Some(place) = list.find(ticket) else {
             drop(list);
-            quiet::drop(fresh);
+            quiet::drop_waker(fresh);
             return false;
         };
         let stale = core::mem::replace(place, fresh);
         drop(list);
-        quiet::drop(stale);
+        quiet::drop_waker(stale);
         true
     }
 
@@ -261,7 +261,7 @@ impl Waits {
     pub fn leave(&self, ticket: Ticket) -> bool {
         let left = self.list.lock().remove(ticket);
         let found = left.is_some();
-        quiet::drop(left);
+        quiet::drop_waker(left);
         found
     }
 

@@ -13,4 +13,5 @@ mod orderings;
 mod runs;
 mod seeds;
 mod tree;
+mod user_code;
 mod weaken;

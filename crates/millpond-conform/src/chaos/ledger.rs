@@ -5,6 +5,7 @@
 
 use super::shape::Policy;
 use millpond::task::{CancelReason, TaskHandle};
+use millpond_raw::user_code::{self, Kind};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -286,6 +287,7 @@ impl Stub {
 
 impl Drop for Stub {
     fn drop(&mut self) {
+        user_code::check(Kind::Destructor);
         add(&self.entry().drops);
         self.entry().note_place();
     }
@@ -300,6 +302,7 @@ pub(crate) struct Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
+        user_code::check(Kind::Destructor);
         add(&self.ledger.entry(self.id).value_drops);
     }
 }

@@ -4,6 +4,7 @@ use super::ledger::{Ledger, lock};
 use crate::kit::Rng;
 use millpond::pool::{Ended, Hooks, TaskInfo};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
+use millpond_raw::user_code::{self, Kind};
 use std::fmt;
 use std::io;
 use std::panic::resume_unwind;
@@ -59,6 +60,7 @@ impl Mill {
 
 impl ThreadFactory for Mill {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        user_code::check(Kind::Factory);
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.living.fetch_add(1, Ordering::SeqCst);
         let living = Living(Arc::clone(&self.living));

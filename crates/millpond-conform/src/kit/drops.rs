@@ -1,5 +1,7 @@
-//! Counting what is made and what is dropped: nothing leaks, nothing is dropped twice.
+//! Counting what is made and what is dropped: nothing leaks, nothing is dropped twice, and nothing where user code
+//! must not run ([`user_code`]).
 
+use millpond_raw::user_code::{self, Kind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -57,6 +59,7 @@ impl Clone for DropToken {
 
 impl Drop for DropToken {
     fn drop(&mut self) {
+        user_code::check(Kind::Destructor);
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Gate;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
+use millpond_raw::user_code::{self, Kind};
 use std::fmt;
 use std::io;
 use std::panic::panic_any;
@@ -69,6 +70,7 @@ impl Factory {
 
 impl ThreadFactory for Factory {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        user_code::check(Kind::Factory);
         let number = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         match (self.decide)(number) {
             Start::Well => self.threads.start(body),

@@ -7,6 +7,7 @@ use millpond::queue::{
     BlockingQueue, CapacityError, Glance, Offered, Place, Reason, Refused, Taken,
 };
 use millpond::time::{Clock, Deadline};
+use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -97,6 +98,7 @@ impl<T> OwnQueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside<T>> {
+        user_code::check(Kind::Queue);
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

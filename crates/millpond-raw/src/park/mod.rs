@@ -42,6 +42,7 @@ pub use crate::sync::Woken;
 pub use block::{Block, with_block};
 pub use thread_block::ThreadBlock;
 
+use crate::user_code::{self, Kind};
 use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -155,6 +156,7 @@ impl Strand {
     }
 
     fn wait(&self, site: Site, deadline: Option<Instant>) -> Woken {
+        user_code::check(Kind::Wait);
         let _noted = probe::note(site, deadline.is_some());
         self.block.park(deadline)
     }

@@ -7,6 +7,7 @@ use crate::quiet;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, UnsafeCell, chaos};
 use crate::task::{CancelReason, Outcome, Panic};
+use crate::user_code::{self, Kind};
 use crate::waits::{Ticket, Waits};
 use core::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -164,6 +165,7 @@ where
     unsafe fn run(&self, panicked: &dyn Fn()) {
         // SAFETY: J2 - by contract.
         let closure = unsafe { self.take_closure() };
+        user_code::check(Kind::Closure);
         // Whatever the closure owns is dropped inside the catch, also when it returns.
         let outcome = catch_unwind(AssertUnwindSafe(closure));
         let is_panicked = outcome.is_err();

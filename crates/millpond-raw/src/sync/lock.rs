@@ -17,7 +17,8 @@
 //!
 //! It sleeps on the futex directly and not through [`crate::park`]: these locks guard a few
 //! instructions, and a virtual thread that unmounted in the middle of them would leave them held.
-//! **Nobody parks, and nobody calls users' code, while holding one.**
+//! **Nobody parks, and nobody calls users' code, while holding one**: in test builds the guard of
+//! [`user_code`] watches over that, and each lock tells it when it is taken and released.
 //!
 //! # Why an unlock is a swap
 //!
@@ -43,6 +44,7 @@
 
 use super::atomic::Ordering;
 use super::{Futex, MutPtr, UnsafeCell, chaos, hint, spins};
+use crate::user_code;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
@@ -63,6 +65,12 @@ impl RawLock {
                 word: Futex::new(FREE),
             }
         }
+    }
+
+    /// What it is known by to the guard of [`user_code`].
+    #[inline]
+    fn address(&self) -> *const () {
+        core::ptr::from_ref(self).cast()
     }
 
     #[inline]
@@ -154,8 +162,10 @@ impl<T> Mutex<T> {
 impl<T: ?Sized> Mutex<T> {
     /// Waits until the lock is free and takes it. A thread that already holds it waits for ever.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.lock.lock();
+        user_code::locked(self.lock.address());
         MutexGuard {
             data: self.data.get_mut(),
             _unlock: Unlock(&self.lock),
@@ -164,8 +174,13 @@ impl<T: ?Sized> Mutex<T> {
 
     /// Takes the lock if it is free.
     #[inline]
+    #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.lock.try_lock().then(|| MutexGuard {
+        if !self.lock.try_lock() {
+            return None;
+        }
+        user_code::locked(self.lock.address());
+        Some(MutexGuard {
             data: self.data.get_mut(),
             _unlock: Unlock(&self.lock),
         })
@@ -200,6 +215,7 @@ struct Unlock<'a>(&'a RawLock);
 impl Drop for Unlock<'_> {
     #[inline]
     fn drop(&mut self) {
+        user_code::unlocked(self.0.address());
         self.0.unlock();
     }
 }

@@ -6,6 +6,7 @@ use super::{CancelReason, Panic, Place};
 use crate::quiet;
 use crate::recycle::Recycled;
 use crate::sync::chaos;
+use crate::user_code::{self, Kind};
 use core::any::TypeId;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -389,6 +390,8 @@ impl CellRef {
     ///
     /// As [`CellRef::header`], T4: the outcome is the caller's.
     unsafe fn drop_outcome(self, panicked: bool) {
+        // Whatever it is: who drops an `i32` here drops a value with a destructor there another time.
+        user_code::check(Kind::Destructor);
         if panicked {
             // SAFETY: T4 - by contract.
             quiet::drop(unsafe { self.take_payload() });

@@ -15,6 +15,7 @@ use super::{Panic, Token};
 use crate::quiet;
 use crate::recycle::Recycled;
 use crate::sync::UnsafeCell;
+use crate::user_code::{self, Kind};
 use crate::waits::Ticket;
 use core::any::TypeId;
 use core::mem::{ManuallyDrop, needs_drop};
@@ -185,6 +186,7 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     unsafe fn run(header: NonNull<Header>) -> bool {
         // SAFETY: T2 - by contract.
         let closure = unsafe { Self::take_closure(header) };
+        user_code::check(Kind::Closure);
         // T7: whatever the closure owns is dropped inside the catch, also when it returns.
         let outcome = catch_unwind(AssertUnwindSafe(closure));
         let panicked = outcome.is_err();
@@ -211,6 +213,7 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
         let closure = unsafe { Self::take_closure(header) };
         // SAFETY: T1 - the caller's reference is held until the body is over.
         let token = unsafe { &(*header.as_ptr()).token };
+        user_code::check(Kind::Closure);
         // T7: as in `run`.
         let outcome = token.enter(|| catch_unwind(AssertUnwindSafe(closure)));
         // SAFETY: T1 - the only reference; nothing was put into the stage.
@@ -230,6 +233,7 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     unsafe fn drop_closure(header: NonNull<Header>) {
         // SAFETY: T5 - by contract.
         let stage = unsafe { Self::stage(header) };
+        user_code::check(Kind::Destructor);
         // Where it is: what of it needs no destructor is not even looked at.
         let drop = |closure: *mut F| {
             // SAFETY: T2 - the closure is there, it is the caller's, and nobody takes it again.

@@ -22,6 +22,7 @@ use crate::interrupt::{self, Interrupted, Look, WaitError};
 use crate::task::{self, Expiry, Queued, TaskError, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
+use millpond_raw::user_code::{self, Kind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -174,6 +175,7 @@ impl<T: Send + 'static> Arrivals<T> {
             expiry: None,
         };
         self.lists.with(|lists| lists.pending.insert(id, pending));
+        user_code::check(Kind::Executor);
         if let Err(refused) = executor.execute_until(task, deadline) {
             // Before the closure is taken back, which ends the task: a refusal is no arrival.
             drop(self.lists.with(|lists| lists.remove(id)));

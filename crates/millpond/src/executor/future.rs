@@ -31,6 +31,7 @@ use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline, aside, is_timer_thread, let_go};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
+use millpond_raw::user_code::{self, Kind};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -149,6 +150,7 @@ where
     let (deliver, handle) = spec.build(move || wanted.collect());
     driver.inner.with(|inner| inner.deliver = Some(deliver));
     let poll = driver.poll_task();
+    user_code::check(Kind::Executor);
     match driver.executor.execute(poll) {
         Ok(()) => Ok(handle),
         Err(Rejected { task, reason, .. }) => {
@@ -214,6 +216,7 @@ where
 
     fn bring(&self, poll: Task) {
         // A panic of the executor is a refusal, too: the drop of the poll sees to it.
+        user_code::check(Kind::Executor);
         let answer = quiet::call(|| self.executor.execute(poll));
         if let Some(Err(refused)) = answer {
             self.give_up(CancelReason::Refused);
@@ -263,6 +266,7 @@ where
         }
         let waker = Waker::from(Arc::clone(self));
         while let Some(mut future) = self.begin() {
+            user_code::check(Kind::Future);
             let polled = catch_unwind(AssertUnwindSafe(|| {
                 future.as_mut().poll(&mut Context::from_waker(&waker))
             }));

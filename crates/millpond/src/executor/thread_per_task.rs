@@ -27,12 +27,13 @@ use super::watched::Watched;
 use crate::interrupt::WaitError;
 use crate::task::Task;
 use crate::thread::{Body, ThreadFactory, Threads};
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, is_timer_thread};
 use millpond_raw::fork;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::Stop;
+use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -209,6 +210,7 @@ impl Engine {
 
     fn start(&self, body: Body) -> io::Result<()> {
         // The factory is the user's: its panic is a refusal like any other.
+        user_code::check(Kind::Factory);
         match quiet::call(|| self.factory.start(body)) {
             Some(started) => started.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),
@@ -294,6 +296,8 @@ impl Executor for ThreadPerTask {
 
     fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
         match self.engine.at_bound {
+            // The factory is the user's, and not for the thread of the timer.
+            AtBound::Refuse if is_timer_thread() => Err(NotTaken::NotAtOnce(task)),
             AtBound::Refuse => self.execute(task).map_err(NotTaken::Refused),
             AtBound::Block | AtBound::BlockFor(_) => Err(NotTaken::NotAtOnce(task)),
         }

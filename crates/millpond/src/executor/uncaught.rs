@@ -8,6 +8,7 @@ use super::dropped::{self, DroppedTask};
 use crate::task::{CancelReason, Name, Panic, Place, Ran, Shell, Task};
 use millpond_raw::quiet;
 use millpond_raw::task::Token;
+use millpond_raw::user_code::{self, Kind};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
@@ -104,6 +105,7 @@ impl Runner {
     pub(super) fn run_closure(&self, made_at: &'static Location<'static>, f: impl FnOnce()) {
         // As in a task's cell: what the closure owns is dropped inside the catch, and the token is gone
         // before the hook hears.
+        user_code::check(Kind::Closure);
         let outcome = Token::new().enter(|| catch_unwind(AssertUnwindSafe(f)));
         if let Err(payload) = outcome {
             self.closure_panicked(made_at, Panic::new(payload));
@@ -141,6 +143,7 @@ fn tell(hook: &Hook, name: Option<Name>, made_at: &'static Location<'static>, pa
         made_at,
         panic,
     };
+    user_code::check(Kind::Hook);
     let _ = quiet::call(|| hook(report));
 }
 

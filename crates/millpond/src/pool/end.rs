@@ -5,6 +5,7 @@ use crate::executor::Inside;
 use crate::manage::RunState;
 use crate::task::{Place, Shell, Task};
 use millpond_raw::quiet;
+use millpond_raw::user_code::{self, Kind};
 
 impl Engine {
     /// Takes no more tasks.
@@ -105,6 +106,7 @@ impl Engine {
             }
             if let Some(hooks) = &self.hooks {
                 let _inside = Inside::of(self);
+                user_code::check(Kind::Hook);
                 let _ = quiet::call(|| hooks.terminated());
             }
             self.ctl().advance(RunState::Terminated);

@@ -52,6 +52,7 @@ use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
+use millpond_raw::user_code;
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
 use std::io;
@@ -520,5 +521,12 @@ impl Engine {
             self.line_is_shorter();
         }
         found.pop()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Its hooks, its factory and its queue are the user's.
+        user_code::check(user_code::Kind::Destructor);
     }
 }

@@ -15,6 +15,7 @@ use crate::thread::Body;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::sync::chaos;
+use millpond_raw::user_code::{self, Kind};
 use std::io;
 use std::sync::Arc;
 
@@ -118,6 +119,7 @@ impl Engine {
     pub(super) fn start_thread(&self, worker: &Worker, body: Body) -> io::Result<()> {
         let factory = Arc::clone(&self.knobs().lock().factory);
         // The factory is the user's: its panic is a refusal like any other.
+        user_code::check(Kind::Factory);
         let started = match quiet::call(|| factory.start(body)) {
             Some(started) => started.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),

@@ -21,6 +21,7 @@ use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::BodyEnd;
 use millpond_raw::tick::Tick;
+use millpond_raw::user_code::{self, Kind};
 use std::sync::Arc;
 
 /// A worker at its place.
@@ -65,6 +66,7 @@ impl Host for Seat {
         self.starts.lock().push(self.engine.ticker.now());
         if let Some(hooks) = &self.engine.hooks {
             let info = TaskInfo::about(task);
+            user_code::check(Kind::Hook);
             let _ = quiet::call(|| hooks.before(&info));
         }
     }
@@ -84,6 +86,7 @@ impl Host for Seat {
         if let Some(hooks) = &self.engine.hooks {
             let info = TaskInfo::about(task);
             let ended = Ended::of(fate, message);
+            user_code::check(Kind::Hook);
             let _ = quiet::call(|| hooks.after(&info, ended));
         }
         let start = self.starts.lock().pop();

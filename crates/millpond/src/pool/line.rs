@@ -37,6 +37,7 @@ use crate::task::Task;
 use crate::time::Clock;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{Ordering, fence};
+use millpond_raw::user_code::{self, Kind};
 use std::cmp::Ordering as CmpOrdering;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -235,7 +236,19 @@ impl Line {
             Line::Plain(queue) => queue,
             Line::HandOff(queue) => queue,
             Line::Sorted(queue) => queue,
-            Line::Other(queue) => &**queue,
+            Line::Other(queue) => {
+                user_code::check(Kind::Queue);
+                &**queue
+            }
+        }
+    }
+
+    /// Calls it. Who waits in a line of ours is a thread, a worker or a submitter, and its waker is our parker's:
+    /// such a line may be called under a lock of the pool. One of the user's may not (E5).
+    fn call<R>(&self, f: impl FnOnce(&dyn BlockingQueue<Task>) -> R) -> R {
+        match self.is_foreign() {
+            true => f(self.queue()),
+            false => user_code::except_locks(|| f(self.queue())),
         }
     }
 
@@ -286,8 +299,8 @@ impl Line {
     #[inline]
     pub(super) fn offer(&self, task: Task) -> Result<(), Task> {
         match self {
-            Line::Plain(queue) => queue.offer(task),
-            other => other.queue().offer(task),
+            Line::Plain(queue) => user_code::except_locks(|| queue.offer(task)),
+            other => other.call(|queue| queue.offer(task)),
         }
         .map_err(|refused| refused.element)
     }
@@ -416,7 +429,7 @@ impl Line {
     }
 
     pub(super) fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
-        self.queue().set_capacity(capacity)
+        self.call(|queue| queue.set_capacity(capacity))
     }
 
     /// What is wrong with a capacity, as far as can be told without setting it: a queue of the user's
@@ -462,7 +475,7 @@ impl Line {
         self.fence();
         match self {
             Line::HandOff(_) => Vec::new(),
-            line => line.queue().remove_where(limit, unwanted),
+            line => line.call(|queue| queue.remove_where(limit, unwanted)),
         }
     }
 }

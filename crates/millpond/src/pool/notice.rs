@@ -23,6 +23,7 @@ use crate::thread::{ThreadFactory, Threads};
 use crate::time::aside;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
+use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::Location;
@@ -371,6 +372,7 @@ impl Engine {
     }
 
     fn tell_here(&self, make: Make) {
+        user_code::check(Kind::Listener);
         let _ = quiet::call(|| {
             let notice = make(self);
             match &self.listener {

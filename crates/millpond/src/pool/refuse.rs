@@ -16,6 +16,7 @@ use crate::task::{self, CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
+use millpond_raw::user_code::{self, Kind};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -78,6 +79,7 @@ impl ThreadPool {
             Rejection::Custom(handler) => match Asked::enter(engine) {
                 Some(_asked) => {
                     let pool = self;
+                    user_code::check(Kind::Handler);
                     handler.reject(task, Refusal { reason, pool })
                 }
                 None => Err(Rejected::new(task, reason)),

@@ -39,6 +39,7 @@ use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_raw::task::Stop;
 use millpond_raw::tick::Tick;
+use millpond_raw::user_code;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
@@ -270,7 +271,9 @@ impl Aim {
         let aim = aim.lock();
         let is_it = aim.turn == Some(turn);
         if is_it {
-            aim.stop.set();
+            // Under the lock, or it would meet the next task. Who blocks under a stop is a thread of ours, and its
+            // waker no code of the user's.
+            user_code::except_locks(|| aim.stop.set());
         }
         is_it
     }

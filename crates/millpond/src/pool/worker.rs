@@ -34,6 +34,7 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::chaos;
+use millpond_raw::user_code::{self, Kind};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,12 +143,14 @@ impl Shift {
             return run(task, &mut |_| ());
         };
         let info = TaskInfo::of(&task);
+        user_code::check(Kind::Hook);
         let _ = quiet::call(|| hooks.before(&info));
         let mut message = None;
         let fate = run(task, &mut |panic| {
             message = panic.message().map(str::to_owned);
         });
         let ended = Ended::of(fate, message);
+        user_code::check(Kind::Hook);
         let _ = quiet::call(|| hooks.after(&info, ended));
         fate
     }

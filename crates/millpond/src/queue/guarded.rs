@@ -45,6 +45,7 @@ use super::{CapacityError, Glance, Offered, Place, Reason, Refused, Taken};
 use crate::time::{Clock, Deadline};
 use millpond_raw::quiet;
 use millpond_raw::sync::{Mutex, MutexGuard};
+use millpond_raw::user_code::except_locks;
 use millpond_raw::waits::{List, Ticket};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -187,6 +188,7 @@ impl<S: Store> Guarded<S> {
     }
 
     #[inline]
+    #[track_caller]
     fn lock(&self) -> MutexGuard<'_, Core<S>> {
         lock(&self.core)
     }
@@ -427,6 +429,7 @@ impl<S: Store> Guarded<S> {
     }
 
     pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&S::Element) -> ControlFlow<()>) {
+        let see = &mut |element: &S::Element| except_locks(|| see(element));
         self.lock().store.visit(end, see);
     }
 
@@ -436,6 +439,7 @@ impl<S: Store> Guarded<S> {
         limit: usize,
         unwanted: &mut dyn FnMut(&S::Element) -> bool,
     ) -> Vec<S::Element> {
+        let unwanted = &mut |element: &S::Element| except_locks(|| unwanted(element));
         let mut core = self.lock();
         let removed = core.store.remove_where(end, limit, unwanted);
         let calls = core.call_putters(removed.len());

@@ -98,6 +98,7 @@ const SHORT_STEPS: u32 = 4;
 /// which it lies: the other then gets many steps done, each at the price of an undisturbed one, and
 /// the sum is several times what taking turns would give.
 #[inline]
+#[track_caller]
 pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     match mutex.try_lock() {
         Some(guard) => guard,
@@ -106,6 +107,7 @@ pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
 }
 
 #[cold]
+#[track_caller]
 fn lock_after_a_while<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     // Models do not spin, see `spins`.
     let rounds = if spins() == 0 { 0 } else { STEPS_BACK };

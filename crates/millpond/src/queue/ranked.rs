@@ -6,6 +6,7 @@
 use super::heap::Heap;
 use super::store::{End, Store};
 use crate::time::{Clock, Deadline};
+use millpond_raw::user_code::{self, Kind, under_own_locks};
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
@@ -26,8 +27,8 @@ impl<T> Order<T> {
     fn compare(&self, one: &T, other: &T) -> Ordering {
         match self {
             Order::Age => Ordering::Equal,
-            Order::Natural(compare) => compare(one, other),
-            Order::By(compare) => compare(one, other),
+            Order::Natural(compare) => under_own_locks(1, || compare(one, other)),
+            Order::By(compare) => under_own_locks(1, || compare(one, other)),
         }
     }
 }
@@ -75,7 +76,10 @@ impl<T: Send, const TIMED: bool> Store for Ranked<T, TIMED> {
 
     fn stamp(due: &Option<Due<T>>, clock: &Clock, element: &T) -> Deadline {
         match due {
-            Some(due) => due(clock, element),
+            Some(due) => {
+                user_code::check(Kind::Closure);
+                due(clock, element)
+            }
             None => Deadline::NEVER,
         }
     }

@@ -80,6 +80,7 @@ use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard};
+use millpond_raw::user_code::except_locks;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Waker;
@@ -372,6 +373,7 @@ impl<T: Send> Twin<T> {
     }
 
     pub(super) fn visit(&self, end: End, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {
+        let see = &mut |element: &T| except_locks(|| see(element));
         let (outbox, inbox) = self.both();
         let mut goes_on = true;
         outbox.visit(end, &mut |element| {
@@ -390,6 +392,7 @@ impl<T: Send> Twin<T> {
         limit: usize,
         unwanted: &mut dyn FnMut(&T) -> bool,
     ) -> Vec<T> {
+        let unwanted = &mut |element: &T| except_locks(|| unwanted(element));
         let (mut outbox, mut inbox) = self.both();
         outbox.append(&mut inbox.ring);
         self.inbox.is_ready.store(false, Ordering::Relaxed);

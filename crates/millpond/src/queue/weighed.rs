@@ -10,6 +10,7 @@ use super::ring::Ring;
 use super::store::{End, Store};
 use super::{AsyncQueue, CapacityError};
 use crate::time::Clock;
+use millpond_raw::user_code::{self, Kind};
 use std::ops::ControlFlow;
 
 /// A queue bounded by weight, bytes for example: first in, first out.
@@ -141,6 +142,7 @@ impl<T: Send> Store for Scales<T> {
     const UNIT: bool = false;
 
     fn stamp(weigh: &Self::Stamper, _: &Clock, element: &T) -> u64 {
+        user_code::check(Kind::Closure);
         weigh(element)
     }
 

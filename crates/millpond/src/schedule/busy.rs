@@ -9,8 +9,10 @@
 use super::core::Core;
 use crate::executor;
 use crate::meter::Distribution;
-use crate::time::Deadline;
+use crate::task::{CancelReason, Task};
+use crate::time::{Deadline, aside, is_timer_thread};
 use millpond_raw::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The bodies of tasks, from their first step to their last.
@@ -103,6 +105,25 @@ impl Core {
             is_ward: false,
             _inside: None,
         }
+    }
+
+    /// Cancels a task that nobody will run any more, because the pool has been stopped. The thread of the timer leaves
+    /// that to another (K6), which counts as busy.
+    pub(super) fn cancel_late(self: &Arc<Self>, task: Task) {
+        if !is_timer_thread() {
+            task.cancel(CancelReason::ShutDown);
+            return;
+        }
+        let core = Arc::clone(self);
+        std::mem::forget(self.busy());
+        aside(move || {
+            let _busy = Busy {
+                core: &core,
+                is_ward: false,
+                _inside: None,
+            };
+            task.cancel(CancelReason::ShutDown);
+        });
     }
 
     /// It has been stopped, and what it had is handed back: from now on it waits only for who is busy.

@@ -14,11 +14,14 @@ use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, Wat
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
-use crate::time::{Alarm, Clock, Deadline, Key, Reserved, Wheel, due_since};
+use crate::time::{
+    Alarm, Clock, Deadline, Key, Reserved, Wheel, aside, due_since, is_timer_thread, let_go,
+};
 use millpond_raw::fork;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard, chaos};
+use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -385,7 +388,12 @@ impl Core {
         for (_, entry) in batch.drain(..) {
             let parcel = match entry {
                 Entry::Once(task) => Some(Parcel::once(task)),
-                Entry::Series(series) => series.comes_due(),
+                Entry::Series(series) => {
+                    let parcel = series.comes_due();
+                    // It may be over, and the last of it.
+                    let_go(series);
+                    parcel
+                }
             };
             if let Some(parcel) = parcel {
                 self.hand_over(parcel);
@@ -399,25 +407,27 @@ impl Core {
     /// cannot be done so, and what comes while it has something (K4).
     fn hand_over(self: &Arc<Self>, parcel: Parcel) {
         if parcel.task.is_gone() {
-            return;
+            return aside(move || drop(parcel));
         }
         let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
             return;
         };
         if !self.note_away(&task) {
-            task.cancel(CancelReason::ShutDown);
-            return;
+            return self.cancel_late(task);
         }
-        match quiet::call(|| self.executor.try_execute(task)) {
+        let task = match quiet::call(|| self.executor.try_execute(task)) {
             // If it panicked, it has dropped the task.
-            None | Some(Ok(())) => {}
-            Some(Err(NotTaken::Refused(refused))) => self.refused(refused, is_run),
-            Some(Err(NotTaken::NotAtOnce(task))) => {
-                self.note_back(&task);
-                if let Some(late) = self.bag.add(Parcel { task, is_run }) {
-                    late.task.cancel(CancelReason::ShutDown);
-                }
-            }
+            None | Some(Ok(())) => return,
+            Some(Err(NotTaken::NotAtOnce(task))) => task,
+            Some(Err(NotTaken::Refused(refused))) => match is_timer_thread() {
+                false => return self.refused(refused, is_run),
+                // K6: to drop it is the courier's, who asks once more.
+                true => refused.task,
+            },
+        };
+        self.note_back(&task);
+        if let Some(late) = self.bag.add(Parcel { task, is_run }) {
+            self.cancel_late(late.task);
         }
     }
 
@@ -443,6 +453,7 @@ impl Core {
 
     /// Tells who listens, here and now: never on the thread of the timer (K6).
     pub(super) fn tell(&self, notice: &ScheduleNotice) {
+        user_code::check(Kind::Listener);
         let _ = quiet::call(|| match &self.listener {
             Some(listener) => listener(notice),
             None => to_nobody_in_particular(notice),
@@ -471,8 +482,10 @@ impl Core {
         }
         away.tasks.push(task.witness());
         drop(away);
-        // Not under the lock: what they have may be the last of a task.
-        drop(over);
+        // Not under the lock, and not on the timer's thread: what they have may be the last of a task.
+        if !over.is_empty() {
+            aside(move || drop(over));
+        }
         true
     }
 }
@@ -516,11 +529,15 @@ impl Wake for Core {
                 self.ring_for(0, 0, Some(back));
             }
         }
+        // K6: it may be the last, with all that it has of the user's.
+        let_go(self);
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
+        // Its listener, its decorator and its factory are the user's.
+        user_code::check(Kind::Destructor);
         self.desk.give_back();
     }
 }

@@ -14,11 +14,12 @@
 use super::core::Core;
 use super::notice::ScheduleNotice;
 use crate::task::{CancelReason, Task};
-use crate::time::Deadline;
+use crate::time::{Deadline, aside, is_timer_thread};
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -196,7 +197,23 @@ impl Core {
             core: Arc::clone(self),
             is_over: false,
         };
+        if !is_timer_thread() {
+            return self.start_courier(duty);
+        }
+        // K6: the factory is the user's.
+        let core = Arc::clone(self);
+        aside(move || {
+            if core.start_courier(duty) != Deadline::NEVER {
+                core.ring();
+            }
+        });
+        Deadline::NEVER
+    }
+
+    /// Returns when to look again because it could not be had.
+    fn start_courier(&self, duty: Duty) -> Deadline {
         // A refusal drops the body, and with it the duty; so does a panic of the factory.
+        user_code::check(Kind::Factory);
         let _ = quiet::call(|| self.couriers.start(Box::new(move || duty.carry())));
         let mut inside = self.bag.inside.lock();
         inside.is_asked_for = false;
@@ -253,6 +270,7 @@ impl Duty {
             task.cancel(CancelReason::ShutDown);
             return;
         }
+        user_code::check(Kind::Executor);
         let taken = quiet::call(|| self.core.executor.execute(task));
         if let Some(Err(refused)) = taken {
             self.core.refused(refused, is_run);

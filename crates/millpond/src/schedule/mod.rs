@@ -69,8 +69,8 @@
 //!   copied, so it is run once or cancelled with a reason. Between cancelling and running its cell
 //!   decides.
 //! - **K6** No code of a user's runs under a lock of the pool; and none on the thread of the timer, but for
-//!   what an executor does to take a task: a thread factory, or the destructor of what its policy
-//!   throws away.
+//!   `Executor::try_execute`, which is made for that and promises neither to wait nor to run anything. What
+//!   is not taken, or is to be dropped, is left to the courier or to another thread.
 //! - **K7** `armed` is when somebody looks what is due, and that is never later than something is due (but by
 //!   a moment, when a sentry has just left). Who that is, a sentry or the alarm, is in the books, too. While
 //!   there is a sentry no alarm is set; one of before may ring, for nothing. A sentry that rests says until

@@ -8,6 +8,7 @@ use super::series::Series;
 use super::ward::Ward;
 use crate::task::{CancelReason, Panic};
 use crate::time::Deadline;
+use millpond_raw::user_code::{self, Kind};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +85,7 @@ impl Run {
                     number,
                 };
                 let mut verdict = None;
+                user_code::check(Kind::Hook);
                 decorator(&info, &mut || verdict = series.call());
                 verdict
             }

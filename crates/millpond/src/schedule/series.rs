@@ -38,6 +38,7 @@ use crate::time::{Deadline, Key};
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::{Mutex, chaos};
+use millpond_raw::user_code::{self, Kind};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 #[cfg(feature = "cron")]
@@ -417,10 +418,12 @@ impl Series {
                 Body::Shared(shared) => {
                     *body = Some(Body::Shared(Arc::clone(&shared)));
                     drop(body);
+                    user_code::check(Kind::Closure);
                     return Some(shared());
                 }
             }
         };
+        user_code::check(Kind::Closure);
         let verdict = panic::catch_unwind(AssertUnwindSafe(&mut exclusive));
         // V3: it comes back, also when it has panicked.
         let mut unwanted = None;

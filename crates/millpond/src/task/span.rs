@@ -8,6 +8,7 @@ pub(super) use which::Span;
 #[cfg(feature = "tracing")]
 mod which {
     use millpond_raw::quiet;
+    use millpond_raw::user_code::{self, Kind};
 
     /// A span, or none.
     #[derive(Clone, Debug)]
@@ -35,6 +36,7 @@ mod which {
         pub(in super::super) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
             let Some(span) = &self.0 else { return f() };
             // A subscriber is users' code: its panic must not cost the task.
+            user_code::check(Kind::Hook);
             let entered = quiet::call(|| span.enter());
             let result = f();
             quiet::drop(entered);

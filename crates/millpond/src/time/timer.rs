@@ -54,6 +54,7 @@ use super::{Clock, Deadline};
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, local, thread};
+use millpond_raw::user_code::{self, Kind};
 use millpond_raw::{fork, quiet, slack};
 use std::cell::Cell;
 use std::fmt;
@@ -190,7 +191,7 @@ impl Timer {
     pub(super) fn take_back(&self, key: Key) {
         if !self.is_of_parent() {
             let waiting = self.alarms.lock().wheel.remove(key);
-            quiet::drop(waiting);
+            quiet::drop_waker(waiting.map(|waiting| waiting.waker));
         }
     }
 
@@ -203,6 +204,7 @@ impl Timer {
         };
         // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
         // happens to set an alarm: a pool, a task that waits for a value.
+        user_code::check(Kind::Factory);
         let started = quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))));
         let mut alarms = self.alarms.lock();
         let Alarms { wheel, duty, .. } = &mut *alarms;
@@ -250,6 +252,7 @@ impl Duty {
     fn ring(mut self, clock: &Clock) {
         IS_TIMER.with(|is_timer| is_timer.set(true));
         let _punctual = slack::punctual();
+        let _marked = user_code::timer_thread();
         let here = park::current();
         let on_duty = OnDuty::Thread(here.waker(), None);
         self.timer.alarms.lock().duty = on_duty;

@@ -8,6 +8,7 @@
 use millpond::executor::{Executor, Lifecycle, RejectReason, Rejected, ThreadPerTask};
 use millpond::task::{self, Task, TaskHandle};
 use millpond_raw::park::probe;
+use millpond_raw::user_code::{self, Kind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -187,6 +188,7 @@ pub(crate) struct DropToken(Arc<AtomicUsize>);
 
 impl Drop for DropToken {
     fn drop(&mut self) {
+        user_code::check(Kind::Destructor);
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }

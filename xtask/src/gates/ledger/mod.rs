@@ -6,6 +6,7 @@
 //! | [`safety`] | does every `unsafe` there cite an invariant that its module states? |
 //! | [`sheet`] | does `docs/safety.md` list exactly the files with unsafe code, with proofs that exist? |
 //! | [`orderings`] | does every ordering above `Relaxed` carry the label of an explained pair? |
+//! | [`user_code`] | does every call into user code pass the guard? |
 
 pub mod fence;
 pub mod headers;
@@ -13,6 +14,7 @@ pub mod orderings;
 pub mod safety;
 pub mod sheet;
 pub mod unsafes;
+pub mod user_code;
 
 use std::path::Path;
 
@@ -26,7 +28,7 @@ use crate::table::Outcome;
 /// The crate that holds all unsafe code.
 pub const RAW: &str = "crates/millpond-raw";
 
-/// Checks all four parts below `root`.
+/// Checks all five parts below `root`.
 ///
 /// # Errors
 /// If a file cannot be read or is not Rust.
@@ -35,6 +37,7 @@ pub fn check(root: &Path) -> Result<Report> {
     report.merge(safety::check(root)?);
     report.merge(sheet::check(root)?);
     report.merge(orderings::check(root)?);
+    report.merge(user_code::check(root)?);
     Ok(report)
 }
 

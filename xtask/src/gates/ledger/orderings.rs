@@ -134,13 +134,10 @@ pub fn ends(root: &Path, package: &str) -> Result<Vec<End>> {
     for file in files::below(root, &top.to_string_lossy(), "rs")? {
         sources.push(Source::read(root, &file)?);
     }
-    let test_files: Vec<PathBuf> = sources.iter().flat_map(test_files).collect();
+    let test_files = all_test_files(&sources);
     let mut found = Vec::new();
     for source in &sources {
-        let for_tests = test_files
-            .iter()
-            .any(|test| source.path.with_extension("") == *test || source.path.starts_with(test));
-        if for_tests {
+        if is_for_tests(source, &test_files) {
             continue;
         }
         found.extend(
@@ -150,6 +147,18 @@ pub fn ends(root: &Path, package: &str) -> Result<Vec<End>> {
         );
     }
     Ok(found)
+}
+
+/// The files, without extension, and folders that exist for tests alone.
+pub(super) fn all_test_files(sources: &[Source]) -> Vec<PathBuf> {
+    sources.iter().flat_map(test_files).collect()
+}
+
+/// Whether a file is one of them.
+pub(super) fn is_for_tests(source: &Source, test_files: &[PathBuf]) -> bool {
+    test_files
+        .iter()
+        .any(|test| source.path.with_extension("") == *test || source.path.starts_with(test))
 }
 
 fn labelled(source: &Source, ordering: Strong) -> End {

@@ -37,6 +37,7 @@ use errand::{Bell, Errand, Messenger};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::scope::{self as raw, Reading, Refused};
+use millpond_raw::user_code::{self, Kind};
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -263,6 +264,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             task: handle.shared(),
             cancel_on_failure,
         });
+        user_code::check(Kind::Executor);
         match self.executor.execute(task) {
             Ok(()) => Ok(job),
             // The task that comes back, if it is that one, finds nothing to do any more.
@@ -365,6 +367,7 @@ pub(super) fn enter<'env, R>(
         _env: PhantomData,
     };
     let result = scope.raw.enter(|| {
+        user_code::check(Kind::Closure);
         let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
         let is_failure = match &result {
             Ok(value) => failed(value),

@@ -41,6 +41,7 @@ use millpond_raw::fork;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::current;
+use millpond_raw::user_code::{self, Kind, under_own_locks};
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -177,6 +178,7 @@ where
         // is not shed. It is as urgent as the task that it is sent for.
         let spec = TaskSpec::new().name("serial").deadline(Deadline::NEVER);
         let spec = spec.priority(priority).empty_handed();
+        user_code::check(Kind::Executor);
         let drain = spec.build_kept(move || drain.run());
         let answer = self.below.execute_until(drain, deadline);
         match answer {
@@ -201,14 +203,15 @@ where
 
     fn push(&self, key: &Arc<K>, task: Task) -> Result<Pushed, Rejected<Task>> {
         let mut lanes = self.lanes.lock();
-        let lane = match lanes.get(key) {
+        // The map compares keys, by code of the user's.
+        let lane = under_own_locks(1, || match lanes.get(key) {
             Some(lane) => Arc::clone(lane),
             None => {
                 let lane = Arc::new(Lane::default());
                 lanes.insert(Arc::clone(key), Arc::clone(&lane));
                 lane
             }
-        };
+        });
         let mut queue = lane.queue.lock();
         if queue.tasks.len() >= self.capacity {
             let full = RejectReason::saturated(queue.tasks.len(), self.capacity, 1);
@@ -227,7 +230,9 @@ where
 
     /// Whether the present thread runs the lane of this key.
     pub(super) fn is_our_turn(&self, key: &Arc<K>) -> bool {
-        let lane = self.lanes.lock().get(key).cloned();
+        let lanes = self.lanes.lock();
+        let lane = under_own_locks(1, || lanes.get(key).cloned());
+        drop(lanes);
         lane.is_some_and(|lane| turn::is_here(lane.address()))
     }
 
@@ -237,10 +242,10 @@ where
             let mut lanes = self.lanes.lock();
             let is_idle = lane.queue.lock().is_idle();
             let same = |other: &Arc<Lane>| Arc::ptr_eq(other, lane);
-            if is_idle && lanes.get(key).is_some_and(same) {
-                return lanes.remove_entry(key);
-            }
-            None
+            under_own_locks(1, || match is_idle && lanes.get(key).is_some_and(same) {
+                true => lanes.remove_entry(key),
+                false => None,
+            })
         };
         // A key that panics when it is compared costs the memory of its lane, no more.
         quiet::drop(quiet::call(forget));

@@ -43,6 +43,7 @@ use super::room::{Giver, Number, Room};
 use crate::queue::Place;
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
+use millpond_raw::user_code::except_locks;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -250,7 +251,7 @@ impl<T> Meeting<T> {
         let room = self.room.lock();
         let seen = catch_unwind(AssertUnwindSafe(|| {
             let mut givers = room.givers().iter();
-            let _ = givers.try_for_each(|giver| see(&giver.element));
+            let _ = givers.try_for_each(|giver| except_locks(|| see(&giver.element)));
         }));
         drop(room);
         seen.unwrap_or_else(|payload| resume_unwind(payload));
@@ -267,7 +268,7 @@ impl<T> Meeting<T> {
         // All are judged before one is moved: a panic finds them where they were.
         let judged = catch_unwind(AssertUnwindSafe(|| -> Vec<usize> {
             let all = room.givers().iter().enumerate();
-            let chosen = all.filter(|(_, giver)| unwanted(&giver.element));
+            let chosen = all.filter(|(_, giver)| except_locks(|| unwanted(&giver.element)));
             chosen.map(|(at, _)| at).take(limit).collect()
         }));
         let removed = match &judged {

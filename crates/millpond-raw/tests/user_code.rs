@@ -1,0 +1,216 @@
+//! The guard of `user_code` itself: planted violations are caught, and what is allowed is not.
+//!
+//! A violation aborts, so each is planted in a process of its own: this program again, told by a variable which test
+//! is to break the rule instead of looking on.
+
+#![cfg(all(
+    feature = "user-code-guard",
+    debug_assertions,
+    not(any(millpond_loom, millpond_shuttle))
+))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads beside what it tests"
+)]
+
+use millpond_raw::park::{self, Site};
+use millpond_raw::sync::Mutex;
+use millpond_raw::user_code::{self, Kind, except_locks, under_own_locks};
+use millpond_raw::{quiet, task};
+use std::process::{Command, Output};
+use std::task::Waker;
+
+const PLANT: &str = "MILLPOND_TEST_PLANT";
+
+/// Runs the named test again in a process in which [`planted`] is true.
+fn again(test: &str, plant: &str, goes_on: bool) -> Output {
+    let mut program = Command::new(std::env::current_exe().expect("this program has a path"));
+    program.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    program.env(PLANT, plant).env_remove("MILLPOND_USER_CODE");
+    if goes_on {
+        program.env("MILLPOND_USER_CODE", "report");
+    }
+    program.output().expect("this program can be started")
+}
+
+fn planted() -> Option<String> {
+    std::env::var(PLANT).ok()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// That it was aborted, and said these things.
+#[track_caller]
+fn assert_caught(output: &Output, said: &[&str]) {
+    let text = text(output);
+    assert!(!output.status.success(), "it was not caught:\n{text}");
+    for words in said {
+        assert!(text.contains(words), "it did not say `{words}`:\n{text}");
+    }
+}
+
+#[test]
+fn whatever_is_called_under_a_lock_is_caught_with_the_place_where_the_lock_was_taken() {
+    type Call = fn();
+    let doors: [(&str, Call); 9] = [
+        ("Closure", || drop(task::detached(|| (), ()).run())),
+        ("Destructor", || quiet::drop(1)),
+        ("Destructor", || drop(task::detached(|| (), ()))),
+        ("Contained", || assert!(quiet::call(|| ()).is_some())),
+        ("Waker", || quiet::wake(Waker::noop().clone())),
+        ("Waker", || quiet::drop_waker(Waker::noop().clone())),
+        ("Wait", || {
+            let here = park::current();
+            here.waker().wake();
+            here.park(Site::new("test.wait"));
+        }),
+        ("Hook", || user_code::check(Kind::Hook)),
+        // A violation is not one more panic to be contained.
+        ("Hook", || {
+            except_locks(|| {
+                let inner = Mutex::new(());
+                let _held = inner.lock();
+                let _ = std::panic::catch_unwind(|| user_code::check(Kind::Hook));
+            });
+        }),
+    ];
+    if let Some(plant) = planted() {
+        let (_, call) = doors[plant.parse::<usize>().expect("it is a number")];
+        call_under_a_lock(call);
+        return;
+    }
+    for (number, (kind, _)) in doors.iter().enumerate() {
+        let test =
+            "whatever_is_called_under_a_lock_is_caught_with_the_place_where_the_lock_was_taken";
+        let output = again(test, &number.to_string(), false);
+        let said = [
+            &format!("user code ({kind})"),
+            "under the lock that was taken at",
+            file!(),
+        ];
+        assert_caught(&output, &said.map(|words: &str| words));
+    }
+}
+
+fn call_under_a_lock(call: fn()) {
+    let lock = Mutex::new(());
+    let _held = lock.lock();
+    call();
+}
+
+#[test]
+fn user_code_on_a_timers_thread_is_caught_and_waking_is_not() {
+    if let Some(plant) = planted() {
+        let _marked = user_code::timer_thread();
+        match plant.as_str() {
+            "destructor" => quiet::drop(1),
+            "body" => drop(task::detached(|| (), ()).run()),
+            "queue" => user_code::check(Kind::Queue),
+            "comparator" => under_own_locks(1, || ()),
+            _ => {
+                quiet::wake(Waker::noop().clone());
+                quiet::drop_waker(Waker::noop().clone());
+                let _ = quiet::call(|| ());
+            }
+        }
+        return;
+    }
+    let test = "user_code_on_a_timers_thread_is_caught_and_waking_is_not";
+    for plant in ["destructor", "body", "queue", "comparator"] {
+        assert_caught(&again(test, plant, false), &["on the timer's thread"]);
+    }
+    let output = again(test, "wake", false);
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn a_thread_that_is_no_timers_any_more_may_call_again() {
+    drop(user_code::timer_thread());
+    user_code::check(Kind::Queue);
+}
+
+#[test]
+fn locks_that_are_free_again_do_not_count_in_whatever_order_they_were_released() {
+    let locks: [Mutex<()>; 20] = std::array::from_fn(|_| Mutex::new(()));
+    for step in [1, 3, 7, 19] {
+        let mut held: Vec<_> = locks.iter().map(|lock| Some(lock.lock())).collect();
+        for turn in 0..20 {
+            held[turn * step % 20].take();
+        }
+        assert!(locks.iter().all(|lock| lock.try_lock().is_some()));
+        user_code::check(Kind::Closure);
+    }
+    let other = Mutex::new(());
+    std::thread::scope(|scope| {
+        let held = other.lock();
+        // A lock counts in the thread that holds it.
+        let called = scope.spawn(|| user_code::check(Kind::Closure)).join();
+        assert!(called.is_ok());
+        drop(held);
+    });
+}
+
+#[test]
+fn a_lock_that_somebody_else_holds_does_not_count_for_who_tries_it() {
+    let lock = Mutex::new(());
+    std::thread::scope(|scope| {
+        let held = lock.lock();
+        let tried = scope.spawn(|| {
+            assert!(lock.try_lock().is_none());
+            user_code::check(Kind::Closure);
+        });
+        assert!(tried.join().is_ok());
+        drop(held);
+    });
+}
+
+#[test]
+fn a_comparator_runs_under_its_own_lock_and_under_no_other() {
+    let [outer, own, further] = [(); 3].map(Mutex::new);
+    if let Some(plant) = planted() {
+        let _outer = (plant == "outer").then(|| outer.lock());
+        let _own = own.lock();
+        under_own_locks(1, || {
+            user_code::check(Kind::Closure);
+            let _further = (plant == "further").then(|| further.lock());
+            user_code::check(Kind::Closure);
+        });
+        user_code::check(Kind::Closure);
+        return;
+    }
+    let test = "a_comparator_runs_under_its_own_lock_and_under_no_other";
+    for plant in ["outer", "further", "own"] {
+        assert_caught(&again(test, plant, false), &["user code (C"]);
+    }
+    {
+        let _own = own.lock();
+        under_own_locks(1, || user_code::check(Kind::Closure));
+        assert!(quiet_panic(|| under_own_locks(1, || {
+            std::panic::resume_unwind(Box::new(()))
+        })));
+    }
+    user_code::check(Kind::Closure);
+}
+
+/// Whether it panicked. Not by `quiet::call`, which is a door itself.
+fn quiet_panic(f: impl FnOnce()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err()
+}
+
+#[test]
+fn a_list_of_violations_is_had_by_going_on() {
+    if planted().is_some() {
+        let lock = Mutex::new(());
+        let held = lock.lock();
+        quiet::drop(1);
+        quiet::wake(Waker::noop().clone());
+        drop(held);
+        return;
+    }
+    let output = again("a_list_of_violations_is_had_by_going_on", "both", true);
+    let text = text(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("millpond: user code").count(), 2, "{text}");
+}

@@ -1,0 +1,221 @@
+//! Programs that once ran user code under a lock of ours, or on the timer's thread. The guard of
+//! `millpond_raw::user_code` aborts a process that does, so each runs in one of its own.
+
+#![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
+
+mod watch_kit;
+
+use millpond::executor::{
+    CompletionService, Executor, ExecutorExt, NotTaken, RejectReason, Rejected,
+};
+use millpond::pool::{Notice, Queue, RunWarning, ThreadPool};
+use millpond::queue::{
+    BlockingQueue, CapacityError, Glance, LinkedQueue, Offered, Place, Refused, Taken,
+};
+use millpond::schedule::ScheduledPool;
+use millpond::task::{Task, TaskHandle, TaskSpec};
+use millpond::time::Clock;
+use std::ops::ControlFlow;
+use std::process::Command;
+use std::sync::mpsc;
+use std::task::Waker;
+use std::time::Duration;
+use watch_kit::watch;
+
+const INSIDE: &str = "MILLPOND_TEST_INSIDE";
+
+/// Runs `program` in a process of its own, which is this test again, and fails if it does not end well.
+fn alone(test: &str, program: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        let _watch = watch();
+        return program();
+    }
+    let mut again = Command::new(std::env::current_exe().expect("this program has a path"));
+    again.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    let output = again.env(INSIDE, "yes").output();
+    let output = output.expect("this program can be started");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{text}", output.status);
+    assert!(!text.contains("millpond: user code"), "{text}");
+}
+
+/// A destructor that might do anything.
+struct Heavy;
+
+impl Drop for Heavy {
+    fn drop(&mut self) {
+        millpond_raw::user_code::check(millpond_raw::user_code::Kind::Destructor);
+    }
+}
+
+/// Keeps a worker busy until the sender is dropped.
+fn hold(pool: &ThreadPool) -> mpsc::Sender<()> {
+    let (go, may_go) = mpsc::channel::<()>();
+    let busy = pool.submit(move || may_go.recv().is_err()).unwrap();
+    wait_until_started(&busy);
+    go
+}
+
+fn wait_until_started<T>(task: &TaskHandle<T>) {
+    while !task.is_started() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_lock() {
+    let test = "cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_lock";
+    alone(test, || {
+        let pool = ThreadPool::builder("mill").core(1).max(1);
+        let pool = pool.queue(Queue::bounded(2)).build().unwrap();
+        let go = hold(&pool);
+        for _ in 0..2 {
+            let cancelled = pool.submit(|| Heavy).unwrap();
+            assert!(cancelled.cancel());
+        }
+        // Full of shells: this one clears them out.
+        let last = pool.submit(|| ()).unwrap();
+        drop(go);
+        last.join().unwrap();
+    });
+}
+
+/// A queue as a user might write one: each call of it might take long.
+#[derive(Debug)]
+struct Own(LinkedQueue<Task>);
+
+impl BlockingQueue<Task> for Own {
+    fn offer(&self, task: Task) -> Result<(), Refused<Task>> {
+        self.0.offer(task)
+    }
+    fn poll(&self) -> Option<Task> {
+        self.0.poll()
+    }
+    fn poll_offer(&self, task: &mut Option<Task>, place: &mut Place, waker: &Waker) -> Offered {
+        self.0.poll_offer(task, place, waker)
+    }
+    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        self.0.poll_take(place, waker)
+    }
+    fn leave_offer(&self, task: &mut Option<Task>, place: &mut Place) {
+        self.0.leave_offer(task, place);
+    }
+    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+        self.0.leave_take(place)
+    }
+    fn hand_back(&self, task: Task) {
+        self.0.hand_back(task);
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn glance(&self) -> Option<Glance> {
+        self.0.glance()
+    }
+    fn capacity(&self) -> Option<usize> {
+        self.0.capacity()
+    }
+    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
+        self.0.set_capacity(capacity)
+    }
+    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
+        self.0.visit(see);
+    }
+    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.0.remove_where(limit, unwanted)
+    }
+    fn clock(&self) -> &Clock {
+        self.0.clock()
+    }
+}
+
+#[test]
+fn the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread() {
+    let test = "the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread";
+    alone(test, || {
+        let (tell, told) = mpsc::channel();
+        let pool = ThreadPool::builder("mill").core(1).max(1);
+        let pool = pool.queue(Queue::own(Own(LinkedQueue::unbounded())));
+        let pool = pool.run_warning(RunWarning::after(Duration::from_millis(5)));
+        let pool = pool.on_notice(move |notice| {
+            if let Notice::RunsLong(_) = notice {
+                let _ = tell.send(());
+            }
+        });
+        let pool = pool.build().unwrap();
+        // The watch tells of a task that runs long, and asks the queue after that: the second time it has asked.
+        for _ in 0..2 {
+            let go = hold(&pool);
+            told.recv().unwrap();
+            drop(go);
+        }
+    });
+}
+
+#[test]
+fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
+    let test = "a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread";
+    alone(test, || {
+        let pool = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
+        let go = hold(&pool);
+        let results = CompletionService::new(pool.clone());
+        let soon = Clock::system().deadline(Duration::from_millis(20));
+        let heavy = Heavy;
+        let late = move || drop(heavy);
+        results
+            .submit_spec(TaskSpec::new().deadline(soon), late)
+            .map_err(|refused| refused.reason)
+            .unwrap();
+        let arrived = results.take().unwrap();
+        assert!(arrived.result.unwrap_err().is_cancelled());
+        drop(go);
+    });
+}
+
+/// Takes nothing, and says so at once.
+#[derive(Debug)]
+struct Refusing;
+
+impl Executor for Refusing {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        Err(Rejected::new(task, RejectReason::saturated(7, 7, 2)))
+    }
+
+    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+        self.execute(task).map_err(NotTaken::Refused)
+    }
+}
+
+#[test]
+fn a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread() {
+    let test = "a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread";
+    alone(test, || {
+        let pool = ScheduledPool::on(Refusing).on_notice(|_| ()).build();
+        let heavy = Heavy;
+        let refused = pool.schedule(Duration::from_millis(20), move || drop(heavy));
+        let refused = refused.map_err(|refused| refused.reason).unwrap();
+        assert!(refused.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_scheduled_task_starts_no_worker_on_the_timers_thread() {
+    let test = "a_scheduled_task_starts_no_worker_on_the_timers_thread";
+    alone(test, || {
+        let below = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
+        let pool = ScheduledPool::on(below).build();
+        let task = pool.schedule(Duration::from_millis(20), || 7);
+        assert_eq!(
+            task.map_err(|refused| refused.reason)
+                .unwrap()
+                .join()
+                .unwrap(),
+            7
+        );
+    });
+}
