@@ -34,7 +34,8 @@ fn is_timer() -> bool {
 /// Whether this is a thread of nobody's pool: the timer, or who does something for it.
 fn is_ours() -> bool {
     let here = thread::current();
-    here.name().is_some_and(|name| name.starts_with("millpond-"))
+    here.name()
+        .is_some_and(|name| name.starts_with("millpond-"))
 }
 
 /// Notes whether it is dropped on the thread of a timer.
@@ -59,7 +60,11 @@ impl Drop for Dropped {
 /// until the sender is dropped.
 fn watched(
     steps: impl Fn(Step) + Send + Sync + 'static,
-) -> (ThreadPool, std::sync::mpsc::SyncSender<()>, Receiver<String>) {
+) -> (
+    ThreadPool,
+    std::sync::mpsc::SyncSender<()>,
+    Receiver<String>,
+) {
     let queue = OwnQueue::bounded(9).watched(steps);
     let (tell, told) = channel();
     let tell = Mutex::new(tell);
@@ -205,7 +210,10 @@ fn what_is_due_brings_neither_a_thread_factory_nor_a_destructor_to_the_timer() {
     let (dropped, count, on_timer) = Dropped::new();
     let refused = timers.schedule(SOON, move || drop(dropped)).unwrap();
     let error = refused.join().unwrap_err();
-    assert!(matches!(error, TaskError::Cancelled(CancelReason::Refused)), "{error}");
+    assert!(
+        matches!(error, TaskError::Cancelled(CancelReason::Refused)),
+        "{error}"
+    );
     while count.load(Ordering::SeqCst) == 0 {
         thread::yield_now();
     }

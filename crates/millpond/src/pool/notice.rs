@@ -278,7 +278,7 @@ impl Engine {
             }
         };
         if self.ticker.stands_still() {
-            return tell();
+            return aside(tell);
         }
         let started = Threads::named("millpond-notice").start(Box::new(tell.clone()));
         if started.is_err() {
