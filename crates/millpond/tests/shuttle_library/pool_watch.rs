@@ -50,7 +50,10 @@ fn a_task_that_runs_too_long_is_interrupted_and_the_next_one_is_not() {
             assert_eq!(pool.health().long_runs, 1);
             pool.close();
             drop(pool);
-            threads.end(&hand);
+            // Without a timer the last alarm goes with the last thread that has the pool.
+            if has_timer {
+                threads.end(&hand);
+            }
         });
     }
 }
