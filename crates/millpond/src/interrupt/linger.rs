@@ -71,6 +71,9 @@ const FARTHEST: Duration = Duration::from_micros(100);
 /// How long a seeker looks out at least.
 const NEAREST: Duration = Duration::from_nanos(12_500);
 
+/// How often a seeker looks in a model. Loom walks through every schedule, and gets no more than one look.
+const LOOKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 1 } else { 3 };
+
 local! {
     static MEMORY: Cell<Memory> = Cell::new(Memory::NEW);
 }
@@ -163,9 +166,15 @@ pub(crate) fn seek<R>(
     worth: impl Fn() -> bool,
     mut attempt: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    // Models look once: they shall see what becomes of a seeker that finds something.
+    // Models look a few times, and let others run in between: they shall see what becomes of a seeker that
+    // finds something, and of what comes while it looks out.
     if spins() == 0 {
-        return if worth() { attempt() } else { None };
+        return (0..LOOKS_IN_MODELS).find_map(|look| {
+            if look > 0 {
+                thread::yield_now();
+            }
+            if worth() { attempt() } else { None }
+        });
     }
     let start = tick::now();
     let before = SOUGHT.with(Cell::get);

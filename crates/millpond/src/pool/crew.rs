@@ -114,11 +114,9 @@ impl Worker {
         self.rests.load(Ordering::Relaxed)
     }
 
-    /// Models have no watch, and fewer steps without this.
+    /// For the watch, if there is one.
     pub(super) fn set_rests(&self, rests: bool) {
-        if !cfg!(any(millpond_loom, millpond_shuttle)) {
-            self.rests.store(rests, Ordering::Relaxed);
-        }
+        self.rests.store(rests, Ordering::Relaxed);
     }
 
     /// The factory has answered. False if it has dropped the body, whatever it said.

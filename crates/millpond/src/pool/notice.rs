@@ -347,7 +347,8 @@ impl Engine {
     /// Makes a notice and hands it over, on a thread of its own if one can be had.
     pub(super) fn tell(self: &Arc<Self>, make: impl FnOnce(&Engine) -> Notice + Send + 'static) {
         if self.ticker.stands_still() {
-            return self.tell_here(Box::new(make));
+            let engine = Arc::clone(self);
+            return aside(move || engine.tell_here(Box::new(make)));
         }
         match self.untold.add(Box::new(make)) {
             Turn::Waits => return,

@@ -25,8 +25,8 @@
 //! It rings when the first of those that run becomes too old; every second; and, because a task that
 //! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
 //!
-//! Models have no watch: there an alarm rings at once. By a manual clock there is one only if there is a
-//! limit: a clock that stands still cannot tell what takes too long.
+//! By a manual clock there is a watch only if there is a limit: a clock that stands still cannot tell what
+//! takes too long. Models have no other clock, and the same watch, if the pool is built with a limit.
 
 use super::engine::Engine;
 use super::figures::Label;
@@ -215,6 +215,8 @@ impl Health {
 /// The watch of a pool.
 pub(super) struct Watch {
     limits: Mutex<Limits>,
+    /// Models have fewer steps where there is nothing to watch for.
+    is_there: bool,
     /// The tick at which nobody could be had to ring the alarm; 0 if that was never so.
     refused_at: AtomicU64,
     interrupts: AtomicBool,
@@ -302,6 +304,7 @@ impl Watch {
     pub(super) fn new(limits: Limits) -> Self {
         Watch {
             interrupts: AtomicBool::new(limits.interrupt()),
+            is_there: !cfg!(any(millpond_loom, millpond_shuttle)) || limits.shortest().is_some(),
             limits: Mutex::new(limits),
             refused_at: AtomicU64::new(0),
             state: Mutex::new(State::default()),
@@ -321,6 +324,11 @@ impl Watch {
                 now >= at && ticker.nanos(at, now) < AFTER_A_REFUSAL
             }
         }
+    }
+
+    /// Whether there is one at all.
+    pub(super) fn is_there(&self) -> bool {
+        self.is_there
     }
 
     fn has_limits(&self) -> bool {
@@ -354,7 +362,7 @@ impl Engine {
     /// Whether one who comes need not [set the alarm](Engine::watch_over): it is set, or there is none.
     #[inline]
     pub(super) fn is_watched_over(&self) -> bool {
-        cfg!(any(millpond_loom, millpond_shuttle))
+        !self.watch.is_there()
             || self.is_watched().load(Ordering::Relaxed)
             || !self.is_to_be_watched()
     }
@@ -362,8 +370,7 @@ impl Engine {
     #[cold]
     fn is_to_be_watched(&self) -> bool {
         // A manual clock may stand still for ever: nothing can be told from a wait by it.
-        !cfg!(any(millpond_loom, millpond_shuttle))
-            && (!self.ticker.stands_still() || self.watch.has_limits())
+        self.watch.is_there() && (!self.ticker.stands_still() || self.watch.has_limits())
     }
 
     fn look_again_in(self: &Arc<Self>, pause: Duration) {

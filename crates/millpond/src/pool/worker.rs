@@ -204,7 +204,9 @@ impl Shift {
 
     /// It begins, or has found something to do after all: the watch may be over by now.
     fn is_at_work(&self) {
-        self.worker.set_rests(false);
+        if self.engine.watch.is_there() {
+            self.worker.set_rests(false);
+        }
         if !self.engine.is_watched_over() {
             self.engine.watch_over();
         }
@@ -214,7 +216,9 @@ impl Shift {
     fn next_slowly(&self, clerk: &impl Clerk) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
-        self.worker.set_rests(true);
+        if engine.watch.is_there() {
+            self.worker.set_rests(true);
+        }
         loop {
             // [E-epoch]
             let epoch = engine.epoch.load(Ordering::SeqCst);

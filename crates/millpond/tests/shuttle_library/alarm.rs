@@ -38,10 +38,10 @@ fn pct(scenario: impl Fn() + Send + Sync + 'static) {
 /// Counts the threads that it starts, and refuses as many as it is told to. What it does with the body
 /// of one that it refuses differs: a thread may also be had and die before it runs.
 #[derive(Clone, Debug, Default)]
-struct Moody(Arc<Counts>);
+pub(crate) struct Moody(Arc<Counts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     to_refuse: AtomicUsize,
     to_lose: AtomicUsize,
     asked: AtomicUsize,
@@ -50,7 +50,7 @@ struct Counts {
 }
 
 impl Moody {
-    fn refusing(count: usize) -> Self {
+    pub(crate) fn refusing(count: usize) -> Self {
         let threads = Moody::default();
         threads.0.to_refuse.store(count, Ordering::SeqCst);
         threads
@@ -70,12 +70,12 @@ impl Moody {
             .is_ok()
     }
 
-    fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.0.asked.load(Ordering::SeqCst)
     }
 
     /// Lets time pass until the last thread has ended, and checks that there were never two.
-    fn end(&self, hand: &ManualClock) {
+    pub(crate) fn end(&self, hand: &ManualClock) {
         while self.0.running.load(Ordering::SeqCst) > 0 {
             hand.advance(IDLE);
             thread::yield_now();

@@ -19,6 +19,7 @@ mod pool;
 mod pool_end;
 mod pool_line;
 mod pool_refuse;
+mod pool_watch;
 mod queue;
 mod schedule;
 mod schedule_courier;
