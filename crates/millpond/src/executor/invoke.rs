@@ -13,6 +13,7 @@ use super::traits::Executor;
 use crate::interrupt::{self, WaitError};
 use crate::task::{CancelReason, TaskError, TaskHandle, TaskSpec};
 use crate::time::Deadline;
+use millpond_raw::user_code::{self, Kind};
 
 /// The results of a batch, in the order of its tasks.
 pub type Results<T> = Vec<Result<T, TaskError>>;
@@ -62,6 +63,7 @@ where
     T: Send + 'static,
 {
     interrupt::check()?;
+    let spec = spec.clock_by_default(executor.clock());
     let mut batch = Batch(Vec::new());
     let mut too_late = 0;
     for task in tasks {
@@ -70,6 +72,7 @@ where
             continue;
         }
         let (task, handle) = spec.clone().build(task);
+        user_code::check(Kind::Executor);
         let Err(refused) = executor.execute_until(task, deadline) else {
             batch.0.push(handle);
             continue;
