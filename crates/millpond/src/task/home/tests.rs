@@ -13,8 +13,7 @@ fn counted(f: impl FnOnce(task::Task, TaskHandle<()>)) -> usize {
     let (task, handle) = task::new(|| ());
     settle(&task, &home);
     f(task, handle);
-    let counted = home.gone() - before;
-    counted
+    home.gone() - before
 }
 
 #[test]
