@@ -137,7 +137,10 @@ fn only_what_is_seen_twice_is_a_lost_wake_up() {
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
         let watch = Stopwatch::start();
-        pond.submit(|| ()).unwrap().join().unwrap();
+        let task = pond.submit(|| ()).unwrap();
+        // Not by the handle alone: without a thread for the timer nobody watches.
+        until("its worker has been woken", || task.is_finished());
+        task.join().unwrap();
         // It looks once in a second: a wake-up that is on its way at one look is none at the next.
         assert!(watch.read() >= ms(1900), "{:?}", watch.read());
         assert_eq!(pond.health().lost_wake_ups, 1);

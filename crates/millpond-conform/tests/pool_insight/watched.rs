@@ -226,7 +226,10 @@ fn a_wake_up_that_a_queue_forgets_is_healed_and_counted() {
         let pond = Pond::of(pool);
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
-        pond.submit(|| ()).unwrap().join().unwrap();
+        let task = pond.submit(|| ()).unwrap();
+        // Not by the handle alone: without a thread for the timer nobody watches.
+        until("its worker has been woken", || task.is_finished());
+        task.join().unwrap();
         let health = pond.health();
         assert_eq!(health.lost_wake_ups, 1);
         assert!(!health.is_well());
