@@ -194,11 +194,16 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
 
 /// Refuses what it is brought, until it is told to run it.
 #[derive(Clone, Debug)]
-struct Refusing(Clock, Arc<AtomicBool>);
+struct Refusing {
+    clock: Clock,
+    takes: Arc<AtomicBool>,
+    /// Whether it is brought tasks by the thread of a timer, which is not to run them.
+    is_timed: bool,
+}
 
 impl Executor for Refusing {
     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        if self.1.load(Ordering::SeqCst) {
+        if self.takes.load(Ordering::SeqCst) {
             drop(task.run());
             return Ok(());
         }
@@ -207,11 +212,14 @@ impl Executor for Refusing {
     }
 
     fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+        match self.is_timed && self.takes.load(Ordering::SeqCst) {
+            true => Err(NotTaken::NotAtOnce(task)),
+            false => self.execute(task).map_err(NotTaken::Refused),
+        }
     }
 
     fn clock(&self) -> Clock {
-        self.0.clone()
+        self.clock.clone()
     }
 }
 
@@ -220,7 +228,11 @@ fn a_run_that_is_refused_takes_along_what_has_gone_by_and_the_next_is_in_time() 
     for overlap in [Overlap::Queue, Overlap::Skip] {
         let hand = ManualClock::new();
         let takes = Arc::new(AtomicBool::new(false));
-        let executor = Refusing(hand.clock(), Arc::clone(&takes));
+        let executor = Refusing {
+            clock: hand.clock(),
+            takes: Arc::clone(&takes),
+            is_timed: false,
+        };
         let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
         let begun = hand.clock().now();
         let series = timers.series(Every::rate(SECOND)).overlap(overlap);
@@ -241,7 +253,11 @@ fn a_run_that_is_refused_takes_along_what_has_gone_by_and_the_next_is_in_time() 
 fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
     for overlap in [Overlap::Queue, Overlap::Skip, Overlap::Concurrent] {
         let takes = Arc::new(AtomicBool::new(false));
-        let executor = Refusing(Clock::system(), Arc::clone(&takes));
+        let executor = Refusing {
+            clock: Clock::system(),
+            takes: Arc::clone(&takes),
+            is_timed: true,
+        };
         let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
         let (tell, told) = channel();
         let own = timers.clone();
