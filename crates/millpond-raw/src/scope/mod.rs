@@ -80,6 +80,7 @@ use crate::park::{self, Site, Strand};
 use crate::quiet::{self, Payload};
 use crate::sync::IN_MODEL;
 use crate::task::Panic;
+use crate::user_code::{self, Kind};
 use crate::waits::{Ticket, Waits};
 use slot::{Erased, Slot};
 use std::fmt;
@@ -158,6 +159,7 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
     /// over), or if it was called before.
     pub fn enter<R>(&'scope self, f: impl FnOnce() -> R) -> R {
         assert!(self.core().open(), "a scope can be entered once");
+        user_code::check(Kind::Closure);
         let returned = catch_unwind(AssertUnwindSafe(f));
         let waited = quiet::or_abort("a scope waits for its jobs", || self.end());
         match (returned, waited) {
@@ -190,6 +192,7 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
                         self.wait(&job, u64::MAX, site);
                     } else {
                         let wait = || self.wait(&job, u64::MAX, site);
+                        user_code::check(Kind::Wait);
                         waited = catch_unwind(AssertUnwindSafe(wait));
                     }
                 }

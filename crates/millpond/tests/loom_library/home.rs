@@ -1,6 +1,11 @@
 //! What is counted of a task that its handle empties in the queue, or that a worker runs in place, while
 //! its pool clears its queue or hands it back. The rules are H1 to H3 of `task::home`.
 
+#![allow(
+    clippy::disallowed_types,
+    reason = "what the test itself notes is not part of the model"
+)]
+
 use crate::model;
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::{Queue, ThreadPool};

@@ -48,7 +48,7 @@ fn a_task_that_runs_too_long_is_interrupted_and_the_next_one_is_not() {
             // It has run for one step at most.
             assert!(!next.unwrap().join().unwrap(), "it was meant for the other");
             assert_eq!(pool.health().long_runs, 1);
-            pool.close();
+            pool.close().unwrap();
             drop(pool);
             // Without a timer the last alarm goes with the last thread that has the pool.
             if has_timer {
@@ -71,7 +71,7 @@ fn a_pool_whose_watch_gets_no_timer_runs_its_tasks() {
         assert_eq!(pool.submit(|| 2).unwrap().join().unwrap(), 2);
         assert_eq!(bringer.join().unwrap(), 1);
         assert!(threads.asked() > 0 && pool.health().thread_failures > 0);
-        pool.close();
+        pool.close().unwrap();
         drop(pool);
         threads.end(&hand);
     });
