@@ -73,6 +73,14 @@ pub fn drop_waker(waker: impl Into<Option<Waker>>) {
     }
 }
 
+/// The same for some of them.
+#[inline]
+#[track_caller]
+pub fn drop_wakers<const N: usize>(wakers: [Option<Waker>; N]) {
+    user_code::check(Kind::Waker);
+    let _ = contain(move || core::mem::drop(wakers));
+}
+
 /// Runs `f`, which must not unwind: ends the process with a message if it does. What was to be done
 /// is `what`.
 pub(crate) fn or_abort<R>(what: &str, f: impl FnOnce() -> R) -> R {

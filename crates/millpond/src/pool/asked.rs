@@ -34,7 +34,7 @@ impl Asked {
             is_new
         });
         // In a thread that is being torn down nobody knows; so the task goes back.
-        entered.unwrap_or(false).then_some(Asked)
+        entered.unwrap_or(false).then(|| Asked)
     }
 }
 

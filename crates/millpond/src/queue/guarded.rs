@@ -293,12 +293,12 @@ impl<S: Store> Guarded<S> {
                         false => self.settle(core),
                         true => self.finish_push(core),
                     }
-                    quiet::drop((struck.map(|putter| putter.waker), clone));
+                    quiet::drop_wakers([struck.map(|putter| putter.waker), clone]);
                     return Offered::In;
                 }
                 Room::Never(reason) => {
                     drop(core);
-                    quiet::drop(clone);
+                    quiet::drop_wakers([clone]);
                     self.leave_offer(place);
                     return Offered::Never(reason);
                 }
@@ -312,7 +312,7 @@ impl<S: Store> Guarded<S> {
                     false => core.call_putters(1),
                 };
                 self.finish(core, calls);
-                quiet::drop((stale, clone));
+                quiet::drop_wakers([stale, clone]);
                 return Offered::Wait;
             }
             drop(core);
@@ -336,14 +336,14 @@ impl<S: Store> Guarded<S> {
                     calls = calls.and(core.pass_on());
                 }
                 self.finish(core, calls);
-                quiet::drop((struck.map(|taker| taker.waker), clone));
+                quiet::drop_wakers([struck.map(|taker| taker.waker), clone]);
                 return Taken::Got(element);
             }
             let listed = list_waiter(&mut core.takers, place, waker, &mut clone, 0);
             if let Some((ticket, stale)) = listed {
                 let again = core.watch(ticket);
                 drop(core);
-                quiet::drop((stale, clone));
+                quiet::drop_wakers([stale, clone]);
                 return Taken::Wait(again);
             }
             drop(core);
@@ -362,7 +362,7 @@ impl<S: Store> Guarded<S> {
             None => core.call_putters(1),
         };
         self.finish(core, calls);
-        quiet::drop(struck.map(|putter| putter.waker));
+        quiet::drop_wakers([struck.map(|putter| putter.waker)]);
     }
 
     pub(super) fn leave_take(&self, place: &mut Place) {
@@ -377,7 +377,7 @@ impl<S: Store> Guarded<S> {
             false => Calls::default(),
         };
         self.finish(core, calls);
-        quiet::drop(struck.map(|taker| taker.waker));
+        quiet::drop_wakers([struck.map(|taker| taker.waker)]);
     }
 
     pub(super) fn len(&self) -> usize {

@@ -236,7 +236,7 @@ impl<T: Send> Twin<T> {
                 self.look(&mut inbox);
                 if !inbox.has_room() {
                     drop(inbox);
-                    quiet::drop((stale, clone));
+                    quiet::drop_wakers([stale, clone]);
                     return Offered::Wait;
                 }
             }
@@ -249,7 +249,7 @@ impl<T: Send> Twin<T> {
                 Some(element) => self.push(inbox, element),
                 None => drop(inbox),
             }
-            quiet::drop((struck.map(|putter| putter.waker), stale, clone));
+            quiet::drop_wakers([struck.map(|putter| putter.waker), stale, clone]);
             return Offered::In;
         }
     }
@@ -278,7 +278,7 @@ impl<T: Send> Twin<T> {
                 let element = outbox.pop(&self.clock, end);
                 self.settle(outbox, usize::from(element.is_some()));
                 Calls::of(next.map(|taker| taker.waker)).wake();
-                quiet::drop((struck.map(|taker| taker.waker), clone));
+                quiet::drop_wakers([struck.map(|taker| taker.waker), clone]);
                 match element {
                     Some(element) => return Taken::Got(element),
                     None => unreachable!("B1: the outbox is ours and not empty"),
@@ -289,7 +289,7 @@ impl<T: Send> Twin<T> {
             drop(outbox);
             match listed {
                 Some((_, stale)) => {
-                    quiet::drop((stale, clone));
+                    quiet::drop_wakers([stale, clone]);
                     return Taken::Wait(Deadline::NEVER);
                 }
                 None => clone = Some(waker.clone()),
@@ -305,7 +305,7 @@ impl<T: Send> Twin<T> {
         let struck = inbox.putters.remove(ticket);
         // B4: called, so it calls another.
         self.finish(inbox, usize::from(struck.is_none()));
-        quiet::drop(struck.map(|putter| putter.waker));
+        quiet::drop_wakers([struck.map(|putter| putter.waker)]);
     }
 
     pub(super) fn leave_take(&self, place: &mut Place) {
@@ -324,7 +324,7 @@ impl<T: Send> Twin<T> {
         } else {
             drop(inbox);
         }
-        quiet::drop(struck.map(|taker| taker.waker));
+        quiet::drop_wakers([struck.map(|taker| taker.waker)]);
     }
 
     /// Both boxes, in the order of B1, with `taken_seen` as it is.

@@ -279,28 +279,43 @@ fn without_any_thread_futures_look_for_themselves_until_the_time_comes() {
 
 /// A future that is polled by its own waker: in the thread that rings.
 struct Inside {
-    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    place: Mutex<Place>,
     is_done: AtomicBool,
     done: Waker,
+}
+
+/// Where it is while nobody polls it. It is polled under no lock.
+struct Place {
+    future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Whether it was woken while somebody polled it.
+    is_woken: bool,
 }
 
 impl Wake for Inside {
     fn wake(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
-        let mut place = self.future.lock();
-        let Some(future) = place.as_mut() else {
-            return;
-        };
-        if future
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker))
-            .is_ready()
-        {
-            let future = place.take();
-            drop(place);
-            drop(future);
-            self.is_done.store(true, Ordering::SeqCst);
-            self.done.wake_by_ref();
+        loop {
+            let mut future = {
+                let mut place = self.place.lock();
+                place.is_woken = true;
+                let Some(future) = place.future.take() else {
+                    return;
+                };
+                place.is_woken = false;
+                future
+            };
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            if polled.is_ready() {
+                drop(future);
+                self.is_done.store(true, Ordering::SeqCst);
+                self.done.wake_by_ref();
+                return;
+            }
+            let mut place = self.place.lock();
+            place.future = Some(future);
+            if !place.is_woken {
+                return;
+            }
         }
     }
 }
@@ -316,11 +331,14 @@ fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
         queue.offer_after(2, SOON).expect("there is room");
         queue.offer_after(3, LATER).expect("there is room");
         let inside = Arc::new(Inside {
-            future: Mutex::new(Some(Box::pin(async move {
-                for element in 1..=3 {
-                    assert_eq!(queue.recv().await, element);
-                }
-            }))),
+            place: Mutex::new(Place {
+                future: Some(Box::pin(async move {
+                    for element in 1..=3 {
+                        assert_eq!(queue.recv().await, element);
+                    }
+                })),
+                is_woken: false,
+            }),
             is_done: AtomicBool::new(false),
             done: park::current().waker(),
         });

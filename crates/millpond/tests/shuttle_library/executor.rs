@@ -274,8 +274,8 @@ fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
             let runner = spawn({
                 let shelf = Arc::clone(&shelf);
                 move || {
-                    let taken = shelf.0.lock().pop().filter(|_| runs);
-                    taken.map(Task::run)
+                    let taken = shelf.0.lock().pop();
+                    taken.filter(|_| runs).map(Task::run)
                 }
             });
             let id = results.submit_spec(spec, || 7).unwrap();
@@ -286,7 +286,8 @@ fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
             assert_eq!(arrived.id, id);
             let is_expired = || matches!(arrived.result, Err(ref error) if error.is_cancelled());
             assert!(arrived.result.as_ref().is_ok_and(|value| *value == 7) || is_expired());
-            drop(std::mem::take(&mut *shelf.0.lock()));
+            let left = std::mem::take(&mut *shelf.0.lock());
+            drop(left);
             assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
             assert_eq!(hand.sleepers(), 0, "no alarm is left");
         };
