@@ -18,11 +18,13 @@ use millpond::queue::{
 };
 use millpond::schedule::ScheduledPool;
 use millpond::task::{Carried, Task};
-use millpond::time::Clock;
+use millpond::time::{Clock, ManualClock};
+use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
 use std::task::Waker;
 use std::time::Duration;
 use watch_kit::watch;
@@ -162,6 +164,9 @@ fn a_handler_that_runs_the_task_is_asked_about_what_its_body_brings() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Offer,
+    /// After it.
+    Offered,
+    Take,
     Len,
     SetCapacity,
 }
@@ -172,7 +177,7 @@ type Once = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 struct Busy {
     queue: Arc<LinkedQueue<Task>>,
-    once: Arc<Mutex<Option<(Call, Once)>>>,
+    once: Arc<Mutex<Vec<(Call, Once)>>>,
 }
 
 impl Busy {
@@ -184,13 +189,14 @@ impl Busy {
     }
 
     fn once(&self, call: Call, f: impl FnOnce() + Send + 'static) {
-        *self.once.lock().unwrap() = Some((call, Box::new(f)));
+        self.once.lock().unwrap().push((call, Box::new(f)));
     }
 
     fn is_called(&self, call: Call) {
         let once = {
             let mut once = self.once.lock().unwrap();
-            once.take_if(|(when, _)| *when == call)
+            let first = once.iter().position(|(when, _)| *when == call);
+            first.map(|first| once.remove(first))
         };
         if let Some((_, f)) = once {
             f();
@@ -198,7 +204,7 @@ impl Busy {
     }
 
     fn is_done(&self) -> bool {
-        self.once.lock().unwrap().is_none()
+        self.once.lock().unwrap().is_empty()
     }
 }
 
@@ -211,7 +217,9 @@ impl fmt::Debug for Busy {
 impl BlockingQueue<Task> for Busy {
     fn offer(&self, element: Task) -> Result<(), Refused<Task>> {
         self.is_called(Call::Offer);
-        self.queue.offer(element)
+        let offered = self.queue.offer(element);
+        self.is_called(Call::Offered);
+        offered
     }
 
     fn poll(&self) -> Option<Task> {
@@ -223,6 +231,7 @@ impl BlockingQueue<Task> for Busy {
     }
 
     fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+        self.is_called(Call::Take);
         self.queue.poll_take(place, waker)
     }
 
@@ -279,6 +288,135 @@ fn a_queue_of_the_users_may_submit_to_its_pool_while_a_task_comes_in() {
         pool.shutdown();
         pool.await_termination().unwrap();
     }
+}
+
+/// How long idle workers stay, by a clock that a test moves.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+/// A pool that starts threads first, with one worker, which is free: it waits for its time to leave.
+fn with_one_that_is_free(queue: &Busy) -> (ThreadPool, ManualClock) {
+    let hand = ManualClock::new();
+    let mill = ThreadPool::builder("mill").core(0).max(3);
+    let mill = mill.growth(Growth::ThreadsFirst).keep_alive(KEEP_ALIVE);
+    let mill = mill.queue(Queue::own(queue.clone())).clock(hand.clock());
+    let pool = mill.build().unwrap();
+    pool.submit(|| ()).unwrap().join().unwrap();
+    wait_until(|| hand.sleepers() == 1);
+    (pool, hand)
+}
+
+/// While it takes the task out it is no longer free, and the task still waits.
+#[test]
+fn a_free_worker_that_is_slow_to_take_its_task_is_waited_for() {
+    let _watch = watch();
+    let queue = Busy::new();
+    let (pool, _hand) = with_one_that_is_free(&queue);
+    let (arrive, arrived) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    queue.once(Call::Take, move || {
+        arrive.send(()).unwrap();
+        let _ = may_go.recv();
+    });
+    queue.once(Call::Offered, move || arrived.recv().unwrap());
+    let task = pool.submit(|| ()).unwrap();
+    assert!(queue.is_done());
+    assert_eq!(pool.snapshot().threads_started, 1);
+    drop(go);
+    task.join().unwrap();
+    assert_eq!(pool.snapshot().threads_started, 1);
+    pool.close().unwrap();
+}
+
+/// The second comes while the first is on its way into the queue.
+#[test]
+fn two_tasks_do_not_count_on_one_free_worker_of_a_queue_of_the_users() {
+    let _watch = watch();
+    let queue = Busy::new();
+    let (pool, _hand) = with_one_that_is_free(&queue);
+    let both = Arc::new(Barrier::new(2));
+    let (inner, other) = (pool.clone(), Arc::clone(&both));
+    let (tell, told) = mpsc::channel();
+    queue.once(Call::Offer, move || {
+        let second = inner.submit(move || other.wait().is_leader());
+        tell.send(second.unwrap()).unwrap();
+    });
+    let first = pool.submit(move || both.wait().is_leader()).unwrap();
+    let second = told.recv().unwrap();
+    assert_ne!(first.join().unwrap(), second.join().unwrap());
+    assert_eq!(pool.snapshot().threads_started, 2);
+    pool.close().unwrap();
+}
+
+/// The only worker that is left is busy; the queue may panic when the task is in.
+#[test]
+fn a_task_whose_free_worker_leaves_before_it_is_in_gets_another_one() {
+    let _watch = watch();
+    for panics in [false, true] {
+        let queue = Busy::new();
+        let (pool, hand) = with_one_that_is_free(&queue);
+        let go = hold(&pool);
+        // The held one is the first worker, and this starts another one, which is free then.
+        pool.submit(|| ()).unwrap().join().unwrap();
+        wait_until(|| hand.sleepers() == 1);
+        let inner = pool.clone();
+        queue.once(Call::Offer, move || {
+            hand.advance(KEEP_ALIVE);
+            wait_until(|| inner.snapshot().workers == 1);
+        });
+        if panics {
+            queue.once(Call::Offered, || resume_unwind(Box::new("no grain")));
+        }
+        let (tell, told) = mpsc::channel();
+        let brought = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(move || tell.send(()).unwrap()).unwrap();
+        }));
+        assert_eq!(brought.is_err(), panics);
+        told.recv().unwrap();
+        assert_eq!(pool.snapshot().threads_started, 3);
+        drop(go);
+        pool.close().unwrap();
+    }
+}
+
+thread_local! {
+    static SUBMITS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Submits a task whenever this thread asks how long the queue is, except for that task itself.
+fn submits_when_asked(queue: &Busy, pool: &ThreadPool) {
+    let (again, inner) = (queue.clone(), pool.clone());
+    queue.once(Call::Len, move || {
+        submits_when_asked(&again, &inner);
+        if SUBMITS.replace(false) {
+            let _ = inner.submit(|| ());
+            SUBMITS.set(true);
+        }
+    });
+}
+
+/// Whoever reads how many tasks wait finds each time that another one has come meanwhile.
+#[test]
+fn a_queue_that_submits_a_task_whenever_it_is_asked_for_its_length_keeps_no_task_out() {
+    let _watch = watch();
+    let queue = Busy::new();
+    let (pool, _hand) = with_one_that_is_free(&queue);
+    submits_when_asked(&queue, &pool);
+    for _ in 0..20 {
+        SUBMITS.set(true);
+        let task = pool.submit(|| ());
+        SUBMITS.set(false);
+        if let Ok(task) = task {
+            task.join().unwrap();
+        }
+    }
+    queue.once.lock().unwrap().clear();
+    pool.close().unwrap();
 }
 
 #[test]

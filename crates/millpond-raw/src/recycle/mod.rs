@@ -81,6 +81,10 @@ use threads as memory;
 pub(crate) use memory::keep_at_forks;
 pub use memory::kept;
 
+/// How many depots there are, and so how many locks that are kept at forks.
+#[allow(dead_code, reason = "only where processes fork")]
+pub(crate) const DEPOTS: usize = slab::Class::COUNT;
+
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;

@@ -128,6 +128,10 @@ impl Worker {
         *birth != Birth::Dead
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        *self.birth.lock() == Birth::Begun
+    }
+
     /// What its thread holds is dropped. True if it has not begun, and nobody looks after its task.
     pub(super) fn dies_alone(&self) -> bool {
         let mut birth = self.birth.lock();

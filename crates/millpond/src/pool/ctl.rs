@@ -32,7 +32,11 @@
 //!   does so only when it has found the list of workers empty under its lock, which each of them has taken
 //!   after it was uncounted, to strike itself off; and a submitter that counts on a worker has pushed its
 //!   task, so if the worker's look into the queue, which comes after it was uncounted, has not seen that
-//!   task, then the push has locked the queue later than the look, and sees the worker gone. How many there
+//!   task, then the push has locked the queue later than the look, and sees the worker gone. Every worker
+//!   takes that look, unless the queue was sealed and empty before: one that could not start by whoever
+//!   counted it (E1), one that dies of a panic when its [`Shift`](super::worker) is dropped. (Panics of the user's queue
+//!   do not get that far: a worker holds them up, pauses and tries again.) For a queue of the user's, which need not
+//!   have a lock, both sides have a fence instead (`[E-line]`). How many there
 //!   are is right in any case: it is one word, changed by steps that read and write at once.
 
 use crate::manage::RunState;

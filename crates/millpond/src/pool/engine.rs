@@ -12,17 +12,12 @@
 //!   nudge leaves it a token after it has counted; the worker looks again only when it has taken that
 //!   token, which acquires what came before the wake (`[P-tok]`), and so sees the epoch. If it was not, it
 //!   has entered the list later, under the same lock, and its first look comes after that.
-//! - `[E-free]` A worker is no longer free before it takes a task out; a submitter reads how many
-//!   tasks wait before how many workers are free. So who sees that a task has been taken does not see
-//!   its worker free. Proof that the line's lock is enough for that, and so that no model can notice if
-//!   these have no order of their own: the worker steps down before it locks the line to take the task
-//!   out; the submitter that finds it gone has locked the line later, and reads afterwards. So the step
-//!   down happens before the reading, which finds it or something newer. A line of the user's must order
-//!   its own `len` behind the `poll` that it tells of; one that does not makes a task wait for a worker
-//!   that is not free yet, and loses none.
 //! - `[E-stay]` A worker that stays for a task says so before its last look into the queue, which
 //!   for a line of the user's is behind the fence in [`super::line`]; whoever takes a task out looks
 //!   afterwards, behind a fence, whether somebody stays. One of them sees the other.
+//!
+//! With threads first a submitter may count on a free worker: that protocol, and `[E-free]`, are in
+//! [`super::growing`].
 
 use super::admission::{Situation, Step, decide};
 use super::crew::Crew;
@@ -30,6 +25,7 @@ use super::ctl::{Ctl, Reading};
 use super::dropped::DroppedReports;
 use super::figures::Names;
 use super::forked;
+use super::growing::{Claim, Entry, Growing};
 use super::hire::NotAdded;
 use super::hooks::Hooks;
 use super::identity::Identity;
@@ -51,7 +47,7 @@ use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use millpond_raw::sync::{Mutex, MutexGuard, chaos};
+use millpond_raw::sync::{Mutex, chaos};
 use millpond_raw::user_code;
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
@@ -66,13 +62,13 @@ pub(super) struct Engine {
     pub(super) line: Line,
     /// How often something has changed that idle workers must hear of; see [`Engine::nudge`].
     pub(super) epoch: Padded<AtomicU64>,
-    /// How many workers wait for a task, while threads come first; see [`Engine::one_is_free`].
+    /// How many workers wait for a task, while threads come first; see [`super::growing`].
     pub(super) free: Padded<AtomicUsize>,
     /// How many workers wait longer than they want to, for a task in the queue; see
     /// [`Engine::one_is_less`].
     pub(super) staying: Padded<AtomicUsize>,
-    /// Whoever decides between a free worker and a new one does so alone.
-    growing: Mutex<()>,
+    /// Who counts on one of them.
+    pub(super) growing: Growing,
     crew: Mutex<Crew>,
     pub(super) rare: RareStats,
     pub(super) refusals: Refusals,
@@ -157,7 +153,7 @@ impl Engine {
             epoch: Padded::new(AtomicU64::new(0)),
             free: Padded::new(AtomicUsize::new(0)),
             staying: Padded::new(AtomicUsize::new(0)),
-            growing: Mutex::new(()),
+            growing: Growing::default(),
             crew: Mutex::new(Crew::default()),
             rare: RareStats::default(),
             refusals: Refusals::new(names.as_ref().map_or(1, Names::sheets)),
@@ -293,9 +289,11 @@ impl Engine {
     ) -> Result<(), Rejected<Task>> {
         loop {
             let (word, limits) = (self.ctl().read(), self.knobs().limits());
-            let eager = limits.growth() == Growth::ThreadsFirst && word.workers() < limits.max();
-            let growing = match eager {
-                true => self.turn_to_grow(),
+            // Where that decides.
+            let eager = limits.growth() == Growth::ThreadsFirst && word.is_running() && has_room;
+            let eager = eager && (limits.core()..limits.max()).contains(&word.workers());
+            let claim = match eager {
+                true => self.claim_free_worker(),
                 false => None,
             };
             let now = Situation {
@@ -304,18 +302,18 @@ impl Engine {
                 core: limits.core(),
                 max: limits.max(),
                 growth: limits.growth(),
-                one_is_free: eager && self.one_is_free(),
+                one_is_free: claim.is_some(),
                 has_room,
             };
             match decide(&now) {
                 Step::ShutDown => return Err(Rejected::new(task, RejectReason::ShutDown)),
                 Step::Refuse => return Err(Rejected::new(task, NO_ROOM)),
-                Step::Enqueue => match self.enqueue(task, word, growing) {
+                Step::Enqueue => match self.enqueue(task, word, claim) {
                     Ok(taken) => return taken,
                     Err(back) => (task, has_room) = (back, self.makes_room()),
                 },
                 Step::Start { below } => {
-                    drop(growing);
+                    drop(claim);
                     Identity::give(&task, None, &self.ticker);
                     match self.add_worker(Some(task), below) {
                         Ok(()) => return Ok(()),
@@ -375,39 +373,13 @@ impl Engine {
             if word.workers() == 0 {
                 break;
             }
-            match self.enqueue(task, word, None) {
+            match self.enqueue(task, word, self.enter_without_claim()) {
                 Ok(taken) => return taken,
                 Err(back) => (task, has_room) = (back, self.makes_room()),
             }
         }
         self.stand_in();
         Err(Rejected::new(task, RejectReason::SpawnFailed(error)))
-    }
-
-    /// Takes the lock `growing`. A queue of the user's is called under no lock of ours (E5): two tasks may
-    /// count on one worker there, and each of them looks again when it is in.
-    fn turn_to_grow(&self) -> Option<MutexGuard<'_, ()>> {
-        (!self.line.is_foreign()).then(|| self.growing.lock())
-    }
-
-    /// Whether a worker waits for whom there is no task yet. Asked under the lock `growing`, under
-    /// which tasks come in while it matters, so that two of them cannot count on one worker.
-    ///
-    /// A worker that waits is counted until just before it takes a task, so this may say no when it
-    /// was yes a moment ago, and never the other way round.
-    fn one_is_free(&self) -> bool {
-        let tasks = self.line.len();
-        // [E-free] unmodelled: the line's lock, taken just above, orders the same (proof in the header)
-        self.free.load(Ordering::SeqCst) > tasks
-    }
-
-    /// Whether for each task that waits there is a worker that waits, too. Asked under the lock
-    /// `growing`: one who counts on a free worker puts its task in under it.
-    fn is_served(&self) -> bool {
-        let _turn = self.turn_to_grow();
-        let tasks = self.line.len();
-        // [E-free] unmodelled: the line's lock, taken just above, orders the same (proof in the header)
-        tasks == 0 || self.free.load(Ordering::SeqCst) >= tasks
     }
 
     /// A refusal, with the figures that its reader wants to see.
@@ -433,27 +405,32 @@ impl Engine {
     }
 
     /// Puts the task into the queue, and sees to it that the workers are there that were counted on
-    /// when it was judged (E1): as many, or, under the lock `growing`, one that is free. The outer
-    /// error is the task, if there is no room.
+    /// when it was judged (E1): as many, or, with a claim, one that is free. The outer error is the task, if
+    /// there is no room.
     fn enqueue(
         self: &Arc<Self>,
         task: Task,
         judged: Reading,
-        growing: Option<MutexGuard<'_, ()>>,
+        entry: Option<Entry<'_>>,
     ) -> Result<Result<(), Rejected<Task>>, Task> {
         let identity = Identity::give(&task, Some(&self.home), &self.ticker);
-        match self.line.is_foreign() {
+        let is_foreign = self.line.is_foreign();
+        match is_foreign {
             true => self.offer_to_foreign(task)?,
             false => self.line.offer(task)?,
         }
-        let counts_on_one = growing.is_some();
         // E5: a thread may be started now.
-        drop(growing);
+        let claim = entry.map_or(Claim::None, Entry::end);
         chaos::point("pool.enqueued");
-        if self.has_lost_workers(judged) || counts_on_one || self.line.is_foreign() {
-            return Ok(self.look_again(identity));
-        }
-        Ok(Ok(()))
+        let looks_again = match claim {
+            Claim::Stood => self.ctl().read().workers() == 0,
+            Claim::Lost => true,
+            Claim::None => is_foreign || self.has_lost_workers(judged),
+        };
+        Ok(match looks_again {
+            true => self.judge_again(identity, claim),
+            false => self.too_late(&identity).unwrap_or(Ok(())),
+        })
     }
 
     /// Whether there are fewer workers than a task was judged by, or none.
@@ -471,7 +448,14 @@ impl Engine {
 
         impl Drop for OnPanic<'_> {
             fn drop(&mut self) {
-                let _ = quiet::call(|| self.0.stand_in());
+                let engine = self.0;
+                let _ = quiet::call(|| {
+                    let eager = engine.knobs().limits().eager();
+                    if !engine.is_staffed(eager, Claim::None) {
+                        let _ = engine.add_worker(None, eager);
+                    }
+                    engine.stand_in();
+                });
             }
         }
 
@@ -481,22 +465,23 @@ impl Engine {
         offered
     }
 
-    /// The second look of E1, after a task has come in: it may be too late, or too few there.
+    /// The second look of E1, after a task has come in without a claim: it may be too late, or too few there.
     #[cold]
     pub(super) fn look_again(self: &Arc<Self>, identity: Identity) -> Result<(), Rejected<Task>> {
-        if self.line.is_foreign() {
-            // [E-line]
-            fence(Ordering::SeqCst);
-        }
-        let word = self.ctl().read();
-        if self.line.is_foreign() && !word.is_running() {
-            return match self.take_back(identity) {
-                Some(task) => Err(Rejected::new(task, RejectReason::ShutDown)),
-                None => Ok(()),
-            };
+        self.judge_again(identity, Claim::None)
+    }
+
+    #[cold]
+    fn judge_again(
+        self: &Arc<Self>,
+        identity: Identity,
+        claim: Claim,
+    ) -> Result<(), Rejected<Task>> {
+        if let Some(late) = self.too_late(&identity) {
+            return late;
         }
         let eager = self.knobs().limits().eager();
-        if word.workers() >= eager || word.workers() > 0 && self.is_served() {
+        if self.is_staffed(eager, claim) {
             return Ok(());
         }
         match self.add_worker(None, eager) {
@@ -504,7 +489,7 @@ impl Engine {
             // It waits for those who are there.
             Err((_, NotAdded::Failed(_))) if self.ctl().read().workers() > 0 => Ok(()),
             Err((_, NotAdded::Failed(error))) => {
-                let own = self.take_back(identity);
+                let own = self.take_back(&identity);
                 self.stand_in();
                 match own {
                     Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
@@ -514,8 +499,37 @@ impl Engine {
         }
     }
 
+    /// Whether there are so many workers, or enough for those that wait.
+    fn is_staffed(&self, eager: usize, claim: Claim) -> bool {
+        let workers = self.ctl().read().workers();
+        if workers >= eager {
+            return true;
+        }
+        if claim == Claim::None {
+            // G4
+            self.growing.has_lost_one();
+        }
+        workers > 0 && self.is_served()
+    }
+
+    /// Whether a task has slipped into a line of the user's when it was too late (S3), and what becomes of it then.
+    fn too_late(&self, identity: &Identity) -> Option<Result<(), Rejected<Task>>> {
+        if !self.line.is_foreign() {
+            return None;
+        }
+        // [E-line]
+        fence(Ordering::SeqCst);
+        if self.ctl().read().is_running() {
+            return None;
+        }
+        Some(match self.take_back(identity) {
+            Some(task) => Err(Rejected::new(task, RejectReason::ShutDown)),
+            None => Ok(()),
+        })
+    }
+
     /// Takes that very task out of the queue again, if nobody has.
-    fn take_back(&self, identity: Identity) -> Option<Task> {
+    fn take_back(&self, identity: &Identity) -> Option<Task> {
         let mut found = self.line.remove_where(1, &mut |task| identity.is(task));
         if !found.is_empty() {
             self.line_is_shorter();

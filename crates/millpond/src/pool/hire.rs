@@ -100,6 +100,18 @@ impl Engine {
         }
     }
 
+    /// A worker has died of a panic, and is uncounted. It takes the last look of E2 like one that leaves; but it cannot
+    /// stay, so another one is started.
+    #[cold]
+    pub(super) fn succeed(self: &Arc<Self>) {
+        let (word, eager) = (self.ctl().read(), self.knobs().limits().eager());
+        if word.workers() < eager && !self.line.is_empty() {
+            let _ = self.add_worker(None, eager);
+        }
+        // If that was in vain.
+        self.stand_in();
+    }
+
     /// A thread has died before its first step, after its factory had said yes. The task that it was
     /// started for goes with it, and those that counted on it get a try of their own: so a factory
     /// whose threads all die costs as many threads as tasks, and no more.

@@ -24,6 +24,7 @@
 //! | `knobs` | the parameters |
 //! | `line` | the queue, as the pool knows it |
 //! | `engine` | how tasks come in |
+//! | `growing` | how a submitter counts on a free worker, if threads come first |
 //! | `hire` | how workers come |
 //! | `end` | how it ends |
 //! | `worker` | what a worker does, and when it leaves |
@@ -45,12 +46,13 @@
 //! when workers come and go:
 //!
 //! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
-//!   counted, or fewer than it counted on, it starts one. (A worker that is counted takes a look at the queue before it leaves;
+//!   counted, or fewer than it counted on, it starts one. (With threads first it may count on one that is free: see
+//!   `growing`. A worker that is counted takes a look at the queue before it leaves;
 //!   for one that was counted and could not start, whoever counted it takes that look.)
 //! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
 //!   and there are fewer workers than it could count on (nobody; less than the core; with threads
 //!   first, less than the maximum), it counts itself in again and stays: no thread needs to be
-//!   started for that, so none can fail to be.
+//!   started for that, so none can fail to be. Who dies of a panic looks as well, and starts another one in its place.
 //!   Likewise who waits for room is on the list of the doors first and looks at the count
 //!   afterwards; who leaves wakes the list.
 //! - **E3** Whoever takes something away that may have been the last, a worker, a task of the queue,
@@ -60,7 +62,7 @@
 //! - **E5** No code of a user's, a factory, a hook, a handler, a queue, a closure or its destructor, runs
 //!   under a lock of the pool.
 //!
-//! with C1 to C3 in `ctl`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
+//! with C1 to C3 in `ctl`, G1 to G4 in `growing`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
 //! `crew`, Y1 in `sentry`.
 
 mod admission;
@@ -75,6 +77,7 @@ mod engine;
 mod explain;
 mod figures;
 mod forked;
+mod growing;
 mod hire;
 mod hooks;
 mod identity;

@@ -12,9 +12,13 @@
 //! now: the last one never does, nor one of the core, nor, if threads come first, one below the
 //! maximum. It waits for the task then, and when that is gone its time runs anew.
 //!
+//! It dies of no panic of the user's: of a task, of a hook, of the user's own queue. If it dies all the same, by
+//! a mistake of ours, it is uncounted, looks into the queue, and another one comes in its place
+//! ([`Engine::succeed`]).
+//!
 //! # Orderings
 //!
-//! `[E-epoch]` and `[E-free]` are explained in [`super::engine`], where their other ends are.
+//! `[E-epoch]` is explained in [`super::engine`], and `[E-free]` in [`super::growing`], where their other ends are.
 
 use super::crew::Worker;
 use super::engine::Engine;
@@ -278,6 +282,8 @@ impl Shift {
     /// has counted on it, it stays.
     fn leaves(&self) -> bool {
         let engine = &self.engine;
+        // G3
+        engine.growing.has_lost_one();
         chaos::point("pool.leaving");
         loop {
             let word = engine.ctl().read();
@@ -305,13 +311,18 @@ impl Shift {
 impl Drop for Shift {
     fn drop(&mut self) {
         let engine = &self.engine;
-        if self.is_counted.get() {
+        let is_cut_short = self.is_counted.get();
+        if is_cut_short {
             engine.ctl().uncount();
+            // G3
+            engine.growing.has_lost_one();
         }
         let removed = engine.with_crew(|crew| crew.remove(&self.worker));
         drop(removed);
         if self.worker.dies_alone() {
             let _ = quiet::call(|| engine.stillborn(&self.worker));
+        } else if is_cut_short && self.worker.has_begun() {
+            let _ = quiet::call(|| engine.succeed());
         }
         // Who waits for room, or for a hand, may start a worker now.
         engine.doors.wake_all();
@@ -466,7 +477,7 @@ impl Drop for Staying<'_> {
     }
 }
 
-/// Whether the worker counts among those that are free ([`Engine::one_is_free`]).
+/// Whether the worker counts among those that are free ([`Engine::claim_free_worker`]).
 struct Free<'a> {
     engine: &'a Engine,
     counts: bool,
@@ -487,9 +498,9 @@ impl<'a> Free<'a> {
             return;
         }
         match is_free {
-            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `engine.rs`)
+            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `growing.rs`)
             true => self.engine.free.fetch_add(1, Ordering::SeqCst),
-            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `engine.rs`)
+            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `growing.rs`)
             false => self.engine.free.fetch_sub(1, Ordering::SeqCst),
         };
     }
@@ -500,3 +511,6 @@ impl Drop for Free<'_> {
         self.set(false);
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests;

@@ -17,6 +17,7 @@ mod executor;
 mod handoff;
 mod pool;
 mod pool_end;
+mod pool_growing;
 mod pool_line;
 mod pool_refuse;
 mod pool_watch;

@@ -264,38 +264,6 @@ fn a_bringer_that_waits_for_room_hears_of_a_worker_that_leaves() {
     });
 }
 
-/// Two tasks that need each other get a worker each, whoever leaves meanwhile.
-#[test]
-fn threads_first_lets_no_task_wait_while_a_thread_may_be_started() {
-    pct(|| {
-        let (builder, hand) = pool(0, 2, Queue::bounded(4));
-        let pool = builder.growth(Growth::ThreadsFirst).build().unwrap();
-        let books = Books::new(4);
-        for round in 0..2 {
-            let gates = [Gate::new(), Gate::new()];
-            let threads: Vec<_> = (0..2)
-                .map(|side| {
-                    let (books, pool) = (books.clone(), pool.clone());
-                    let (mine, other) = (gates[side].clone(), gates[1 - side].clone());
-                    spawn(move || {
-                        let number = 2 * round + side;
-                        let handle = books.bring_doing(&pool, number, move || {
-                            mine.open();
-                            other.wait();
-                        });
-                        books.join(number, handle);
-                    })
-                })
-                .collect();
-            if round == 1 {
-                hand.advance(KEEP_ALIVE);
-            }
-            join_all(threads);
-        }
-        all_run(&books, &pool, 4, 2);
-    });
-}
-
 #[test]
 fn a_new_growth_meets_new_tasks() {
     pct(|| {

@@ -34,6 +34,7 @@ static OLD: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 /// The error number of the system.
 pub(super) fn install() -> Result<(), i32> {
     static INSTALLED: Mutex<bool> = Mutex::new(false);
+    crate::fork::keep(&INSTALLED);
     let mut installed = INSTALLED.lock();
     if *installed {
         return Ok(());
