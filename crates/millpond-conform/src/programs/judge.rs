@@ -29,12 +29,13 @@ pub(super) fn pool(pool: &PoolEngine, last: Option<Bank>) {
 
 /// The handles of a scheduled pool that has ended. By then all of them have heard, whichever thread ran their tasks,
 /// and values that nobody wants are gone. A pool on an executor of others that was stopped does not see a task which
-/// that has just taken out of its queue (K2 in `millpond`'s `schedule`): only there it may take a moment.
+/// that has just taken out of its queue (K2 in `millpond`'s `schedule`), and nobody may have waited for the end: only
+/// there it may take a moment.
 pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
     let ledger = ended.ledger;
     settle_all(&ledger);
     for (id, mut handle) in ended.kept {
-        let joined = match ended.may_miss_one {
+        let joined = match ended.may_lag {
             true => Some(handle.join_timeout(delays::long())),
             false => handle.try_join(),
         };
@@ -45,7 +46,7 @@ pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
             Some(joined) => settle(&ledger, id, joined),
         }
     }
-    if ended.may_miss_one {
+    if ended.may_lag {
         let end = Instant::now() + delays::long();
         let is_dropped = |entry: &Entry| entry.values().0 == entry.values().1;
         wait_for(|| ledger.entries().all(|(_, entry)| is_dropped(entry)) || Instant::now() > end);
