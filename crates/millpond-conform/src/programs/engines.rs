@@ -282,7 +282,7 @@ impl TimerEngine {
             wait_for(|| mill.living() == 0);
         }
         EndedTimers {
-            may_lag: matches!(self.timers, Timers::On(_)) && seed % 3 == 0,
+            may_lag: matches!(self.timers, Timers::On(_)) && seed.is_multiple_of(3),
             ledger: self.ledger,
             has_hooks: self.own.is_some_and(|(_, shape)| shape.hooks > 0),
             kept: std::mem::take(&mut lock(&self.pouch)),

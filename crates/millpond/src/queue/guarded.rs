@@ -336,14 +336,17 @@ impl<S: Store> Guarded<S> {
                     calls = calls.and(core.pass_on());
                 }
                 self.finish(core, calls);
-                quiet::drop((struck.map(|taker| taker.waker), clone));
+                // It may be the timer's thread that polls: a waker of the user's may do that.
+                quiet::drop_waker(struck.map(|taker| taker.waker));
+                quiet::drop_waker(clone);
                 return Taken::Got(element);
             }
             let listed = list_waiter(&mut core.takers, place, waker, &mut clone, 0);
             if let Some((ticket, stale)) = listed {
                 let again = core.watch(ticket);
                 drop(core);
-                quiet::drop((stale, clone));
+                quiet::drop_waker(stale);
+                quiet::drop_waker(clone);
                 return Taken::Wait(again);
             }
             drop(core);

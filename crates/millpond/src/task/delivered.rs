@@ -88,9 +88,9 @@ fn call_kept(task: usize) {
 mod tests {
     use super::*;
     use crate::task::{self, TaskHandle};
+    use millpond_raw::sync::Mutex;
     use std::future::Future;
     use std::pin::Pin;
-    use std::sync::Mutex;
     use std::task::{Context, Wake, Waker};
 
     /// Writes down what happens, in its order.
@@ -99,11 +99,11 @@ mod tests {
 
     impl Diary {
         fn note(&self, what: &'static str) {
-            self.0.lock().unwrap().push(what);
+            self.0.lock().push(what);
         }
 
         fn words(&self) -> Vec<&'static str> {
-            self.0.lock().unwrap().clone()
+            self.0.lock().clone()
         }
     }
 
@@ -168,10 +168,11 @@ mod tests {
         let own = Arc::clone(&cell);
         let (task, handle) = task::new(move || {
             when_delivered(noting(&body));
-            own.lock().unwrap().take().unwrap().cancel();
+            let handle = own.lock().take();
+            handle.unwrap().cancel();
             NotesDrop(body)
         });
-        *cell.lock().unwrap() = Some(handle);
+        *cell.lock() = Some(handle);
         let _ = task.run();
         assert_eq!(diary.words(), ["value dropped", "delivered"]);
     }

@@ -15,8 +15,8 @@ use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::thread::{Body, JoinHandle, ThreadFactory};
 use millpond::time::{Clock, ManualClock};
 use millpond_raw::park::{self, Site};
-use millpond_raw::sync::Mutex;
 use millpond_raw::sync::thread::{self, spawn};
+use shuttle::sync::Mutex;
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
@@ -287,7 +287,8 @@ struct Inside {
 impl Wake for Inside {
     fn wake(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
-        let mut place = self.future.lock();
+        // Not a lock of ours, for which the poll would be code of a user's.
+        let mut place = self.future.lock().unwrap();
         let Some(future) = place.as_mut() else {
             return;
         };

@@ -286,7 +286,8 @@ fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
             assert_eq!(arrived.id, id);
             let is_expired = || matches!(arrived.result, Err(ref error) if error.is_cancelled());
             assert!(arrived.result.as_ref().is_ok_and(|value| *value == 7) || is_expired());
-            drop(std::mem::take(&mut *shelf.0.lock()));
+            let shelved = std::mem::take(&mut *shelf.0.lock());
+            drop(shelved);
             assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
             assert_eq!(hand.sleepers(), 0, "no alarm is left");
         };
