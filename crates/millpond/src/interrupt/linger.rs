@@ -71,9 +71,11 @@ const FARTHEST: Duration = Duration::from_micros(100);
 /// How long a seeker looks out at least.
 const NEAREST: Duration = Duration::from_nanos(12_500);
 
-/// How often whoever looks out does so in a model. Loom walks through every schedule, and gets no more than one
-/// look.
+/// How often a seeker looks in a model. Loom walks through every schedule, and gets no more than one look.
 const LOOKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 1 } else { 3 };
+
+/// The same of others who wait, of whom a model has more: there loom gets none.
+const OTHER_LOOKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 0 } else { 3 };
 
 local! {
     static MEMORY: Cell<Memory> = Cell::new(Memory::NEW);
@@ -165,7 +167,7 @@ pub(crate) fn linger_closely<R>(
 /// The same, for a worker that looks for a task before it rests, and for as long as that has paid.
 pub(crate) fn seek<R>(worth: impl Fn() -> bool, attempt: impl FnMut() -> Option<R>) -> Option<R> {
     if spins() == 0 {
-        return look_in_model(worth, attempt);
+        return look_in_model(LOOKS_IN_MODELS, worth, attempt);
     }
     let start = tick::now();
     let before = SOUGHT.with(Cell::get);
@@ -194,8 +196,12 @@ fn since(start: Tick) -> Duration {
 
 /// Models look a few times, and let others run in between: they shall see what becomes of one that finds something
 /// while it looks out, and of what comes meanwhile. How long a wait is tells nothing there, so nobody learns from it.
-fn look_in_model<R>(worth: impl Fn() -> bool, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
-    (0..LOOKS_IN_MODELS).find_map(|look| {
+fn look_in_model<R>(
+    looks: u32,
+    worth: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Option<R>,
+) -> Option<R> {
+    (0..looks).find_map(|look| {
         if look > 0 {
             thread::yield_now();
         }
@@ -211,7 +217,7 @@ fn look_out<R>(
     goes_on: impl Fn(u32) -> bool,
 ) -> Option<R> {
     if spins() == 0 {
-        return look_in_model(worth, attempt);
+        return look_in_model(OTHER_LOOKS_IN_MODELS, worth, attempt);
     }
     let memory = MEMORY.with(Cell::get);
     let mut look = |spinning: bool| {
