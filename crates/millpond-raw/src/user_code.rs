@@ -14,11 +14,14 @@
 //! # How it is checked
 //!
 //! In test builds (feature `user-code-guard` and debug assertions; the test targets of the workspace turn it on)
-//! each lock notes per thread where it was taken, the timer marks its thread, and every call into user code passes
+//! each lock notes per thread where it was taken, and every call into user code passes
 //! a check. [`quiet`](crate::quiet) has one in each of its doors, the task cell around bodies and destructors,
 //! and a call that goes round them, or that may come from the timer, calls [`check`] itself. So each test of the
 //! workspace is a test of the rule, whatever else it is about. Values, hooks and queues of the test kit check from
 //! the inside, which finds calls that pass no door. In all other builds this is no code at all.
+//!
+//! Only the mark of a timer's thread is there in every build ([`timer_thread`]), and it is the only one: whoever has
+//! to do something elsewhere because of G2 asks for it ([`is_timer_thread`]), and the check looks at the same.
 //!
 //! A violation prints what was called, which locks are held and where they were taken, and a backtrace, and then
 //! **aborts the process**. A panic would be of no use: containing the panics of user code is just what the
@@ -59,6 +62,10 @@
 //! tell(&|seen| assert_eq!(seen, 7), &Mutex::new(7));
 //! ```
 
+use crate::sync::local;
+use core::cell::Cell;
+use core::marker::PhantomData;
+
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -91,8 +98,44 @@ pub enum Kind {
     Wait,
 }
 
-pub use imp::{TimerThread, check, except_locks, timer_thread, under_own_locks};
+pub use imp::{check, except_locks, under_own_locks};
 pub(crate) use imp::{locked, unlocked};
+
+local! {
+    static IS_TIMER: Cell<bool> = Cell::new(false);
+}
+
+/// The present thread is a timer's until this is dropped (G2).
+#[derive(Debug)]
+#[must_use = "the thread is a timer's only as long as this is there"]
+pub struct TimerThread(PhantomData<*const ()>);
+
+/// Marks the present thread as a timer's.
+///
+/// ```
+/// use millpond_raw::user_code;
+///
+/// let mark = user_code::timer_thread();
+/// assert!(user_code::is_timer_thread());
+/// drop(mark);
+/// assert!(!user_code::is_timer_thread());
+/// ```
+pub fn timer_thread() -> TimerThread {
+    let _ = IS_TIMER.try_with(|is_timer| is_timer.set(true));
+    TimerThread(PhantomData)
+}
+
+impl Drop for TimerThread {
+    fn drop(&mut self) {
+        let _ = IS_TIMER.try_with(|is_timer| is_timer.set(false));
+    }
+}
+
+/// Whether the present thread is a [timer's](timer_thread).
+#[inline]
+pub fn is_timer_thread() -> bool {
+    IS_TIMER.try_with(Cell::get).unwrap_or(false)
+}
 
 #[cfg(not(all(feature = "user-code-guard", debug_assertions, not(millpond_loom))))]
 mod imp {
@@ -119,16 +162,6 @@ mod imp {
 
     #[inline(always)]
     pub(crate) fn unlocked(_lock: *const ()) {}
-
-    /// See [`timer_thread`].
-    #[derive(Debug)]
-    pub struct TimerThread(());
-
-    /// Nothing, in this build.
-    #[inline(always)]
-    pub fn timer_thread() -> TimerThread {
-        TimerThread(())
-    }
 }
 
 #[cfg(all(feature = "user-code-guard", debug_assertions, not(millpond_loom)))]
@@ -139,10 +172,9 @@ mod imp {
         reason = "the guard watches the seam, so it stands below it"
     )]
 
-    use super::Kind;
+    use super::{Kind, is_timer_thread};
     use crate::sync::local;
-    use core::cell::{Cell, RefCell};
-    use core::marker::PhantomData;
+    use core::cell::RefCell;
     use core::panic::Location;
     use std::fmt::Write as _;
     use std::io::Write as _;
@@ -207,10 +239,6 @@ mod imp {
         static HELD: RefCell<Held> = RefCell::new(Held::new());
     }
 
-    local! {
-        static IS_TIMER: Cell<bool> = Cell::new(false);
-    }
-
     #[track_caller]
     pub(crate) fn locked(lock: *const ()) {
         let site = Location::caller();
@@ -234,7 +262,7 @@ mod imp {
             let held = held.borrow();
             held.len > held.excepted
         });
-        let is_timer = IS_TIMER.try_with(Cell::get).unwrap_or(false) && !is_for_timer(kind);
+        let is_timer = is_timer_thread() && !is_for_timer(kind);
         if is_timer || is_locked.unwrap_or(false) {
             violated(kind, is_timer, Location::caller());
         }
@@ -278,22 +306,6 @@ mod imp {
                     held.excepted = before.min(held.len);
                 });
             }
-        }
-    }
-
-    /// The present thread is a timer's until this is dropped (G2).
-    #[derive(Debug)]
-    pub struct TimerThread(PhantomData<*const ()>);
-
-    /// Marks the present thread as a timer's.
-    pub fn timer_thread() -> TimerThread {
-        let _ = IS_TIMER.try_with(|is_timer| is_timer.set(true));
-        TimerThread(PhantomData)
-    }
-
-    impl Drop for TimerThread {
-        fn drop(&mut self) {
-            let _ = IS_TIMER.try_with(|is_timer| is_timer.set(false));
         }
     }
 

@@ -20,15 +20,16 @@ use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use std::io;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 use watch_kit::watch;
 
 const CHILD: &str = "MILLPOND_CHILD_OF_TEST";
 const LONG: Duration = Duration::from_secs(30);
+const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Runs `body` in a child process, which must end well and in time.
@@ -241,4 +242,44 @@ fn what_was_accepted_before_is_run_by_the_next_thread_that_can_be_had() {
     series.cancel();
     timers.close().unwrap();
     below.close().unwrap();
+}
+
+/// It waits for what is due, and nobody can be had instead; but another worker is idle.
+#[test]
+fn a_sentry_that_has_a_task_to_run_leaves_its_post_to_another_idle_worker() {
+    let _watch = watch();
+    for _ in 0..20 {
+        let hand = ManualClock::new();
+        let clock = hand.clock().with_timer(Gated::default());
+        let timers = ScheduledPool::owning(pool(2, &clock))
+            .sentries(true)
+            .build();
+        // Both workers are there before anything else is.
+        let both = Arc::new(Barrier::new(2));
+        let meet =
+            [Arc::clone(&both), both].map(|both| timers.executor().submit(move || both.wait()));
+        for met in meet {
+            met.unwrap().join().unwrap();
+        }
+        // Taken as soon as one of them stands sentry.
+        let (tell, told) = channel();
+        until("a worker stands sentry", || {
+            let tell = tell.clone();
+            timers.schedule(HOUR, move || tell.send(())).is_ok()
+        });
+        // The sentry finds that it is due, and runs it.
+        let (go, may_go) = channel::<()>();
+        let (begins, has_begun) = channel();
+        let busy = timers.schedule(SECOND, move || {
+            begins.send(()).unwrap();
+            let _ = may_go.recv();
+        });
+        hand.advance(SECOND);
+        has_begun.recv_timeout(LONG).unwrap();
+        hand.advance(HOUR);
+        told.recv_timeout(LONG).expect("what is due is forgotten");
+        drop(go);
+        busy.unwrap().join().unwrap();
+        timers.close().unwrap();
+    }
 }

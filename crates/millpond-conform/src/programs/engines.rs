@@ -125,6 +125,9 @@ pub(super) struct EndedTimers {
     pub(super) ledger: Arc<Ledger>,
     /// Whether its own pool had hooks.
     pub(super) has_hooks: bool,
+    /// Whether its handles may hear a moment later: nobody has waited for its end, or it was stopped and its
+    /// executor was not.
+    pub(super) may_lag: bool,
     pub(super) kept: Vec<(usize, Scheduled<Value>)>,
 }
 
@@ -279,6 +282,7 @@ impl TimerEngine {
             wait_for(|| mill.living() == 0);
         }
         EndedTimers {
+            may_lag: matches!(self.timers, Timers::On(_)) && seed.is_multiple_of(3),
             ledger: self.ledger,
             has_hooks: self.own.is_some_and(|(_, shape)| shape.hooks > 0),
             kept: std::mem::take(&mut lock(&self.pouch)),

@@ -172,6 +172,7 @@ impl Ephemeral {
         super::engines::EndedTimers {
             ledger: self.ledger,
             has_hooks: false,
+            may_lag: true,
             kept: std::mem::take(&mut lock(&self.scheduled)),
         }
     }

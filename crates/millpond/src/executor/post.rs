@@ -29,8 +29,8 @@ pub(crate) trait Post: Send + Sync {
     /// Whether the sentry is to look again, although it was told to rest.
     fn is_called(&self) -> bool;
 
-    /// There is no sentry any more.
-    fn leave(self: Arc<Self>);
+    /// There is no sentry any more. Returns whether another is needed, because nobody else looks what is due.
+    fn leave(self: Arc<Self>) -> bool;
 }
 
 /// What a sentry sees.

@@ -105,6 +105,21 @@ impl Inside {
     }
 }
 
+impl Inside {
+    /// Keeps it from its end until [`leave`](Inside::leave) is called on this thread.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
+    }
+
+    /// Ends what was [kept](Inside::keep).
+    pub(crate) fn leave<T>(engine: &T) {
+        drop(Inside {
+            address: std::ptr::from_ref(engine).addr(),
+            here: PhantomData,
+        });
+    }
+}
+
 impl Drop for Inside {
     fn drop(&mut self) {
         let _ = INSIDE.try_with(|inside| {

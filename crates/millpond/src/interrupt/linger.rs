@@ -74,6 +74,9 @@ const NEAREST: Duration = Duration::from_nanos(12_500);
 /// How often a seeker looks in a model. Loom walks through every schedule, and gets no more than one look.
 const LOOKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 1 } else { 3 };
 
+/// The same of others who wait, of whom a model has more: there loom gets none.
+const OTHER_LOOKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 0 } else { 3 };
+
 local! {
     static MEMORY: Cell<Memory> = Cell::new(Memory::NEW);
 }
@@ -162,19 +165,9 @@ pub(crate) fn linger_closely<R>(
 }
 
 /// The same, for a worker that looks for a task before it rests, and for as long as that has paid.
-pub(crate) fn seek<R>(
-    worth: impl Fn() -> bool,
-    mut attempt: impl FnMut() -> Option<R>,
-) -> Option<R> {
-    // Models look a few times, and let others run in between: they shall see what becomes of a seeker that
-    // finds something, and of what comes while it looks out.
+pub(crate) fn seek<R>(worth: impl Fn() -> bool, attempt: impl FnMut() -> Option<R>) -> Option<R> {
     if spins() == 0 {
-        return (0..LOOKS_IN_MODELS).find_map(|look| {
-            if look > 0 {
-                thread::yield_now();
-            }
-            if worth() { attempt() } else { None }
-        });
+        return look_in_model(LOOKS_IN_MODELS, worth, attempt);
     }
     let start = tick::now();
     let before = SOUGHT.with(Cell::get);
@@ -201,6 +194,21 @@ fn since(start: Tick) -> Duration {
     Duration::from_nanos(tick::now().nanos_since(start))
 }
 
+/// Models look a few times, and let others run in between: they shall see what becomes of one that finds something
+/// while it looks out, and of what comes meanwhile. How long a wait is tells nothing there, so nobody learns from it.
+fn look_in_model<R>(
+    looks: u32,
+    worth: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Option<R>,
+) -> Option<R> {
+    (0..looks).find_map(|look| {
+        if look > 0 {
+            thread::yield_now();
+        }
+        if worth() { attempt() } else { None }
+    })
+}
+
 /// Looks until it has got something, or is told not to go on after so many yields.
 fn look_out<R>(
     pace: Pace,
@@ -208,9 +216,8 @@ fn look_out<R>(
     mut attempt: impl FnMut() -> Option<R>,
     goes_on: impl Fn(u32) -> bool,
 ) -> Option<R> {
-    // Models do not, see `spins`.
     if spins() == 0 {
-        return None;
+        return look_in_model(OTHER_LOOKS_IN_MODELS, worth, attempt);
     }
     let memory = MEMORY.with(Cell::get);
     let mut look = |spinning: bool| {

@@ -8,6 +8,9 @@
 //!
 //! - **Y1** A sentry leaves its post before it runs a task, times out, or hears that something has changed.
 //!   So whoever is on a post is awake and looking, or rests until it is called.
+//! - **Y2** A sentry that leaves and does not come back at once calls the other idle workers, if nobody else looks what
+//!   is due. One that only hears that something has changed does come back, and calls nobody: calling is such a
+//!   change, and two workers would call each other again and again.
 
 use super::engine::Engine;
 use super::line::Line;
@@ -19,7 +22,7 @@ use millpond_raw::slack::{self, Punctual};
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::sync::{Mutex, local, thread};
 use millpond_raw::{park, quiet};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
@@ -57,7 +60,7 @@ impl Engine {
     }
 
     /// Stands sentry, if there is a post without one.
-    pub(super) fn stand_sentry(&self) -> Option<Sentry> {
+    pub(super) fn stand_sentry(&self) -> Option<Sentry<'_>> {
         if !self.posted.is_there.load(Ordering::Relaxed) {
             return None;
         }
@@ -68,16 +71,22 @@ impl Engine {
         PUNCTUAL.with(|own| {
             own.borrow_mut().get_or_insert_with(slack::punctual);
         });
-        Some(Sentry { post })
+        Some(Sentry {
+            engine: self,
+            post,
+            comes_back: Cell::new(false),
+        })
     }
 }
 
 /// Being the sentry, until it is dropped.
-pub(super) struct Sentry {
+pub(super) struct Sentry<'a> {
+    engine: &'a Engine,
     post: Arc<dyn Post>,
+    comes_back: Cell<bool>,
 }
 
-impl Sentry {
+impl Sentry<'_> {
     /// Looks out for a task, and rings when it is time. `takes` hears when it is about to try, and when it has
     /// tried in vain. Returns a task, or until when to rest; never, if something has changed.
     pub(super) fn seek(
@@ -128,16 +137,25 @@ impl Sentry {
         got.ok_or(rest)
     }
 
+    /// It leaves only to look at what has changed (Y2).
+    pub(super) fn comes_back(&self) {
+        self.comes_back.set(true);
+    }
+
     /// Whether it is to look again, although it rests.
     pub(super) fn is_called(&self) -> bool {
         self.post.is_called()
     }
 }
 
-impl Drop for Sentry {
+impl Drop for Sentry<'_> {
     fn drop(&mut self) {
         let post = Arc::clone(&self.post);
-        let _ = quiet::call(|| post.leave());
+        let is_needed = quiet::call(|| post.leave()) == Some(true);
+        if is_needed && !self.comes_back.get() {
+            // Y2
+            self.engine.nudge();
+        }
     }
 }
 

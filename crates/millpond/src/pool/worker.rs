@@ -386,7 +386,12 @@ impl Engine {
             match self.rest(epoch, deadline.min(until), drains, &free, is_called) {
                 (Wait::TimedOut, Some(WaitError::TimedOut)) if until < deadline => {}
                 (Wait::Changed, _) if is_called() && !has_changed() => {}
-                (wait, _) => return wait,
+                (wait, _) => {
+                    if matches!(wait, Wait::Changed) {
+                        sentry.comes_back();
+                    }
+                    return wait;
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Who is busy with a task: what a pool waits for that has been stopped.
 //!
-//! Usually [wards](super::ward) say when a pool is over (K2). That of a task which runs once ends with its
-//! body, so it is counted out here, under the lock that is taken for this anyway. But every closure that
+//! Usually [wards](super::ward) say when a pool is over (K2). That of a task which runs once ends when it has
+//! run, so it is counted out here, under the lock that is taken for this anyway. But every closure that
 //! was scheduled has a ward, and after a stop some of these are with the caller, who may keep them for as
 //! long as it likes. So a pool that was stopped is over as soon as no body runs and nobody has a task in
 //! its hands.
@@ -9,7 +9,7 @@
 use super::core::Core;
 use crate::executor;
 use crate::meter::Distribution;
-use crate::task::{CancelReason, Task};
+use crate::task::{CancelReason, Delivered, Task, when_delivered};
 use crate::time::{Deadline, aside, is_timer_thread};
 use millpond_raw::sync::Mutex;
 use std::sync::Arc;
@@ -61,8 +61,6 @@ impl Bodies {
 /// Being busy, until it is dropped.
 pub(super) struct Busy<'a> {
     core: &'a Core,
-    /// Whether it is the ward of a task, too (K2).
-    is_ward: bool,
     /// A body runs on this thread, which must not wait for the end.
     _inside: Option<executor::Inside>,
 }
@@ -71,29 +69,44 @@ impl Core {
     /// A run begins that was due at `due`, in nanoseconds: how late that is, in nanoseconds, too; and what
     /// is to be dropped when it has ended.
     pub(super) fn begins(&self, due: u64) -> (u64, Busy<'_>) {
-        self.begins_as(due, false)
+        let late = self.counts_in(due);
+        let _inside = Some(executor::Inside::of(self));
+        let core = self;
+        (late, Busy { core, _inside })
     }
 
     /// The same for a task that runs once. It has given up its ward: this is it from now on.
-    pub(super) fn begins_once(&self, due: u64) -> (u64, Busy<'_>) {
-        self.begins_as(due, true)
+    pub(super) fn begins_once(self: Arc<Self>, due: u64) -> (u64, BusyOnce) {
+        let late = self.counts_in(due);
+        executor::Inside::of(&*self).keep();
+        (late, BusyOnce(Some(self)))
     }
 
-    fn begins_as(&self, due: u64, is_ward: bool) -> (u64, Busy<'_>) {
-        let core = self;
+    fn counts_in(&self, due: u64) -> u64 {
         let now = self.nanos(Deadline::at(self.clock.now()));
         let late = now.saturating_sub(due);
         let mut bodies = self.bodies.0.lock();
         bodies.lateness.add(Duration::from_nanos(late));
         bodies.busy += 1;
         drop(bodies);
-        let _inside = Some(executor::Inside::of(core));
-        let busy = Busy {
-            core,
-            is_ward,
-            _inside,
+        late
+    }
+
+    /// Who was busy is not any more; `is_ward` if that was the ward of a task, too (K2).
+    fn counts_out(&self, is_ward: bool) {
+        if self.is_forked() {
+            return;
+        }
+        let (is_over, may_be_over) = {
+            let mut bodies = self.bodies.0.lock();
+            bodies.busy -= 1;
+            bodies.ended += u64::from(is_ward);
+            let is_over = bodies.busy == 0 && bodies.is_stopped;
+            (is_over, is_ward && bodies.is_unshared)
         };
-        (late, busy)
+        if is_over || (may_be_over && self.has_no_ward()) {
+            self.is_over_now();
+        }
     }
 
     /// Somebody takes tasks into its hands. Called under the lock of what they are taken from, so that a
@@ -102,7 +115,6 @@ impl Core {
         self.bodies.0.lock().busy += 1;
         Busy {
             core: self,
-            is_ward: false,
             _inside: None,
         }
     }
@@ -119,7 +131,6 @@ impl Core {
         aside(move || {
             let _busy = Busy {
                 core: &core,
-                is_ward: false,
                 _inside: None,
             };
             task.cancel(CancelReason::ShutDown);
@@ -141,19 +152,38 @@ impl Core {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        let Busy { core, is_ward, .. } = *self;
-        if core.is_forked() {
+        self.core.counts_out(false);
+    }
+}
+
+/// Being busy with a task that runs once, and its ward. To be dropped with the body.
+///
+/// An executor that ends with the pool, and is waited for with it, has delivered by then what became of its tasks.
+/// One of others goes on, so there the task is over when that is delivered, and not before (K2).
+pub(super) struct BusyOnce(Option<Arc<Core>>);
+
+impl BusyOnce {
+    pub(super) fn core(&self) -> &Core {
+        self.0.as_ref().expect("it is only taken in the drop")
+    }
+}
+
+impl Drop for BusyOnce {
+    fn drop(&mut self) {
+        let Some(core) = self.0.take() else {
             return;
-        }
-        let (is_over, may_be_over) = {
-            let mut bodies = core.bodies.0.lock();
-            bodies.busy -= 1;
-            bodies.ended += u64::from(is_ward);
-            let is_over = bodies.busy == 0 && bodies.is_stopped;
-            (is_over, is_ward && bodies.is_unshared)
         };
-        if is_over || (may_be_over && core.has_no_ward()) {
-            core.is_over_now();
+        match core.below {
+            Some(_) => core.delivered(),
+            None => when_delivered(core),
         }
+    }
+}
+
+impl Delivered for Core {
+    fn delivered(self: Arc<Self>) {
+        self.counts_out(true);
+        // Not before: what that drops is of the task, too.
+        executor::Inside::leave(&*self);
     }
 }

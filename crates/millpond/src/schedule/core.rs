@@ -78,6 +78,8 @@ pub(super) struct Away {
     pub(super) tasks: Vec<Witness>,
     /// Whether they have been told to stop: nothing more goes there.
     pub(super) is_stopped: bool,
+    /// Whether somebody who has found the pool over lets go of them.
+    pub(super) is_let_go: bool,
 }
 
 /// How often things happened.
@@ -210,6 +212,7 @@ impl Core {
             away: Mutex::new(Away {
                 tasks: Vec::new(),
                 is_stopped: false,
+                is_let_go: false,
             }),
             decorator: parts.decorator,
             listener: parts.listener,

@@ -6,7 +6,7 @@ use crate::executor::{Inside, TerminationError, ended};
 use crate::interrupt;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
-use crate::time::Deadline;
+use crate::time::{Deadline, aside};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
@@ -121,7 +121,7 @@ impl Core {
     /// Nothing waits, and nothing that it has handed over runs: the last ward is gone, or it was stopped
     /// and nobody is busy. After a stop that may be found out more than once.
     pub(super) fn is_over_now(&self) {
-        if self.is_forked() {
+        if self.is_forked() || !self.lets_go_of_tasks() {
             return;
         }
         if let Some(below) = &self.below {
@@ -143,6 +143,26 @@ impl Core {
         drop(alarm);
         self.bag.close();
         self.end.change(|()| ());
+    }
+
+    /// Drops the values of tasks that nobody has a handle of, so that none is left when the pool is over. Returns
+    /// false if somebody else is at it, who has found the pool over, too.
+    fn lets_go_of_tasks(&self) -> bool {
+        let tasks = {
+            let mut away = self.away.lock();
+            if away.is_let_go {
+                return false;
+            }
+            away.is_let_go = !away.tasks.is_empty();
+            std::mem::take(&mut away.tasks)
+        };
+        if !tasks.is_empty() {
+            // A destructor must not wait for the end, which waits for it.
+            let _inside = Inside::of(self);
+            aside(move || drop(tasks));
+            self.away.lock().is_let_go = false;
+        }
+        true
     }
 
     pub(super) fn is_terminated(&self) -> bool {

@@ -53,8 +53,9 @@
 //! - **K2** A pool is over when its last ward is gone. The pool has one until it is shut down; every
 //!   scheduled task has one inside its closure, so until its body is gone, run or dropped; every series
 //!   until it has ended, and every run of one. A ward is only made from a ward that is there, or under the
-//!   lock while the pool has its own. (That of a task that has begun is its being busy, until it ends.)
-//!   A pool that was stopped does not wait for the tasks that it has
+//!   lock while the pool has its own. (That of a task that has begun is its being busy, until its outcome is
+//!   delivered: its handle has it, who waits is woken, and a value that nobody wants is gone. A series tells its
+//!   handle inside its last run.) A pool that was stopped does not wait for the tasks that it has
 //!   handed back: it is over when no body runs and nobody has a task in its hands, so who rings and the
 //!   courier count as busy from when they take one. (Of an executor of others, a body that was claimed
 //!   and has not made its first step is not seen.)

@@ -6,11 +6,11 @@ use super::ward::OwnWard;
 use crate::task;
 use std::time::Duration;
 
-/// The body of a task that is no series. From here on that it is busy is its ward, which goes when the
-/// closure has returned (K2).
+/// The body of a task that is no series. From here on that it is busy is its ward, which goes when its outcome is
+/// delivered (K2).
 pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: OwnWard) -> Ending<T> {
-    let core = ward.into_core();
-    let (late, _busy) = core.begins_once(due);
+    let (late, busy) = ward.into_core().begins_once(due);
+    let core = busy.core();
     let Some(decorator) = &core.decorator else {
         return Ending::Value { value: f(), late };
     };

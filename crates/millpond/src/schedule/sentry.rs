@@ -17,6 +17,9 @@
 //! This is K7 in the [module](super). Setting an alarm may mean to wake the timer, which takes longer than many a
 //! task. So where the post is hardly ever empty for long, of late ([`SHORT`]), a sentry that leaves lets an alarm
 //! be that is set for a moment later ([`GRACE`]). Mostly somebody is back long before; if not, that rings.
+//!
+//! If no alarm can be set, because the timer's thread is refused, the sentry that leaves says so, and its pool calls
+//! other idle workers to the post. If all are busy, the first that is idle again comes by itself.
 
 use super::core::{Books, Core};
 use crate::executor::{Outlook, Post};
@@ -161,7 +164,7 @@ impl Post for Core {
         sentry.is_some_and(|sentry| sentry.rests.is_none())
     }
 
-    fn leave(self: Arc<Self>) {
+    fn leave(self: Arc<Self>) -> bool {
         let now = self.clock.now();
         let mut books = self.books();
         let sentry = books.guard.sentry.take();
@@ -177,8 +180,13 @@ impl Post for Core {
         books.armed = books.alarm_at;
         drop(books);
         drop(sentry);
-        if !is_guarded {
-            self.ring_for(1, A_FEW, Some(early));
+        if is_guarded {
+            return false;
         }
+        self.ring_for(1, A_FEW, Some(early));
+        let books = self.books();
+        // The timer's thread was refused.
+        let is_unattended = books.armed == Deadline::NEVER && !books.guard.is_manned();
+        is_unattended && !books.rings && books.next() != Deadline::NEVER
     }
 }

@@ -9,7 +9,7 @@
 //! ```text
 //!   schedule             books:  wards + 1, and the entry into the wheel
 //!   dropped unrun        books:  wards - 1, and the entry out of the wheel, if it is still there
-//!   has run              bodies: ended + 1, with the count of those who are busy
+//!   has run              bodies: ended + 1, with the count of those who are busy, when its outcome is delivered
 //!
 //!   no ward is left:     the shared one is gone, and wards = ended
 //! ```

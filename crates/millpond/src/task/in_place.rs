@@ -41,6 +41,7 @@
 //!   and an engine's acquires it: an engine that comes second sees that the task is gone.
 
 use super::cycle::TaskLabel;
+use super::delivered::is_delivered;
 use super::meta::{About, Meta};
 use super::waiting::address;
 use super::{CancelReason, Cycle, Home, context};
@@ -310,6 +311,7 @@ pub(super) fn run(task: &impl Claimable) -> bool {
         true => body(),
         false => context::enter(inherited.cloned(), body),
     };
+    is_delivered(address(task.token()));
     if let (Some(end), true, Some(host)) = (ran, is_counted.get(), &host) {
         host.has_ended(meta.about(), end, message);
     }

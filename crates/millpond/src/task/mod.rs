@@ -38,6 +38,7 @@
 mod carried;
 mod context;
 mod cycle;
+mod delivered;
 mod error;
 mod expiry;
 mod handle;
@@ -56,6 +57,7 @@ mod waiting;
 pub use carried::Carried;
 pub(crate) use context::{current_name, inherits_nothing};
 pub use cycle::{Cycle, FoundCycle, TaskLabel, Waiting};
+pub(crate) use delivered::{Delivered, when_delivered};
 pub use error::TaskError;
 pub(crate) use expiry::Expiry;
 pub use handle::{AbortOnDrop, TaskHandle};

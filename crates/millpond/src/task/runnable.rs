@@ -1,8 +1,10 @@
 //! The side of a task that executors hold.
 
 use super::carried::Load;
+use super::delivered::is_delivered;
 use super::meta::Meta;
 use super::name::Name;
+use super::waiting::address;
 use super::{CancelReason, Home, Panic, Priority, Shell, context};
 use crate::time::{Deadline, Stamp};
 use millpond_raw::task as raw;
@@ -62,10 +64,13 @@ impl Task {
     #[inline(always)]
     pub(crate) fn run_seeing(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let inherited = self.0.meta().inherited();
-        if context::is_plain(inherited) {
-            return self.0.run_seeing(panicked);
-        }
-        self.run_in_context(panicked)
+        let token = address(self.0.token());
+        let ran = match context::is_plain(inherited) {
+            true => self.0.run_seeing(panicked),
+            false => self.run_in_context(panicked),
+        };
+        is_delivered(token);
+        ran
     }
 
     /// With what it has inherited around it.

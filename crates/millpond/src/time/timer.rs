@@ -71,18 +71,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 32;
 
 local! {
-    static IS_TIMER: Cell<bool> = const { Cell::new(false) };
-}
-
-local! {
     /// R4: whether this thread is telling others that there is no thread.
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this is the thread of a timer: R6.
-pub(crate) fn is_timer_thread() -> bool {
-    IS_TIMER.with(Cell::get)
-}
+/// R6: the mark of the thread is that of the guard which checks the rule in tests.
+pub(crate) use millpond_raw::user_code::is_timer_thread;
 
 /// Alarms by one clock, and the thread that rings them.
 pub(super) struct Timer {
@@ -250,7 +244,6 @@ struct Duty {
 
 impl Duty {
     fn ring(mut self, clock: &Clock) {
-        IS_TIMER.with(|is_timer| is_timer.set(true));
         let _punctual = slack::punctual();
         let _marked = user_code::timer_thread();
         let here = park::current();
@@ -563,5 +556,28 @@ mod tests {
         );
         assert_eq!((asked(), rung(&meanwhile)), (2, 1), "it knows already");
         drop(timer.alarms.lock().wheel.take_where(|_| true));
+    }
+
+    /// The thread is the factory's, which may have something else for it to do.
+    #[test]
+    fn a_thread_is_a_timers_no_longer_than_it_rings() {
+        let hand = ManualClock::new();
+        let (clock, threads) = (hand.clock(), Kept::default());
+        let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
+        let due = clock.deadline(SECOND);
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(Arc::clone(&bell));
+        let _key = timer.set(&clock, due, waker).ok();
+        let body = threads.0.lock().pop().expect("it was asked for a thread");
+        let thread = thread::spawn(move || {
+            body();
+            is_timer_thread()
+        });
+        while !thread.is_finished() {
+            hand.advance(SECOND);
+            thread::yield_now();
+        }
+        assert_eq!(bell.rung(), 1);
+        assert!(!thread.join().unwrap());
     }
 }

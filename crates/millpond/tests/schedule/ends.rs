@@ -1,10 +1,13 @@
 //! Shutdowns, and what becomes of what waits.
 
-use crate::kit::{Bench, HOUR, SECOND};
-use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::schedule::Every;
+use crate::kit::{Bench, HOUR, InPlace, SECOND};
+use millpond::executor::{ExecutorExt, Lifecycle, TerminationError};
+use millpond::schedule::{Every, Scheduled, ScheduledPool};
 use millpond::task::{CancelReason, TaskError};
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 fn is_shut_down(error: &TaskError) -> bool {
@@ -237,4 +240,122 @@ fn an_end_can_be_waited_for_with_patience() {
             .await_termination_timeout(Duration::ZERO)
             .unwrap()
     );
+}
+
+/// Looks whether the pool is over when it is woken, or dropped.
+struct Looks {
+    timers: Weak<ScheduledPool<InPlace>>,
+    found_it_over: Arc<Mutex<Option<bool>>>,
+}
+
+impl Looks {
+    fn look(&self) {
+        let is_over = self.timers.upgrade().unwrap().is_terminated();
+        *self.found_it_over.lock().unwrap() = Some(is_over);
+    }
+}
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        self.look();
+    }
+}
+
+/// In a value.
+struct LooksWhenDropped(Looks);
+
+impl Drop for LooksWhenDropped {
+    fn drop(&mut self) {
+        self.0.look();
+    }
+}
+
+/// The pool of a bench, and what looks at it.
+fn observed() -> (Bench, Arc<ScheduledPool<InPlace>>, Looks) {
+    let bench = Bench::new();
+    let timers = Arc::new(bench.timers.clone());
+    let looks = Looks {
+        timers: Arc::downgrade(&timers),
+        found_it_over: Arc::default(),
+    };
+    (bench, timers, looks)
+}
+
+#[test]
+fn a_pool_on_an_executor_of_others_is_not_over_before_those_who_wait_for_its_last_task_are_woken() {
+    let (bench, timers, looks) = observed();
+    let found = Arc::clone(&looks.found_it_over);
+    let waker = Waker::from(Arc::new(looks));
+    let mut task = bench.timers.schedule(SECOND, || 7).unwrap();
+    let polled = Pin::new(&mut task).poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+    bench.timers.shutdown();
+    bench.pass(1);
+    assert_eq!(*found.lock().unwrap(), Some(false));
+    assert!(timers.is_terminated());
+    assert_eq!(task.join().unwrap(), 7);
+}
+
+#[test]
+fn a_pool_on_an_executor_of_others_is_not_over_before_the_values_that_nobody_wants_are_dropped() {
+    let (bench, timers, looks) = observed();
+    let found = Arc::clone(&looks.found_it_over);
+    let own = Arc::new(Mutex::new(None::<Scheduled<LooksWhenDropped>>));
+    let cell = Arc::clone(&own);
+    let task = bench.timers.schedule(SECOND, move || {
+        cell.lock().unwrap().take().unwrap().cancel();
+        LooksWhenDropped(looks)
+    });
+    *own.lock().unwrap() = Some(task.unwrap());
+    bench.timers.shutdown();
+    bench.pass(1);
+    assert_eq!(*found.lock().unwrap(), Some(false));
+    assert!(timers.is_terminated());
+}
+
+/// Nobody has its handle, and the pool, which might have to stop it, does not keep its value either.
+#[test]
+fn a_pool_on_an_executor_of_others_keeps_no_value_when_it_is_over() {
+    let (bench, timers, looks) = observed();
+    let found = Arc::clone(&looks.found_it_over);
+    let task = bench
+        .timers
+        .schedule(SECOND, move || LooksWhenDropped(looks));
+    drop(task.unwrap());
+    bench.timers.shutdown();
+    bench.pass(1);
+    assert_eq!(*found.lock().unwrap(), Some(false));
+    assert!(timers.is_terminated());
+}
+
+/// Otherwise it would wait for itself.
+#[test]
+fn who_is_woken_by_the_last_task_of_a_pool_hears_that_it_cannot_wait_for_the_end() {
+    struct Waits(
+        ScheduledPool<InPlace>,
+        Mutex<Option<Result<(), TerminationError>>>,
+    );
+
+    impl Wake for Waits {
+        fn wake(self: Arc<Self>) {
+            *self.1.lock().unwrap() = Some(self.0.await_termination());
+        }
+    }
+
+    let bench = Bench::new();
+    let waits = Arc::new(Waits(bench.timers.clone(), Mutex::new(None)));
+    let mut task = bench.timers.schedule(SECOND, || 7).unwrap();
+    let waker = Waker::from(Arc::clone(&waits));
+    assert!(
+        Pin::new(&mut task)
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
+    bench.timers.shutdown();
+    bench.pass(1);
+    assert_eq!(
+        *waits.1.lock().unwrap(),
+        Some(Err(TerminationError::OwnTask))
+    );
+    bench.timers.await_termination().unwrap();
 }

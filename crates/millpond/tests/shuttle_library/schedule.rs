@@ -435,3 +435,19 @@ fn a_worker_that_joins_what_it_has_scheduled_hears_of_a_stop() {
         ends(&timers, &hand);
     });
 }
+
+/// K2: when the end has come the handles have their outcomes, also if somebody else runs the tasks.
+#[test]
+fn a_pool_that_is_over_has_delivered_what_became_of_its_tasks() {
+    pct(|| {
+        let (builder, hand) = in_place();
+        let timers = builder.build();
+        let mut first = timers.schedule(SECOND, || 1).unwrap();
+        let mut second = timers.schedule(2 * SECOND, || 2).unwrap();
+        let clock = mover(&hand, 2);
+        timers.close().unwrap();
+        assert!(matches!(first.try_join(), Some(Ok(1))));
+        assert!(matches!(second.try_join(), Some(Ok(2))));
+        clock.join().unwrap();
+    });
+}
