@@ -66,10 +66,12 @@ impl Core {
         if self.is_forked() {
             return Vec::new();
         }
-        let (ward, entries) = {
+        let (ward, entries, hold) = {
             let mut books = self.books();
             books.state = books.state.max(RunState::Stopped);
-            (books.take_wards(), books.wheel.take_where(|_| true))
+            let entries = books.wheel.take_where(|_| true);
+            // K9: nothing will wait for its time any more.
+            (books.take_wards(), entries, books.hold.take())
         };
         let mut unstarted: Vec<Task> = self
             .bag
@@ -94,6 +96,7 @@ impl Core {
         }
         unstarted.retain(|task| !task.is_gone());
         self.ring();
+        drop(hold);
         drop(ward);
         self.stops_waiting();
         unstarted
@@ -127,20 +130,23 @@ impl Core {
         if let Some(below) = &self.below {
             below.shutdown();
         }
-        let alarm = {
+        let (alarm, hold) = {
             let mut books = self.books();
             books.is_over = true;
             // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
             books.again = books.rings;
-            match books.rings {
+            let alarm = match books.rings {
                 true => None,
                 false => {
                     (books.armed, books.alarm_at) = (Deadline::NEVER, Deadline::NEVER);
                     books.alarm.take()
                 }
-            }
+            };
+            (alarm, books.hold.take())
         };
         drop(alarm);
+        // K9: after the alarm, so that the timer's thread does not sleep until that.
+        drop(hold);
         self.bag.close();
         self.end.change(|()| ());
     }

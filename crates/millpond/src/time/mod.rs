@@ -21,5 +21,5 @@ pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use lead::{Lead, Rest};
 pub(crate) use ticker::{Stamp, Ticker};
-pub(crate) use timer::is_timer_thread;
+pub(crate) use timer::{Hold, is_timer_thread};
 pub(crate) use wheel::{Key, Reserved, Wheel, due_since};
