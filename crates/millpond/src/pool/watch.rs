@@ -34,7 +34,7 @@ use super::figures::Label;
 use super::notice::{LongRun, Notice};
 use super::{ThreadPool, crew::Worker, stats::Event};
 use crate::stack::{self, PATIENCE};
-use crate::time::{Alarm, Hold, Ticker, Unattended, aside, let_go};
+use crate::time::{Alarm, Hold, Owner, Ticker, Unattended, Work, aside, let_go};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -301,10 +301,12 @@ impl Wake for Bell {
         };
         match engine.line.is_foreign() {
             // It asks the queue, which is the user's: not on the thread of the timer.
-            true => aside(move || engine.looks_round()),
+            true => aside(Owner::of(&*engine, Work::Look), move || {
+                engine.looks_round();
+            }),
             false => {
                 engine.looks_round();
-                let_go(engine);
+                let_go(Owner::of(&*engine, Work::Drop), engine);
             }
         }
     }

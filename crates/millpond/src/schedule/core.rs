@@ -15,7 +15,8 @@ use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
 use crate::time::{
-    Alarm, Clock, Deadline, Hold, Key, Reserved, Wheel, aside, due_since, is_timer_thread, let_go,
+    Alarm, Clock, Deadline, Hold, Key, Owner, Reserved, Wheel, Work, aside, due_since,
+    is_timer_thread, let_go,
 };
 use millpond_raw::fork;
 use millpond_raw::quiet;
@@ -379,7 +380,7 @@ impl Core {
                 Entry::Series(series) => {
                     let parcel = series.comes_due();
                     // It may be over, and the last of it.
-                    let_go(series);
+                    let_go(Owner::of(&**self, Work::Drop), series);
                     parcel
                 }
             };
@@ -395,7 +396,7 @@ impl Core {
     /// cannot be done so, and what comes while it has something (K4).
     fn hand_over(self: &Arc<Self>, parcel: Parcel) {
         if parcel.task.is_gone() {
-            return aside(move || drop(parcel));
+            return aside(Owner::of(&**self, Work::Drop), move || drop(parcel));
         }
         let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
             return;
@@ -472,7 +473,7 @@ impl Core {
         drop(away);
         // Not under the lock, and not on the timer's thread: what they have may be the last of a task.
         if !over.is_empty() {
-            aside(move || drop(over));
+            aside(Owner::of(self, Work::Drop), move || drop(over));
         }
         true
     }
@@ -518,7 +519,7 @@ impl Wake for Core {
             }
         }
         // K6: it may be the last, with all that it has of the user's.
-        let_go(self);
+        let_go(Owner::of(&*self, Work::Drop), self);
     }
 }
 

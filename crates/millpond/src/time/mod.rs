@@ -16,7 +16,7 @@ mod wall;
 mod wheel;
 
 pub(crate) use alarm::{Alarm, Unattended};
-pub(crate) use aside::{aside, let_go};
+pub(crate) use aside::{Owner, Work, aside, let_go};
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use lead::{Lead, Rest};
