@@ -14,6 +14,7 @@
 mod watch_kit;
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
+use millpond::interrupt;
 use millpond::pool::{Queue, RunWarning, ThreadPool};
 use millpond::schedule::{Every, ScheduledPool};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
@@ -22,15 +23,15 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use watch_kit::watch;
 
 const CHILD: &str = "MILLPOND_CHILD_OF_TEST";
 const LONG: Duration = Duration::from_secs(30);
-const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs `body` in a child process, which must end well and in time.
 #[track_caller]
@@ -68,6 +69,7 @@ struct Gated(Arc<Gate>);
 struct Gate {
     is_open: AtomicBool,
     asked: AtomicUsize,
+    alive: AtomicUsize,
 }
 
 impl Gated {
@@ -78,13 +80,25 @@ impl Gated {
     fn asked(&self) -> usize {
         self.0.asked.load(Ordering::SeqCst)
     }
+
+    /// How many of its threads have not ended.
+    fn alive(&self) -> usize {
+        self.0.alive.load(Ordering::SeqCst)
+    }
 }
 
 impl ThreadFactory for Gated {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
         self.0.asked.fetch_add(1, Ordering::SeqCst);
         match self.0.is_open.load(Ordering::SeqCst) {
-            true => Threads::named("gated").start(body),
+            true => {
+                let gate = Arc::clone(&self.0);
+                gate.alive.fetch_add(1, Ordering::SeqCst);
+                Threads::named("gated").start(Box::new(move || {
+                    body();
+                    gate.alive.fetch_sub(1, Ordering::SeqCst);
+                }))
+            }
             false => Err(io::Error::from_raw_os_error(11)),
         }
     }
@@ -214,72 +228,176 @@ fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
     });
 }
 
-#[test]
-fn what_was_accepted_before_is_run_by_the_next_thread_that_can_be_had() {
-    let _watch = watch();
-    let threads = Gated::default();
-    let hand = ManualClock::new();
+/// A clock that is moved by hand, with a timer whose threads can be had at first.
+fn by_hand() -> (ManualClock, Gated, Clock) {
+    let (hand, threads) = (ManualClock::new(), Gated::default());
+    threads.open(true);
     let clock = hand.clock().with_timer(threads.clone());
+    (hand, threads, clock)
+}
+
+/// Lets so much time pass that a timer's thread that nobody needs ends.
+fn lose_patience(hand: &ManualClock) {
+    for _ in 0..2_000 {
+        hand.advance(SECOND);
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_series_goes_on_whose_run_outlasts_the_patience_of_the_timer_while_threads_are_refused() {
+    let _watch = watch();
+    let (hand, threads, clock) = by_hand();
     let below = pool(1, &Clock::system());
     let timers = ScheduledPool::on(below.clone()).clock(clock).build();
     let runs = Arc::new(AtomicUsize::new(0));
-    let (own, delay) = (Arc::clone(&runs), Duration::from_secs(5));
-    // The first run is due at once, and needs no timer; after it the series has to wait for the second.
-    let series = timers.schedule_with_fixed_delay(Duration::ZERO, delay, move || {
+    let (own, (go, may_go)) = (Arc::clone(&runs), sync_channel::<()>(0));
+    let series = timers.schedule_with_fixed_delay(SECOND, 5 * SECOND, move || {
         own.fetch_add(1, Ordering::SeqCst);
+        let _ = may_go.recv();
     });
     let series = series.unwrap();
-    until("it waits for the second run", || {
-        timers.snapshot().pending == 1 && threads.asked() > 0
+    until("the first run begins", || {
+        hand.advance(SECOND);
+        runs.load(Ordering::SeqCst) == 1
     });
-    hand.advance(delay);
-    assert_eq!(runs.load(Ordering::SeqCst), 1, "nobody was there to ring");
+    threads.open(false);
+    lose_patience(&hand);
+    // It ends, and the next run is to wait for its time.
+    drop(go);
+    until("it waits for the second run", || {
+        timers.snapshot().pending == 1
+    });
     threads.open(true);
-    // Whoever it is that gets a thread.
-    let other = timers.schedule(delay, || ()).unwrap();
-    until("it is not forgotten", || runs.load(Ordering::SeqCst) == 2);
-    assert!(other.cancel());
+    until("it goes on", || {
+        hand.advance(SECOND);
+        runs.load(Ordering::SeqCst) >= 3
+    });
+    assert_eq!(threads.asked(), 1, "it has kept the thread");
     series.cancel();
     timers.close().unwrap();
     below.close().unwrap();
 }
 
-/// It waits for what is due, and nobody can be had instead; but another worker is idle.
 #[test]
-fn a_sentry_that_has_a_task_to_run_leaves_its_post_to_another_idle_worker() {
+fn a_series_that_is_due_at_once_is_refused_if_its_second_run_would_have_no_timer() {
     let _watch = watch();
-    for _ in 0..20 {
-        let hand = ManualClock::new();
-        let clock = hand.clock().with_timer(Gated::default());
-        let timers = ScheduledPool::owning(pool(2, &clock))
-            .sentries(true)
-            .build();
-        // Both workers are there before anything else is.
-        let both = Arc::new(Barrier::new(2));
-        let meet =
-            [Arc::clone(&both), both].map(|both| timers.executor().submit(move || both.wait()));
-        for met in meet {
-            met.unwrap().join().unwrap();
-        }
-        // Taken as soon as one of them stands sentry.
-        let (tell, told) = channel();
-        until("a worker stands sentry", || {
-            let tell = tell.clone();
-            timers.schedule(HOUR, move || tell.send(())).is_ok()
-        });
-        // The sentry finds that it is due, and runs it.
-        let (go, may_go) = channel::<()>();
-        let (begins, has_begun) = channel();
-        let busy = timers.schedule(SECOND, move || {
-            begins.send(()).unwrap();
-            let _ = may_go.recv();
-        });
+    let (hand, threads, clock) = by_hand();
+    threads.open(false);
+    let below = pool(1, &Clock::system());
+    let timers = ScheduledPool::on(below.clone()).clock(clock).build();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let start = || {
+        let own = Arc::clone(&runs);
+        timers.schedule_at_fixed_rate(Duration::ZERO, 5 * SECOND, move || {
+            own.fetch_add(1, Ordering::SeqCst);
+        })
+    };
+    let refused = start().unwrap_err();
+    assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    threads.open(true);
+    let series = start().unwrap();
+    threads.open(false);
+    lose_patience(&hand);
+    until("it goes on", || {
         hand.advance(SECOND);
-        has_begun.recv_timeout(LONG).unwrap();
-        hand.advance(HOUR);
-        told.recv_timeout(LONG).expect("what is due is forgotten");
-        drop(go);
-        busy.unwrap().join().unwrap();
-        timers.close().unwrap();
+        runs.load(Ordering::SeqCst) >= 3
+    });
+    series.cancel();
+    timers.close().unwrap();
+    below.close().unwrap();
+}
+
+#[test]
+fn what_is_due_next_does_not_wait_for_a_sentry_that_is_busy() {
+    let _watch = watch();
+    let (threads, clock) = refusing();
+    let below = pool(2, &clock);
+    assert_eq!(below.prestart_all_core().unwrap(), 2);
+    let timers = ScheduledPool::owning(below)
+        .clock(clock)
+        .sentries(true)
+        .build();
+    // Workers that have had something to do are idle, and one of them is the sentry.
+    for _ in 0..200 {
+        timers.executor().submit(|| ()).unwrap().join().unwrap();
+        thread::yield_now();
+    }
+    // A sentry may leave its post, so what is accepted needs the timer all the same.
+    let refused = timers.schedule(HOUR, || ()).unwrap_err();
+    assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+    threads.open(true);
+    let first = timers.schedule(HOUR, || ()).unwrap();
+    threads.open(false);
+    let (go, may_go) = sync_channel::<()>(0);
+    let long = timers.schedule(Duration::from_millis(1), move || may_go.recv().is_err());
+    let quick = timers.schedule(Duration::from_millis(20), || "quick");
+    let (long, mut quick) = (long.unwrap(), quick.unwrap());
+    assert_eq!(quick.join_timeout(LONG).unwrap(), "quick");
+    assert!(!long.is_finished());
+    drop(go);
+    assert!(long.join().unwrap() && first.cancel());
+    timers.close().unwrap();
+}
+
+#[test]
+fn a_limit_that_was_watched_once_interrupts_although_threads_are_refused_later() {
+    let _watch = watch();
+    let (hand, threads, clock) = by_hand();
+    let mill = ThreadPool::builder("mill").core(1).max(1).clock(clock);
+    let limit = RunWarning::after(SECOND).interrupts();
+    let pool = mill.run_warning(limit).on_notice(|_| ()).build().unwrap();
+    pool.submit(|| ()).unwrap().join().unwrap();
+    lose_patience(&hand);
+    threads.open(false);
+    let (begins, has_begun) = sync_channel(0);
+    let nap = pool.submit(move || {
+        begins.send(()).unwrap();
+        interrupt::sleep(HOUR).is_err()
+    });
+    let nap = nap.unwrap();
+    has_begun.recv().unwrap();
+    threads.open(true);
+    until("it is interrupted", || {
+        hand.advance(SECOND);
+        nap.is_finished()
+    });
+    assert!(nap.join().unwrap());
+    assert_eq!((threads.asked(), pool.health().thread_failures), (1, 0));
+    pool.close().unwrap();
+    until("the thread ends with the pool", || {
+        hand.advance(SECOND);
+        threads.alive() == 0
+    });
+}
+
+#[test]
+fn the_timers_thread_ends_after_the_pool_however_that_ends() {
+    let _watch = watch();
+    type End = fn(ScheduledPool<ThreadPool>);
+    let ends: [(&str, End); 4] = [
+        ("close", |timers| timers.close().unwrap()),
+        ("shutdown", |timers| timers.shutdown()),
+        ("shutdown_now", |timers| drop(timers.shutdown_now())),
+        ("drop", drop),
+    ];
+    for (how, end) in ends {
+        let (hand, threads, clock) = by_hand();
+        let below = pool(1, &Clock::system());
+        let timers = ScheduledPool::on(below.clone()).clock(clock).build();
+        let task = timers.schedule(HOUR, || ()).unwrap();
+        let series = timers.schedule_at_fixed_rate(HOUR, HOUR, || ()).unwrap();
+        assert!(task.cancel());
+        until("it has begun", || threads.alive() == 1);
+        lose_patience(&hand);
+        assert_eq!((threads.alive(), threads.asked()), (1, 1), "{how}");
+        end(timers);
+        until("it ends", || {
+            hand.advance(SECOND);
+            threads.alive() == 0
+        });
+        assert!(series.is_finished(), "{how}");
+        below.close().unwrap();
     }
 }

@@ -28,7 +28,7 @@ use super::error::{NotTaken, Rejected};
 use super::traits::Executor;
 use super::watched::Watched;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
-use crate::time::{Clock, Deadline, aside, is_timer_thread, let_go};
+use crate::time::{Clock, Deadline, Owner, Work, aside, is_timer_thread, let_go};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::user_code::{self, Kind};
@@ -69,7 +69,7 @@ pub trait SpawnFuture: Executor + Clone + Sized + 'static {
         Fut::Output: Send + 'static,
     {
         let spec = TaskSpec::new().clock_by_default(self.clock());
-        spawn(self.clone(), spec, future)
+        spawn(self, spec, future)
     }
 }
 
@@ -77,6 +77,9 @@ impl<E: Executor + Clone + 'static> SpawnFuture for E {}
 
 struct Driver<Fut: Future, E> {
     executor: E,
+    /// That of the handle that it was spawned by: an executor that does not know what its handles have in common
+    /// has at least that for all that it spawns.
+    address: usize,
     inner: Watched<Inner<Fut>>,
     /// What the polls are: the name and the place of the spawn.
     spec: TaskSpec,
@@ -126,17 +129,18 @@ impl<Fut> Held<Fut> {
 }
 
 pub(super) fn spawn<E, Fut>(
-    executor: E,
+    executor: &E,
     spec: TaskSpec,
     future: Fut,
 ) -> Result<TaskHandle<Fut::Output>, Rejected<Fut>>
 where
-    E: Executor + 'static,
+    E: Executor + Clone + 'static,
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,
 {
     let driver = Arc::new(Driver {
-        executor,
+        executor: executor.clone(),
+        address: executor.address(),
         inner: Watched::new(Inner {
             stage: Stage::Scheduled,
             future: Held::Fresh(future),
@@ -211,7 +215,9 @@ where
             NotTaken::Refused(refused) => refused.task,
         };
         let own = Arc::clone(self);
-        aside(move || own.bring(poll));
+        aside(Owner::at(self.address, Work::Bring), move || {
+            own.bring(poll);
+        });
     }
 
     fn bring(&self, poll: Task) {
@@ -360,7 +366,7 @@ where
         if schedule {
             self.schedule();
         }
-        let_go(self);
+        let_go(Owner::at(self.address, Work::Drop), self);
     }
 }
 

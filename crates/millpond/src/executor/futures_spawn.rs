@@ -36,7 +36,7 @@ impl<E: Executor + Clone + 'static> Spawn for Spawner<E> {
         // there.
         let spec = TaskSpec::new().without_inherited_deadline();
         let spec = spec.clock_by_default(self.executor.clock());
-        match spawn(self.executor.clone(), spec, future) {
+        match spawn(&self.executor, spec, future) {
             Ok(_) => Ok(()),
             Err(_) => Err(SpawnError::shutdown()),
         }

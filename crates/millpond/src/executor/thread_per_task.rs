@@ -294,6 +294,10 @@ impl Executor for ThreadPerTask {
         }
     }
 
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.engine) as usize
+    }
+
     fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
         match self.engine.at_bound {
             // The factory is the user's, and not for the thread of the timer.

@@ -112,6 +112,13 @@ pub trait Executor: fmt::Debug + Send + Sync {
         drop(post);
     }
 
+    /// What tells it from other executors: an address that the handles of one executor have in common, as far as
+    /// they know it. Jobs that may have to wait for it are kept together by that; see `time/aside.rs`.
+    #[doc(hidden)]
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>() as usize
+    }
+
     /// Gives tasks back that it has accepted and that have not begun, if they are `wanted`: for one who has
     /// submitted them and is being stopped. Whoever cannot find them gives none. `wanted` may be called under
     /// the lock of a queue.
@@ -165,6 +172,10 @@ macro_rules! executor_through {
 
             fn offer_post(&self, post: PostOffer) {
                 (**self).offer_post(post)
+            }
+
+            fn address(&self) -> usize {
+                (**self).address()
             }
 
             fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {

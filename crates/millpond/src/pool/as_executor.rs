@@ -11,6 +11,7 @@ use crate::task::Task;
 use crate::time::{Clock, Deadline, is_timer_thread};
 use millpond_raw::park::Site;
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Executor for ThreadPool {
@@ -68,6 +69,10 @@ impl Executor for ThreadPool {
 
     fn offer_post(&self, post: PostOffer) {
         self.engine.accept_post(post);
+    }
+
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.engine) as usize
     }
 
     fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {

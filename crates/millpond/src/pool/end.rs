@@ -109,6 +109,7 @@ impl Engine {
                 user_code::check(Kind::Hook);
                 let _ = quiet::call(|| hooks.terminated());
             }
+            self.let_timer_go();
             self.ctl().advance(RunState::Terminated);
             self.end.change(|()| ());
             return;

@@ -42,7 +42,7 @@ use crate::executor::{RejectReason, Rejected, Runner, Watched};
 use crate::manage::{Growth, Overload};
 use crate::queue::BlockingQueue;
 use crate::task::{CancelReason, Home, Kind, Task};
-use crate::time::{Clock, Ticker, aside};
+use crate::time::{Clock, Owner, Ticker, Work, aside};
 use millpond_raw::fork;
 use millpond_raw::pad::Padded;
 use millpond_raw::quiet;
@@ -263,7 +263,7 @@ impl Engine {
         if self.has_lost_workers(word) {
             // It may take a thread.
             let engine = Arc::clone(self);
-            aside(move || {
+            aside(Owner::of(&**self, Work::Start), move || {
                 if let Err(refused) = engine.look_again(identity) {
                     refused.task.cancel(CancelReason::Refused);
                 }

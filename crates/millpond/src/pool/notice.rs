@@ -20,7 +20,7 @@ use crate::executor::RejectReason;
 use crate::manage::PoolSnapshot;
 use crate::task::Cycle;
 use crate::thread::{ThreadFactory, Threads};
-use crate::time::aside;
+use crate::time::{Owner, Work, aside};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::user_code::{self, Kind};
@@ -348,7 +348,9 @@ impl Engine {
     pub(super) fn tell(self: &Arc<Self>, make: impl FnOnce(&Engine) -> Notice + Send + 'static) {
         if self.ticker.stands_still() {
             let engine = Arc::clone(self);
-            return aside(move || engine.tell_here(Box::new(make)));
+            return aside(Owner::of(&**self, Work::Tell), move || {
+                engine.tell_here(Box::new(make));
+            });
         }
         match self.untold.add(Box::new(make)) {
             Turn::Waits => return,
@@ -361,7 +363,7 @@ impl Engine {
         if started.is_err() {
             // A listener is not for the thread of the timer.
             let engine = Arc::clone(self);
-            aside(move || engine.tell_all());
+            aside(Owner::of(&**self, Work::Tell), move || engine.tell_all());
         }
     }
 

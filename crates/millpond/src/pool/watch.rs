@@ -20,7 +20,8 @@
 //! the pool itself, if the watch is the last to have it. A look that panics, as a user's queue may, is
 //! followed by others all the same. Where the timer gets no thread there is no watch, until somebody
 //! brings a task [a little later](AFTER_A_REFUSAL) and tries again; it is counted
-//! ([`Health::thread_failures`]).
+//! ([`Health::thread_failures`]). A pool with a limit holds the timer's thread from its first alarm until it
+//! ends ([`Hold`]), so that a limit that was watched is not lost later.
 //!
 //! It rings when the first of those that run becomes too old; every second; and, because a task that
 //! starts after the look must be seen, too, as often as the shortest limit. Each ring walks the workers.
@@ -33,7 +34,7 @@ use super::figures::Label;
 use super::notice::{LongRun, Notice};
 use super::{ThreadPool, crew::Worker, stats::Event};
 use crate::stack::{self, PATIENCE};
-use crate::time::{Alarm, Ticker, Unattended, aside, let_go};
+use crate::time::{Alarm, Hold, Owner, Ticker, Unattended, Work, aside, let_go};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,6 +57,11 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const AFTER_A_REFUSAL: u64 = 100_000_000;
 
 /// After how long a running task is worth a notice, and whether it is interrupted then.
+///
+/// The timer's thread sees to it. A pool that has any such limit keeps that thread from when it has first got
+/// it, with its first task, until the pool ends. If the system refuses the thread then, the pool runs its tasks
+/// without the limit, counts that ([`Health::thread_failures`]), and tries again with tasks that come later: a
+/// task that was running before is seen then, too.
 ///
 /// ```
 /// use millpond::pool::{RunWarning, ThreadPool};
@@ -229,6 +235,10 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct State {
     alarm: Option<Alarm>,
+    /// Keeps the timer's thread, if there is a limit.
+    hold: Option<Hold>,
+    /// The pool has ended: nothing is held any more.
+    is_over: bool,
     /// Counts the alarms, so that one that was set meanwhile is not taken back for an older one.
     alarms: u64,
     /// Whose notice has been given: which task of its worker it was, by worker.
@@ -291,10 +301,12 @@ impl Wake for Bell {
         };
         match engine.line.is_foreign() {
             // It asks the queue, which is the user's: not on the thread of the timer.
-            true => aside(move || engine.looks_round()),
+            true => aside(Owner::of(&*engine, Work::Look), move || {
+                engine.looks_round();
+            }),
             false => {
                 engine.looks_round();
-                let_go(engine);
+                let_go(Owner::of(&*engine, Work::Drop), engine);
             }
         }
     }
@@ -382,6 +394,8 @@ impl Engine {
         // At least a nanosecond, or a manual clock that stands still rings for ever.
         let deadline = self.clock.deadline(pause.max(Duration::from_nanos(1)));
         let bell = Waker::from(Arc::new(Bell(Arc::downgrade(self))));
+        // Before the alarm, which would not wait for the answer to a request of its own.
+        self.hold_timer();
         // It may ring before this returns, and set the next one.
         let alarm = self.clock.alarm(deadline, &bell);
         let alarm = alarm.unwrap_or_else(|unattended| self.nobody_rings(unattended));
@@ -392,6 +406,31 @@ impl Engine {
         };
         drop(state);
         drop(former);
+    }
+
+    /// Keeps the timer's thread, if the pool has a limit and the thread can be had.
+    fn hold_timer(&self) {
+        let wants_it = |state: &State| state.hold.is_none() && !state.is_over;
+        if !self.watch.has_limits() || !wants_it(&self.watch.state.lock()) {
+            return;
+        }
+        let mut hold = self.clock.hold_timer().ok();
+        let mut state = self.watch.state.lock();
+        if wants_it(&state) {
+            state.hold = hold.take();
+        }
+        drop(state);
+        drop(hold);
+    }
+
+    /// The pool has ended, and nothing is left to be watched.
+    pub(super) fn let_timer_go(&self) {
+        let hold = {
+            let mut state = self.watch.state.lock();
+            state.is_over = true;
+            state.hold.take()
+        };
+        drop(hold);
     }
 
     /// There is no watch for a moment: whoever brings a task later tries again.
@@ -527,6 +566,10 @@ impl Engine {
             self.watch
                 .interrupts
                 .store(limits.interrupt(), Ordering::Relaxed);
+        }
+        if !self.watch.has_limits() {
+            let hold = self.watch.state.lock().hold.take();
+            drop(hold);
         }
         // A shorter one must not wait for the next ring; and the first one finds no watch by a manual clock.
         match self.is_watched().load(Ordering::Relaxed) {

@@ -37,6 +37,10 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
         }
     }
 
+    fn address(&self) -> usize {
+        self.executor.address()
+    }
+
     fn clock(&self) -> Clock {
         self.core.clock.clone()
     }

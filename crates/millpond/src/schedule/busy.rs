@@ -10,7 +10,7 @@ use super::core::Core;
 use crate::executor;
 use crate::meter::Distribution;
 use crate::task::{CancelReason, Delivered, Task, when_delivered};
-use crate::time::{Deadline, aside, is_timer_thread};
+use crate::time::{Deadline, Owner, Work, aside, is_timer_thread};
 use millpond_raw::sync::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl Core {
         }
         let core = Arc::clone(self);
         std::mem::forget(self.busy());
-        aside(move || {
+        aside(Owner::of(&**self, Work::Drop), move || {
             let _busy = Busy {
                 core: &core,
                 _inside: None,

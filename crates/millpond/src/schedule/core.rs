@@ -15,7 +15,8 @@ use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::thread::ThreadFactory;
 use crate::time::{
-    Alarm, Clock, Deadline, Key, Reserved, Wheel, aside, due_since, is_timer_thread, let_go,
+    Alarm, Clock, Deadline, Hold, Key, Owner, Reserved, Wheel, Work, aside, due_since,
+    is_timer_thread, let_go,
 };
 use millpond_raw::fork;
 use millpond_raw::quiet;
@@ -24,7 +25,6 @@ use millpond_raw::sync::{Mutex, MutexGuard, chaos};
 use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
-use std::io;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -126,6 +126,8 @@ pub(super) struct Books {
     pub(super) alarm_at: Deadline,
     /// When to look again after a courier; never, mostly.
     pub(super) retry: Deadline,
+    /// K9: keeps the timer's thread, from the first task on that needs it.
+    pub(super) hold: Option<Hold>,
     /// Who waits for what is due, if it is not the alarm.
     pub(super) guard: Guard,
     /// K3: whether somebody rings, and must look again before it stops.
@@ -144,6 +146,7 @@ pub(super) struct Closed {
     _wheel: Wheel<Entry>,
     _executor: Option<Arc<dyn Executor>>,
     _alarm: Option<Alarm>,
+    _hold: Option<Hold>,
     _spare: Vec<(Instant, Entry)>,
 }
 
@@ -189,6 +192,7 @@ impl Core {
             alarm: None,
             alarm_at: Deadline::NEVER,
             retry: Deadline::NEVER,
+            hold: None,
             guard: Guard::default(),
             rings: false,
             again: false,
@@ -264,22 +268,6 @@ impl Core {
         self.ring_for(BATCHES, BATCH, None);
     }
 
-    /// For something that is to wait for its time, and for which somebody will have to
-    /// [ring](Books::needs_timer): makes sure that there is a timer's thread, and that it stays until what
-    /// this returns is dropped.
-    ///
-    /// # Errors
-    ///
-    /// There is none to be had (R4 in `time/timer.rs`).
-    #[cold]
-    pub(super) fn hold_timer(&self, due: Deadline) -> io::Result<Option<Alarm>> {
-        if due.has_passed(self.clock.now()) {
-            return Ok(None);
-        }
-        let alarm = self.clock.alarm(due, Waker::noop());
-        alarm.map(Some).map_err(|unattended| unattended.why)
-    }
-
     /// The same: hands over at most so many batches of so many tasks, and sets no alarm that rings earlier
     /// than this. Returns false if somebody else is at it.
     ///
@@ -287,8 +275,9 @@ impl Core {
     /// refused), so the looks that others ask for have the same bound, all together. Then the rest is left to
     /// the alarm, in a [moment](BREATH). A manual clock stands still meanwhile, so there it ends by itself.
     ///
-    /// If nobody can be had to ring the alarm (R4 in `time/timer.rs`), what waits is left to whoever rings
-    /// next: a sentry, a caller, or the timer's thread as soon as there is one.
+    /// If nobody can be had to ring the alarm (R4 in `time/timer.rs`; K9: only if the timer's thread has died),
+    /// what waits is left to whoever rings next: a sentry, a caller, or the timer's thread as soon as there is
+    /// one.
     pub(super) fn ring_for(
         self: &Arc<Self>,
         batches: usize,
@@ -394,7 +383,7 @@ impl Core {
                 Entry::Series(series) => {
                     let parcel = series.comes_due();
                     // It may be over, and the last of it.
-                    let_go(series);
+                    let_go(Owner::of(&**self, Work::Drop), series);
                     parcel
                 }
             };
@@ -410,7 +399,7 @@ impl Core {
     /// cannot be done so, and what comes while it has something (K4).
     fn hand_over(self: &Arc<Self>, parcel: Parcel) {
         if parcel.task.is_gone() {
-            return aside(move || drop(parcel));
+            return aside(Owner::of(&**self, Work::Drop), move || drop(parcel));
         }
         let Some(Parcel { task, is_run }) = self.bag.add_if_busy(parcel) else {
             return;
@@ -487,7 +476,7 @@ impl Core {
         drop(away);
         // Not under the lock, and not on the timer's thread: what they have may be the last of a task.
         if !over.is_empty() {
-            aside(move || drop(over));
+            aside(Owner::of(self, Work::Drop), move || drop(over));
         }
         true
     }
@@ -533,7 +522,7 @@ impl Wake for Core {
             }
         }
         // K6: it may be the last, with all that it has of the user's.
-        let_go(self);
+        let_go(Owner::of(&*self, Work::Drop), self);
     }
 }
 
@@ -561,13 +550,6 @@ impl Books {
         }
         let (pending, most) = (self.wheel.len() + carried, self.most?);
         (pending >= most).then_some(RejectReason::ScheduleFull { pending, most })
-    }
-
-    /// Whether the timer is needed for something that is due then: it would be the next, and there is no
-    /// sentry.
-    #[inline]
-    pub(super) fn needs_timer(&self, due: Deadline) -> bool {
-        due < self.armed && !self.guard.is_manned()
     }
 
     /// Takes an entry in. Returns whether somebody must [ring](Core::ring) for it.
@@ -604,6 +586,7 @@ impl Books {
             _wheel: self.wheel.let_go(),
             _executor: self.executor.take(),
             _alarm: self.alarm.take(),
+            _hold: self.hold.take(),
             _spare: std::mem::take(&mut self.spare),
         }
     }

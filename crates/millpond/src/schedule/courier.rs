@@ -14,7 +14,7 @@
 use super::core::Core;
 use super::notice::ScheduleNotice;
 use crate::task::{CancelReason, Task};
-use crate::time::{Deadline, aside, is_timer_thread};
+use crate::time::{Deadline, Owner, Work, aside, is_timer_thread};
 use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -202,7 +202,7 @@ impl Core {
         }
         // K6: the factory is the user's.
         let core = Arc::clone(self);
-        aside(move || {
+        aside(Owner::of(&**self, Work::Start), move || {
             if core.start_courier(duty) != Deadline::NEVER {
                 core.ring();
             }

@@ -6,7 +6,7 @@ use crate::executor::{Inside, TerminationError, ended};
 use crate::interrupt;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
-use crate::time::{Deadline, aside};
+use crate::time::{Deadline, Owner, Work, aside};
 use millpond_raw::park::Site;
 use millpond_raw::quiet;
 use millpond_raw::sync::atomic::Ordering;
@@ -66,10 +66,12 @@ impl Core {
         if self.is_forked() {
             return Vec::new();
         }
-        let (ward, entries) = {
+        let (ward, entries, hold) = {
             let mut books = self.books();
             books.state = books.state.max(RunState::Stopped);
-            (books.take_wards(), books.wheel.take_where(|_| true))
+            let entries = books.wheel.take_where(|_| true);
+            // K9: nothing will wait for its time any more.
+            (books.take_wards(), entries, books.hold.take())
         };
         let mut unstarted: Vec<Task> = self
             .bag
@@ -94,6 +96,7 @@ impl Core {
         }
         unstarted.retain(|task| !task.is_gone());
         self.ring();
+        drop(hold);
         drop(ward);
         self.stops_waiting();
         unstarted
@@ -127,20 +130,23 @@ impl Core {
         if let Some(below) = &self.below {
             below.shutdown();
         }
-        let alarm = {
+        let (alarm, hold) = {
             let mut books = self.books();
             books.is_over = true;
             // Who rings sees that nothing is left; nobody waits for the alarm of what was cancelled.
             books.again = books.rings;
-            match books.rings {
+            let alarm = match books.rings {
                 true => None,
                 false => {
                     (books.armed, books.alarm_at) = (Deadline::NEVER, Deadline::NEVER);
                     books.alarm.take()
                 }
-            }
+            };
+            (alarm, books.hold.take())
         };
         drop(alarm);
+        // K9: after the alarm, so that the timer's thread does not sleep until that.
+        drop(hold);
         self.bag.close();
         self.end.change(|()| ());
     }
@@ -159,7 +165,7 @@ impl Core {
         if !tasks.is_empty() {
             // A destructor must not wait for the end, which waits for it.
             let _inside = Inside::of(self);
-            aside(move || drop(tasks));
+            aside(Owner::of(self, Work::Drop), move || drop(tasks));
             self.away.lock().is_let_go = false;
         }
         true

@@ -36,6 +36,7 @@
 //! | `ward` | who keeps the pool from being over |
 //! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
 //! | `end` | how it ends |
+//! | `held_timer` | keeping the timer's thread |
 //! | `sentry` | a worker that waits for what is due, instead of the timer |
 //! | `courier` | who brings tasks to an executor that lets its bringers wait |
 //! | `once` | the body of a task that runs once |
@@ -80,6 +81,10 @@
 //!   if the pool goes by another.
 //! - **K8** A shutdown cancels what is due later, as the policies say. What is due runs: it waits in the wheel
 //!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back.
+//! - **K9** What is accepted never waits for a thread that cannot be had. So a pool holds the timer's thread
+//!   (R7 in `time/timer.rs`) from the first task on that is not due at once, and from the first series,
+//!   also if a sentry is there: it may have to leave. If the thread cannot be had, that first one is refused.
+//!   The pool lets go of the thread when it is stopped, or over.
 //!
 //! with V1 to V4 in `series`, N1 to N3 in `ward` and D1 to D4 in `desk`.
 
@@ -95,6 +100,7 @@ mod desk;
 mod end;
 mod failure;
 mod handle;
+mod held_timer;
 mod notice;
 mod once;
 mod parameters;
@@ -384,14 +390,13 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         let nanos = core.nanos(due);
         let carried = core.bag.len();
         let mut books = core.books();
-        let mut held = None;
-        if books.needs_timer(due) {
+        // K9: not for what is due at once.
+        if books.hold.is_none() && core.waits_for(due) {
             drop(books);
-            match core.hold_timer(due) {
-                Ok(alarm) => held = alarm,
-                Err(why) => return Err(Rejected::new(f, RejectReason::SpawnFailed(why))),
-            }
-            books = core.books();
+            books = match core.books_with_timer(carried) {
+                Ok(books) => books,
+                Err(reason) => return Err(Rejected::new(f, reason)),
+            };
         }
         if let Some(reason) = books.objection(carried) {
             drop(books);
@@ -412,7 +417,6 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         if rings {
             core.ring();
         }
-        drop(held);
         let handle = ManuallyDrop::into_inner(handle);
         Ok(Scheduled::once(core.desk, handle, key, due))
     }

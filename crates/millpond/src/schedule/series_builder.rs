@@ -8,7 +8,6 @@ use super::plan::{Catchup, Every, Next, Overlap};
 use super::series::{self, Series};
 use crate::executor::{RejectReason, Rejected};
 use crate::task::{TaskHandle, TaskSpec};
-use crate::time::Deadline;
 use millpond_raw::sync::Mutex;
 use std::borrow::Cow;
 use std::fmt;
@@ -269,18 +268,13 @@ impl<'a> SeriesBuilder<'a> {
         let aside = Arc::new(Mutex::new(None));
         let (done, handle) = end_of(&spec, Arc::clone(&aside));
         let mut books = core.books();
-        let mut held = None;
-        let due = match first {
-            Next::Never => Deadline::NEVER,
-            Next::At(planned) => Deadline::at(planned.due),
-        };
-        if books.needs_timer(due) {
+        // K9: also if its first run is due at once, for the second is not.
+        if books.hold.is_none() && first != Next::Never {
             drop(books);
-            match core.hold_timer(due) {
-                Ok(alarm) => held = alarm,
-                Err(why) => return Err(Rejected::new(f, RejectReason::SpawnFailed(why))),
-            }
-            books = core.books();
+            books = match core.books_with_timer(carried) {
+                Ok(books) => books,
+                Err(reason) => return Err(Rejected::new(f, reason)),
+            };
         }
         if let Some(reason) = books.objection(carried) {
             drop(books);
@@ -310,7 +304,6 @@ impl<'a> SeriesBuilder<'a> {
         if rings {
             core.ring();
         }
-        drop(held);
         Ok(Scheduled::series(handle, series))
     }
 }

@@ -21,7 +21,6 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::quiet;
 use millpond_raw::waits::{Ticket, Waits};
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -37,7 +36,6 @@ pub(crate) struct Alarm(Set);
 pub(crate) struct Unattended {
     /// It is set all the same, and rung in time if somebody else gets a thread before it is dropped.
     pub(crate) alarm: Alarm,
-    pub(crate) why: io::Error,
 }
 
 enum Set {
@@ -72,14 +70,12 @@ impl Clock {
         let Some(timer) = own.or_else(timer::of_process) else {
             return Err(Unattended {
                 alarm: Alarm(Set::Nowhere),
-                why: io::ErrorKind::Unsupported.into(),
             });
         };
         match timer.set(self, deadline, waker.clone()) {
             Ok(key) => Ok(Alarm(Set::Timer(timer, key))),
-            Err(timer::Unattended { key, why }) => Err(Unattended {
+            Err(timer::Unattended(key)) => Err(Unattended {
                 alarm: Alarm(key.map_or(Set::Nowhere, |key| Set::Timer(timer, key))),
-                why,
             }),
         }
     }

@@ -16,10 +16,10 @@ mod wall;
 mod wheel;
 
 pub(crate) use alarm::{Alarm, Unattended};
-pub(crate) use aside::{aside, let_go};
+pub(crate) use aside::{Owner, Work, aside, let_go};
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use lead::{Lead, Rest};
 pub(crate) use ticker::{Stamp, Ticker};
-pub(crate) use timer::is_timer_thread;
+pub(crate) use timer::{Hold, is_timer_thread};
 pub(crate) use wheel::{Key, Reserved, Wheel, due_since};

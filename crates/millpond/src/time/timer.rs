@@ -1,7 +1,7 @@
 //! The timer: alarms, and the thread that rings them.
 //!
 //! Alarms wait in a [wheel](super::wheel). One thread sleeps until the next of them. It is started with
-//! the first alarm, and ends when it has had none for a while. One timer serves the whole process, for
+//! the first alarm, and ends when it has had none for a while and nobody [holds](Hold) it. One timer serves the whole process, for
 //! everything that waits by the system's clock.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //!   nobody --------------------> expected  ------------> on duty
 //!     ^                             |                       |
 //!     |    refused, or never ran    |     no alarm for long |
+//!     |                             |           and no hold |
 //!     +-----------------------------+-----------------------+
 //! ```
 //!
@@ -37,21 +38,33 @@
 //!   called here because there is nobody else. They belong to the user's async runtime, and are to be
 //!   cheap; a panic of one is contained. Wakers of ours do what is cheap and ours at once, and leave the
 //!   rest to a thread of their own ([`super::aside`]).
+//! - **R7** What has been accepted must not depend on a thread that may not be had later. So a pool that has
+//!   accepted something that will need the timer [holds](Hold) the thread until the pool ends. How many
+//!   hold it is under the lock, too: while there are any, the thread does not end, and without an alarm it
+//!   sleeps without a time-out. The last hold that goes wakes it if it sleeps for longer than it stays
+//!   without an alarm. A hold is granted if there is a thread, or if the caller's own request for one was
+//!   granted: a thread that another has asked for may still be refused. So several may be expected; the
+//!   first that begins is on duty, and the others end at once. If the thread of a timer that is held dies all
+//!   the same, R4 holds: those who have set alarms hear it, and the next alarm or hold starts another.
 //!
 //! | who sets an alarm | without a thread |
 //! |---|---|
 //! | a future, for a deadline or an element that is due later | wakes itself, after a short rest ([`Clock::alarm_for_future`]): slow, but nobody is forgotten |
-//! | the watch of a pool | there is no watch for a moment; whoever brings a task a little later tries again |
-//! | a scheduled pool, for what is being scheduled | refuses it, and the closure comes back |
-//! | a scheduled pool, for what it has accepted | leaves it to whoever gets a thread next, to a worker that becomes idle, and to the next call |
+//! | the watch of a pool | there is no watch for a moment; whoever brings a task a little later tries again. If the pool has a run limit it holds the thread from its first alarm on (R7) |
+//! | a scheduled pool, for the first that needs the timer | refuses it, and the closure comes back; otherwise it holds the thread from then on (R7) |
+//! | a scheduled pool, for what it has accepted | only if the thread has died: leaves it to whoever gets a thread next, to a worker that becomes idle, and to the next call |
 //!
 //! The thread is woken in time ([`slack`]), and gets up a little before it ([`Lead`]). While it waits awake it
 //! lets others run.
 
+mod hold;
+
+pub(crate) use hold::Hold;
+
 use super::lead::{Lead, Rest};
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
-use crate::thread::ThreadFactory;
+use crate::thread::{JoinHandle, ThreadFactory};
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, local, thread};
 use millpond_raw::user_code::{self, Kind};
@@ -86,12 +99,8 @@ pub(super) struct Timer {
     alarms: Mutex<Alarms>,
 }
 
-/// Nobody rings the alarm, for the time being, and why.
-pub(super) struct Unattended {
-    /// `None` if it is not set at all (R5).
-    pub(super) key: Option<Key>,
-    pub(super) why: io::Error,
-}
+/// Nobody rings the alarm, for the time being. It has no key if it is not set at all (R5).
+pub(super) struct Unattended(pub(super) Option<Key>);
 
 struct Waiting {
     waker: Waker,
@@ -104,13 +113,25 @@ struct Alarms {
     /// When the thread last looked: time enough to set an alarm by.
     looked: Instant,
     duty: OnDuty,
+    /// R7: how many hold the thread.
+    holds: usize,
+}
+
+impl Alarms {
+    /// R1: somebody is about to ask for a thread.
+    fn expect_one(&mut self) {
+        self.duty = match self.duty {
+            OnDuty::Expected(others) => OnDuty::Expected(others + 1),
+            _ => OnDuty::Expected(1),
+        };
+    }
 }
 
 /// R1: who rings.
 enum OnDuty {
     Nobody,
-    /// A thread that is being started.
-    Expected,
+    /// So many threads that are being started: mostly one, but see R7.
+    Expected(usize),
     /// A thread, what wakes it, and until when it sleeps, unless it is awake or about to be (R2).
     Thread(Waker, Option<Deadline>),
 }
@@ -123,7 +144,7 @@ impl OnDuty {
                 *sleeps = None;
                 Some(thread.clone())
             }
-            OnDuty::Nobody | OnDuty::Expected | OnDuty::Thread(..) => None,
+            OnDuty::Nobody | OnDuty::Expected(_) | OnDuty::Thread(..) => None,
         }
     }
 }
@@ -138,6 +159,7 @@ impl Timer {
                 wheel: Wheel::new(now),
                 looked: now,
                 duty: OnDuty::Nobody,
+                holds: 0,
             }),
         }
     }
@@ -154,25 +176,21 @@ impl Timer {
         waker: Waker,
     ) -> Result<Key, Unattended> {
         if self.is_of_parent() {
-            let why = io::Error::new(io::ErrorKind::Unsupported, OF_PARENT);
-            return Err(Unattended { key: None, why });
+            return Err(Unattended(None));
         }
         let mut alarms = self.alarms.lock();
         let looked = alarms.looked;
-        let is_attended = matches!(alarms.duty, OnDuty::Expected | OnDuty::Thread(..));
+        let is_attended = matches!(alarms.duty, OnDuty::Expected(_) | OnDuty::Thread(..));
         let waiting = Waiting { waker, is_attended };
         let key = alarms.wheel.insert(looked, due, waiting);
         match alarms.duty {
-            OnDuty::Nobody if TELLING.with(Cell::get) => Err(Unattended {
-                key: Some(key),
-                why: io::Error::new(io::ErrorKind::WouldBlock, REFUSED),
-            }),
+            OnDuty::Nobody if TELLING.with(Cell::get) => Err(Unattended(Some(key))),
             OnDuty::Nobody => {
-                alarms.duty = OnDuty::Expected;
+                alarms.expect_one();
                 drop(alarms);
                 self.start(clock.clone(), key)
             }
-            OnDuty::Expected | OnDuty::Thread(..) => {
+            OnDuty::Expected(_) | OnDuty::Thread(..) => {
                 let thread = alarms.duty.called(due);
                 drop(alarms);
                 thread.into_iter().for_each(Waker::wake);
@@ -192,39 +210,36 @@ impl Timer {
     /// Starts a thread, for the alarm of this key.
     #[cold]
     fn start(self: &Arc<Self>, clock: Clock, key: Key) -> Result<Key, Unattended> {
-        let duty = Duty {
-            timer: Arc::clone(self),
-            is_over: false,
-        };
-        // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
-        // happens to set an alarm: a pool, a task that waits for a value.
-        user_code::check(Kind::Factory);
-        let started = quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))));
+        // What it says is one thing, and whether there is a thread is another: R4.
+        let _ = self.ask_for_thread(clock);
         let mut alarms = self.alarms.lock();
         let Alarms { wheel, duty, .. } = &mut *alarms;
         let Some(waiting) = wheel.get_mut(key) else {
             // It has rung.
             return Ok(key);
         };
-        waiting.is_attended = matches!(duty, OnDuty::Expected | OnDuty::Thread(..));
-        if waiting.is_attended {
-            return Ok(key);
+        waiting.is_attended = matches!(duty, OnDuty::Expected(_) | OnDuty::Thread(..));
+        match waiting.is_attended {
+            true => Ok(key),
+            false => Err(Unattended(Some(key))),
         }
-        let why = match started {
-            Some(Err(why)) => why,
-            Some(Ok(_)) | None => io::Error::new(io::ErrorKind::WouldBlock, REFUSED),
+    }
+
+    /// Asks the factory for a thread that [is expected](Alarms::expect_one). Returns what it said, if it did
+    /// not panic.
+    #[cold]
+    fn ask_for_thread(self: &Arc<Self>, clock: Clock) -> Option<io::Result<JoinHandle<()>>> {
+        let duty = Duty {
+            timer: Arc::clone(self),
+            has_begun: false,
+            is_over: false,
         };
-        let key = Some(key);
-        Err(Unattended { key, why })
+        // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
+        // happens to set an alarm: a pool, a task that waits for a value.
+        user_code::check(Kind::Factory);
+        quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))))
     }
 }
-
-/// R4, where the factory has not said why.
-const REFUSED: &str = "the timer's thread could not be started";
-
-/// R5.
-const OF_PARENT: &str =
-    "the timer's thread is in the parent of this process: make a new clock after fork()";
 
 /// What the thread does after a look.
 enum Next {
@@ -238,6 +253,8 @@ enum Next {
 /// Being the thread that rings, or about to become it.
 struct Duty {
     timer: Arc<Timer>,
+    /// Whether it is the thread that rings.
+    has_begun: bool,
     /// Whether the table says already that it has ended.
     is_over: bool,
 }
@@ -247,8 +264,9 @@ impl Duty {
         let _punctual = slack::punctual();
         let _marked = user_code::timer_thread();
         let here = park::current();
-        let on_duty = OnDuty::Thread(here.waker(), None);
-        self.timer.alarms.lock().duty = on_duty;
+        if !self.begins(here.waker()) {
+            return;
+        }
         let mut due = Vec::with_capacity(AT_ONCE);
         let mut woken = Woken::Maybe;
         let mut lead = Lead::default();
@@ -275,6 +293,19 @@ impl Duty {
         }
     }
 
+    /// Comes on duty, unless another one is (R7).
+    fn begins(&mut self, waker: Waker) -> bool {
+        let mut alarms = self.timer.alarms.lock();
+        match alarms.duty {
+            OnDuty::Thread(..) => self.is_over = true,
+            OnDuty::Nobody | OnDuty::Expected(_) => {
+                alarms.duty = OnDuty::Thread(waker, None);
+                self.has_begun = true;
+            }
+        }
+        self.has_begun
+    }
+
     /// Takes out the first alarms that are due.
     fn look(&mut self, clock: &Clock, woken: Woken, lead: Lead, due: &mut Vec<Waker>) -> Next {
         let now = clock.now();
@@ -283,6 +314,7 @@ impl Duty {
             wheel,
             looked,
             duty,
+            holds,
         } = &mut *alarms;
         *looked = now;
         let mut sleeps = None;
@@ -298,6 +330,10 @@ impl Duty {
                     Next::Sleep(up)
                 }
             }
+        } else if *holds > 0 {
+            // R7
+            sleeps = Some(Deadline::NEVER);
+            Next::Sleep(Deadline::NEVER)
         } else if woken == Woken::TimedOut {
             // R1
             let own = std::mem::replace(duty, OnDuty::Nobody);
@@ -324,6 +360,16 @@ impl Drop for Duty {
         }
         // R4
         let mut alarms = self.timer.alarms.lock();
+        match &mut alarms.duty {
+            // R7: others are on their way.
+            OnDuty::Expected(others) if !self.has_begun && *others > 1 => {
+                *others -= 1;
+                return;
+            }
+            // Another one is on duty.
+            OnDuty::Thread(..) if !self.has_begun => return,
+            _ => {}
+        }
         let own = std::mem::replace(&mut alarms.duty, OnDuty::Nobody);
         let counted_on_it = alarms.wheel.take_where(|waiting| waiting.is_attended);
         drop(alarms);
@@ -342,6 +388,7 @@ impl fmt::Debug for Timer {
         f.debug_struct("Timer")
             .field("alarms", &alarms.wheel.len())
             .field("on_duty", &matches!(alarms.duty, OnDuty::Thread(..)))
+            .field("holds", &alarms.holds)
             .finish_non_exhaustive()
     }
 }
@@ -371,213 +418,4 @@ pub(super) fn of_process() -> Option<Arc<Timer>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::thread::{Body, JoinHandle};
-    use crate::time::ManualClock;
-    use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    #[derive(Default)]
-    struct Bell(AtomicUsize);
-
-    impl Bell {
-        fn rung(&self) -> usize {
-            self.0.load(Ordering::Relaxed)
-        }
-    }
-
-    impl Wake for Bell {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Keeps the bodies that it was to start.
-    #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<Body>>>);
-
-    impl fmt::Debug for Kept {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("Kept")
-        }
-    }
-
-    impl ThreadFactory for Kept {
-        fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
-            self.0.lock().push(body);
-            Ok(millpond_raw::sync::thread::spawn(|| ()))
-        }
-    }
-
-    #[test]
-    fn only_an_alarm_before_its_time_wakes_a_thread_that_sleeps_and_none_one_that_is_awake() {
-        let hand = ManualClock::new();
-        let clock = hand.clock();
-        let timer = Arc::new(Timer::new(clock.now(), Kept::default()));
-        let thread = Arc::new(Bell::default());
-        let set = |after: u32| {
-            let due = clock.deadline(SECOND * after);
-            timer.set(&clock, due, Waker::noop().clone()).ok()
-        };
-        let sleeps = |until: Option<u32>| {
-            let until = until.map(|after| clock.deadline(SECOND * after));
-            let waker = Waker::from(Arc::clone(&thread));
-            timer.alarms.lock().duty = OnDuty::Thread(waker, until);
-        };
-
-        sleeps(None);
-        set(1);
-        assert_eq!(thread.rung(), 0, "it is awake");
-        sleeps(Some(10));
-        set(11);
-        set(10);
-        assert_eq!(thread.rung(), 0, "it comes in time");
-        set(9);
-        assert_eq!(thread.rung(), 1);
-        set(8);
-        assert_eq!(thread.rung(), 1, "it is awake again");
-    }
-
-    #[test]
-    fn a_body_that_never_runs_rings_all_alarms_that_counted_on_it() {
-        let hand = ManualClock::new();
-        let (clock, threads) = (hand.clock(), Kept::default());
-        let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
-        let bell = Arc::new(Bell::default());
-        let set = || {
-            let due = clock.deadline(SECOND);
-            timer.set(&clock, due, Waker::from(Arc::clone(&bell))).ok()
-        };
-        let taken_back = set();
-        set();
-        set();
-        timer.take_back(taken_back.expect("there is somebody to ring it"));
-        assert_eq!(
-            (bell.rung(), threads.0.lock().len()),
-            (0, 1),
-            "one is expected"
-        );
-        let body = threads.0.lock().pop();
-        drop(body);
-        assert_eq!(bell.rung(), 2);
-        set();
-        // It has the timer, which has the factory, which has it.
-        let last = threads.0.lock().pop();
-        assert!(last.is_some(), "the next one asks again");
-    }
-
-    /// Refuses, and lets somebody else set an alarm meanwhile.
-    #[derive(Clone, Default)]
-    struct Refuses {
-        meanwhile: Arc<Mutex<Option<Body>>>,
-        asked: Arc<AtomicUsize>,
-    }
-
-    impl fmt::Debug for Refuses {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("Refuses")
-        }
-    }
-
-    impl ThreadFactory for Refuses {
-        fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
-            self.asked.fetch_add(1, Ordering::Relaxed);
-            let meanwhile = self.meanwhile.lock().take();
-            if let Some(meanwhile) = meanwhile {
-                meanwhile();
-            }
-            drop(body);
-            Err(io::Error::from_raw_os_error(11))
-        }
-    }
-
-    /// Sets an alarm for itself whenever it is rung.
-    struct Insists {
-        timer: Arc<Timer>,
-        clock: Clock,
-        rung: AtomicUsize,
-        depth: AtomicUsize,
-    }
-
-    impl Wake for Insists {
-        fn wake(self: Arc<Self>) {
-            self.rung.fetch_add(1, Ordering::Relaxed);
-            let depth = self.depth.fetch_add(1, Ordering::Relaxed);
-            assert!(depth < 4, "the stack grows with the refusals");
-            let due = self.clock.deadline(SECOND);
-            let set = self
-                .timer
-                .set(&self.clock, due, Waker::from(Arc::clone(&self)));
-            assert!(set.is_err(), "nobody can be had");
-            self.depth.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn who_sets_an_alarm_is_told_that_nobody_rings_it_and_is_not_rung() {
-        let hand = ManualClock::new();
-        let (clock, threads) = (hand.clock(), Refuses::default());
-        let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
-        let insists = || {
-            Arc::new(Insists {
-                timer: Arc::clone(&timer),
-                clock: clock.clone(),
-                rung: AtomicUsize::new(0),
-                depth: AtomicUsize::new(0),
-            })
-        };
-        let (first, meanwhile) = (insists(), insists());
-        // The second one is set while the thread is expected, so it counts on it.
-        let (own, other) = (Arc::clone(&timer), Waker::from(Arc::clone(&meanwhile)));
-        let by = clock.clone();
-        *threads.meanwhile.lock() = Some(Box::new(move || {
-            assert!(own.set(&by, by.deadline(SECOND), other).is_ok());
-        }));
-        let waker = Waker::from(Arc::clone(&first));
-        let set = timer.set(&clock, clock.deadline(SECOND), waker);
-        let Err(Unattended { key, why }) = set else {
-            panic!("nobody can be had");
-        };
-        assert_eq!(why.raw_os_error(), Some(11));
-        let rung = |bell: &Insists| bell.rung.load(Ordering::Relaxed);
-        assert_eq!((rung(&first), rung(&meanwhile)), (0, 1));
-        let asked = || threads.asked.load(Ordering::Relaxed);
-        assert_eq!(asked(), 1, "who is rung for that asks for none");
-        // All of them are still set, and the next one tries again.
-        assert_eq!(timer.alarms.lock().wheel.len(), 2);
-        timer.take_back(key.expect("it is set"));
-        assert!(
-            timer
-                .set(&clock, clock.deadline(SECOND), Waker::noop().clone())
-                .is_err()
-        );
-        assert_eq!((asked(), rung(&meanwhile)), (2, 1), "it knows already");
-        drop(timer.alarms.lock().wheel.take_where(|_| true));
-    }
-
-    /// The thread is the factory's, which may have something else for it to do.
-    #[test]
-    fn a_thread_is_a_timers_no_longer_than_it_rings() {
-        let hand = ManualClock::new();
-        let (clock, threads) = (hand.clock(), Kept::default());
-        let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
-        let due = clock.deadline(SECOND);
-        let bell = Arc::new(Bell::default());
-        let waker = Waker::from(Arc::clone(&bell));
-        let _key = timer.set(&clock, due, waker).ok();
-        let body = threads.0.lock().pop().expect("it was asked for a thread");
-        let thread = thread::spawn(move || {
-            body();
-            is_timer_thread()
-        });
-        while !thread.is_finished() {
-            hand.advance(SECOND);
-            thread::yield_now();
-        }
-        assert_eq!(bell.rung(), 1);
-        assert!(!thread.join().unwrap());
-    }
-}
+mod tests;

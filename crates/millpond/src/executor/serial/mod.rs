@@ -181,6 +181,10 @@ where
         self.yard.bring(&self.key, task, deadline)
     }
 
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.yard) as usize
+    }
+
     fn clock(&self) -> Clock {
         self.yard.below().clock()
     }
