@@ -24,6 +24,8 @@ struct Inside {
     /// How many have begun and not ended; who has tasks in its hands counts as one.
     busy: usize,
     is_stopped: bool,
+    /// Whether a stop waits for the courier, and wants to know what begins.
+    is_awaited: bool,
     /// How many tasks that run once have ended, and with them their wards; and whether the shared one is
     /// gone: see [`super::ward`].
     ended: u64,
@@ -36,6 +38,7 @@ impl Bodies {
             lateness: Distribution::new(),
             busy: 0,
             is_stopped: false,
+            is_awaited: false,
             ended: 0,
             is_unshared: false,
         }))
@@ -44,6 +47,11 @@ impl Bodies {
     /// How late they began.
     pub(super) fn lateness(&self) -> Distribution {
         self.0.lock().lateness.clone()
+    }
+
+    /// A stop waits for the courier: from now on those that begin let it look again.
+    pub(super) fn tell_who_begins(&self) {
+        self.0.lock().is_awaited = true;
     }
 
     /// The ward that is shared is gone.
@@ -88,7 +96,11 @@ impl Core {
         let mut bodies = self.bodies.0.lock();
         bodies.lateness.add(Duration::from_nanos(late));
         bodies.busy += 1;
+        let is_awaited = bodies.is_awaited;
         drop(bodies);
+        if is_awaited {
+            self.bag.look_again();
+        }
         late
     }
 

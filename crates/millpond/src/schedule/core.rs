@@ -412,7 +412,7 @@ impl Core {
             None | Some(Ok(())) => return,
             Some(Err(NotTaken::NotAtOnce(task))) => task,
             Some(Err(NotTaken::Refused(refused))) => match is_timer_thread() {
-                false => return self.refused(refused, is_run),
+                false => return self.not_taken(refused, is_run),
                 // K6: to drop it is the courier's, who asks once more.
                 true => refused.task,
             },
@@ -423,7 +423,7 @@ impl Core {
         }
     }
 
-    /// The executor would not have a task that was due.
+    /// The executor refused a task that was due, and that was not because of a stop.
     pub(super) fn refused(&self, refused: Rejected<Task>, is_run: bool) {
         let Rejected { task, reason, .. } = refused;
         if reason.is_shut_down() || reason.is_forked() {

@@ -2,6 +2,7 @@
 //! [module](super).
 
 use super::core::{Core, Entry};
+use super::courier::Emptied;
 use crate::executor::{Inside, TerminationError, ended};
 use crate::interrupt;
 use crate::manage::RunState;
@@ -73,16 +74,13 @@ impl Core {
             // K9: nothing will wait for its time any more.
             (books.take_wards(), entries, books.hold.take())
         };
-        let mut unstarted: Vec<Task> = self
-            .bag
-            .empty()
-            .into_iter()
-            .map(|parcel| parcel.task)
-            .collect();
+        let Emptied { parcels, awaited } = self.bag.empty();
+        let mut unstarted: Vec<Task> = parcels.into_iter().map(|parcel| parcel.task).collect();
         unstarted.extend(entries.into_iter().filter_map(|entry| match entry {
             Entry::Once(task) => Some(task),
             Entry::Series(series) => series.last_run(),
         }));
+        let mut carried = Vec::new();
         match &self.below {
             Some(below) => unstarted.extend(below.shutdown_now()),
             None => {
@@ -91,8 +89,18 @@ impl Core {
                     away.is_stopped = true;
                     std::mem::take(&mut away.tasks)
                 };
-                unstarted.extend(self.take_back(away));
+                let is_carried = |task: &Witness| Some(task.address()) == awaited;
+                let (on_its_way, there) = away.into_iter().partition(is_carried);
+                carried = on_its_way;
+                unstarted.extend(self.take_back(there));
             }
+        }
+        if awaited.is_some() {
+            let returned = self.await_courier();
+            carried.retain(|carried| !returned.iter().any(|task| carried.is_of(task)));
+            // Otherwise the executor has it by now, or keeps it.
+            unstarted.extend(self.take_back(carried));
+            unstarted.splice(0..0, returned);
         }
         unstarted.retain(|task| !task.is_gone());
         self.ring();
@@ -105,6 +113,9 @@ impl Core {
     /// Takes back what an executor of others has of ours, as far as it has not begun and the executor can find
     /// it. What else has not begun is cancelled, and what runs is asked to stop.
     fn take_back(&self, away: Vec<Witness>) -> Vec<Task> {
+        if away.is_empty() {
+            return Vec::new();
+        }
         // The witnesses keep the tasks where they are, so nobody else has their addresses.
         let mut left: HashMap<usize, Witness> = away
             .into_iter()

@@ -454,7 +454,10 @@ impl Series {
             let place = state.out.iter().position(|(own, _)| *own == run.number);
             let handle = place.map(|place| state.out.swap_remove(place));
             let was_over = state.is_over;
-            if !was_over {
+            // A stop takes runs back: no executor has refused these, and there is nothing to tell.
+            let is_unremarkable =
+                matches!(went, Went::Lost) && books.state == RunState::Stopped || was_over;
+            if !is_unremarkable {
                 state.count(&went, &outcome);
             }
             let then = self.after(&state, &went);
@@ -474,7 +477,7 @@ impl Series {
                 rings = self.goes_on(&mut books, &mut state, then, is_lost, now);
             }
             Settled {
-                was_over,
+                is_unremarkable,
                 then,
                 over,
                 handle,
@@ -490,7 +493,7 @@ impl Series {
         if rings {
             self.core.ring();
         }
-        if settled.was_over || outcome == RunOutcome::Completed {
+        if settled.is_unremarkable || outcome == RunOutcome::Completed {
             return;
         }
         self.core.counts.note(&outcome);
@@ -530,7 +533,8 @@ impl State {
 
 /// What a run has left behind.
 struct Settled {
-    was_over: bool,
+    /// Whether nobody counts it or hears of it.
+    is_unremarkable: bool,
     then: Then,
     over: Option<Over>,
     handle: Option<Out>,

@@ -286,6 +286,11 @@ impl Witness {
         self.0.state().is_done() || self.0.is_alone()
     }
 
+    /// Whether it has begun, or is cancelled: nobody will begin it any more.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.0.state().is_claimed()
+    }
+
     pub(crate) fn is_of(&self, task: &Task) -> bool {
         self.address() == task.address()
     }

@@ -1,14 +1,17 @@
 //! Executors that let their bringers wait.
 
 use crate::kit::{HOUR, SECOND};
-use millpond::executor::{DirectExecutor, ExecutorExt, Lifecycle};
+use millpond::executor::{
+    DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
+};
 use millpond::pool::{Queue, Rejection, ThreadPool};
-use millpond::schedule::{Every, RunOutcome, ScheduledPool};
+use millpond::schedule::{Every, Overlap, RunOutcome, ScheduledPool};
+use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
-use millpond::time::ManualClock;
+use millpond::time::{Clock, ManualClock};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -256,11 +259,7 @@ fn stopping_hands_back_what_the_courier_has_not_brought() {
     timers.await_termination().unwrap();
     let ended = tasks.into_iter().map(|task| task.join());
     let cancelled = ended.filter(Result::is_err).count();
-    // The one that the courier was on its way with was refused.
-    assert!(
-        cancelled == 5 && handed_back >= 4,
-        "{handed_back} of {cancelled}"
-    );
+    assert_eq!((handed_back, cancelled), (5, 5));
 }
 
 #[test]
@@ -273,12 +272,206 @@ fn so_does_stopping_on_an_executor_of_others() {
         .collect();
     hand.advance(SECOND);
     let back = timers.shutdown_now();
-    // One is in the queue of the pool, and the courier is on its way with another, or was.
-    assert!(back.len() >= 3, "{}", back.len());
+    assert_eq!(back.len(), 5);
     back.into_iter().for_each(|task| drop(task.run()));
     let ran = tasks.into_iter().filter_map(|task| task.join().ok());
-    assert!(ran.count() >= 3);
+    assert_eq!(ran.count(), 5);
     drop(go);
     timers.await_termination().unwrap();
+    pool.close().unwrap();
+}
+
+/// Waits until the courier has taken what it brings next out of its bag.
+fn carries<E: Executor + 'static>(timers: &ScheduledPool<E>, left: usize) {
+    while timers.snapshot().pending > left {
+        millpond_raw::sync::thread::yield_now();
+    }
+}
+
+/// Waits for the end of a pool whose clock stands still.
+fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>) {
+    let ((tell, told), timers) = (channel(), timers.clone());
+    std::thread::spawn(move || tell.send(timers.await_termination()));
+    told.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
+}
+
+#[test]
+fn a_stop_hands_back_what_the_courier_waits_with_although_there_is_never_room() {
+    for owns in [true, false] {
+        let hand = ManualClock::new();
+        let (pool, go) = busy(&hand, Rejection::Block(Duration::MAX));
+        let timers = match owns {
+            true => ScheduledPool::owning(pool.clone()),
+            false => ScheduledPool::on(pool.clone()),
+        };
+        let (tell, told) = channel();
+        let tell = Mutex::new(tell);
+        let timers = timers
+            .on_notice(move |notice| tell.lock().unwrap().send(notice.clone()).unwrap())
+            .build();
+        let tasks = [1, 2, 3].map(|n| timers.schedule(SECOND, move || n).unwrap());
+        hand.advance(SECOND);
+        // One is in the queue of the pool, the courier waits with another, and one is in its bag.
+        carries(&timers, 1);
+        let back = timers.shutdown_now();
+        assert_eq!(back.len(), 3, "owns: {owns}");
+        if !owns {
+            ends(&timers);
+        }
+        for task in back {
+            task.run();
+        }
+        assert_eq!(tasks.map(|task| task.join().unwrap()), [1, 2, 3]);
+        drop(go);
+        ends(&timers);
+        assert_eq!(timers.snapshot().refused, 0, "owns: {owns}");
+        drop(timers);
+        assert_eq!(told.iter().count(), 0, "owns: {owns}");
+        pool.close().unwrap();
+    }
+}
+
+#[test]
+fn a_stop_hands_back_the_run_that_the_courier_waits_with_and_to_drop_it_cancels_the_series() {
+    for owns in [true, false] {
+        let hand = ManualClock::new();
+        let (pool, go) = busy(&hand, Rejection::Block(Duration::MAX));
+        pool.run(|| ()).unwrap();
+        let timers = match owns {
+            true => ScheduledPool::owning(pool.clone()),
+            false => ScheduledPool::on(pool.clone()),
+        };
+        let (tell, told) = channel();
+        let tell = Mutex::new(tell);
+        let timers = timers
+            .on_notice(move |notice| tell.lock().unwrap().send(notice.clone()).unwrap())
+            .build();
+        let series = timers.series(Every::rate(SECOND)).name("beat");
+        let series = series.overlap(Overlap::Queue).start(|| ()).unwrap();
+        hand.advance(SECOND);
+        carries(&timers, 0);
+        let back = timers.shutdown_now();
+        assert!(!series.is_finished(), "it is handed back");
+        let of_the_series = back.iter().filter(|task| task.name() == Some("beat"));
+        assert_eq!(of_the_series.count(), 1, "owns: {owns}");
+        drop(back);
+        assert!(series.is_cancelled());
+        assert_eq!((series.refused(), timers.snapshot().refused), (0, 0));
+        drop(go);
+        ends(&timers);
+        drop((timers, series));
+        assert_eq!(told.iter().count(), 0, "owns: {owns}");
+        pool.close().unwrap();
+    }
+}
+
+#[test]
+fn a_shutdown_waits_for_room_for_what_the_courier_carries() {
+    let hand = ManualClock::new();
+    let (pool, go) = busy(&hand, Rejection::Block(Duration::MAX));
+    let timers = ScheduledPool::on(pool.clone()).build();
+    let tasks = [1, 2, 3].map(|n| timers.schedule(SECOND, move || n).unwrap());
+    hand.advance(SECOND);
+    carries(&timers, 1);
+    timers.shutdown();
+    assert!(!timers.is_terminated());
+    drop(go);
+    assert_eq!(tasks.map(|task| task.join().unwrap()), [1, 2, 3]);
+    ends(&timers);
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_body_that_the_courier_runs() {
+    let hand = ManualClock::new();
+    let timers = ScheduledPool::on(DirectExecutor::new()).clock(hand.clock());
+    let timers = timers.build();
+    let ((go, wait), (begun, begins)) = (channel::<()>(), channel());
+    let body = move || {
+        begun.send(()).unwrap();
+        let _ = wait.recv();
+        7
+    };
+    let runs = timers.schedule(SECOND, body).unwrap();
+    let waits = timers.schedule(SECOND, || 8).unwrap();
+    hand.advance(SECOND);
+    begins.recv().unwrap();
+    assert_eq!(timers.shutdown_now().len(), 1);
+    assert!(!timers.is_terminated() && waits.is_cancelled());
+    drop(go);
+    assert_eq!(runs.join().unwrap(), 7);
+    ends(&timers);
+}
+
+/// Lets its bringers wait whatever comes, then refuses.
+#[derive(Debug)]
+struct Deaf {
+    wait: Mutex<Receiver<()>>,
+    clock: Clock,
+}
+
+impl Executor for Deaf {
+    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        let _ = self.wait.lock().unwrap().recv();
+        Err(Rejected::new(task, RejectReason::Interrupted))
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+}
+
+#[test]
+fn an_executor_that_ignores_interrupts_holds_a_stop_for_a_while_only() {
+    let hand = ManualClock::new();
+    let (go, wait) = channel::<()>();
+    let executor = Deaf {
+        wait: Mutex::new(wait),
+        clock: hand.clock(),
+    };
+    let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
+    let tasks = [1, 2].map(|n| timers.schedule(SECOND, move || n).unwrap());
+    hand.advance(SECOND);
+    carries(&timers, 1);
+    let stops = timers.clone();
+    let stop = std::thread::spawn(move || stops.shutdown_now());
+    while !stop.is_finished() {
+        hand.advance(SECOND);
+        millpond_raw::sync::thread::yield_now();
+    }
+    let back = stop.join().unwrap();
+    assert_eq!(back.len(), 1);
+    let [carried, in_the_bag] = tasks;
+    assert!(!timers.is_terminated() && !in_the_bag.is_finished());
+    drop((go, back));
+    let error = carried.join().unwrap_err();
+    let reason = TaskError::Cancelled(CancelReason::ShutDown);
+    assert_eq!(error.to_string(), reason.to_string());
+    ends(&timers);
+    assert_eq!(timers.snapshot().refused, 0);
+}
+
+/// Asks somebody who stops the timers, in the thread of the courier.
+#[test]
+fn a_stop_by_whom_the_executor_asks_does_not_wait_for_itself() {
+    let hand = ManualClock::new();
+    let timers: Arc<Mutex<Option<ScheduledPool<ThreadPool>>>> = Arc::default();
+    let (stops, (tell, told)) = (Arc::clone(&timers), channel());
+    let handler = Rejection::custom(move |task, refusal| {
+        let timers = stops.lock().unwrap().take().unwrap();
+        tell.send(timers.shutdown_now().len()).unwrap();
+        refusal.give_back(task)
+    });
+    let (pool, go) = busy(&hand, handler);
+    pool.run(|| ()).unwrap();
+    let built = ScheduledPool::on(pool.clone()).build();
+    *timers.lock().unwrap() = Some(built.clone());
+    let task = built.schedule(SECOND, || ()).unwrap();
+    hand.advance(SECOND);
+    let handed_back = told.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(handed_back, 0, "it is in the hands of who stops");
+    assert!(task.join().unwrap_err().is_cancelled());
+    ends(&built);
+    drop(go);
     pool.close().unwrap();
 }

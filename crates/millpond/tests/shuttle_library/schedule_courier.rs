@@ -99,7 +99,7 @@ fn stop_while_it_waits(timers: &ScheduledPool<ThreadPool>, gate: Gate, hand: &Ma
     join_all(vec![opener, clock]);
     hear(&books, held);
     ends(timers, hand);
-    books.add_up(&[CancelReason::ShutDown, CancelReason::Refused]);
+    books.add_up(&[CancelReason::ShutDown]);
 }
 
 #[test]
@@ -120,6 +120,90 @@ fn a_stop_while_the_courier_waits_leaves_an_executor_alone_that_goes_on() {
         drop(timers);
         assert_eq!(workers.submit(|| 7).unwrap().join().unwrap(), 7);
         workers.close().unwrap();
+    });
+}
+
+/// There is no room before the stop has returned, and, if the executor goes on, before the pool has ended.
+fn stop_without_room(timers: &ScheduledPool<ThreadPool>, gate: &Gate, hand: &ManualClock) -> Books {
+    let books = Books::new(4);
+    let (held, _) = in_a_row(&books, timers, &[1, 1, 1, 2]);
+    hand.advance(SECOND);
+    handed_back(&books, timers.shutdown_now());
+    if timers.executor().is_shutdown() {
+        gate.open();
+    }
+    hear(&books, held);
+    ends(timers, hand);
+    gate.open();
+    books
+}
+
+#[test]
+fn a_stop_hands_back_what_the_courier_waits_with() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let timers = ScheduledPool::owning(workers).build();
+        let books = stop_without_room(&timers, &gate, &hand);
+        assert_eq!(books.add_up(&[]).handed_back, 4);
+        assert_eq!(timers.snapshot().refused, 0);
+    });
+}
+
+#[test]
+fn a_stop_hands_back_what_the_courier_waits_with_at_an_executor_that_goes_on() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let timers = ScheduledPool::on(workers.clone()).build();
+        let books = stop_without_room(&timers, &gate, &hand);
+        assert_eq!(books.add_up(&[]).handed_back, 4);
+        assert_eq!(timers.snapshot().refused, 0);
+        drop(timers);
+        workers.close().unwrap();
+    });
+}
+
+/// While others move the clock and make room, so that a stop may also run out of patience.
+#[test]
+fn two_stops_while_the_courier_waits_hand_each_task_back_at_most_once() {
+    pct(|| {
+        let (workers, gate, hand) = narrow();
+        let timers = ScheduledPool::on(workers.clone()).build();
+        let books = Books::new(3);
+        let (held, _) = in_a_row(&books, &timers, &[1, 1, 1]);
+        hand.advance(SECOND);
+        let stop = {
+            let (books, timers) = (books.clone(), timers.clone());
+            spawn(move || handed_back(&books, timers.shutdown_now()))
+        };
+        let clock = mover(&hand, 2);
+        let opener = spawn(move || gate.open());
+        handed_back(&books, timers.shutdown_now());
+        join_all(vec![stop, clock, opener]);
+        hear(&books, held);
+        ends(&timers, &hand);
+        books.add_up(&[CancelReason::ShutDown]);
+        drop(timers);
+        workers.close().unwrap();
+    });
+}
+
+/// The body ends when the stop has returned; the clock stands still, so no patience runs out.
+#[test]
+fn a_stop_waits_for_no_body_that_begins_in_the_thread_of_the_courier() {
+    pct(|| {
+        let (hand, gate) = (ManualClock::new(), Gate::new());
+        let timers = ScheduledPool::on(DirectExecutor::new()).clock(hand.clock());
+        let (timers, books) = (timers.build(), Books::new(2));
+        let held = [0, 1].map(|number| {
+            let gate = gate.clone();
+            schedule(&books, &timers, number, SECOND, move || gate.wait())
+        });
+        hand.advance(SECOND);
+        handed_back(&books, timers.shutdown_now());
+        gate.open();
+        hear(&books, held);
+        ends(&timers, &hand);
+        books.add_up(&[CancelReason::ShutDown]);
     });
 }
 
