@@ -60,7 +60,9 @@ mod tokio;
 
 pub use completion::{Arrived, CompletionService, TaskId};
 pub use direct::DirectExecutor;
-pub(crate) use dropped::{DroppedTask, discount_witness};
+#[doc(hidden)]
+pub use dropped::DroppedTask;
+pub(crate) use dropped::{DropTally, Step, discount_witness, give_up, why};
 pub use error::{
     BuildError, Failure, InvokeAllError, InvokeAnyError, NotTaken, RejectReason, Rejected,
     ScopeError,

@@ -3,7 +3,9 @@
 
 use super::ScheduledPool;
 use super::ward::Ward;
-use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError};
+use crate::executor::{
+    DroppedTask, Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError,
+};
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
@@ -35,6 +37,10 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
             Ok(_ward) => self.executor.try_execute(task),
             Err(reason) => Err(NotTaken::Refused(Rejected::new(task, reason))),
         }
+    }
+
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.executor.report_dropped(dropped);
     }
 
     fn clock(&self) -> Clock {

@@ -9,6 +9,7 @@
 mod turn;
 mod yard;
 
+use super::dropped::DroppedTask;
 use super::error::{BuildError, RejectReason, Rejected};
 use super::traits::Executor;
 use super::uncaught::{Runner, UncaughtPanic};
@@ -179,6 +180,10 @@ where
             return Err(Rejected::new(task, RejectReason::Forked));
         }
         self.yard.bring(&self.key, task, deadline)
+    }
+
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.yard.below().report_dropped(dropped);
     }
 
     fn clock(&self) -> Clock {
