@@ -58,7 +58,7 @@ pub enum Notice {
     Refused(Box<RefusalReport>),
     /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
     RunsLong(Box<LongRun>),
-    /// Tasks that had been accepted without a handle were dropped when their turn came.
+    /// Tasks that had been accepted, and whose handle nobody holds, were dropped unrun.
     DroppedDetached(Box<DroppedDetached>),
     /// Tasks waited for each other in a ring. The last of them was told, by an error of its join.
     Deadlock {
@@ -492,4 +492,61 @@ fn to_nobody_in_particular(notice: &Notice) {
 #[cfg(not(feature = "tracing"))]
 fn to_nobody_in_particular(notice: &Notice) {
     eprintln!("millpond: {notice}");
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "a test stands outside: it uses std's channels beside what it tests"
+    )]
+
+    use super::*;
+    use crate::pool::ThreadPool;
+    use millpond_raw::sync::thread;
+    use std::sync::{OnceLock, mpsc};
+
+    fn make(_: &Engine) -> Notice {
+        let (pool, queued) = (String::from("mill"), 0);
+        Notice::Healed { pool, queued }
+    }
+
+    /// As it is where no thread can be had.
+    #[test]
+    fn who_tells_on_the_spot_tells_what_was_there_and_the_rest_is_told_a_little_later() {
+        const NOTICES: usize = 4;
+        let own: Arc<OnceLock<ThreadPool>> = Arc::default();
+        let inner = Arc::clone(&own);
+        let (tell, told) = mpsc::channel();
+        let left = Mutex::new(NOTICES - 2);
+        let listener = move |_: &Notice| {
+            let here = thread::current().id();
+            tell.send(here).expect("the test listens");
+            let causes_another = {
+                let mut left = left.lock();
+                let was = *left;
+                *left = was.saturating_sub(1);
+                was > 0
+            };
+            if let (true, Some(pool)) = (causes_another, inner.get()) {
+                pool.engine.tell(make);
+            }
+        };
+        let pool = ThreadPool::builder("mill").on_notice(listener);
+        let pool = pool.build().expect("nothing is wrong with it");
+        assert!(own.set(pool.clone()).is_ok());
+        let untold = &pool.engine.untold;
+        let add = || untold.add(Box::new(make), MOST_WAITING);
+        assert!(matches!(add(), Turn::Ours));
+        assert!(matches!(add(), Turn::Waits));
+        pool.engine.tell_on_the_spot();
+        // The alarm may have rung by now, or rings in a moment; but not on this thread.
+        let patience = Duration::from_secs(60);
+        let tellers: Vec<_> = (0..NOTICES)
+            .map(|_| told.recv_timeout(patience).expect("somebody tells it"))
+            .collect();
+        let here = thread::current().id();
+        let told_here = tellers.iter().filter(|teller| **teller == here).count();
+        assert_eq!((told_here, tellers[1] == here), (2, true));
+    }
 }
