@@ -9,11 +9,14 @@
 
 mod watch_kit;
 
-use millpond::executor::ExecutorExt;
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, SerialExecutor};
 use millpond::pool::{Notice, Queue, Rejection, ThreadPool};
-use millpond::thread::{ThreadFactory, Threads};
+use millpond::schedule::ScheduledPool;
+use millpond::task::{CancelReason, TaskSpec};
+use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
+use millpond::time::ManualClock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 use watch_kit::watch;
 
@@ -88,4 +91,157 @@ fn the_thread_factory_that_a_pool_reports_is_the_very_one_that_it_was_given() {
     let pool = pool.build().unwrap();
     let given: Arc<dyn ThreadFactory> = given;
     assert!(Arc::ptr_eq(&pool.thread_factory(), &given));
+}
+
+/// Keeps the only worker of a pool busy until the sender is dropped.
+fn hold(pool: &ThreadPool) -> mpsc::Sender<()> {
+    let (go, may_go) = mpsc::channel::<()>();
+    let busy = pool.submit(move || may_go.recv().is_err()).unwrap();
+    while !busy.is_started() {
+        std::thread::yield_now();
+    }
+    go
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const DROPPED: u64 = 28;
+
+/// A pool by a manual clock, and how many dropped tasks each of its notices tells of.
+fn telling(hand: &ManualClock) -> (ThreadPool, mpsc::Receiver<u64>) {
+    let (tell, told) = mpsc::channel();
+    let pool = ThreadPool::builder("mill").core(1).max(1);
+    let pool = pool.clock(hand.clock()).on_notice(move |notice| {
+        let Notice::DroppedDetached(report) = notice else {
+            panic!("nothing else has happened: {notice}");
+        };
+        let _ = tell.send(report.dropped);
+    });
+    (pool.build().unwrap(), told)
+}
+
+/// Lets so many tasks without a handle expire, and waits until the worker has met them.
+fn drop_some(executor: &impl Executor, pool: &ThreadPool, hand: &ManualClock) {
+    let go = hold(pool);
+    let soon = hand.clock().deadline(SECOND);
+    for _ in 0..DROPPED {
+        let hint = TaskSpec::new().name("hint").deadline(soon);
+        executor.run_spec(hint, || unreachable!()).unwrap();
+    }
+    hand.advance(SECOND);
+    drop(go);
+    executor.submit(|| ()).unwrap().join().unwrap();
+}
+
+#[test]
+fn of_many_that_are_dropped_one_is_told_at_once_and_the_rest_when_the_pause_is_over() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let (pool, told) = telling(&hand);
+    drop_some(&pool, &pool, &hand);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [1]);
+    hand.advance(10 * SECOND);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [DROPPED - 1]);
+    // And once more: the alarm is set anew.
+    drop_some(&pool, &pool, &hand);
+    hand.advance(10 * SECOND);
+    assert_eq!(told.try_iter().sum::<u64>(), DROPPED);
+    assert_eq!(pool.snapshot().dropped_detached, 2 * DROPPED);
+    pool.close().unwrap();
+    assert_eq!(told.try_iter().count(), 0);
+}
+
+#[test]
+fn what_is_not_told_yet_is_told_when_the_pool_terminates() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let (pool, told) = telling(&hand);
+    drop_some(&pool, &pool, &hand);
+    pool.close().unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, DROPPED - 1]);
+    assert_eq!(pool.snapshot().dropped_detached, DROPPED);
+}
+
+#[test]
+fn what_a_serial_executor_drops_is_counted_and_told_by_the_pool_below() {
+    let _watch = watch();
+    let hand = ManualClock::new();
+    let (pool, told) = telling(&hand);
+    // Through all that may stand in between.
+    let timers = Arc::new(ScheduledPool::on(pool.clone()).build());
+    let serial = SerialExecutor::new(timers.clone());
+    drop_some(&Box::new(serial.key("alice")), &pool, &hand);
+    timers.close().unwrap();
+    pool.close().unwrap();
+    assert_eq!(pool.snapshot().dropped_detached, DROPPED);
+    assert_eq!(told.try_iter().sum::<u64>(), DROPPED);
+}
+
+/// Accepts every thread, and lets it die before its first step, when the sender is dropped.
+#[derive(Debug)]
+struct Stillborn(Arc<Mutex<mpsc::Receiver<()>>>);
+
+impl ThreadFactory for Stillborn {
+    fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
+        let may_die = Arc::clone(&self.0);
+        Threads::named("stillborn").start(Box::new(move || {
+            let _ = may_die.lock().unwrap().recv();
+            drop(body);
+        }))
+    }
+}
+
+/// The pool had said yes to it, so it is not enough to cancel it.
+#[test]
+fn a_task_that_is_cancelled_because_its_thread_has_died_is_told() {
+    let _watch = watch();
+    let (tell, told) = mpsc::channel();
+    let (die, may_die) = mpsc::channel();
+    let pool = ThreadPool::builder("mill").core(1).max(1);
+    let pool = pool.threads(Stillborn(Arc::new(Mutex::new(may_die))));
+    let pool = pool.on_notice(move |notice| drop(tell.send(notice.clone())));
+    let pool = pool.build().unwrap();
+    pool.run(|| unreachable!()).unwrap();
+    drop(die);
+    let patience = Duration::from_secs(60);
+    let Notice::DroppedDetached(report) = told.recv_timeout(patience).unwrap() else {
+        panic!("nothing else has happened");
+    };
+    assert_eq!((report.reason, report.dropped), (CancelReason::Refused, 1));
+    let snapshot = pool.snapshot();
+    assert_eq!((snapshot.dropped_detached, snapshot.cancelled), (1, 1));
+}
+
+/// Each notice causes the next one.
+#[test]
+fn a_listener_that_causes_notices_by_a_manual_clock_is_not_called_inside_itself() {
+    let _watch = watch();
+    let own: Arc<OnceLock<ThreadPool>> = Arc::default();
+    let depth = Arc::new(AtomicUsize::new(0));
+    let deepest = Arc::new(AtomicUsize::new(0));
+    let heard = Arc::new(AtomicUsize::new(0));
+    let (inner, most, count) = (own.clone(), deepest.clone(), heard.clone());
+    let listener = move |_: &Notice| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let here = depth.fetch_add(1, Ordering::SeqCst) + 1;
+        most.fetch_max(here, Ordering::SeqCst);
+        if here < 8 {
+            assert!(inner.get().unwrap().run(|| ()).is_err());
+        }
+        depth.fetch_sub(1, Ordering::SeqCst);
+    };
+    let (hand, at_most_every) = (ManualClock::new(), Duration::ZERO);
+    let mill = ThreadPool::builder("mill").core(1).max(1);
+    let mill = mill.queue(Queue::hand_off()).clock(hand.clock());
+    let mill = mill.rejection(Rejection::Report { at_most_every });
+    let pool = mill.on_notice(listener).build().unwrap();
+    assert!(own.set(pool.clone()).is_ok());
+    let go = hold(&pool);
+    assert!(pool.run(|| ()).is_err());
+    assert_eq!(deepest.load(Ordering::SeqCst), 1);
+    // The submitter has told many, and comes back all the same; the rest is told when time goes on.
+    let so_far = heard.load(Ordering::SeqCst);
+    assert!(so_far > 1, "the nested one is told afterwards");
+    hand.advance(SECOND);
+    assert!(heard.load(Ordering::SeqCst) > so_far);
+    drop(go);
 }

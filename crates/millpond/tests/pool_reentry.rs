@@ -160,6 +160,88 @@ fn a_handler_that_runs_the_task_is_asked_about_what_its_body_brings() {
     drop(go);
 }
 
+/// Brings the refused task twice, and is asked about neither.
+#[test]
+fn a_handler_that_brings_the_task_twice_gets_it_back_twice() {
+    let _watch = watch();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let twice = move |task: Task, refusal: Refusal<'_>| {
+        if count.fetch_add(1, Ordering::Relaxed) > 0 {
+            return refusal.give_back(task);
+        }
+        match refusal.pool.execute(task) {
+            Ok(()) => Ok(()),
+            Err(back) => refusal.pool.execute(back.task),
+        }
+    };
+    let pool = mill(1).rejection(Rejection::custom(twice)).build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    let refused = pool.submit(|| "flour").unwrap_err();
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!((refused.task)(), "flour");
+    drop(go);
+}
+
+/// The line for the log is another task: it comes back, too, and leaves the mark of the handler alone.
+#[test]
+fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
+    let _watch = watch();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let lines_back = Arc::new(AtomicUsize::new(0));
+    let (count, back) = (Arc::clone(&asked), Arc::clone(&lines_back));
+    let logs = move |task: Task, refusal: Refusal<'_>| {
+        if count.fetch_add(1, Ordering::Relaxed) > 0 {
+            return refusal.give_back(task);
+        }
+        for _ in 0..2 {
+            let line = refusal.pool.run(|| println!("a task was refused"));
+            back.fetch_add(usize::from(line.is_err()), Ordering::Relaxed);
+        }
+        refusal.pool.execute(task)
+    };
+    let pool = mill(1).rejection(Rejection::custom(logs)).build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    let refused = pool.submit(|| "flour").unwrap_err();
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(lines_back.load(Ordering::Relaxed), 2);
+    assert_eq!((refused.task)(), "flour");
+    // The task and the two lines: what the handler brought again is no further task.
+    assert_eq!(pool.snapshot().rejected, 3);
+    drop(go);
+}
+
+#[test]
+fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
+    let _watch = watch();
+    let again = |task: Task, refusal: Refusal<'_>| refusal.pool.execute(task);
+    let pool = mill(1).rejection(Rejection::custom(again)).build().unwrap();
+    let go = hold(&pool);
+    let taken = (0..3).filter(|_| pool.run(|| ()).is_ok()).count();
+    assert_eq!((taken, pool.snapshot().rejected), (1, 2));
+    drop(go);
+}
+
+/// A handler that drops the task and brings another, whose memory may be that of the first.
+#[test]
+fn another_task_that_a_handler_brings_instead_is_counted_as_rejected() {
+    let _watch = watch();
+    let instead = |task: Task, refusal: Refusal<'_>| {
+        drop(task);
+        let _ = refusal.pool.run(|| ());
+        Ok(())
+    };
+    let pool = mill(1).rejection(Rejection::custom(instead));
+    let pool = pool.build().unwrap();
+    let go = hold(&pool);
+    pool.run(|| ()).unwrap();
+    pool.run(|| ()).unwrap();
+    assert_eq!(pool.snapshot().rejected, 2);
+    drop(go);
+}
+
 /// When a queue does something of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {

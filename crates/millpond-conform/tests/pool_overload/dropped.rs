@@ -21,7 +21,7 @@ fn telling(
         shape(pool).on_notice(move |notice| match notice {
             Notice::DroppedDetached(report) => {
                 let line = notice.to_string();
-                assert!(line.contains("without a handle"), "{line}");
+                assert!(line.contains("nobody holds its handle"), "{line}");
                 let label = report.label.to_string();
                 tell.send((label, report.reason, report.dropped)).unwrap();
             }
@@ -87,8 +87,11 @@ fn what_is_dropped_without_a_handle_is_told_at_once_and_then_now_and_then() {
         drop_some(4);
         assert_eq!(told(), [], "it is quiet for a while");
         mill.hand.advance(Duration::from_secs(10));
+        assert_eq!(told(), [expired(2 + 4)]);
         assert_eq!(drop_some(2).dropped_detached, 9);
-        assert_eq!(told(), [expired(2 + 4 + 1)]);
+        assert_eq!(told(), [], "it is quiet again");
+        mill.hand.advance(Duration::from_secs(10));
+        assert_eq!(told(), [expired(2)]);
     });
 }
 

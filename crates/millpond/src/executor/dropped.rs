@@ -2,8 +2,10 @@
 //!
 //! An executor that drops a task it had accepted, because its deadline has passed or because it has waited
 //! for too long, tells the task's handle. A task without a handle has nobody to tell, so its executor is
-//! told instead: a pool counts it and gives notice; the others write a line, at most one in ten seconds
-//! each process, to the log (feature `tracing`) or to the standard error.
+//! told instead ([`Executor::report_dropped`](super::Executor::report_dropped)): a pool counts it and gives
+//! notice; a wrapper tells the executor below; the others write a line, with the number of those that were
+//! dropped since the last one, to the log (feature `tracing`) or to the standard error. One process
+//! writes at most one such line in ten seconds.
 //!
 //! # Who listens to a task
 //!
@@ -15,14 +17,23 @@
 //! - the task of a job in a scope has a handle, which is the scope's, and the job may have none
 //!   ([`has_listener`], for both).
 
+#[cfg(not(any(millpond_loom, millpond_shuttle)))]
+mod line;
+mod tally;
+
 use crate::task::{CancelReason, Name, Task};
 use millpond_raw::sync::local;
 use std::cell::Cell;
 use std::panic::Location;
 
+#[cfg(not(any(millpond_loom, millpond_shuttle)))]
+pub(super) use line::write_down;
+pub(crate) use tally::{DropTally, Step};
+
 /// A task without a handle that was accepted and dropped unrun.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(crate) struct DroppedTask {
+pub struct DroppedTask {
     pub(crate) name: Option<Name>,
     pub(crate) made_at: &'static Location<'static>,
     pub(crate) reason: CancelReason,
@@ -70,7 +81,7 @@ fn change(f: impl FnOnce(usize) -> usize) {
 
 /// Gives the task up. Returns what there is of it if it was gone before; and the task, if nobody was
 /// listening to it.
-pub(super) fn give_up(task: Task, reason: CancelReason) -> Result<Option<DroppedTask>, Task> {
+pub(crate) fn give_up(task: Task, reason: CancelReason) -> Result<Option<DroppedTask>, Task> {
     let about = DroppedTask {
         name: task.shared_name(),
         made_at: task.made_at(),
@@ -93,49 +104,20 @@ pub(super) fn give_up(task: Task, reason: CancelReason) -> Result<Option<Dropped
     }
 }
 
-/// Writes a line about it, for executors that have nobody to tell.
-#[cfg(not(any(millpond_loom, millpond_shuttle)))]
-pub(super) fn write_down(task: DroppedTask) {
-    #![allow(
-        clippy::disallowed_types,
-        reason = "a static outlives every model; this one only says how long ago a line was written"
-    )]
-    use crate::time::Clock;
-    use std::sync::Mutex;
-    use std::time::{Duration, Instant};
-
-    const EVERY: Duration = Duration::from_secs(10);
-    static LAST: Mutex<(Option<Instant>, u64)> = Mutex::new((None, 0));
-
-    let now = Clock::system().now();
-    let dropped = {
-        // Somebody else is at it in this very moment: one line says enough.
-        let Ok(mut last) = LAST.try_lock() else {
-            return;
-        };
-        last.1 += 1;
-        if last.0.is_some_and(|last| now.duration_since(last) < EVERY) {
-            return;
+/// Why a task was dropped, inside a sentence about it.
+pub(crate) fn why(reason: CancelReason) -> String {
+    let why = match reason {
+        CancelReason::Expired => "its deadline had passed",
+        CancelReason::WaitedTooLong => "it waited longer than max_queue_wait",
+        CancelReason::Shed => {
+            "it was shed, because its pool was overloaded and it had waited too long"
         }
-        last.0 = Some(now);
-        std::mem::take(&mut last.1)
+        CancelReason::Refused => "no thread could be started to run it",
+        other => return other.to_string(),
     };
-    let DroppedTask {
-        name,
-        made_at,
-        reason,
-    } = task;
-    let label = name.as_ref().map_or("a task", Name::as_str);
-    let line = format!(
-        "{label} (made at {made_at}) was accepted without a handle and dropped: {reason}; {dropped} of \
-         that kind since the last line. Submit it with a handle to hear of it where it is submitted"
-    );
-    #[cfg(feature = "tracing")]
-    tracing::warn!(target: "millpond", "{line}");
-    #[cfg(not(feature = "tracing"))]
-    eprintln!("millpond: {line}");
+    why.to_owned()
 }
 
-/// A model has no clock that such a line could go by.
+/// A model has no clock that a line could go by.
 #[cfg(any(millpond_loom, millpond_shuttle))]
 pub(super) fn write_down(_: DroppedTask) {}

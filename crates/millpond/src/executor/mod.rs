@@ -23,7 +23,8 @@
 //!    no handle is left behind.
 //! 2. **Everything accepted ends.** It runs, or its handle is cancelled with the reason.
 //!    A task without a handle that is dropped after all, because its deadline has passed or because it has
-//!    waited for too long, is an event: of the pool, or a line in the log.
+//!    waited for too long, is an event: of the pool, or a line in the log. What a policy discards is
+//!    counted.
 //! 3. **A panic costs its task and nothing else.** It goes to the handle; without a handle, to the
 //!    hook of the executor ([`UncaughtPanic`]).
 //! 4. **Whoever stops waiting cancels.** A batch whose caller is interrupted, runs out of time or
@@ -60,7 +61,9 @@ mod tokio;
 
 pub use completion::{Arrived, CompletionService, TaskId};
 pub use direct::DirectExecutor;
-pub(crate) use dropped::{DroppedTask, discount_witness};
+#[doc(hidden)]
+pub use dropped::DroppedTask;
+pub(crate) use dropped::{DropTally, Step, discount_witness, give_up, why};
 pub use error::{
     BuildError, Failure, InvokeAllError, InvokeAnyError, NotTaken, RejectReason, Rejected,
     ScopeError,

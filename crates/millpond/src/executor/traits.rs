@@ -1,5 +1,6 @@
 //! What an executor is, and what every executor can do besides.
 
+use super::dropped::{self, DroppedTask};
 use super::error::{InvokeAllError, InvokeAnyError, NotTaken, Rejected};
 use super::invoke;
 use super::post::PostOffer;
@@ -25,6 +26,9 @@ use std::time::Duration;
 ///    completes the task's handle.
 /// 2. Or it refuses: then that very task comes back, unrun and not cancelled, with the reason.
 /// 3. It runs no user's code under a lock, and a panic of a task costs it nothing.
+/// 4. If it lets the submitter wait for room, or passes tasks to an executor that may, it implements
+///    [`execute_until`](Executor::execute_until), too: by default a deadline is not heeded, and calls such as
+///    [`invoke_all_timeout`](ExecutorExt::invoke_all_timeout) wait as long as `execute` does.
 ///
 /// ```
 /// use millpond::executor::{Executor, ExecutorExt, Rejected};
@@ -137,6 +141,13 @@ pub trait Executor: fmt::Debug + Send + Sync {
         None
     }
 
+    /// A task without a handle was accepted, by it or by a wrapper of it, and dropped unrun: a wrapper
+    /// passes this on to the executor below. Whoever has no other place to say so writes a line.
+    #[doc(hidden)]
+    fn report_dropped(&self, dropped: DroppedTask) {
+        dropped::write_down(dropped);
+    }
+
     /// The clock by which its time-outs run.
     fn clock(&self) -> Clock {
         Clock::system()
@@ -185,6 +196,10 @@ macro_rules! executor_through {
             #[inline]
             fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
                 (**self).turn_back(made_at)
+            }
+
+            fn report_dropped(&self, dropped: DroppedTask) {
+                (**self).report_dropped(dropped)
             }
 
             fn clock(&self) -> Clock {

@@ -90,10 +90,11 @@ impl fmt::Display for RunState {
 /// + queued + active + in_place                                                         what is not
 /// ```
 ///
-/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`; `dropped_detached` are
-/// those of `expired` and `shed` that had no handle. Beside the books are tasks that the pool
-/// took and its rejection policy let others run: `caller_ran`, those of extra threads, and what a
-/// custom policy kept for itself.
+/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`. `dropped_detached` are
+/// those of `expired` and `shed` that had no handle, those of `cancelled` for which no thread could be
+/// started, and what wrappers of the pool have dropped. Beside the books are tasks that the pool took and
+/// its rejection policy let others run: `caller_ran`, those of extra threads, and what a custom policy
+/// kept for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
@@ -157,11 +158,13 @@ pub struct PoolSnapshot {
     /// How many were dropped when their turn came, because they had waited too long: longer than
     /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
     pub shed: u64,
-    /// How many tasks without a handle were dropped when their turn came, because their deadline had passed or
-    /// they had waited too long. Nobody else heard of them: see
-    /// [`Notice::DroppedDetached`](crate::pool::Notice::DroppedDetached).
+    /// How many tasks without a handle were accepted and dropped unrun: because their deadline had passed, they
+    /// had waited too long, or no thread could be started for them. Those of a serial executor or a
+    /// scheduled pool on top of the pool are among them. Nobody else heard of them: see
+    /// [`Notice::DroppedDetached`](crate::pool::Notice::DroppedDetached), whose numbers add up to this.
     pub dropped_detached: u64,
-    /// How many there was no room for, at once or in time: the rejection policy took over.
+    /// How many there was no room for, at once or in time: the rejection policy took over. A task that a
+    /// handler brings again, and that is refused again, counts once.
     pub rejected: u64,
     /// How many had to wait for room ([`Rejection::Block`](crate::pool::Rejection::Block)).
     pub blocked: u64,

@@ -2,8 +2,8 @@
 
 use super::{Rejection, ThreadPool};
 use crate::executor::{
-    Executor, Inside, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected, TerminationError,
-    TurnedBack, ended,
+    DroppedTask, Executor, Inside, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected,
+    TerminationError, TurnedBack, ended,
 };
 use crate::interrupt;
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
@@ -86,6 +86,10 @@ impl Executor for ThreadPool {
             false => None,
             true => self.engine.turn_back(made_at),
         }
+    }
+
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.engine.dropped_detached(dropped);
     }
 
     fn clock(&self) -> Clock {

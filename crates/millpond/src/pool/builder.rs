@@ -567,7 +567,7 @@ impl PoolBuilder {
             .factory
             .unwrap_or_else(|| Arc::new(Threads::named(name.clone())));
         let rare = Rare::new(self.rejection, factory);
-        let engine = Arc::new(Engine::new(Parts {
+        let parts = Parts {
             name,
             knobs: Knobs::new(sizes, self.growth, &self.overload, rare),
             overload: self.overload,
@@ -578,7 +578,8 @@ impl PoolBuilder {
             names: self.names,
             run_warnings: self.run_warnings,
             listener: self.listener,
-        }));
+        };
+        let engine = Arc::new_cyclic(|own| Engine::new(parts, own.clone()));
         Ok(ThreadPool {
             _owner: Arc::new(Owner {
                 engine: Arc::clone(&engine),

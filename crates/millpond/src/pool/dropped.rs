@@ -3,22 +3,22 @@
 //! A task that is dropped when its turn comes, because its deadline has passed or because it has waited for
 //! too long, tells its handle. If it has none, nobody would ever know. So each is counted
 //! (`dropped_detached` in the snapshot), and the pool gives notice: of the first at once, and of those that
-//! follow at most once in [`PAUSE`], with their number. Dropping happens in crowds, under overload, and a
-//! notice for each would be a load of its own.
+//! follow together, when ten seconds are over or the pool terminates ([`DropTally`]). What the notices tell adds
+//! up to the count.
+//!
+//! The same goes for a task that was accepted and for which no thread could be started after all, and for
+//! what a wrapper of the pool, such as a serial executor, drops.
 
 use super::engine::Engine;
 use super::figures::Label;
 use super::notice::Notice;
-use crate::executor::DroppedTask;
+use crate::executor::{DropTally, DroppedTask, Step, why};
 use crate::task::CancelReason;
+use crate::time::Alarm;
 use millpond_raw::sync::Mutex;
 use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
 use std::time::Duration;
-
-/// How long it is quiet after a notice.
-const PAUSE: Duration = Duration::from_secs(10);
 
 /// Tasks that a pool had accepted without a handle, and has dropped unrun.
 ///
@@ -64,71 +64,112 @@ pub struct DroppedDetached {
 
 impl fmt::Display for DroppedDetached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DroppedDetached {
-            pool,
-            label,
-            reason,
-            dropped,
-            ..
-        } = self;
+        write!(f, "{}: ", self.pool)?;
+        match &self.label {
+            Label::Name(name) => write!(f, "`{name}`")?,
+            Label::Place(_) | Label::Others => write!(f, "a task made at {}", self.made_at)?,
+        }
+        let why = why(self.reason);
         write!(
             f,
-            "{pool}: {label} was accepted without a handle and dropped: {reason}"
+            " was dropped before it ran ({why}) and nobody holds its handle"
         )?;
-        match dropped {
+        match self.dropped {
             0 | 1 => Ok(()),
-            many => write!(f, " ({many} of that kind since the last notice)"),
+            many => write!(f, "; {many} such tasks since the last notice"),
         }
     }
 }
 
-/// How many were dropped since the last notice, and when that was.
-#[derive(Debug, Default)]
+/// Those of which no notice has been given yet.
+#[derive(Debug)]
 pub(super) struct DroppedReports {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    /// The tick of the last notice.
-    last: Option<u64>,
-    dropped: u64,
+    tally: DropTally,
+    alarm: Option<Alarm>,
+}
+
+impl Default for DroppedReports {
+    fn default() -> Self {
+        DroppedReports {
+            state: Mutex::new(State {
+                tally: DropTally::new(),
+                alarm: None,
+            }),
+        }
+    }
 }
 
 impl Engine {
     /// A task without a handle was dropped unrun.
     #[cold]
-    pub(super) fn dropped_detached(self: &Arc<Self>, task: DroppedTask) {
+    pub(super) fn dropped_detached(&self, task: DroppedTask) {
         self.rare.dropped_detached.happened(1);
-        let now = self.ticker.now().count();
-        let dropped = {
+        let now = self.clock.now();
+        let step = self.dropped.state.lock().tally.add(task, now);
+        match step {
+            Step::Wait => {}
+            Step::SetAlarm(left) => self.tell_of_dropped_in(left),
+            Step::Tell => self.tell_of_dropped(),
+        }
+    }
+
+    /// The pause may be over: tells of those that were dropped in it.
+    pub(super) fn tell_the_rest_of_dropped(&self) {
+        let now = self.clock.now();
+        let is_due = self.dropped.state.lock().tally.flush(now);
+        if is_due {
+            self.tell_of_dropped();
+        }
+    }
+
+    /// The pool ends: what was dropped before is told now, and what is dropped later at once.
+    pub(super) fn tell_the_last_of_dropped(&self) {
+        let now = self.clock.now();
+        let (is_due, alarm) = {
             let mut state = self.dropped.state.lock();
-            state.dropped += 1;
-            let pause = self.ticker.ticks(PAUSE);
-            if state
-                .last
-                .is_some_and(|last| now.saturating_sub(last) < pause)
-            {
-                return;
-            }
-            state.last = Some(now);
-            std::mem::take(&mut state.dropped)
+            (state.tally.end(now), state.alarm.take())
         };
-        let DroppedTask {
-            name,
-            made_at,
-            reason,
-        } = task;
-        let label = name.map_or(Label::Place(made_at), |name| {
-            Label::Name(name.as_str().into())
+        drop(alarm);
+        if is_due {
+            self.tell_of_dropped();
+        }
+    }
+
+    fn tell_of_dropped_in(&self, left: Duration) {
+        let alarm = self.notice_alarm(left).unwrap_or_else(|unattended| {
+            self.dropped.state.lock().tally.alarm_failed();
+            unattended.alarm
         });
-        let report = DroppedDetached {
-            pool: self.name.to_string(),
-            label,
-            made_at,
-            reason,
-            dropped,
-        };
-        self.tell(move |_| Notice::DroppedDetached(Box::new(report)));
+        let former = self.dropped.state.lock().alarm.replace(alarm);
+        drop(former);
+    }
+
+    /// The count is taken when the notice is made, so one that waits to be told tells of all that come
+    /// meanwhile; and there is never more than one that waits.
+    fn tell_of_dropped(&self) {
+        self.tell_in_any_case(|engine| {
+            let taken = engine.dropped.state.lock().tally.take();
+            let (task, dropped) = taken.expect("it is counted before it is told");
+            let DroppedTask {
+                name,
+                made_at,
+                reason,
+            } = task;
+            let label = name.map_or(Label::Place(made_at), |name| {
+                Label::Name(name.as_str().into())
+            });
+            Notice::DroppedDetached(Box::new(DroppedDetached {
+                pool: engine.name.to_string(),
+                label,
+                made_at,
+                reason,
+                dropped,
+            }))
+        });
     }
 }

@@ -104,12 +104,14 @@ impl Engine {
                 Some(false) => continue,
                 Some(true) => {}
             }
+            let inside = Inside::of(self);
             if let Some(hooks) = &self.hooks {
-                let _inside = Inside::of(self);
                 user_code::check(Kind::Hook);
                 let _ = quiet::call(|| hooks.terminated());
             }
             self.let_timer_go();
+            self.tell_the_last_of_dropped();
+            drop(inside);
             self.ctl().advance(RunState::Terminated);
             self.end.change(|()| ());
             return;

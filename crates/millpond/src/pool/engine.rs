@@ -52,11 +52,13 @@ use millpond_raw::user_code;
 use millpond_raw::waits::Waits;
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What its handles and its workers share.
 pub(super) struct Engine {
     pub(super) name: Cow<'static, str>,
+    /// Itself, for what it does later.
+    pub(super) own: Weak<Engine>,
     /// What every submit reads and hardly anybody writes.
     front: Padded<Front>,
     pub(super) line: Line,
@@ -134,7 +136,7 @@ impl Engine {
         self.names.as_ref().map_or(0, Names::sheets)
     }
 
-    pub(super) fn new(parts: Parts) -> Self {
+    pub(super) fn new(parts: Parts, own: Weak<Engine>) -> Self {
         let home = Home::take(match parts.line.is_foreign() {
             true => Kind::Foreign,
             false => Kind::Ours,
@@ -143,6 +145,7 @@ impl Engine {
         let names = parts.names.map(Names::new);
         Engine {
             name: parts.name,
+            own,
             front: Padded::new(Front {
                 ctl: Ctl::new(),
                 knobs: parts.knobs,
@@ -265,7 +268,8 @@ impl Engine {
             let engine = Arc::clone(self);
             aside(Owner::of(&**self, Work::Start), move || {
                 if let Err(refused) = engine.look_again(identity) {
-                    refused.task.cancel(CancelReason::Refused);
+                    // Whoever brought it has heard that it was accepted.
+                    engine.give_up(vec![refused.task], CancelReason::Refused);
                 }
             });
         }

@@ -110,6 +110,7 @@ pub use reject::{Refusal, Rejection, RejectionHandler};
 pub use view::{CurrentTask, WorkerView};
 pub use watch::{Health, RunWarning};
 
+use crate::executor::give_up;
 use crate::manage::{PoolSnapshot, RunState};
 use crate::task::{CancelReason, Task, TaskHandle};
 use engine::Engine;
@@ -390,14 +391,28 @@ impl Engine {
         if tasks.is_empty() {
             return 0;
         }
-        let mut given_up = 0;
+        let (mut given_up, mut unheard) = (0, Vec::new());
         for task in tasks {
-            match task.end(reason) {
+            let shell = match reason {
+                // It was accepted, and nobody has asked for this.
+                CancelReason::Refused => match give_up(task, reason) {
+                    Ok(dropped) => {
+                        unheard.extend(dropped);
+                        None
+                    }
+                    Err(task) => Some(task.shell()),
+                },
+                _ => task.end(reason),
+            };
+            match shell {
                 None => given_up += 1,
                 Some(shell) => self.count_shell(shell),
             }
         }
         self.rare.cancelled.happened(given_up);
+        for dropped in unheard {
+            self.dropped_detached(dropped);
+        }
         self.line_is_shorter();
         given_up
     }

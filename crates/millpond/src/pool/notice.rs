@@ -9,8 +9,15 @@
 //! they are handed over on the spot; and so they are where no thread can be had, but never on the thread of
 //! the timer.
 //!
-//! A pool has one such thread at a time, which goes when nothing is left to tell. What comes meanwhile waits
-//! for it, in order; beyond [`MOST_WAITING`] notices are dropped, and how many they were is a notice, too.
+//! A pool has one *teller* at a time: that thread, which goes when nothing is left to tell, or whoever tells
+//! on the spot. What comes meanwhile waits for the teller, in order, also what its listener causes; so a
+//! listener is never called inside itself. Beyond [`MOST_WAITING`] notices are dropped, and how many they
+//! were is a notice, too.
+//!
+//! Who tells on the spot has something else to do, and a listener may cause a notice for each that it hears.
+//! So it tells what was there when it began (by a manual clock also what comes meanwhile, but no more than
+//! [`MOST_WAITING`]); what is left is told with the next notice, or when an alarm rings, [a little
+//! later](AGAIN).
 
 use super::dropped::DroppedDetached;
 use super::engine::Engine;
@@ -20,14 +27,15 @@ use crate::executor::RejectReason;
 use crate::manage::PoolSnapshot;
 use crate::task::Cycle;
 use crate::thread::{ThreadFactory, Threads};
-use crate::time::{Owner, Work, aside};
+use crate::time::{Alarm, Owner, Unattended, Work, aside, let_go};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 /// Who hears notices.
@@ -50,7 +58,7 @@ pub enum Notice {
     Refused(Box<RefusalReport>),
     /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
     RunsLong(Box<LongRun>),
-    /// Tasks that had been accepted without a handle were dropped when their turn came.
+    /// Tasks that had been accepted, and whose handle nobody holds, were dropped unrun.
     DroppedDetached(Box<DroppedDetached>),
     /// Tasks waited for each other in a ring. The last of them was told, by an error of its join.
     Deadlock {
@@ -246,6 +254,9 @@ struct ReportState {
 /// How many notices of a pool wait to be told; what is more is dropped.
 const MOST_WAITING: usize = 64;
 
+/// After how long a teller is looked for, for what the last one has left.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// Makes a notice when its turn comes: a stack dump takes a while.
 type Make = Box<dyn FnOnce(&Engine) -> Notice + Send>;
 
@@ -261,6 +272,8 @@ struct UntoldState {
     /// Whether somebody tells them.
     is_teller_there: bool,
     dropped: u64,
+    /// For what a teller has left.
+    alarm: Option<Alarm>,
 }
 
 /// What to do for one who has something to tell.
@@ -274,9 +287,9 @@ enum Turn {
 }
 
 impl Untold {
-    fn add(&self, make: Make) -> Turn {
+    fn add(&self, make: Make, bound: usize) -> Turn {
         let mut state = self.state.lock();
-        if state.waiting.len() == MOST_WAITING {
+        if state.waiting.len() >= bound {
             state.dropped += 1;
             return Turn::Dropped(make);
         }
@@ -301,6 +314,47 @@ impl Untold {
         drop(state);
         let pool = pool.to_owned();
         Some(Box::new(move |_| Notice::Dropped { pool, notices }))
+    }
+
+    fn waiting(&self) -> usize {
+        self.state.lock().waiting.len()
+    }
+
+    /// The teller goes. Returns whether something is left.
+    fn leave(&self) -> bool {
+        let mut state = self.state.lock();
+        state.is_teller_there = false;
+        state.is_something_left()
+    }
+
+    /// Takes the place of a teller that has left something.
+    fn take_over(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_ours = !state.is_teller_there && state.is_something_left();
+        state.is_teller_there |= is_ours;
+        is_ours
+    }
+}
+
+impl UntoldState {
+    fn is_something_left(&self) -> bool {
+        !self.waiting.is_empty() || self.dropped > 0
+    }
+}
+
+/// What rings when something is to be told that was not told at once.
+struct Bell(Weak<Engine>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        let Some(engine) = self.0.upgrade() else {
+            return;
+        };
+        engine.tell_the_rest_of_dropped();
+        if engine.untold.take_over() {
+            engine.find_teller();
+        }
+        let_go(Owner::of(&*engine, Work::Drop), engine);
     }
 }
 
@@ -346,25 +400,47 @@ impl Engine {
 
     /// Makes a notice and hands it over, on a thread of its own if one can be had.
     pub(super) fn tell(self: &Arc<Self>, make: impl FnOnce(&Engine) -> Notice + Send + 'static) {
-        if self.ticker.stands_still() {
+        match self.untold.add(Box::new(make), MOST_WAITING) {
+            Turn::Waits => {}
+            Turn::Dropped(make) => drop(make),
+            Turn::Ours => self.find_teller(),
+        }
+    }
+
+    /// The same, however many wait: for one of a kind of which no two wait.
+    pub(super) fn tell_in_any_case(&self, make: impl FnOnce(&Engine) -> Notice + Send + 'static) {
+        match (
+            self.untold.add(Box::new(make), usize::MAX),
+            self.own.upgrade(),
+        ) {
+            (Turn::Ours, Some(own)) => {
+                own.find_teller();
+                let_go(Owner::of(&*own, Work::Drop), own);
+            }
+            // It is being dropped, and nobody else is there.
+            (Turn::Ours, None) => self.tell_all(),
+            (Turn::Waits | Turn::Dropped(_), Some(own)) => {
+                let_go(Owner::of(&*own, Work::Drop), own);
+            }
+            (Turn::Waits | Turn::Dropped(_), None) => {}
+        }
+    }
+
+    /// Starts a thread that tells, or has it told on the spot.
+    fn find_teller(self: &Arc<Self>) {
+        if !self.ticker.stands_still() {
             let engine = Arc::clone(self);
-            return aside(Owner::of(&**self, Work::Tell), move || {
-                engine.tell_here(Box::new(make));
-            });
+            let tell = move || engine.tell_all();
+            let started = Threads::named("millpond-notice").start(Box::new(tell));
+            if started.is_ok() {
+                return;
+            }
         }
-        match self.untold.add(Box::new(make)) {
-            Turn::Waits => return,
-            Turn::Dropped(make) => return drop(make),
-            Turn::Ours => {}
-        }
+        // A listener is not for the thread of the timer.
         let engine = Arc::clone(self);
-        let tell = move || engine.tell_all();
-        let started = Threads::named("millpond-notice").start(Box::new(tell));
-        if started.is_err() {
-            // A listener is not for the thread of the timer.
-            let engine = Arc::clone(self);
-            aside(Owner::of(&**self, Work::Tell), move || engine.tell_all());
-        }
+        aside(Owner::of(&**self, Work::Tell), move || {
+            engine.tell_on_the_spot()
+        });
     }
 
     /// Tells what is to be told, as its one teller.
@@ -372,6 +448,33 @@ impl Engine {
         while let Some(make) = self.untold.next(&self.name) {
             self.tell_here(make);
         }
+    }
+
+    /// Tells some of it, as its one teller, and leaves the rest to others.
+    fn tell_on_the_spot(&self) {
+        let at_most = match self.ticker.stands_still() {
+            true => MOST_WAITING,
+            false => self.untold.waiting(),
+        };
+        for _ in 0..at_most {
+            match self.untold.next(&self.name) {
+                Some(make) => self.tell_here(make),
+                None => return,
+            }
+        }
+        if self.untold.leave() {
+            // If nobody can be had to ring it, the next notice is the occasion.
+            let alarm = self.notice_alarm(AGAIN);
+            let alarm = alarm.unwrap_or_else(|unattended| unattended.alarm);
+            let former = self.untold.state.lock().alarm.replace(alarm);
+            drop(former);
+        }
+    }
+
+    /// An alarm that has it told what was not told at once.
+    pub(super) fn notice_alarm(&self, pause: Duration) -> Result<Alarm, Unattended> {
+        let bell = Waker::from(Arc::new(Bell(Weak::clone(&self.own))));
+        self.clock.alarm(self.clock.deadline(pause), &bell)
     }
 
     fn tell_here(&self, make: Make) {
@@ -394,4 +497,61 @@ fn to_nobody_in_particular(notice: &Notice) {
 #[cfg(not(feature = "tracing"))]
 fn to_nobody_in_particular(notice: &Notice) {
     eprintln!("millpond: {notice}");
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "a test stands outside: it uses std's channels beside what it tests"
+    )]
+
+    use super::*;
+    use crate::pool::ThreadPool;
+    use millpond_raw::sync::thread;
+    use std::sync::{OnceLock, mpsc};
+
+    fn make(_: &Engine) -> Notice {
+        let (pool, queued) = (String::from("mill"), 0);
+        Notice::Healed { pool, queued }
+    }
+
+    /// As it is where no thread can be had.
+    #[test]
+    fn who_tells_on_the_spot_tells_what_was_there_and_the_rest_is_told_a_little_later() {
+        const NOTICES: usize = 4;
+        let own: Arc<OnceLock<ThreadPool>> = Arc::default();
+        let inner = Arc::clone(&own);
+        let (tell, told) = mpsc::channel();
+        let left = Mutex::new(NOTICES - 2);
+        let listener = move |_: &Notice| {
+            let here = thread::current().id();
+            tell.send(here).expect("the test listens");
+            let causes_another = {
+                let mut left = left.lock();
+                let was = *left;
+                *left = was.saturating_sub(1);
+                was > 0
+            };
+            if let (true, Some(pool)) = (causes_another, inner.get()) {
+                pool.engine.tell(make);
+            }
+        };
+        let pool = ThreadPool::builder("mill").on_notice(listener);
+        let pool = pool.build().expect("nothing is wrong with it");
+        assert!(own.set(pool.clone()).is_ok());
+        let untold = &pool.engine.untold;
+        let add = || untold.add(Box::new(make), MOST_WAITING);
+        assert!(matches!(add(), Turn::Ours));
+        assert!(matches!(add(), Turn::Waits));
+        pool.engine.tell_on_the_spot();
+        // The alarm may have rung by now, or rings in a moment; but not on this thread.
+        let patience = Duration::from_secs(60);
+        let tellers: Vec<_> = (0..NOTICES)
+            .map(|_| told.recv_timeout(patience).expect("somebody tells it"))
+            .collect();
+        let here = thread::current().id();
+        let told_here = tellers.iter().filter(|teller| **teller == here).count();
+        assert_eq!((told_here, tellers[1] == here), (2, true));
+    }
 }

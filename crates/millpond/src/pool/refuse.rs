@@ -1,7 +1,7 @@
 //! Asking the rejection policy, and doing what it says.
 
 use super::ThreadPool;
-use super::asked::Asked;
+use super::asked::{Asked, Entry};
 use super::crew::Worker;
 use super::engine::Engine;
 use super::figures::Id;
@@ -43,6 +43,8 @@ impl ThreadPool {
                 engine.run_here(refused.task);
                 return Ok(());
             }
+            // The handler may be what brings it; see below.
+            Rejection::Custom(_) => {}
             _ => engine.count_refused(&refused.task, Turned::Away),
         }
         let Rejected { task, reason, .. } = engine.with_figures(refused);
@@ -76,13 +78,19 @@ impl ThreadPool {
                 engine.report_refusal(&reason, &label, at_most_every);
                 Err(Rejected::new(task, reason))
             }
-            Rejection::Custom(handler) => match Asked::enter(engine) {
-                Some(_asked) => {
+            Rejection::Custom(handler) => match Asked::enter(engine, &task) {
+                Entry::Asked(_asked) => {
+                    engine.count_refused(&task, Turned::Away);
                     let pool = self;
                     user_code::check(Kind::Handler);
                     handler.reject(task, Refusal { reason, pool })
                 }
-                None => Err(Rejected::new(task, reason)),
+                Entry::Inside { is_same_task } => {
+                    if !is_same_task {
+                        engine.count_refused(&task, Turned::Away);
+                    }
+                    Err(Rejected::new(task, reason))
+                }
             },
         }
     }

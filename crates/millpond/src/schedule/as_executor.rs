@@ -3,7 +3,9 @@
 
 use super::ScheduledPool;
 use super::ward::Ward;
-use crate::executor::{Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError};
+use crate::executor::{
+    DroppedTask, Executor, Lifecycle, NotTaken, RejectReason, Rejected, TerminationError,
+};
 use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
@@ -39,6 +41,10 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
 
     fn address(&self) -> usize {
         self.executor.address()
+    }
+
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.executor.report_dropped(dropped);
     }
 
     fn clock(&self) -> Clock {

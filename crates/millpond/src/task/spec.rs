@@ -30,10 +30,13 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// A task that is made here. Inside another task it has the name, the deadline and the priority of
+    /// A task that is made here. Inside another task it inherits the name, the deadline and the priority of
     /// that one until it is given its own; otherwise it has no name and no deadline, and the usual
-    /// priority. It carries what is [carried](super::Carried) here. A task that is made
-    /// [without a handle](TaskSpec::build_detached) does not have the deadline.
+    /// priority. It carries what is [carried](super::Carried) here.
+    ///
+    /// A task without a handle ([`run`](crate::executor::ExecutorExt::run),
+    /// [`run_spec`](crate::executor::ExecutorExt::run_spec), [`build_detached`](TaskSpec::build_detached)) does
+    /// not inherit the deadline, unless it is [asked to](TaskSpec::inherit_deadline).
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};

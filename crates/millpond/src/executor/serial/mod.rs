@@ -9,6 +9,7 @@
 mod turn;
 mod yard;
 
+use super::dropped::DroppedTask;
 use super::error::{BuildError, RejectReason, Rejected};
 use super::traits::Executor;
 use super::uncaught::{Runner, UncaughtPanic};
@@ -183,6 +184,10 @@ where
 
     fn address(&self) -> usize {
         Arc::as_ptr(&self.yard) as usize
+    }
+
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.yard.below().report_dropped(dropped);
     }
 
     fn clock(&self) -> Clock {

@@ -323,7 +323,9 @@ impl<K: Hash + Eq + Send + Sync + 'static, E: Executor + 'static> Drain<K, E> {
                 if current::is_stopped() {
                     task.cancel(CancelReason::ShutDown);
                 } else {
-                    self.yard.runner.run(task);
+                    // The executor below may be a pool, which counts and gives notice.
+                    let on_drop = |dropped| self.yard.below.report_dropped(dropped);
+                    self.yard.runner.run_with(task, on_drop, |_| ());
                 }
             }
         });
