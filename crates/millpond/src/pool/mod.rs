@@ -90,6 +90,7 @@ mod reject;
 mod sentry;
 mod shed;
 mod snapshot;
+mod stacks;
 mod stats;
 mod view;
 mod watch;

@@ -31,8 +31,8 @@
 use super::engine::Engine;
 use super::figures::Label;
 use super::notice::{LongRun, Notice};
+use super::stacks::Seen;
 use super::{ThreadPool, crew::Worker, stats::Event};
-use crate::stack::{self, PATIENCE};
 use crate::time::{Alarm, Ticker, Unattended, aside, let_go};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -471,11 +471,7 @@ impl Engine {
             worker: self.view(worker, now),
             stack: String::new(),
         };
-        let worker = Arc::clone(worker);
-        self.tell(move |engine| {
-            let stack = engine.stacks_of(&[worker]).pop().unwrap_or_default();
-            Notice::RunsLong(Box::new(LongRun { stack, ..run }))
-        });
+        self.tell_of_long_run(Seen::at(worker, Some(turn)), run);
         None
     }
 
@@ -500,21 +496,6 @@ impl Engine {
         self.nudge();
         let pool = self.name.to_string();
         self.tell(move |_| Notice::Healed { pool, queued });
-    }
-
-    /// Where workers are, one text each.
-    pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
-        let faces: Vec<_> = workers.iter().map(|worker| worker.face.get()).collect();
-        let begun = faces.iter().flatten().map(|face| face.subject.clone());
-        let mut answers = stack::capture(&begun.collect::<Vec<_>>(), PATIENCE).into_iter();
-        faces
-            .iter()
-            .map(|face| match face.and_then(|_| answers.next()) {
-                Some(Ok(stack)) => stack.to_string(),
-                Some(Err(why)) => why.to_string(),
-                None => "no stack: its thread has not begun".to_owned(),
-            })
-            .collect()
     }
 
     fn set_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
