@@ -46,6 +46,7 @@ mod scope;
 mod serial;
 mod termination;
 mod thread_per_task;
+mod timer_thread;
 mod traits;
 mod turned_back;
 mod uncaught;
@@ -75,6 +76,7 @@ pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use termination::TerminationError;
 pub(crate) use termination::{Inside, ended};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
+pub(crate) use timer_thread::TimerThread;
 pub use traits::{Executor, ExecutorExt, Lifecycle};
 #[doc(hidden)]
 pub use turned_back::TurnedBack;

@@ -192,6 +192,9 @@ pub struct Health {
     pub deadlocks: u64,
     /// How often a thread could not be started, the timer's for the watch included.
     pub thread_failures: u64,
+    /// How many attempts to start a worker have failed since the last one that did not: if it is not 0 the pool
+    /// has fewer workers than it would like.
+    pub failed_starts_in_a_row: u64,
     /// How many more workers there are than there may be. They leave when they are idle.
     pub surplus_workers: usize,
 }
@@ -594,6 +597,7 @@ impl ThreadPool {
             long_runs: engine.watch.long_runs.get(),
             deadlocks: engine.watch.deadlocks.get(),
             thread_failures: engine.rare.thread_failures.get(),
+            failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
         }
     }

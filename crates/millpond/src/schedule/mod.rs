@@ -118,7 +118,7 @@ pub use snapshot::{ScheduleSnapshot, Upcoming};
 use self::core::{Core, Entry};
 use self::once::run_once;
 use self::ward::OwnWard;
-use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
+use crate::executor::{Executor, Lifecycle, RejectReason, Rejected, TimerThread};
 use crate::task::TaskSpec;
 use crate::time::Deadline;
 use std::mem::ManuallyDrop;
@@ -388,7 +388,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
             drop(books);
             match core.hold_timer(due) {
                 Ok(alarm) => held = alarm,
-                Err(why) => return Err(Rejected::new(f, RejectReason::SpawnFailed(why))),
+                Err(why) => return Err(Rejected::new(f, TimerThread::failed(why))),
             }
             books = core.books();
         }

@@ -6,7 +6,7 @@ use super::failure::{OnFailure, RunReturn, Verdict};
 use super::handle::{Ending, Scheduled};
 use super::plan::{Catchup, Every, Next, Overlap};
 use super::series::{self, Series};
-use crate::executor::{RejectReason, Rejected};
+use crate::executor::{RejectReason, Rejected, TimerThread};
 use crate::task::{TaskHandle, TaskSpec};
 use crate::time::Deadline;
 use millpond_raw::sync::Mutex;
@@ -278,7 +278,7 @@ impl<'a> SeriesBuilder<'a> {
             drop(books);
             match core.hold_timer(due) {
                 Ok(alarm) => held = alarm,
-                Err(why) => return Err(Rejected::new(f, RejectReason::SpawnFailed(why))),
+                Err(why) => return Err(Rejected::new(f, TimerThread::failed(why))),
             }
             books = core.books();
         }

@@ -53,6 +53,43 @@ fn tasks_wait_because_the_queue_comes_first() {
 }
 
 #[test]
+fn tasks_wait_because_threads_could_not_be_started() {
+    let total = "3 attempts to start a thread failed: use fewer threads, or raise the limit of the \
+                 process.";
+    let failing = |facts: crate::pool::Facts, in_a_row| {
+        facts.of_health(|health| {
+            (health.thread_failures, health.failed_starts_in_a_row) = (3, in_a_row);
+        })
+    };
+    failing(busy(2, 2, 7), 3).says(&[
+        "mill is running: 2 of 2 workers busy, 7 tasks in the queue, which has room for 100.",
+        "Tasks wait because all 2 workers are busy: up to 4 are allowed, but the last 3 attempts to start a \
+         thread failed.",
+        total,
+    ]);
+    let first = busy(1, 1, 1).but(|now| now.growth = Growth::ThreadsFirst);
+    failing(first, 1).says(&[
+        "mill is running: 1 of 1 worker busy, 1 task in the queue, which has room for 100.",
+        "A task waits because its only worker is busy: up to 4 are allowed, but the last attempt to start a \
+         thread failed.",
+        total,
+    ]);
+    failing(busy(0, 0, 1), 2).says(&[
+        "mill is running: 0 of 0 workers busy, 1 task in the queue, which has room for 100.",
+        "A task waits because there is no worker: the last 2 attempts to start a thread failed.",
+        total,
+    ]);
+    // They are not to blame where no more would be started, or one has been since.
+    failing(busy(4, 4, 7), 3).says(&[FULL, NO_MORE, total]);
+    failing(busy(2, 2, 7), 0).says(&[
+        "mill is running: 2 of 2 workers busy, 7 tasks in the queue, which has room for 100.",
+        "Tasks wait because all 2 workers are busy: up to 4 are allowed, but the queue comes first, so \
+         more start only when it is full; a larger core, or threads first, would start them now.",
+        total,
+    ]);
+}
+
+#[test]
 fn tasks_wait_for_a_moment() {
     busy(2, 2, 7).but(|now| now.growth = Growth::ThreadsFirst).says(&[
         "mill is running: 2 of 2 workers busy, 7 tasks in the queue, which has room for 100.",
@@ -299,7 +336,7 @@ fn what_must_not_be_is_said() {
     ]);
     new().of_health(|health| health.thread_failures = 1).says(&[
         idle,
-        "1 thread could not be started: use fewer, or raise the limit of the process.",
+        "1 attempt to start a thread failed: use fewer threads, or raise the limit of the process.",
     ]);
     new().of_health(|health| health.surplus_workers = 1).says(&[
         idle,
