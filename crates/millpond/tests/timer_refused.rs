@@ -18,7 +18,6 @@ use millpond::pool::{Queue, RunWarning, ThreadPool};
 use millpond::schedule::{Every, ScheduledPool};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
-use std::error::Error as _;
 use std::io;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
