@@ -10,7 +10,6 @@
 use super::{ENDED, Seen, stack};
 use crate::executor::{ExecutorExt, Lifecycle};
 use crate::pool::{Notice, RunWarning, ThreadPool};
-use crate::preset;
 use crate::task::TaskSpec;
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -48,7 +47,11 @@ fn the_stack_of_a_long_run_is_that_of_its_task_although_it_is_told_when_that_has
         let _ = gate.lock().unwrap().recv();
     };
     let limit = RunWarning::after(Duration::from_millis(20));
-    let pool = preset::fixed("mill", 1).run_warning(limit).on_notice(slow);
+    let pool = ThreadPool::builder("mill")
+        .core(1)
+        .max(1)
+        .run_warning(limit)
+        .on_notice(slow);
     let pool = pool.build().unwrap();
     let mut notices = Vec::new();
     for (number, name) in (1..).zip(["first", "second"]) {
@@ -85,7 +88,7 @@ fn the_stack_of_a_long_run_is_that_of_its_task_although_it_is_told_when_that_has
 
 #[test]
 fn a_worker_that_has_gone_on_to_another_task_has_no_stack_of_the_one_before() {
-    let pool = preset::fixed("mill", 1).build().unwrap();
+    let pool = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
     let mut seen = Vec::new();
     for _ in 0..2 {
         let ((leave, stay), (say, hear)) = (mpsc::channel::<()>(), mpsc::channel());
