@@ -152,6 +152,99 @@ fn a_run_warning_has_the_stack_of_its_task() {
     pool.close().unwrap();
 }
 
+/// What a task does from when it has begun until it is told to end; of each task in a function of its own.
+type Stay = fn(&mpsc::Sender<()>, &mpsc::Receiver<()>);
+
+#[inline(never)]
+fn is_in_flour(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+    sleeps_until_told(say, stay);
+    std::hint::black_box(1);
+}
+
+#[inline(never)]
+fn is_in_dough(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+    sleeps_until_told(say, stay);
+    std::hint::black_box(2);
+}
+
+#[inline(never)]
+fn is_in_bread(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+    sleeps_until_told(say, stay);
+    std::hint::black_box(3);
+}
+
+#[test]
+fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
+    let _watch = watch();
+    let (tell, told) = mpsc::channel();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    // The first notice is not done with before the gate opens.
+    let slow = move |notice: &Notice| {
+        tell.send(notice.clone()).unwrap();
+        let _ = gate.lock().unwrap().recv();
+    };
+    let limit = RunWarning::after(Duration::from_millis(20));
+    let pool = preset::fixed("mill", 1).run_warning(limit).on_notice(slow);
+    let pool = pool.build().unwrap();
+    let tasks: [(&str, Stay); 3] = [
+        ("flour", is_in_flour),
+        ("dough", is_in_dough),
+        ("bread", is_in_bread),
+    ];
+    let begun = tasks.map(|(name, function)| {
+        let ((leave, stay), (say, hear)) = (mpsc::channel::<()>(), mpsc::channel());
+        let spec = TaskSpec::new().name(name);
+        let task = pool.submit_spec(spec, move || function(&say, &stay));
+        (task.unwrap(), leave, hear)
+    });
+    let mut notices = Vec::new();
+    let mut last = None;
+    for (number, (task, leave, hear)) in begun.into_iter().enumerate() {
+        hear.recv_timeout(LONG).unwrap();
+        let start = Instant::now();
+        while pool.health().long_runs <= number as u64 {
+            assert!(start.elapsed() < LONG);
+            thread::yield_now();
+        }
+        match number {
+            // It is being told: whatever comes next waits.
+            0 => notices.push(told.recv_timeout(LONG).unwrap()),
+            1 => {}
+            // The last one stays.
+            _ => {
+                last = Some((task, leave));
+                break;
+            }
+        }
+        drop(leave);
+        task.join().unwrap();
+    }
+    drop(open);
+    while notices.len() < tasks.len() {
+        notices.push(told.recv_timeout(LONG).unwrap());
+    }
+    for (notice, (name, _)) in notices.iter().zip(tasks) {
+        let Notice::RunsLong(run) = notice else {
+            panic!("{notice}");
+        };
+        assert_eq!(run.label.to_string(), name);
+        match run.stack.as_str() {
+            // It was let go before its stack was taken.
+            "no stack: the task ended before it could be taken" => assert_eq!(name, "dough"),
+            // A busy machine may not let it answer in time.
+            stack if stack.contains("did not answer") => {}
+            stack => names(stack, &format!("is_in_{name}")),
+        }
+        let others = tasks.iter().filter(|(other, _)| *other != name);
+        for (other, _) in others {
+            assert!(!run.stack.contains(&format!("is_in_{other}")), "{notice}");
+        }
+    }
+    drop(last);
+    pool.close().unwrap();
+}
+
 #[test]
 fn a_report_of_refusals_has_the_stacks_of_all_workers() {
     let _watch = watch();

@@ -205,13 +205,24 @@ fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
         let RejectReason::SpawnFailed(why) = &refused.reason else {
             panic!("{}", refused.reason);
         };
-        assert_eq!(why.raw_os_error(), Some(11));
+        let system = why.get_ref().and_then(|timer| timer.source());
+        let system: Option<&std::io::Error> = system.and_then(|error| error.downcast_ref());
+        assert_eq!(system.and_then(std::io::Error::raw_os_error), Some(11));
+        assert_eq!(why.kind(), std::io::ErrorKind::WouldBlock);
+        let said = refused.reason.to_string();
+        let start =
+            "the thread of the timer, which delays and series wait for, could not be started (";
+        assert!(said.starts_with(start), "{said}");
+        assert!(
+            said.ends_with("): use fewer threads in this process, or raise its limit"),
+            "{said}"
+        );
         assert_eq!((refused.task)(), "flour");
         assert_eq!(timers.snapshot().pending, 0);
         // The same for a series.
         let series = timers.series(Every::rate(HOUR)).first_after(HOUR);
         let refused = series.start(|| ()).unwrap_err();
-        assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+        assert_eq!(refused.reason.to_string(), said);
         let () = { refused.task }();
         assert_eq!(timers.snapshot().pending, 0);
         // What is due at once needs no timer.

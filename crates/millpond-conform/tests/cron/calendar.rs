@@ -152,8 +152,8 @@ fn an_expression_that_never_comes_is_refused_with_the_reason_and_at_once() {
             let begun = clock.now();
             let error = Cron::parse(never).unwrap_err();
             let said = format!(
-                "cron {never:?}: it would never run: no day has its day, month and weekday; February has \
-                 at most 29 days, and April, June, September and November have 30"
+                "cron {never:?}: it would never run: no date has this combination of day, month and weekday; \
+                 February has at most 29 days, and April, June, September and November have 30"
             );
             assert_eq!(error.to_string(), said);
             assert_eq!(error.expression(), never);

@@ -139,11 +139,11 @@ fn a_name_that_is_not_in_use_makes_room_for_one_that_is() {
         // For a minute "two" and "three" are in use.
         ["two", "three"].into_iter().for_each(bring);
         mill.hand.advance(Duration::from_secs(61));
-        let late = counts(&[("(others)", 3), ("two", 2)]);
-        assert_eq!(completed(&mill), late, "what was one's is the others'");
+        let late = counts(&[("(others)", 2), ("one", 1), ("two", 2)]);
+        assert_eq!(completed(&mill), late, "nobody has needed the place yet");
         bring("three");
         let last = counts(&[("(others)", 3), ("three", 1), ("two", 2)]);
-        assert_eq!(completed(&mill), last);
+        assert_eq!(completed(&mill), last, "what was one's is the others'");
         let all = mill.pond.figures_by_name();
         assert_eq!(of(&all, "(others)").labels, 1);
         assert_eq!(of(&all, "three").labels, 1);
@@ -195,9 +195,10 @@ fn refusals_of_a_name_that_has_made_room_are_the_others() {
         assert_eq!((refused("held"), refused("(others)")), (Some(1), Some(1)));
         let (gate, held) = mill.hold("rare");
         mill.hand.advance(Duration::from_secs(61));
-        assert_eq!((refused("held"), refused("(others)")), (None, Some(2)));
+        assert_eq!((refused("held"), refused("(others)")), (Some(1), Some(1)));
         refuse("rare");
         assert_eq!((refused("rare"), refused("(others)")), (Some(1), Some(2)));
+        assert_eq!(refused("held"), None);
         assert_eq!(mill.pond.snapshot().rejected, 3);
         gate.open();
         held.join().unwrap();

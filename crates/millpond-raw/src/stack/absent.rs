@@ -3,6 +3,9 @@
 use super::{Refusal, Registers};
 use std::time::Duration;
 
+/// Whether pictures can be taken.
+pub const IS_BUILT: bool = false;
+
 /// A thread that cannot be asked.
 #[derive(Clone, Debug)]
 pub struct Subject;

@@ -91,14 +91,14 @@ pub mod tray;
     millpond_shuttle,
     millpond_portable
 ))]
-pub use absent::{Picture, Subject, capture};
+pub use absent::{IS_BUILT, Picture, Subject, capture};
 #[cfg(all(
     feature = "stack-dump",
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
     not(any(millpond_loom, millpond_shuttle, millpond_portable))
 ))]
-pub use linux::{Picture, Subject, capture};
+pub use linux::{IS_BUILT, Picture, Subject, capture};
 
 /// The registers that the walk up a stack starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Refusals, which give everything back, and what a batch can come to.
 
+use super::timer_thread::TimerThread;
 use crate::interrupt::Interrupted;
 use crate::task::{CancelReason, Task, TaskError};
 use std::borrow::Cow;
@@ -163,9 +164,13 @@ impl fmt::Display for RejectReason {
             } => {
                 write!(
                     f,
-                    "the executor is saturated ({queued} of {capacity} places in its queue taken, \
-                     all {workers} workers busy"
+                    "the executor is saturated ({queued} of {capacity} places in its queue taken, "
                 )?;
+                match workers {
+                    0 => f.write_str("no worker there")?,
+                    1 => f.write_str("its only worker busy")?,
+                    _ => write!(f, "all {workers} workers busy")?,
+                }
                 if let Some(time) = drains_in {
                     write!(f, "; it drains in about {}", About(*time))?;
                 }
@@ -174,11 +179,14 @@ impl fmt::Display for RejectReason {
             RejectReason::ShutDown => {
                 f.write_str("the executor has been shut down: it takes no more tasks")
             }
-            RejectReason::SpawnFailed(error) => write!(
-                f,
-                "the executor could not start a thread ({error}): use fewer threads, or raise the \
+            RejectReason::SpawnFailed(error) => match TimerThread::in_error(error) {
+                Some(timer) => timer.fmt(f),
+                None => write!(
+                    f,
+                    "the executor could not start a thread ({error}): use fewer threads, or raise the \
                  limit of the process"
-            ),
+                ),
+            },
             RejectReason::Interrupted => f.write_str(
                 "interrupted while waiting for room in the executor: the running task was asked \
                  to stop",
@@ -539,6 +547,10 @@ mod tests {
             "the executor is saturated (7 of 8 places in its queue taken, all 2 workers busy): try \
              again later, or give it more room"
         );
+        for (workers, said) in [(0, "no worker there"), (1, "its only worker busy")] {
+            let text = RejectReason::saturated(7, 8, workers).to_string();
+            assert!(text.contains(&format!("taken, {said}): try")), "{text}");
+        }
         let known = RejectReason::Saturated {
             queued: 7,
             capacity: 8,

@@ -47,6 +47,7 @@ mod scope;
 mod serial;
 mod termination;
 mod thread_per_task;
+mod timer_thread;
 mod traits;
 mod turned_back;
 mod uncaught;
@@ -78,6 +79,7 @@ pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use termination::TerminationError;
 pub(crate) use termination::{Inside, ended};
 pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
+pub(crate) use timer_thread::TimerThread;
 pub use traits::{Executor, ExecutorExt, Lifecycle};
 #[doc(hidden)]
 pub use turned_back::TurnedBack;

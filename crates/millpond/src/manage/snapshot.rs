@@ -206,11 +206,16 @@ impl fmt::Display for PoolSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {}, {} of {} workers busy (core {}, max {}, most ever {}), {} queued",
+            "{}: {}, {} of {} {} busy (core {}, max {}, most ever {}), {} queued",
             self.name,
             self.state,
             self.active,
             self.workers,
+            if self.workers == 1 {
+                "worker"
+            } else {
+                "workers"
+            },
             self.core,
             self.max,
             self.largest,

@@ -36,6 +36,7 @@ use super::pacer::Pacer;
 use super::refusals::Refusals;
 use super::sentry::Posted;
 use super::shed::Shedder;
+use super::stacks::LongRuns;
 use super::stats::RareStats;
 use super::watch::{self, Watch};
 use crate::executor::{RejectReason, Rejected, Runner, Watched};
@@ -99,6 +100,7 @@ pub(super) struct Engine {
     pub(super) reports: Reports,
     pub(super) dropped: DroppedReports,
     pub(super) untold: Untold,
+    pub(super) long_runs: LongRuns,
     /// Where an idle worker may stand sentry.
     pub(super) posted: Posted,
 }
@@ -176,6 +178,7 @@ impl Engine {
             reports: Reports::default(),
             dropped: DroppedReports::default(),
             untold: Untold::default(),
+            long_runs: LongRuns::default(),
             posted: Posted::default(),
             clock: parts.clock,
         }

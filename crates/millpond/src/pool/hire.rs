@@ -141,8 +141,14 @@ impl Engine {
             false => started.and_then(|()| Err(io::Error::other(UNRUN))),
         };
         match started {
-            Ok(()) => self.rare.threads_started.happened(1),
-            Err(_) => self.rare.thread_failures.happened(1),
+            Ok(()) => {
+                self.rare.threads_started.happened(1);
+                self.rare.failed_starts_in_a_row.reset();
+            }
+            Err(_) => {
+                self.rare.thread_failures.happened(1);
+                self.rare.failed_starts_in_a_row.happened(1);
+            }
         }
         started
     }

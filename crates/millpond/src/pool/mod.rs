@@ -93,6 +93,7 @@ mod reject;
 mod sentry;
 mod shed;
 mod snapshot;
+mod stacks;
 mod stats;
 mod view;
 mod watch;

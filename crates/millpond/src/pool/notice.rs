@@ -22,6 +22,7 @@
 use super::dropped::DroppedDetached;
 use super::engine::Engine;
 use super::figures::Label;
+use super::stacks::Seen;
 use super::view::WorkerView;
 use crate::executor::RejectReason;
 use crate::manage::PoolSnapshot;
@@ -119,7 +120,8 @@ pub struct RefusalReport {
     pub snapshot: PoolSnapshot,
     /// What its workers do.
     pub workers: Vec<WorkerView>,
-    /// Where they are, in the same order. Needs the feature `stack-dump`; otherwise each says so.
+    /// Where they are, in the same order. Needs the feature `stack-dump`; otherwise each says so, as does that
+    /// of a worker that went on to another task before its stack could be taken.
     pub stacks: Vec<String>,
 }
 
@@ -160,7 +162,8 @@ pub struct LongRun {
     pub is_interrupted: bool,
     /// Who runs it.
     pub worker: WorkerView,
-    /// Where it is. Needs the feature `stack-dump`; otherwise it says so.
+    /// Where it was when it was found to run too long. Needs the feature `stack-dump`; otherwise it says so,
+    /// and so it does if the task ended before its stack could be taken.
     pub stack: String,
 }
 
@@ -381,6 +384,7 @@ impl Engine {
             std::mem::take(&mut state.refusals)
         };
         let workers = self.with_crew(|crew| crew.workers());
+        let seen: Vec<Seen> = workers.iter().map(Seen::now).collect();
         let report = RefusalReport {
             reason: reason.to_string(),
             label: label(),
@@ -393,7 +397,7 @@ impl Engine {
             stacks: Vec::new(),
         };
         self.tell(move |engine| {
-            let stacks = engine.stacks_of(&workers);
+            let stacks = engine.stacks_of_seen(&seen);
             Notice::Refused(Box::new(RefusalReport { stacks, ..report }))
         });
     }

@@ -161,6 +161,8 @@ pub(super) struct RareStats {
     pub(super) dropped_detached: Event,
     pub(super) threads_started: Event,
     pub(super) thread_failures: Event,
+    /// Those of workers since one was started.
+    pub(super) failed_starts_in_a_row: Event,
 }
 
 /// A count that many write.
@@ -174,5 +176,10 @@ impl Event {
 
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts anew.
+    pub(super) fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
     }
 }

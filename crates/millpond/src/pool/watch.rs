@@ -32,8 +32,8 @@
 use super::engine::Engine;
 use super::figures::Label;
 use super::notice::{LongRun, Notice};
+use super::stacks::Seen;
 use super::{ThreadPool, crew::Worker, stats::Event};
-use crate::stack::{self, PATIENCE};
 use crate::time::{Alarm, Hold, Owner, Ticker, Unattended, Work, aside, let_go};
 use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
@@ -198,6 +198,9 @@ pub struct Health {
     pub deadlocks: u64,
     /// How often a thread could not be started, the timer's for the watch included.
     pub thread_failures: u64,
+    /// How many attempts to start a worker have failed since the last one that did not: if it is not 0 the pool
+    /// has fewer workers than it would like.
+    pub failed_starts_in_a_row: u64,
     /// How many more workers there are than there may be. They leave when they are idle.
     pub surplus_workers: usize,
 }
@@ -510,11 +513,7 @@ impl Engine {
             worker: self.view(worker, now),
             stack: String::new(),
         };
-        let worker = Arc::clone(worker);
-        self.tell(move |engine| {
-            let stack = engine.stacks_of(&[worker]).pop().unwrap_or_default();
-            Notice::RunsLong(Box::new(LongRun { stack, ..run }))
-        });
+        self.tell_of_long_run(Seen::at(worker, Some(turn)), run);
         None
     }
 
@@ -539,21 +538,6 @@ impl Engine {
         self.nudge();
         let pool = self.name.to_string();
         self.tell(move |_| Notice::Healed { pool, queued });
-    }
-
-    /// Where workers are, one text each.
-    pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
-        let faces: Vec<_> = workers.iter().map(|worker| worker.face.get()).collect();
-        let begun = faces.iter().flatten().map(|face| face.subject.clone());
-        let mut answers = stack::capture(&begun.collect::<Vec<_>>(), PATIENCE).into_iter();
-        faces
-            .iter()
-            .map(|face| match face.and_then(|_| answers.next()) {
-                Some(Ok(stack)) => stack.to_string(),
-                Some(Err(why)) => why.to_string(),
-                None => "no stack: its thread has not begun".to_owned(),
-            })
-            .collect()
     }
 
     fn set_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
@@ -656,6 +640,7 @@ impl ThreadPool {
             long_runs: engine.watch.long_runs.get(),
             deadlocks: engine.watch.deadlocks.get(),
             thread_failures: engine.rare.thread_failures.get(),
+            failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
         }
     }

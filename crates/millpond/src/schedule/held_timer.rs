@@ -1,7 +1,7 @@
 //! Keeping the timer's thread for what has been accepted: K9 in the [module](super).
 
 use super::core::{Books, Core};
-use crate::executor::RejectReason;
+use crate::executor::{RejectReason, TimerThread};
 use crate::time::Deadline;
 use millpond_raw::sync::MutexGuard;
 
@@ -27,7 +27,7 @@ impl Core {
             return Err(reason);
         }
         // The factory may be the user's, so it is not asked under the lock (K6).
-        let hold = self.clock.hold_timer().map_err(RejectReason::SpawnFailed)?;
+        let hold = self.clock.hold_timer().map_err(TimerThread::failed)?;
         let mut books = self.books();
         if books.hold.is_some() || books.ward.is_none() {
             drop(books);

@@ -129,15 +129,43 @@ impl Subject {
 #[doc(alias = "getStackTrace")]
 #[doc(alias = "jstack")]
 pub fn capture(subjects: &[Subject], patience: Duration) -> Vec<Result<Stack, Why>> {
+    let mut names = Names::default();
+    let copied = copy(subjects, patience).into_iter();
+    copied
+        .map(|answer| answer.map(|snapshot| names.of(&snapshot)))
+        .collect()
+}
+
+/// Whether there can be stacks at all.
+pub(crate) const IS_BUILT: bool = raw::IS_BUILT;
+
+/// A copy of a stack, without names: it takes microseconds, and the names may be looked up later.
+pub(crate) struct Snapshot {
+    picture: raw::Picture,
+}
+
+/// The first half of [`capture`].
+pub(crate) fn copy(subjects: &[Subject], patience: Duration) -> Vec<Result<Snapshot, Why>> {
     let subjects: Vec<raw::Subject> = subjects.iter().map(|one| one.raw.clone()).collect();
-    let pictures = raw::capture(&subjects, patience);
-    // Nobody reads the program's tables for nothing.
-    let mut walker = None;
-    pictures
-        .into_iter()
+    let answers = raw::capture(&subjects, patience).into_iter();
+    answers
         .map(|answer| match answer {
-            Ok(picture) => Ok(walker.get_or_insert_with(Walker::new).walk(&picture)),
+            Ok(picture) => Ok(Snapshot { picture }),
             Err(refusal) => Err(Why::new(refusal, patience)),
         })
         .collect()
+}
+
+/// The second half of [`capture`]: gives copied stacks their names.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// Nobody reads the program's tables for nothing.
+    walker: Option<Walker>,
+}
+
+impl Names {
+    pub(crate) fn of(&mut self, snapshot: &Snapshot) -> Stack {
+        let walker = self.walker.get_or_insert_with(Walker::new);
+        walker.walk(&snapshot.picture)
+    }
 }

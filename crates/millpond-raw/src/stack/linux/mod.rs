@@ -13,6 +13,9 @@ use super::tray::{Asked, Nothing};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Whether pictures can be taken.
+pub const IS_BUILT: bool = true;
+
 /// How many pictures are under way at once, so that a thousand threads do not take 64 MiB.
 const AT_ONCE: usize = 32;
 

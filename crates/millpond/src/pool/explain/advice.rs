@@ -93,8 +93,8 @@ pub(super) fn what_is_wrong(facts: &Facts) -> Vec<String> {
     }
     if health.thread_failures > 0 {
         said.push(format!(
-            "{} could not be started: use fewer, or raise the limit of the process.",
-            counted(health.thread_failures, "thread")
+            "{} to start a thread failed: use fewer threads, or raise the limit of the process.",
+            counted(health.thread_failures, "attempt")
         ));
     }
     match health.surplus_workers {

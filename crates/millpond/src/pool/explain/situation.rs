@@ -56,6 +56,14 @@ pub(super) fn why_tasks_wait(facts: &Facts) -> Option<String> {
         1 => ("A task waits", "it is"),
         _ => ("Tasks wait", "they are"),
     };
+    let failed = match facts.health.failed_starts_in_a_row {
+        0 => None,
+        1 => Some("the last attempt to start a thread failed".to_owned()),
+        many => Some(format!("the last {many} attempts to start a thread failed")),
+    };
+    if let Some(failed) = failed.as_ref().filter(|_| now.workers == 0) {
+        return Some(format!("{subject} because there is no worker: {failed}."));
+    }
     if now.workers == 0 {
         return Some(format!(
             "{subject} although there is no worker: one is about to start, or could not be started."
@@ -75,6 +83,8 @@ pub(super) fn why_tasks_wait(facts: &Facts) -> Option<String> {
         String::new()
     } else if now.workers >= now.max {
         format!(", and there may be no more than {}", now.max)
+    } else if let Some(failed) = failed {
+        format!(": up to {} are allowed, but {failed}", now.max)
     } else if now.growth == Growth::QueueFirst {
         let when = match now.capacity {
             None => "and has no bound, so no more will ever start",

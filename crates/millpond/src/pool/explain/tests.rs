@@ -1,9 +1,20 @@
 //! One situation each, from facts made by hand, and what is said of it: all of it, word for word.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test uses std's atomics, locks and channels beside what it tests"
+)]
+
 mod by_hand;
 
+use crate::executor::{ExecutorExt, Lifecycle};
 use crate::manage::{Growth, OverloadOrder, PoolSnapshot, RunState};
+use crate::pool::ThreadPool;
+use crate::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use by_hand::{busy, ms, new};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 const FULL: &str =
@@ -49,6 +60,43 @@ fn tasks_wait_because_the_queue_comes_first() {
         "Tasks wait because all 2 workers are busy: up to 4 are allowed, but the queue comes first, and \
          has no bound, so no more will ever start; a larger core, or threads first, would start them \
          now.",
+    ]);
+}
+
+#[test]
+fn tasks_wait_because_threads_could_not_be_started() {
+    let total = "3 attempts to start a thread failed: use fewer threads, or raise the limit of the \
+                 process.";
+    let failing = |facts: crate::pool::Facts, in_a_row| {
+        facts.of_health(|health| {
+            (health.thread_failures, health.failed_starts_in_a_row) = (3, in_a_row);
+        })
+    };
+    failing(busy(2, 2, 7), 3).says(&[
+        "mill is running: 2 of 2 workers busy, 7 tasks in the queue, which has room for 100.",
+        "Tasks wait because all 2 workers are busy: up to 4 are allowed, but the last 3 attempts to start a \
+         thread failed.",
+        total,
+    ]);
+    let first = busy(1, 1, 1).but(|now| now.growth = Growth::ThreadsFirst);
+    failing(first, 1).says(&[
+        "mill is running: 1 of 1 worker busy, 1 task in the queue, which has room for 100.",
+        "A task waits because its only worker is busy: up to 4 are allowed, but the last attempt to start a \
+         thread failed.",
+        total,
+    ]);
+    failing(busy(0, 0, 1), 2).says(&[
+        "mill is running: 0 of 0 workers busy, 1 task in the queue, which has room for 100.",
+        "A task waits because there is no worker: the last 2 attempts to start a thread failed.",
+        total,
+    ]);
+    // They are not to blame where no more would be started, or one has been since.
+    failing(busy(4, 4, 7), 3).says(&[FULL, NO_MORE, total]);
+    failing(busy(2, 2, 7), 0).says(&[
+        "mill is running: 2 of 2 workers busy, 7 tasks in the queue, which has room for 100.",
+        "Tasks wait because all 2 workers are busy: up to 4 are allowed, but the queue comes first, so \
+         more start only when it is full; a larger core, or threads first, would start them now.",
+        total,
     ]);
 }
 
@@ -299,7 +347,7 @@ fn what_must_not_be_is_said() {
     ]);
     new().of_health(|health| health.thread_failures = 1).says(&[
         idle,
-        "1 thread could not be started: use fewer, or raise the limit of the process.",
+        "1 attempt to start a thread failed: use fewer threads, or raise the limit of the process.",
     ]);
     new().of_health(|health| health.surplus_workers = 1).says(&[
         idle,
@@ -332,4 +380,52 @@ fn the_end_of_a_pool_is_told_step_by_step() {
     at(RunState::Stopped, 0, 0).says(&["mill has been stopped, and is about to end."]);
     at(RunState::Tidying, 0, 0).says(&["mill has ended."]);
     at(RunState::Terminated, 0, 0).says(&["mill has ended."]);
+}
+
+/// Starts threads unless it is to refuse.
+#[derive(Debug)]
+struct Sometimes(Arc<AtomicBool>);
+
+impl ThreadFactory for Sometimes {
+    fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
+        match self.0.load(Ordering::SeqCst) {
+            true => Err(std::io::ErrorKind::WouldBlock.into()),
+            false => Threads::named("mill").start(body),
+        }
+    }
+}
+
+#[test]
+fn a_pool_that_gets_no_threads_says_so_until_it_gets_one() {
+    let refuses = Arc::new(AtomicBool::new(false));
+    let mill = ThreadPool::builder("mill").core(2).max(4);
+    let mill = mill.threads(Sometimes(Arc::clone(&refuses)));
+    let pool = mill.build().unwrap();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let bring = || {
+        let gate = Arc::clone(&gate);
+        pool.run(move || gate.lock().unwrap().recv().unwrap_or(()))
+            .unwrap();
+    };
+    bring();
+    refuses.store(true, Ordering::SeqCst);
+    (0..3).for_each(|_| bring());
+    // The first one runs as soon as its thread has begun.
+    while pool.snapshot().active == 0 {
+        std::thread::yield_now();
+    }
+    let why = "Tasks wait because its only worker is busy: up to 4 are allowed, but the last 3 attempts to \
+               start a thread failed.";
+    let said = pool.explain();
+    assert!(said.sentences().iter().any(|one| one == why), "{said}");
+    refuses.store(false, Ordering::SeqCst);
+    bring();
+    let health = pool.health();
+    let failures = (health.thread_failures, health.failed_starts_in_a_row);
+    assert_eq!(failures, (3, 0));
+    let said = pool.explain().to_string();
+    assert!(!said.contains("the last"), "{said}");
+    drop(open);
+    pool.close().unwrap();
 }

@@ -519,7 +519,7 @@ mod tests {
             (drawn >> 33) % below
         };
         let mut ran = [0_u64; 11];
-        for round in 1..3_000 {
+        for round in 1..6_000 {
             let worker = draw(3) as usize;
             let (ledger, pen) = (&ledgers[worker], &pens[worker]);
             let desk = Desk {

@@ -7,13 +7,16 @@
 //!
 //! # Who has a place
 //!
-//! Those who came first, as long as they are in use. When somebody has been turned away, a *round* begins:
-//! workers forget what they know by heart, and ask again for each label that they meet. When the
-//! round has lasted for [`IDLE`], a label that nobody has asked for, and of which no task runs, loses its
-//! place to whoever comes next, and what was counted under it is from then on the others'. As long as nobody is turned away no round
-//! begins, and nothing of this is done.
+//! Labels that fit stay for ever. When there is no place left and a newcomer has been turned away, a *round*
+//! begins: workers forget what they know by heart, and ask again for each label that they meet. When the
+//! round has lasted for [`IDLE`], a label that nobody has asked for, and of which no task runs, is *idle*. It
+//! keeps its place until a newcomer needs one: each newcomer takes the place of one idle label, of that
+//! which was asked for least recently, and what was counted under that one is from then on the others'. An idle
+//! label that is asked for is not idle any more. As long as nobody is turned away no round begins, and
+//! nothing of this is done.
 //!
-//! Rounds begin and end when somebody reads the figures, and when the watch looks round.
+//! Rounds begin and end when somebody reads the figures, and when the watch looks round. With a round all that
+//! is known by heart is forgotten; so whoever uses a label that has become idle asks for it first.
 //!
 //! # Rules
 //!
@@ -26,8 +29,9 @@
 //! - **L3** Who reads takes what is of another generation than the label's for the others'. So sums are exact,
 //!   and nothing is counted under a label that is not its own.
 //!
-//! Refusals are counted by place alone, by many threads. One that is counted in the very moment in which a
-//! label loses its place may show under the next.
+//! Refusals are counted by place alone, by many threads. What was refused under a label is looked at when it
+//! becomes idle: who is refused under it afterwards asks for it first. One that is counted in that very moment
+//! may show under the next label that has the place.
 
 use crate::task::{Name, Task};
 use millpond_raw::pad::Padded;
@@ -165,8 +169,12 @@ struct Table {
     /// By what is written there: the compiler may keep one place twice.
     by_place: HashMap<(&'static str, u32, u32), Id>,
     all: Vec<Entry>,
-    /// Places whose labels have lost them.
-    free: Vec<usize>,
+    /// How often somebody has asked: the time by which labels are used.
+    asked: u64,
+    /// What that was when the round began.
+    asked_before: u64,
+    /// Places of labels that were idle when the last round ended, the least recently used last.
+    idle: Vec<usize>,
     /// Somebody has been turned away since the round began.
     is_short: bool,
     /// When the round began.
@@ -179,10 +187,11 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     id: Id,
-    /// `None` if it is free.
-    label: Option<Label>,
-    /// The last round in which somebody asked for it.
-    round: u64,
+    label: Label,
+    /// When somebody asked for it last.
+    used: u64,
+    /// If nobody has asked for it in a whole round, nor since: what was refused under this number by then.
+    idle: Option<u64>,
     /// What had been refused under this number before.
     refused_before: u64,
 }
@@ -212,11 +221,14 @@ impl Names {
                 by_place: HashMap::new(),
                 all: vec![Entry {
                     id: Id::OTHERS,
-                    label: Some(Label::Others),
-                    round: 0,
+                    label: Label::Others,
+                    used: 0,
+                    idle: None,
                     refused_before: 0,
                 }],
-                free: Vec::new(),
+                asked: 0,
+                asked_before: 0,
+                idle: Vec::new(),
                 is_short: false,
                 began: None,
                 folded: 0,
@@ -250,11 +262,11 @@ impl Names {
     fn id_of_name(&self, name: &str) -> Id {
         let mut table = self.table.lock();
         if let Some(id) = table.by_name.get(name).copied() {
-            return table.is_used(id, self.round());
+            return table.is_used(id);
         }
         let name: Arc<str> = name.into();
         let label = Label::Name(Arc::clone(&name));
-        let id = table.enter(self.most, label, self.round());
+        let id = table.enter(self.most, label);
         if id != Id::OTHERS {
             table.by_name.insert(name, id);
         }
@@ -268,9 +280,9 @@ impl Names {
     fn id_of_place_locked(&self, table: &mut Table, place: &'static Location<'static>) -> Id {
         let key = (place.file(), place.line(), place.column());
         if let Some(id) = table.by_place.get(&key).copied() {
-            return table.is_used(id, self.round());
+            return table.is_used(id);
         }
-        let id = table.enter(self.most, Label::Place(place), self.round());
+        let id = table.enter(self.most, Label::Place(place));
         if id != Id::OTHERS {
             table.by_place.insert(key, id);
         }
@@ -309,24 +321,22 @@ impl Names {
     pub(in crate::pool) fn label(&self, id: Id) -> Label {
         let table = self.table.lock();
         let entry = table.all.get(id.index()).filter(|entry| entry.id == id);
-        entry
-            .and_then(|entry| entry.label.clone())
-            .unwrap_or(Label::Others)
+        entry.map_or(Label::Others, |entry| entry.label.clone())
     }
 
     /// All labels that have a place, the others first.
     pub(in crate::pool) fn all(&self) -> Vec<Known> {
         let table = self.table.lock();
-        let known = table.all.iter().filter_map(|entry| {
+        let known = table.all.iter().map(|entry| {
             let is_others = entry.id == Id::OTHERS;
             let of_others = |count: u64| if is_others { count } else { 0 };
-            Some(Known {
+            Known {
                 id: entry.id,
-                label: entry.label.clone()?,
+                label: entry.label.clone(),
                 labels: if is_others { table.folded } else { 1 },
                 refused_more: of_others(table.folded_refusals),
                 refused_less: entry.refused_before,
-            })
+            }
         });
         known.collect()
     }
@@ -337,7 +347,7 @@ impl Names {
     }
 
     /// Begins a round if somebody has been turned away, and ends one that has lasted long enough: labels that
-    /// nobody has asked for meanwhile, and that are not those of tasks which run now, lose their places.
+    /// nobody has asked for meanwhile, and that are not those of tasks which run now, are idle from then on.
     /// `refused` is how many were refused by that number.
     pub(in crate::pool) fn renew(&self, now: Instant, running: &[Id], refused: impl Fn(Id) -> u64) {
         let mut table = self.table.lock();
@@ -350,73 +360,93 @@ impl Names {
             Some(_) => {
                 for id in running {
                     if table.all[id.index()].id == *id {
-                        table.is_used(*id, self.round());
+                        table.is_used(*id);
                     }
                 }
-                if table.fold(self.round(), refused) {
-                    for pocket in &self.refused_places {
-                        pocket.store(0, Ordering::Relaxed);
-                    }
-                }
+                table.find_idle(refused);
             }
             // Who has a place has not been asked yet.
             None => {}
         }
         table.began = Some(now);
         table.is_short = false;
+        table.asked_before = table.asked;
         self.round.fetch_add(1, Ordering::Relaxed);
+        for pocket in &self.refused_places {
+            pocket.store(0, Ordering::Relaxed);
+        }
     }
 }
 
 impl Table {
-    fn is_used(&mut self, id: Id, round: u64) -> Id {
-        self.all[id.index()].round = round;
+    fn is_used(&mut self, id: Id) -> Id {
+        self.asked += 1;
+        let entry = &mut self.all[id.index()];
+        (entry.used, entry.idle) = (self.asked, None);
         id
     }
 
-    fn enter(&mut self, most: usize, label: Label, round: u64) -> Id {
-        if let Some(place) = self.free.pop() {
-            let entry = &mut self.all[place];
-            (entry.label, entry.round) = (Some(label), round);
-            return entry.id;
-        }
+    /// Gives a new label a place: one that is free, or that of an idle one.
+    fn enter(&mut self, most: usize, label: Label) -> Id {
         if self.all.len() > most {
-            self.is_short = true;
-            return Id::OTHERS;
+            let Some(id) = self.evict() else {
+                self.is_short = true;
+                return Id::OTHERS;
+            };
+            self.all[id.index()].label = label;
+            return self.is_used(id);
         }
         // `most` fits, so this does.
         let id = Id::first_at(self.all.len());
         self.all.push(Entry {
             id,
-            label: Some(label),
-            round,
+            label,
+            used: 0,
+            idle: None,
             refused_before: 0,
         });
-        id
+        self.is_used(id)
     }
 
-    /// Takes the places of those that nobody has asked for in this round. Returns whether there were any.
-    fn fold(&mut self, round: u64, refused: impl Fn(Id) -> u64) -> bool {
-        let is_idle = |entry: &Entry| entry.label.is_some() && entry.round < round;
-        let mut idle = Vec::new();
-        for (place, entry) in self.all.iter_mut().enumerate().skip(1) {
-            if !is_idle(entry) {
+    /// Takes its place from the least recently used label that is idle, and returns the id of whoever has it
+    /// next.
+    fn evict(&mut self) -> Option<Id> {
+        loop {
+            let place = self.idle.pop()?;
+            let entry = &mut self.all[place];
+            // It may have been asked for since.
+            let Some(refused) = entry.idle.take() else {
                 continue;
-            }
-            let refused = refused(entry.id);
-            self.folded_refusals += refused - entry.refused_before.min(refused);
+            };
+            self.folded += 1;
+            self.folded_refusals += refused.saturating_sub(entry.refused_before);
             entry.refused_before = refused;
             entry.id = Id::new(place, entry.id.generation() + 1);
-            entry.label = None;
-            idle.push(place);
+            match &entry.label {
+                Label::Name(name) => drop(self.by_name.remove(name)),
+                Label::Place(at) => {
+                    let key = (at.file(), at.line(), at.column());
+                    self.by_place.remove(&key);
+                }
+                Label::Others => {}
+            }
+            return Some(entry.id);
         }
-        let has_place = |all: &[Entry], id: &Id| all[id.index()].id == *id;
-        self.by_name.retain(|_, id| has_place(&self.all, id));
-        self.by_place.retain(|_, id| has_place(&self.all, id));
-        self.folded += idle.len() as u64;
-        let found = !idle.is_empty();
-        self.free.append(&mut idle);
-        found
+    }
+
+    /// Finds the labels that nobody has asked for in this round.
+    fn find_idle(&mut self, refused: impl Fn(Id) -> u64) {
+        self.idle.clear();
+        for (place, entry) in self.all.iter_mut().enumerate().skip(1) {
+            let is_idle = entry.used <= self.asked_before;
+            entry.idle = is_idle.then(|| refused(entry.id));
+            if is_idle {
+                self.idle.push(place);
+            }
+        }
+        let all = &self.all;
+        self.idle
+            .sort_unstable_by_key(|place| std::cmp::Reverse(all[*place].used));
     }
 }
 
@@ -512,88 +542,4 @@ impl Memory {
 }
 
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
-mod tests {
-    use super::*;
-    use crate::task::TaskSpec;
-
-    fn named(name: &str) -> Task {
-        TaskSpec::new().name(name.to_owned()).build_detached(|| ())
-    }
-
-    fn id_of(names: &Names, task: &Task) -> Id {
-        names.id_of(task.name(), task.made_at())
-    }
-
-    #[test]
-    fn one_name_is_one_number_wherever_its_text_is_kept() {
-        let (names, memory) = (Names::new(10), Memory::new());
-        let first = memory.id_of(&names, &named("flour"));
-        let second = memory.id_of(&names, &named("bread"));
-        assert_ne!(first, second);
-        assert_eq!(memory.id_of(&names, &named("flour")), first);
-        assert_eq!(id_of(&names, &named("bread")), second);
-        assert_eq!(names.label(second).to_string(), "bread");
-    }
-
-    #[test]
-    fn a_task_without_a_name_counts_under_its_place() {
-        let (names, memory) = (Names::new(10), Memory::new());
-        let make = || TaskSpec::new().build_detached(|| ());
-        let (one, other) = (make(), make());
-        let elsewhere = TaskSpec::new().build_detached(|| ());
-        let id = memory.id_of(&names, &one);
-        assert_eq!(memory.id_of(&names, &other), id);
-        assert_ne!(memory.id_of(&names, &elsewhere), id);
-        let label = names.label(id).to_string();
-        assert!(label.starts_with("figures/names.rs:"), "{label}");
-    }
-
-    #[test]
-    fn refusals_are_counted_under_the_same_names() {
-        let names = Names::new(10);
-        let place = || TaskSpec::new().build_detached(|| ());
-        for _ in 0..3 {
-            let id = names.id_of_refused(&place());
-            assert_eq!(id, id_of(&names, &place()));
-            assert_ne!(id, Id::OTHERS);
-        }
-        let flour = names.id_of_refused(&named("flour"));
-        assert_eq!(flour, id_of(&names, &named("flour")));
-        assert_ne!(flour, Id::OTHERS);
-    }
-
-    #[test]
-    fn a_text_that_is_the_beginning_of_another_is_a_name_of_its_own() {
-        const WHOLE: &str = "flourish";
-        let (names, memory) = (Names::new(10), Memory::new());
-        let fixed = |name| TaskSpec::new().name(name).build_detached(|| ());
-        let long = memory.id_of(&names, &fixed(WHOLE));
-        let short = memory.id_of(&names, &fixed(&WHOLE[..5]));
-        assert_ne!(long, short);
-        assert_eq!(names.label(short).to_string(), "flour");
-    }
-
-    #[test]
-    fn there_are_only_so_many_names_and_the_rest_are_others() {
-        let (names, memory) = (Names::new(2), Memory::new());
-        let ids: Vec<_> = ["one", "two", "three", "four", "one"]
-            .map(|name| memory.id_of(&names, &named(name)))
-            .to_vec();
-        assert_eq!(ids[2], Id::OTHERS);
-        assert_eq!(ids[3], Id::OTHERS);
-        assert_eq!(ids[4], ids[0]);
-        assert_eq!(names.all().len(), names.sheets());
-    }
-
-    #[test]
-    fn names_made_anew_for_every_task_are_not_taken_for_each_other() {
-        let (names, memory) = (Names::new(4), Memory::new());
-        for number in 0..3 * MOST_NAMES {
-            // Each text is freed at the end of its turn, and its memory used for the next.
-            let name = ["one", "two", "six"][number % 3];
-            let id = memory.id_of(&names, &named(name));
-            assert_eq!(names.label(id).to_string(), name);
-        }
-        assert!(memory.names.borrow().len() <= MOST_NAMES);
-    }
-}
+mod tests;

@@ -381,8 +381,11 @@ fn share(part: u64, whole: u64) -> f64 {
 pub struct NamedFigures {
     /// The name of the tasks, or the place where they were made.
     pub label: Label,
-    /// Of how many labels these are the figures: 1, or for [`Label::Others`] how many have lost their place
-    /// because they were not in use. Labels that never got one are in there, too, and are not counted.
+    /// Of how many labels these are the figures: 1, or for [`Label::Others`] how many have lost their place to
+    /// newcomers. That happens one for one, when there is no place left, to the least recently used label among
+    /// those that have not been in use for a minute; as long as all labels fit, none is lost. What was counted
+    /// under a label until then stays here, also if it comes back later. Labels that never got a place are in
+    /// the figures of the others, too, and are not counted.
     pub labels: u64,
     /// What was counted.
     pub figures: Figures,

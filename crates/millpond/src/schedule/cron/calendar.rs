@@ -17,8 +17,8 @@ const CYCLE: SignedDuration = SignedDuration::from_hours(146_097 * 24);
 /// Where the search begins for a day that an expression has at all.
 const SOME_DAY: Date = Date::constant(1999, 12, 31);
 
-const NEVER: &str = "it would never run: no day has its day, month and weekday; February has at most 29 days, \
-                     and April, June, September and November have 30";
+const NEVER: &str = "it would never run: no date has this combination of day, month and weekday; February has at \
+                     most 29 days, and April, June, September and November have 30";
 
 /// The times that an expression means, as a clock on the wall shows them.
 #[derive(Debug)]
