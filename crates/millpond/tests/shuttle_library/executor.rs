@@ -274,8 +274,8 @@ fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
             let runner = spawn({
                 let shelf = Arc::clone(&shelf);
                 move || {
-                    let taken = shelf.0.lock().pop().filter(|_| runs);
-                    taken.map(Task::run)
+                    let taken = shelf.0.lock().pop();
+                    taken.filter(|_| runs).map(Task::run)
                 }
             });
             let id = results.submit_spec(spec, || 7).unwrap();
