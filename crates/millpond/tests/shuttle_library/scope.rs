@@ -96,7 +96,8 @@ fn a_task_that_is_handed_back_run_late_or_dropped_runs_once() {
             .map(|n| {
                 let basket = Arc::clone(&basket);
                 spawn(move || {
-                    for task in std::mem::take(&mut *basket.0.lock()) {
+                    let tasks = std::mem::take(&mut *basket.0.lock());
+                    for task in tasks {
                         match n {
                             0 => drop(task.run()),
                             _ => drop(task),
@@ -119,7 +120,8 @@ fn a_task_that_is_handed_back_run_late_or_dropped_runs_once() {
         for other in others {
             other.join().unwrap();
         }
-        for late in std::mem::take(&mut *basket.0.lock()) {
+        let left = std::mem::take(&mut *basket.0.lock());
+        for late in left {
             assert!(late.is_gone());
         }
     });
