@@ -9,16 +9,21 @@
 
 mod watch_kit;
 
-use millpond::executor::{CompletionService, ExecutorExt, Lifecycle};
-use millpond::pool::{Queue, ThreadPool};
+use millpond::executor::{CompletionService, ExecutorExt, Lifecycle, SpawnFuture};
+use millpond::pool::{Queue, Rejection, ThreadPool};
 use millpond::preset;
-use millpond::queue::{BlockingQueue, CapacityError, LinkedQueue, Offered, Place, Refused, Taken};
+use millpond::queue::{
+    AsyncQueue, BlockingQueue, CapacityError, DelayQueue, LinkedQueue, Offered, Place, Refused,
+    Taken,
+};
+use millpond::schedule::ScheduledPool;
 use millpond::task::Task;
-use millpond::time::Clock;
+use millpond::thread::Threads;
+use millpond::time::{Clock, ManualClock};
 use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use watch_kit::watch;
 
 const MANY: usize = 1_200;
@@ -171,4 +176,59 @@ impl BlockingQueue<Task> for Common {
     fn clock(&self) -> &Clock {
         self.0.clock()
     }
+}
+
+#[test]
+fn futures_that_wait_for_room_in_one_pool_hold_up_no_schedule_of_another() {
+    const ROOM: usize = 64;
+    let _watch = watch();
+    let (hand, second) = (ManualClock::new(), Duration::from_secs(1));
+    let clock = hand.clock().with_timer(Threads::named("own-timer"));
+    let full = ThreadPool::builder("full").core(1).max(1);
+    let full = full
+        .queue(Queue::bounded(ROOM))
+        .rejection(Rejection::Block(Duration::from_secs(3600)))
+        .build()
+        .unwrap();
+    let futures: Vec<_> = (0..40)
+        .map(|i| {
+            let queue = Arc::new(DelayQueue::new().with_clock(clock.clone()));
+            queue.offer_after(i, second).unwrap();
+            full.spawn_future(async move { queue.recv().await })
+                .unwrap()
+        })
+        .collect();
+    // Behind them in the queue: all of them have been polled, and wait for their time.
+    full.submit(|| ()).unwrap().join().unwrap();
+    let (go, may_go) = mpsc::channel::<()>();
+    let (begins, has_begun) = mpsc::channel();
+    full.run(move || {
+        begins.send(()).unwrap();
+        for () in may_go {}
+    })
+    .unwrap();
+    has_begun.recv().unwrap();
+    for _ in 0..ROOM {
+        full.run(|| ()).unwrap();
+    }
+    let below = mill();
+    let timers = ScheduledPool::on(below.clone()).clock(clock).build();
+    let other = timers.schedule(2 * second, || "bread").unwrap();
+    // All of them are woken, and find no room.
+    hand.advance(second);
+    let start = Instant::now();
+    while !other.is_finished() {
+        hand.advance(second);
+        std::thread::yield_now();
+        assert!(start.elapsed() < Duration::from_secs(20), "it is held up");
+    }
+    assert_eq!(other.join().unwrap(), "bread");
+    assert!(futures.iter().all(|future| !future.is_finished()));
+    drop(go);
+    for (i, future) in futures.into_iter().enumerate() {
+        assert_eq!(future.join().unwrap(), i);
+    }
+    timers.close().unwrap();
+    below.close().unwrap();
+    full.close().unwrap();
 }
