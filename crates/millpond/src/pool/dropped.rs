@@ -111,6 +111,10 @@ impl Engine {
         self.rare.dropped_detached.happened(1);
         let now = self.clock.now();
         let step = self.dropped.state.lock().tally.add(task, now);
+        self.go_on_telling(step);
+    }
+
+    fn go_on_telling(&self, step: Step) {
         match step {
             Step::Wait => {}
             Step::SetAlarm(left) => self.tell_of_dropped_in(left),
@@ -121,10 +125,8 @@ impl Engine {
     /// The pause may be over: tells of those that were dropped in it.
     pub(super) fn tell_the_rest_of_dropped(&self) {
         let now = self.clock.now();
-        let is_due = self.dropped.state.lock().tally.flush(now);
-        if is_due {
-            self.tell_of_dropped();
-        }
+        let step = self.dropped.state.lock().tally.flush(now);
+        self.go_on_telling(step);
     }
 
     /// The pool ends: what was dropped before is told now, and what is dropped later at once.

@@ -40,7 +40,11 @@ fn with<R>(f: impl FnOnce(&mut Lines) -> R) -> R {
 pub(in crate::executor) fn write_down(task: DroppedTask) {
     fork::watch();
     let now = Clock::system().now();
-    match with(|lines| lines.tally.add(task, now)) {
+    go_on(with(|lines| lines.tally.add(task, now)));
+}
+
+fn go_on(step: Step) {
+    match step {
         Step::Wait => {}
         Step::SetAlarm(left) => set_alarm(left),
         Step::Tell => write(),
@@ -64,9 +68,7 @@ struct PauseIsOver;
 impl Wake for PauseIsOver {
     fn wake(self: Arc<Self>) {
         let now = Clock::system().now();
-        if with(|lines| lines.tally.flush(now)) {
-            write();
-        }
+        go_on(with(|lines| lines.tally.flush(now)));
     }
 }
 

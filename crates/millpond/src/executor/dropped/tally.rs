@@ -73,16 +73,25 @@ impl DropTally {
         self.has_alarm = false;
     }
 
-    /// The pause is over. Returns whether there is something to tell now.
-    pub(crate) fn flush(&mut self, now: Instant) -> bool {
+    /// The alarm rings. One of a manual clock does whenever that is moved, so the pause may not be over.
+    pub(crate) fn flush(&mut self, now: Instant) -> Step {
         self.has_alarm = false;
-        self.dropped > 0 && !self.is_being_told && self.begin(now) == Step::Tell
+        if self.dropped == 0 || self.is_being_told {
+            return Step::Wait;
+        }
+        match self.left_of_pause(now) {
+            Some(left) if !self.is_over => {
+                self.has_alarm = true;
+                Step::SetAlarm(left)
+            }
+            _ => self.begin(now),
+        }
     }
 
     /// As [`flush`](DropTally::flush), for the last time.
     pub(crate) fn end(&mut self, now: Instant) -> bool {
         self.is_over = true;
-        self.flush(now)
+        self.flush(now) == Step::Tell
     }
 
     /// What is to be told, by the one who was said to [tell](Step::Tell): the last of them, and how many
@@ -135,9 +144,10 @@ mod tests {
         for _ in 0..26 {
             assert_eq!(tally.add(task(), start), Step::Wait);
         }
-        assert!(tally.flush(start + PAUSE));
+        assert_eq!(tally.flush(start + PAUSE / 2), Step::SetAlarm(PAUSE / 2));
+        assert_eq!(tally.flush(start + PAUSE), Step::Tell);
         assert_eq!(told(&mut tally), 27);
-        assert!(!tally.flush(start + PAUSE), "nothing is left");
+        assert_eq!(tally.flush(start + PAUSE), Step::Wait, "nothing is left");
     }
 
     #[test]
@@ -145,7 +155,8 @@ mod tests {
         let (mut tally, start) = (DropTally::new(), Clock::system().now());
         assert_eq!(tally.add(task(), start), Step::Tell);
         assert_eq!(tally.add(task(), start + 2 * PAUSE), Step::Wait);
-        assert!(!tally.flush(start) && !tally.end(start));
+        assert_eq!(tally.flush(start), Step::Wait);
+        assert!(!tally.end(start));
         assert_eq!(told(&mut tally), 2);
     }
 
