@@ -78,7 +78,8 @@
 //!   leaves sees to it that the alarm is set. Sentries rest by the clock of the executor, so there are none
 //!   if the pool goes by another.
 //! - **K8** A shutdown cancels what is due later, as the policies say. What is due runs: it waits in the wheel
-//!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back.
+//!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back, and
+//!   what the courier has, as far as the executor gives it back soon (`courier`).
 //!
 //! with V1 to V4 in `series`, N1 to N3 in `ward` and D1 to D4 in `desk`.
 
