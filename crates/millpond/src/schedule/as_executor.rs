@@ -99,6 +99,11 @@ impl<E> ScheduledPool<E> {
 /// wait for what it has handed back. If the executor is not its own, a
 /// [`ThreadPool`](crate::pool::ThreadPool) gives back what is in its queue; what others have taken and not
 /// begun is cancelled.
+///
+/// A task that waits for room in the executor is handed back, too: `shutdown_now` interrupts the wait. If an
+/// executor that is not of this crate ignores interrupts, `shutdown_now` waits for it for a second by the pool's
+/// clock, and then returns without this task; the task is cancelled if the executor gives it back later, and the
+/// pool has not terminated before that.
 impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
     fn shutdown(&self) {
         self.core.shut_down();

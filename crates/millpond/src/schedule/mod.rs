@@ -80,7 +80,8 @@
 //!   leaves sees to it that the alarm is set. Sentries rest by the clock of the executor, so there are none
 //!   if the pool goes by another.
 //! - **K8** A shutdown cancels what is due later, as the policies say. What is due runs: it waits in the wheel
-//!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back.
+//!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back, and
+//!   what the courier has, as far as the executor gives it back soon (`courier`).
 //! - **K9** What is accepted never waits for a thread that cannot be had. So a pool holds the timer's thread
 //!   (R7 in `time/timer.rs`) from the first task on that is not due at once, and from the first series,
 //!   also if a sentry is there: it may have to leave. If the thread cannot be had, that first one is refused.

@@ -291,7 +291,7 @@ fn carries<E: Executor + 'static>(timers: &ScheduledPool<E>, left: usize) {
 /// Waits for the end of a pool whose clock stands still.
 fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>) {
     let ((tell, told), timers) = (channel(), timers.clone());
-    std::thread::spawn(move || tell.send(timers.await_termination()));
+    millpond_raw::sync::thread::spawn(move || tell.send(timers.await_termination()));
     told.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
 }
 
@@ -434,7 +434,7 @@ fn an_executor_that_ignores_interrupts_holds_a_stop_for_a_while_only() {
     hand.advance(SECOND);
     carries(&timers, 1);
     let stops = timers.clone();
-    let stop = std::thread::spawn(move || stops.shutdown_now());
+    let stop = millpond_raw::sync::thread::spawn(move || stops.shutdown_now());
     while !stop.is_finished() {
         hand.advance(SECOND);
         millpond_raw::sync::thread::yield_now();
