@@ -5,7 +5,7 @@
 //! ```
 //!
 //! ```text
-//! refused: the executor is saturated (1 of 1 places in its queue taken, all 1 workers busy): try again later, or give it more room
+//! refused: the executor is saturated (1 of 1 places in its queue taken, its only worker busy): try again later, or give it more room
 //! and here is the closure again: it owns "barley"
 //! the handler keeps "oats" for later
 //! later: ground oats

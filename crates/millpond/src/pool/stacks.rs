@@ -93,7 +93,7 @@ impl LongRuns {
         Some(std::mem::take(&mut state.waiting))
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(millpond_loom, millpond_shuttle, millpond_plain_memory))))]
     fn copied(&self) -> u64 {
         self.state.lock().copied
     }

@@ -256,6 +256,7 @@ fn of_two_threads_that_were_asked_for_at_a_time_one_is_on_duty() {
 }
 
 /// The thread is the factory's, which may have something else for it to do.
+#[cfg(not(any(millpond_loom, millpond_shuttle)))]
 #[test]
 fn a_thread_is_a_timers_no_longer_than_it_rings() {
     let hand = ManualClock::new();
