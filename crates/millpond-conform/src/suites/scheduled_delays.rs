@@ -239,7 +239,9 @@ pub fn threads_that_cannot_be_started_for_the_alarm_cost_no_task(make: &Make) {
             match timers.schedule(delay, closure) {
                 Ok(handle) => break handle,
                 Err(refused) => {
-                    assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+                    let reason = &refused.reason;
+                    assert!(matches!(reason, RejectReason::SpawnFailed(_)));
+                    assert!(refusals < 100, "{vice:?}: {reason}");
                     (closure, refusals) = (refused.task, refusals + 1);
                 }
             }

@@ -20,8 +20,8 @@ use super::child::{End, Ran};
 pub const CPU: Duration = Duration::from_millis(800);
 
 /// More refusals than a body has reason for. A pool asks once for each task that is brought to it, and the
-/// stress bodies bring some hundred.
-pub const REFUSALS: u64 = 4_000;
+/// stress bodies bring up to 5,000.
+pub const REFUSALS: u64 = 10_000;
 
 /// How `millpond-raw` begins the line that tells of a refusal: `sync/exhaust.rs` there.
 const REFUSED: &str = "exhausted: refusal ";
