@@ -45,7 +45,7 @@ const THREADS: [u64; 1] = [0];
 
 /// What is scarce, in turn. A worker that runs a test's closures in a build without optimisation, and prints
 /// a panic, takes most of this stack.
-const SCARCE: [&str; 3] = ["cpus:1", "stack:65536", "engines:1024"];
+const SCARCE: [&str; 3] = ["cpus:1", "stack:131072", "engines:1024"];
 
 /// How patient bodies are that are refused threads: many of them wait in vain.
 const HASTY: f64 = 0.1;
