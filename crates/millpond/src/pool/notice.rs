@@ -513,7 +513,7 @@ mod tests {
     use super::*;
     use crate::pool::ThreadPool;
     use millpond_raw::sync::thread;
-    use std::sync::{OnceLock, mpsc};
+    use std::sync::mpsc;
 
     fn make(_: &Engine) -> Notice {
         let (pool, queued) = (String::from("mill"), 0);
@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn who_tells_on_the_spot_tells_what_was_there_and_the_rest_is_told_a_little_later() {
         const NOTICES: usize = 4;
-        let own: Arc<OnceLock<ThreadPool>> = Arc::default();
+        let own: Arc<Mutex<Option<ThreadPool>>> = Arc::new(Mutex::new(None));
         let inner = Arc::clone(&own);
         let (tell, told) = mpsc::channel();
         let left = Mutex::new(NOTICES - 2);
@@ -537,13 +537,14 @@ mod tests {
                 *left = was.saturating_sub(1);
                 was > 0
             };
-            if let (true, Some(pool)) = (causes_another, inner.get()) {
+            let pool = inner.lock().clone();
+            if let (true, Some(pool)) = (causes_another, pool) {
                 pool.engine.tell(make);
             }
         };
         let pool = ThreadPool::builder("mill").on_notice(listener);
         let pool = pool.build().expect("nothing is wrong with it");
-        assert!(own.set(pool.clone()).is_ok());
+        *own.lock() = Some(pool.clone());
         let untold = &pool.engine.untold;
         let add = || untold.add(Box::new(make), MOST_WAITING);
         assert!(matches!(add(), Turn::Ours));
@@ -557,5 +558,8 @@ mod tests {
         let here = thread::current().id();
         let told_here = tellers.iter().filter(|teller| **teller == here).count();
         assert_eq!((told_here, tellers[1] == here), (2, true));
+        // The listener has the pool, which has the listener.
+        let last = own.lock().take();
+        drop(last);
     }
 }

@@ -50,8 +50,8 @@ fn a_worker_that_is_idle_runs_what_is_due_and_no_timer_is_needed() {
         assert_eq!(ran_by.as_deref(), Some("mill-1"));
     }
     timers.close().unwrap();
-    // A task may come when its worker is on its way to the post.
-    assert!(asked.0.load(Ordering::SeqCst) <= 1);
+    // The watch and the schedule may ask at once; nobody asks again.
+    assert!(asked.0.load(Ordering::SeqCst) <= 2);
 }
 
 #[test]
