@@ -188,6 +188,7 @@ impl ThreadFactory for Reluctant {
 }
 
 /// Refuses every thread.
+#[cfg(not(millpond_plain_memory))]
 fn exhausted() -> Reluctant {
     Reluctant {
         refusals: AtomicUsize::new(usize::MAX),
