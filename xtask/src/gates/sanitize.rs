@@ -54,7 +54,9 @@ impl Sanitizer {
             // A slab that is used again is never freed, so its misuse would not be seen.
             Sanitizer::Asan => "-Zsanitizer=address --cfg millpond_plain_memory",
             // The compiler refuses to mix instrumented code with std's unless told that we know.
-            Sanitizer::Tsan => "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
+            Sanitizer::Tsan => {
+                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg millpond_tsan"
+            }
         }
     }
 }

@@ -75,7 +75,11 @@ fn a_destructor_that_panics_does_not_keep_the_memory() {
 
 /// Somebody who keeps a pointer to a box that is gone, and writes to it. What is on the rack is the next to
 /// be had, so that is noticed at once.
-#[cfg(all(target_os = "linux", debug_assertions, not(millpond_plain_memory)))]
+#[cfg(all(
+    target_os = "linux",
+    debug_assertions,
+    not(any(millpond_plain_memory, millpond_tsan))
+))]
 #[test]
 fn memory_that_is_written_to_after_it_was_freed_ends_the_process_when_it_is_had_again() {
     use crate::fork::{Child, run_in_child};

@@ -25,7 +25,6 @@
 
 use super::atomic::{AtomicU64, Ordering};
 use std::io::{self, Write as _};
-use std::sync::OnceLock;
 
 /// The name of the variable.
 pub const VARIABLE: &str = "MILLPOND_EXHAUST";
@@ -37,7 +36,7 @@ pub const REFUSED: &str = "exhausted: refusal";
 const TOLD: u64 = 16;
 
 /// What the process is short of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exhaustion {
     /// How many threads of the library start before the first is refused.
     pub threads: Option<u64>,
@@ -86,12 +85,15 @@ impl Exhaustion {
     /// # Panics
     ///
     /// If the variable holds a word that nobody knows.
-    pub fn of_this_process() -> &'static Exhaustion {
-        static READ: OnceLock<Exhaustion> = OnceLock::new();
-        READ.get_or_init(|| match std::env::var(VARIABLE) {
-            Ok(text) => Exhaustion::parse(&text).unwrap_or_else(|problem| panic!("{problem}")),
-            Err(_) => Exhaustion::default(),
-        })
+    pub fn of_this_process() -> Exhaustion {
+        // Not a `OnceLock`, whose inside a checker of threads does not see.
+        static READ: super::Mutex<Option<Exhaustion>> = super::Mutex::new(None);
+        *READ
+            .lock()
+            .get_or_insert_with(|| match std::env::var(VARIABLE) {
+                Ok(text) => Exhaustion::parse(&text).unwrap_or_else(|problem| panic!("{problem}")),
+                Err(_) => Exhaustion::default(),
+            })
     }
 
     /// Whether thread number `number`, counted from 0, is refused.
