@@ -76,7 +76,7 @@ impl Turns {
     pub fn begin(&self) {
         // Only the owner writes it.
         let next = self.number.load(Ordering::Relaxed).wrapping_add(1);
-        // [R-turn]
+        // [R-turn] unmodelled: proved in the header; the scenario turns does not notice each one alone
         self.number.store(next, Ordering::Release);
     }
 
@@ -95,14 +95,14 @@ impl Turns {
     /// The owner says of which kind the turn is, if not of the same as the one before.
     #[inline]
     pub fn set_kind(&self, kind: u64) {
-        // [R-since]
+        // [R-since] unmodelled: proved in the header; the scenario turns does not notice each one alone
         self.kind.store(kind, Ordering::Release);
     }
 
     /// The owner shows the turn, and since when it is going on, which is not 0.
     #[inline]
     pub fn set_since(&self, since: u64) {
-        // [R-since]
+        // [R-since] unmodelled: proved in the header; the scenario turns does not notice each one alone
         self.since.store(since, Ordering::Release);
     }
 
@@ -116,14 +116,14 @@ impl Turns {
     /// be seen.
     pub fn read<R>(&self, mut more: impl FnMut() -> R) -> Option<Seen<R>> {
         for _ in 0..TRIES {
-            // [R-turn]
+            // [R-turn] unmodelled: proved in the header; the scenario turns does not notice each one alone
             let number = self.number.load(Ordering::Acquire);
-            // [R-since]
+            // [R-since] unmodelled: proved in the header; the scenario turns does not notice each one alone
             let since = self.since.load(Ordering::Acquire);
             if since == 0 {
                 return None;
             }
-            // [R-since]
+            // [R-since] unmodelled: proved in the header; the scenario turns does not notice each one alone
             let kind = self.kind.load(Ordering::Acquire);
             let more = more();
             // After what was read above, which was all acquired.
