@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! computed in thread mill-1: 20! = 2432902008176640000
-//! a panic comes to the handle: task panicked: the dam broke
+//! a panic comes to the handle: the task panicked: the dam broke
 //! ```
 
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ use std::error::Error;
 use std::thread;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // At most 4 threads at a time; a fifth task would be refused.
+    // At most 4 threads at a time; a fifth task would be rejected.
     let threads = ThreadPerTask::builder("mill", 4).build()?;
 
     let handle = threads.submit(|| {

@@ -5,25 +5,25 @@
 //! ```
 //!
 //! ```text
-//! after 20 ms: timed out while waiting for a task
+//! after 20 ms: the task was not finished within the timeout
 //! waited again: rye
 //! cancelled in time: true
-//! its handle: task cancelled: cancelled on request
+//! its handle: the task was cancelled: a handle requested it
 //! the body went on and took: oats
 //! ```
 
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let threads = ThreadPerTask::builder("mill", 4).build()?;
-    let grain = Arc::new(LinkedQueue::unbounded());
-    let taken = Arc::new(LinkedQueue::unbounded());
+    let grain = Arc::new(FifoQueue::unbounded());
+    let taken = Arc::new(FifoQueue::unbounded());
 
     let from = Arc::clone(&grain);
     let mut handle = threads.submit(move || from.take())?;
@@ -35,12 +35,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("waited again: {}", handle.join()??);
 
     let (from, to) = (Arc::clone(&grain), Arc::clone(&taken));
-    let begun = Arc::new(LinkedQueue::unbounded());
+    let begun = Arc::new(FifoQueue::unbounded());
     let begin = Arc::clone(&begun);
     let handle = threads.submit(move || {
-        begin.put(()).expect("nobody interrupts it");
-        let grain = from.take().expect("nobody interrupts it");
-        to.put(grain).expect("nobody interrupts it");
+        begin.put(()).expect("it is not interrupted");
+        let grain = from.take().expect("it is not interrupted");
+        to.put(grain).expect("it is not interrupted");
     })?;
     begun.take()?;
     // Cancelling finishes the handle at once. A body that has begun goes on: to ask it to stop,

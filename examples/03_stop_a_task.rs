@@ -5,30 +5,30 @@
 //! ```
 //!
 //! ```text
-//! the handle: task cancelled: cancelled on request
-//! who waited: interrupted: the running task was asked to stop
-//! who computed: stopped between two rounds
+//! the handle: the task was cancelled: a handle requested it
+//! the waiting task: interrupted: the running task was asked to stop
+//! the computing task: stopped between two rounds
 //! ```
 
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
 use millpond::interrupt;
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::error::Error;
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let threads = ThreadPerTask::builder("mill", 4).build()?;
-    let begun = Arc::new(LinkedQueue::unbounded());
-    let ends = Arc::new(LinkedQueue::unbounded());
+    let begun = Arc::new(FifoQueue::unbounded());
+    let ends = Arc::new(FifoQueue::unbounded());
 
     // Every blocking call of millpond obeys an interrupt. The task sees an error, like any other,
     // and cleans up in its own time.
     let (begin, end) = (Arc::clone(&begun), Arc::clone(&ends));
     let waits = threads.submit(move || {
-        begin.put(()).expect("nobody interrupts it yet");
-        let empty: LinkedQueue<u32> = LinkedQueue::unbounded();
+        begin.put(()).expect("it is not interrupted yet");
+        let empty: FifoQueue<u32> = FifoQueue::unbounded();
         if let Err(interrupted) = empty.take() {
             end.put(interrupted.to_string()).expect("reported once");
         }
@@ -38,12 +38,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Err(error) = waits.join() {
         println!("the handle: {error}");
     }
-    println!("who waited: {}", ends.take()?);
+    println!("the waiting task: {}", ends.take()?);
 
     // A task that does not block asks now and then.
     let (begin, end) = (Arc::clone(&begun), Arc::clone(&ends));
     let computes = threads.submit(move || {
-        begin.put(()).expect("nobody interrupts it yet");
+        begin.put(()).expect("it is not interrupted yet");
         while interrupt::check().is_ok() {
             std::hint::spin_loop();
         }
@@ -53,6 +53,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     begun.take()?;
     computes.interrupt();
     threads.close()?;
-    println!("who computed: {}", ends.take()?);
+    println!("the computing task: {}", ends.take()?);
     Ok(())
 }

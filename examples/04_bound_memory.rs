@@ -13,17 +13,17 @@
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
-use millpond::queue::{ArrayQueue, BlockingQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::error::Error;
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let queue = Arc::new(ArrayQueue::bounded(2)?);
+    let queue = Arc::new(FifoQueue::bounded(2)?);
     queue.offer(1)?;
     queue.offer(2)?;
     // `offer` does not wait. What was not taken in is yours again.
-    if let Err(refused) = queue.offer(3) {
-        println!("sack {} comes back: {}", refused.element, refused.reason);
+    if let Err(full) = queue.offer(3) {
+        println!("sack {} comes back: {}", full.element, full.reason);
     }
 
     // `put` waits for room: the producer is held back to the consumer's pace.

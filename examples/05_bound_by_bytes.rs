@@ -13,15 +13,15 @@
 
 #![forbid(unsafe_code)]
 
-use millpond::queue::{BlockingQueue, Refused, WeighedQueue};
+use millpond::queue::{BlockingQueue, OfferError, WeightedQueue};
 use std::error::Error;
 
-fn report(refused: Refused<String>) {
+fn report(refused: OfferError<String>) {
     println!("{:?} comes back: {}", refused.element, refused.reason);
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let requests = WeighedQueue::bounded(10, |request: &String| request.len() as u64)?;
+    let requests = WeightedQueue::bounded(10, |request: &String| request.len() as u64)?;
     for request in ["rye!", "oats", "ok"] {
         requests.put(request.to_owned())?;
     }

@@ -12,24 +12,24 @@
 
 #![forbid(unsafe_code)]
 
-use millpond::executor::{AtBound, ExecutorExt, Lifecycle, SerialExecutor, ThreadPerTask};
-use millpond::queue::{BlockingQueue, LinkedQueue, QueueExt};
+use millpond::executor::{ExecutorExt, Lifecycle, SaturationPolicy, SerialExecutor, ThreadPerTask};
+use millpond::queue::{BlockingQueue, FifoQueue, QueueExt};
 use std::error::Error;
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let done = Arc::new(LinkedQueue::unbounded());
+    let done = Arc::new(FifoQueue::unbounded());
     // Tasks of one key run one at a time, in order; those of different keys beside each other.
-    let threads = ThreadPerTask::builder("shop", 4).at_bound(AtBound::Block);
+    let threads = ThreadPerTask::builder("shop", 4).at_bound(SaturationPolicy::Block);
     let shop = SerialExecutor::new(threads.build()?);
     for step in ["order", "pay", "collect"] {
         for customer in ["alice", "bob"] {
             let done = Arc::clone(&done);
             shop.key(customer)
-                .run(move || done.put((customer, step)).expect("it has no bound"))?;
+                .execute(move || done.put((customer, step)).expect("it has no bound"))?;
         }
     }
-    shop.below().close()?;
+    shop.inner().close()?;
 
     let all = done.snapshot();
     for customer in ["alice", "bob"] {

@@ -7,7 +7,7 @@
 //! ```text
 //! the answer: the file, from mirror b
 //! the slow one was asked to stop: 0 threads are left
-//! nobody answered: all 2 tasks failed, the last one: no answer
+//! no answer at all: all 2 tasks failed, the last one: no answer
 //! ```
 
 #![forbid(unsafe_code)]
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let left = threads.threads();
     println!("the slow one was asked to stop: {left} threads are left");
     if let Err(error) = failed {
-        println!("nobody answered: {error}");
+        println!("no answer at all: {error}");
     }
     Ok(())
 }

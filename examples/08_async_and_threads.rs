@@ -13,14 +13,14 @@
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
-use millpond::queue::{ArrayQueue, AsyncQueue, BlockingQueue, LinkedQueue};
+use millpond::queue::{AsyncQueue, BlockingQueue, FifoQueue};
 use std::error::Error;
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // One queue, both worlds: threads `put` and `take`, async code has `send` and `recv`.
-    let questions = Arc::new(ArrayQueue::bounded(1)?);
-    let answers = Arc::new(LinkedQueue::unbounded());
+    let questions = Arc::new(FifoQueue::bounded(1)?);
+    let answers = Arc::new(FifoQueue::unbounded());
 
     let threads = ThreadPerTask::builder("worker", 1).build()?;
     let (from, to) = (Arc::clone(&questions), Arc::clone(&answers));

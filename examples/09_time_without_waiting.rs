@@ -7,13 +7,13 @@
 //! ```text
 //! at once: None
 //! an hour later: Some("session")
-//! a day's patience: timed out while waiting for a task
+//! a day's timeout: the task was not finished within the timeout
 //! ```
 
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
-use millpond::queue::{BlockingQueue, DelayQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, DelayQueue, FifoQueue};
 use millpond::time::ManualClock;
 use std::error::Error;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let threads = ThreadPerTask::builder("mill", 4)
         .clock(hand.clock())
         .build()?;
-    let never = Arc::new(LinkedQueue::<u32>::unbounded());
+    let never = Arc::new(FifoQueue::<u32>::unbounded());
     let from = Arc::clone(&never);
     let mut handle = threads.submit(move || from.take())?;
     let tomorrow = hand.clock().deadline(24 * HOUR);
     // Another thread moves the clock while this one waits by it.
-    threads.run(move || hand.advance(24 * HOUR))?;
+    threads.execute(move || hand.advance(24 * HOUR))?;
     if let Err(error) = handle.join_until(tomorrow) {
-        println!("a day's patience: {error}");
+        println!("a day's timeout: {error}");
     }
     handle.interrupt();
     threads.close()?;

@@ -7,9 +7,9 @@
 //! ```text
 //! 1 worker, 5 tasks wait
 //! 4 workers, 2 tasks wait
-//! refused as a whole: core 4 is above max 3: raise max or lower core, or change both at once
+//! rejected as a whole: core 4 is above max 3: raise max or lower core, or change both at once
 //! still core 4, max 4, capacity 100
-//! 2 workers are left, and nobody was interrupted
+//! 2 workers are left, and no task was interrupted
 //! ```
 
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::manage::Patch;
 use millpond::pool::{Queue, ThreadPool};
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .max(1)
         .queue(Queue::bounded(100))
         .build()?;
-    let sluice = Arc::new(LinkedQueue::unbounded());
+    let sluice = Arc::new(FifoQueue::unbounded());
     let tasks: Vec<_> = (0..6)
         .map(|_| {
             let water = Arc::clone(&sluice);
@@ -46,9 +46,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let now = pool.snapshot();
     println!("{} workers, {} tasks wait", now.workers, now.queued);
 
-    // All or nothing: what does not fit is refused, and everything stays as it was.
+    // All or nothing: an invalid patch changes nothing.
     let error = pool.apply(&Patch::new().max(3).capacity(5)).unwrap_err();
-    println!("refused as a whole: {error}");
+    println!("rejected as a whole: {error}");
     let (core, max) = (pool.core(), pool.max());
     let capacity = pool.capacity().unwrap_or(usize::MAX);
     println!("still core {core}, max {max}, capacity {capacity}");
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!(task.join()??, "water");
     }
     until(|| pool.snapshot().workers == 2);
-    println!("2 workers are left, and nobody was interrupted");
+    println!("2 workers are left, and no task was interrupted");
     pool.close()?;
     Ok(())
 }

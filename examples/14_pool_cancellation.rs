@@ -5,10 +5,10 @@
 //! ```
 //!
 //! ```text
-//! queued: task cancelled: cancelled on request
+//! queued: the task was cancelled: a handle requested it
 //! its place is free again: another task fits
 //! running: it noticed, after some rounds
-//! removed: task cancelled: removed from the queue
+//! removed: the task was cancelled: it was removed from its queue
 //! ```
 
 #![forbid(unsafe_code)]
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Taking a task out of the queue cancels it, too.
     let (hold, held) = mpsc::channel::<()>();
     let (begin, begun) = mpsc::channel();
-    pool.run(move || {
+    pool.execute(move || {
         let _ = begin.send(());
         let _ = held.recv();
     })?;

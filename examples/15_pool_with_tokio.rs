@@ -13,7 +13,7 @@
 
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::pool::{Queue, ThreadPool};
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -40,16 +40,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
 
     // `submit` never waits, unless the policy says so: an async caller is never blocked by surprise.
-    let gate = Arc::new(LinkedQueue::unbounded());
+    let gate = Arc::new(FifoQueue::unbounded());
     let mut held = 0;
-    let refused = loop {
+    let rejected = loop {
         let gate = Arc::clone(&gate);
         match heavy.submit(move || gate.take()) {
             Ok(_) => held += 1,
-            Err(refused) => break refused,
+            Err(rejected) => break rejected,
         }
     };
-    assert!(refused.reason.is_saturated());
+    assert!(rejected.reason.is_saturated());
     println!("the pool is full: answer 503 at once, and keep the runtime free");
     (0..held).try_for_each(|_| gate.put(()))?;
     heavy.close()?;

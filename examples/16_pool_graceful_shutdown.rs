@@ -5,7 +5,7 @@
 //! ```
 //!
 //! ```text
-//! after the shutdown nothing is taken: the executor has been shut down: it takes no more tasks
+//! after the shutdown nothing is accepted: the executor has been shut down: it takes no more tasks
 //! not done in time: stop what runs, keep the rest
 //! the running task was asked to stop, and saved its place
 //! 3 tasks never started: order-1, order-2, order-3
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = preset::single("orders").build()?;
     let (started, has_started) = mpsc::channel();
     let (say, said) = mpsc::channel();
-    pool.run(move || {
+    pool.execute(move || {
         let _ = started.send(());
         // A long task, but a polite one: an interrupt ends its sleep.
         if interrupt::sleep(Duration::from_secs(3600)).is_err() {
@@ -36,13 +36,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     has_started.recv()?;
     for number in 1..=3 {
         let spec = TaskSpec::new().name(format!("order-{number}"));
-        drop(pool.submit_spec(spec, || ())?);
+        drop(pool.submit_with(spec, || ())?);
     }
 
     // First gently: nothing new, and what is there may finish.
     pool.shutdown();
-    let refused = pool.run(|| ()).unwrap_err();
-    println!("after the shutdown nothing is taken: {}", refused.reason);
+    let rejected = pool.execute(|| ()).unwrap_err();
+    println!(
+        "after the shutdown nothing is accepted: {}",
+        rejected.reason
+    );
     if !pool.await_termination_timeout(Duration::from_millis(20))? {
         // Then firmly: what has not started comes back, to be written down for the next start.
         println!("not done in time: stop what runs, keep the rest");

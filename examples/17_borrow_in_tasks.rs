@@ -7,7 +7,7 @@
 //! ```text
 //! the heaviest sack: barley, 31 kg
 //! after drying, in place: [27, 22, 30]
-//! the first leak found: sluice; nobody looks any further
+//! the first leak found: sluice; the search ends
 //! ```
 
 #![forbid(unsafe_code)]
@@ -39,13 +39,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Each changes its own part. When the scope returns, all of them have ended.
     threads.scope(|s| {
         for weight in &mut weights {
-            s.run(|| *weight -= 1)?;
+            s.execute(|| *weight -= 1)?;
         }
         Ok::<_, ScopeError>(())
     })?;
     println!("after drying, in place: {weights:?}");
 
-    // Tasks of one search: who finds something cancels the rest.
+    // Tasks of one search: the one that finds something cancels the rest.
     let places = ["roof", "sluice", "wheel"];
     let found = threads.scope(|s| {
         let search = |place| match place {
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         found
     });
     println!(
-        "the first leak found: {}; nobody looks any further",
+        "the first leak found: {}; the search ends",
         found.join(", ")
     );
 

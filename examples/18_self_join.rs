@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! one worker, and a task that waits for two behind it: 20
-//! run in place: 2
-//! the baker was told of a ring: bread, flour
+//! run inline: 2
+//! the baker found a wait cycle: bread, flour
 //! the miller got through: no bread, no flour
 //! ```
 
@@ -16,7 +16,7 @@
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::pool::ThreadPool;
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::task::{self, SharedHandle, TaskError, TaskLabel, TaskSpec};
 use std::error::Error;
 use std::sync::Arc;
@@ -35,31 +35,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     let sum = sum.join()?;
     println!("one worker, and a task that waits for two behind it: {sum}");
-    println!("run in place: {}", mill.snapshot().self_joined);
+    println!("run inline: {}", mill.snapshot().self_joined);
     mill.close()?;
 
     // But not for a task that waits for it. No pool can help there; the last one to wait hears of it.
     let village = ThreadPool::builder("village").core(2).max(2).build()?;
-    let posts = [(), ()].map(|()| Arc::new(LinkedQueue::<Goods>::unbounded()));
+    let posts = [(), ()].map(|()| Arc::new(FifoQueue::<Goods>::unbounded()));
     let [for_miller, for_baker] = posts.clone();
-    let miller = village.submit_spec(TaskSpec::new().name("flour"), move || {
-        let goods = for_miller.take().expect("nobody interrupts");
+    let miller = village.submit_with(TaskSpec::new().name("flour"), move || {
+        let goods = for_miller.take().expect("it is not interrupted");
         let goods = goods
             .join()
             .map_or_else(|error| error.to_string(), String::clone);
         format!("{goods}, no flour")
     })?;
-    let baker = village.submit_spec(TaskSpec::new().name("bread"), move || {
-        let goods = for_baker.take().expect("nobody interrupts");
+    let baker = village.submit_with(TaskSpec::new().name("bread"), move || {
+        let goods = for_baker.take().expect("it is not interrupted");
         // The miller waits for the bread by now.
-        while task::waits().is_empty() {
-            interrupt::sleep(Duration::from_millis(1)).expect("nobody interrupts");
+        while task::blocked_joins().is_empty() {
+            interrupt::sleep(Duration::from_millis(1)).expect("it is not interrupted");
         }
         match goods.join() {
             Err(TaskError::Deadlock(cycle)) => {
                 let names = cycle.tasks().iter().filter_map(TaskLabel::name);
                 let names: Vec<&str> = names.collect();
-                println!("the baker was told of a ring: {}", names.join(", "));
+                println!("the baker found a wait cycle: {}", names.join(", "));
                 String::from("no bread")
             }
             _ => String::from("bread"),

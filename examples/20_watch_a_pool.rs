@@ -5,7 +5,7 @@
 //! ```
 //!
 //! ```text
-//! # Figures, by name
+//! # Metrics, by name
 //! sieve: 3 tasks, 12s together
 //! # A task hangs, and others wait behind it
 //! mill is running: 1 of 1 worker busy, 2 tasks in the queue, which has room for 100.
@@ -29,7 +29,7 @@
 
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
-use millpond::pool::{Notice, Queue, RunWarning, ThreadPool};
+use millpond::pool::{PoolEvent, Queue, RunWarning, ThreadPool};
 use millpond::task::{TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
 use std::error::Error;
@@ -44,26 +44,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         .queue(Queue::bounded(100))
         .clock(hand.clock())
         .run_warning_for("grind", limit)
-        .on_notice(tell)
+        .on_event(tell)
         .build()?;
 
-    println!("# Figures, by name");
+    println!("# Metrics, by name");
     for takes in [1, 2, 9] {
         sieve(&pool, &hand, Duration::from_secs(takes))?.join()?;
     }
-    // The figures have it a moment after its handle.
-    while pool.figures().completed < 3 {
+    // The metrics have it a moment after its handle.
+    while pool.metrics().completed < 3 {
         interrupt::sleep(Duration::from_millis(1))?;
     }
-    for named in pool.figures_by_name() {
-        let (done, run) = (named.figures.completed, named.figures.run);
+    for named in pool.metrics_by_name() {
+        let (done, run) = (named.metrics.completed, named.metrics.run);
         let all = run.total();
         println!("{}: {done} tasks, {all:?} together", named.label);
     }
 
     println!("# A task hangs, and others wait behind it");
     let spec = TaskSpec::new().name("grind");
-    let hangs = pool.submit_spec(spec, || interrupt::sleep(Duration::MAX))?;
+    let hangs = pool.submit_with(spec, || interrupt::sleep(Duration::MAX))?;
     while !hangs.is_started() {
         interrupt::sleep(Duration::from_millis(1))?;
     }
@@ -102,13 +102,13 @@ fn sieve(
 ) -> Result<TaskHandle<()>, Box<dyn Error>> {
     let hand = hand.clone();
     let spec = TaskSpec::new().name("sieve");
-    Ok(pool.submit_spec(spec, move || hand.advance(takes))?)
+    Ok(pool.submit_with(spec, move || hand.advance(takes))?)
 }
 
 /// What the pool says of its own accord. `println!("{notice}")` would say more: the thread, where the task
 /// was made and, with the feature `stack-dump`, where it is.
-fn tell(notice: &Notice) {
-    if let Notice::RunsLong(run) = notice {
+fn tell(notice: &PoolEvent) {
+    if let PoolEvent::LongRunning(run) = notice {
         let limit = run.limit;
         println!(
             "notice: {} has been running for more than {limit:?}",

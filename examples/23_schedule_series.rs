@@ -12,18 +12,18 @@
 //! # The first run takes until five others are skipped
 //! Overlap::Skip: the next one is for period 6 or later
 //! # A run fails
-//! notice: mill: run 1 of pump failed: no water; it is tried again in 2ms
-//! notice: mill: run 2 of pump failed: no water; it is tried again in 4ms
+//! event: mill: run 1 of pump failed: no water; it is tried again in 2ms
+//! event: mill: run 2 of pump failed: no water; it is tried again in 4ms
 //! join: it works, at try 3
-//! notice: mill: run 1 of dam panicked: it broke; the series has ended
-//! join: task panicked: it broke
+//! event: mill: run 1 of dam panicked: it broke; the series has ended
+//! join: the task panicked: it broke
 //! ```
 
 #![forbid(unsafe_code)]
 
 use millpond::interrupt::{self, Interrupted};
 use millpond::pool::ThreadPool;
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::schedule::{Backoff, Catchup, Every, OnFailure, Overlap, ScheduledPool};
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 type Timers = ScheduledPool<ThreadPool>;
-type DueTimes = Arc<LinkedQueue<Instant>>;
+type DueTimes = Arc<FifoQueue<Instant>>;
 
 fn takes_long(_: &Timers) -> Result<(), Interrupted> {
     interrupt::sleep(5 * PERIOD + PERIOD / 2)
@@ -77,7 +77,7 @@ fn due_times(
     catchup: Catchup,
     first_run: fn(&Timers) -> Result<(), Interrupted>,
 ) -> Result<Vec<Duration>, Box<dyn Error>> {
-    let (timers, due) = pool_that_tells()?;
+    let (timers, due) = pool_that_records()?;
     let own = timers.clone();
     let mut run = 0;
     let series = timers
@@ -99,22 +99,22 @@ fn due_times(
 }
 
 /// A pool with a decorator: something that is around every run.
-fn pool_that_tells() -> Result<(Timers, DueTimes), Box<dyn Error>> {
-    let told = Arc::new(LinkedQueue::unbounded());
-    let tell = Arc::clone(&told);
+fn pool_that_records() -> Result<(Timers, DueTimes), Box<dyn Error>> {
+    let due_times = Arc::new(FifoQueue::unbounded());
+    let record = Arc::clone(&due_times);
     let timers = ScheduledPool::owning(ThreadPool::builder("mill").core(1).build()?)
         .decorator(move |info, run| {
-            let _ = tell.offer(info.due);
+            let _ = record.offer(info.due);
             run();
         })
         .build();
-    Ok((timers, told))
+    Ok((timers, due_times))
 }
 
 fn failures() -> Result<(), Box<dyn Error>> {
     let timers = ScheduledPool::owning(ThreadPool::builder("mill").core(1).max(1).build()?)
         .name("mill")
-        .on_notice(|notice| println!("notice: {notice}"))
+        .on_event(|event| println!("event: {event}"))
         .build();
 
     let backoff = Backoff::starting_at(Duration::from_millis(2)).tries(5);
@@ -132,8 +132,8 @@ fn failures() -> Result<(), Box<dyn Error>> {
         })?;
     println!("join: it works, at try {}", pump.join()?);
 
-    // Without a word about failures, the first one ends the series; but not in silence.
-    // (The usual words of a panic are not wanted here.)
+    // By default the first failure ends the series; but not silently.
+    // (The usual message of a panic is not wanted here.)
     std::panic::set_hook(Box::new(|_| {}));
     let dam = timers
         .series(Every::delay(PERIOD))
@@ -142,7 +142,7 @@ fn failures() -> Result<(), Box<dyn Error>> {
     while timers.snapshot().failed < 3 {
         interrupt::sleep(Duration::from_millis(1))?;
     }
-    // The one worker has told of it before it does anything else.
+    // The only worker has reported it before it does anything else.
     timers.schedule(Duration::ZERO, || ())?.join()?;
     println!("join: {}", dam.join().unwrap_err());
     Ok(())

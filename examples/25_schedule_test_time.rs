@@ -21,7 +21,7 @@
     reason = "it shows how little of the real time has passed"
 )]
 
-use millpond::executor::{Executor, NotTaken, Rejected};
+use millpond::executor::{Executor, Rejected, TryExecuteError};
 use millpond::schedule::{Cron, Scheduled, ScheduledPool};
 use millpond::task::Task;
 use millpond::time::{Clock, ManualClock};
@@ -31,19 +31,19 @@ use std::time::{Duration, Instant, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Runs tasks where they are brought: by who moves the hand of the clock. So nothing happens beside the
+/// Runs tasks in the submitting thread, which is the one that advances the clock. So nothing happens beside the
 /// test, and what is due has run when `advance` returns.
 #[derive(Debug)]
 struct InPlace(Clock);
 
 impl Executor for InPlace {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         task.run();
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 
     fn clock(&self) -> Clock {

@@ -1,4 +1,4 @@
-//! The command line. Gates without arguments come from the table; the rest is spelled out here.
+//! The command line. Gates without arguments come from the table; the others are listed here.
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -11,13 +11,13 @@ use crate::gates::programs::{self, Programs};
 use crate::gates::sanitize::{self, Sanitizer};
 use crate::gates::soak;
 use crate::gates::weaken;
-use crate::house::House;
-use crate::needs::{self, Larder};
+use crate::needs::{self, Installer};
 use crate::runner::{self, aligned};
-use crate::stage::Stage;
-use crate::table::{Door, GATES, Gate, Outcome, Verdict};
+use crate::step::Step;
+use crate::table::{GATES, Gate, Invocation, Outcome, Verdict};
+use crate::workspace::Workspace;
 
-/// The house's gates: everything that is checked before a change is good.
+/// The gates: everything that is checked before a change is merged.
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo xtask",
@@ -31,21 +31,21 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Run every step there is to test, then sum up
+    /// Run all steps, then sum up
     Test {
         /// Run these steps only
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         only: Vec<String>,
-        /// Leave these steps out
+        /// Skip these steps
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         skip: Vec<String>,
         /// Show the steps and run nothing
         #[arg(long)]
         list: bool,
     },
-    /// Run the models of millpond-raw: loom, shuttle, or both
+    /// Run the models of millpond-raw and millpond: loom, shuttle, or both
     Models {
-        /// Whose models
+        /// Which model checker
         checker: Option<Checker>,
         /// Only models whose name contains this
         filter: Option<String>,
@@ -57,23 +57,25 @@ enum Task {
         /// Which sanitizer
         sanitizer: Option<Sanitizer>,
     },
-    /// Play scripts on Java's thread pool and on ours, and compare the logs
+    /// Run scripts on Java's thread pool and on ours, and compare the logs
     Differential(Scripts),
     /// Run the behaviour suites in processes that are short of threads, CPUs, stack
     Exhaustion(exhaustion::Choice),
-    /// Play everything at once on the pool in a chaos build, and check that no task is lost
+    /// Stress the pool in a chaos build, and check that no task is lost
     Chaos(Rounds),
-    /// Play random programs with many engines at once, and check that no task is lost
+    /// Run random programs with many engines at once, and check that no task is lost
     Programs(Programs),
-    /// Run everything that is random with fresh seeds, round after round, for hours
+    /// Run all random tests with fresh seeds, round after round, for hours
     Soak(soak::Choice),
-    /// Show which outside programs are here and which are missing
+    /// Show which external programs are installed and which are missing
     Needs,
 }
 
 /// The whole command line: commands with arguments, and one for each gate without.
 pub fn command() -> clap::Command {
-    let own = GATES.iter().filter(|gate| gate.door == Door::Own);
+    let own = GATES
+        .iter()
+        .filter(|gate| gate.invocation == Invocation::Own);
     Cli::command()
         .subcommands(own.map(|gate| clap::Command::new(gate.name).about(gate.help)))
         .after_help(format!(
@@ -95,20 +97,20 @@ fn steps<'a>(gates: impl Iterator<Item = &'a Gate>) -> String {
     aligned(&rows)
 }
 
-/// Reads the arguments and does what they say; true if everything holds.
+/// Runs the command in the arguments; true if everything passed.
 ///
 /// # Errors
-/// If the house is not found, a name is unknown or a log cannot be written.
+/// If the workspace is not found, a name is unknown or a log cannot be written.
 pub fn main() -> Result<bool> {
     let matches = command().get_matches();
-    let house = House::find()?;
+    let workspace = Workspace::find()?;
     if let Some((name, _)) = matches.subcommand()
-        && let Some(gate) = Gate::named(name).filter(|gate| gate.door == Door::Own)
+        && let Some(gate) = Gate::named(name).filter(|gate| gate.invocation == Invocation::Own)
     {
-        let mut stage = stage(&house, gate.name)?;
+        let mut step = step(&workspace, gate.name)?;
         return Ok(close(
             gate.name,
-            &runner::perform(&house, gate, &mut Larder::new(), &mut stage),
+            &runner::run_gate(&workspace, gate, &mut Installer::new(), &mut step),
         ));
     }
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -119,51 +121,54 @@ pub fn main() -> Result<bool> {
                 print!("{}", steps(chosen.into_iter()));
                 return Ok(true);
             }
-            runner::run(&house, &chosen)
+            runner::run(&workspace, &chosen)
         }
         Task::Models { checker, filter } => {
             let checkers = checker.map_or(vec![Checker::Loom, Checker::Shuttle], |one| vec![one]);
             all(checkers, |one| {
                 let name = one.switch().name();
-                alone(&house, name, |stage| {
-                    models::run(&house, stage, one, filter.as_deref())
+                alone(&workspace, name, |step| {
+                    models::run(&workspace, step, one, filter.as_deref())
                 })
             })
         }
         Task::Weaken(choice) if choice.list => {
-            let mutants = weaken::mutants(&house.root, &choice.labels)?;
+            let mutants = weaken::mutants(&workspace.root, &choice.labels)?;
             mutants.iter().for_each(|mutant| println!("{mutant}"));
             Ok(true)
         }
-        Task::Weaken(choice) => alone(&house, "weaken", |stage| {
-            weaken::run(&house, stage, &choice)
+        Task::Weaken(choice) => alone(&workspace, "weaken", |step| {
+            weaken::run(&workspace, step, &choice)
         }),
         Task::Sanitize { sanitizer } => {
             let sanitizers =
                 sanitizer.map_or(vec![Sanitizer::Asan, Sanitizer::Tsan], |one| vec![one]);
             all(sanitizers, |one| {
-                alone(&house, one.name(), |stage| {
-                    sanitize::run(&house, stage, one)
+                alone(&workspace, one.name(), |step| {
+                    sanitize::run(&workspace, step, one)
                 })
             })
         }
-        Task::Differential(scripts) => alone(&house, "differential", |stage| {
-            differential::run(&house, stage, &scripts)
+        Task::Differential(scripts) => alone(&workspace, "differential", |step| {
+            differential::run(&workspace, step, &scripts)
         }),
-        Task::Exhaustion(choice) => alone(&house, "exhaustion", |stage| {
-            exhaustion::run(&house, stage, &choice)
+        Task::Exhaustion(choice) => alone(&workspace, "exhaustion", |step| {
+            exhaustion::run(&workspace, step, &choice)
         }),
         Task::Chaos(rounds) => {
             let name = if rounds.tests { "chaos" } else { "chaos-pool" };
-            alone(&house, name, |stage| chaos::run(&house, stage, &rounds))
+            alone(&workspace, name, |step| {
+                chaos::run(&workspace, step, &rounds)
+            })
         }
-        Task::Programs(chosen) => alone(&house, "programs", |stage| {
-            match chosen == Programs::default() {
-                true => programs::run_all(&house, stage),
-                false => programs::run(&house, stage, &chosen),
+        Task::Programs(chosen) => alone(&workspace, "programs", |step| {
+            if chosen == Programs::default() {
+                programs::run_all(&workspace, step)
+            } else {
+                programs::run(&workspace, step, &chosen)
             }
         }),
-        Task::Soak(choice) => soak::run(&house, &choice),
+        Task::Soak(choice) => soak::run(&workspace, &choice),
         Task::Needs => {
             let (table, complete) = needs::overview();
             print!("{table}");
@@ -172,7 +177,7 @@ pub fn main() -> Result<bool> {
     }
 }
 
-/// Does all of them, even if one fails.
+/// Runs all of them, even if one fails.
 fn all<T>(items: Vec<T>, mut each: impl FnMut(T) -> Result<bool>) -> Result<bool> {
     let mut good = true;
     for item in items {
@@ -181,27 +186,24 @@ fn all<T>(items: Vec<T>, mut each: impl FnMut(T) -> Result<bool>) -> Result<bool
     Ok(good)
 }
 
-/// Runs one gate with arguments, its needs first, with everything it prints on the terminal.
+/// Runs one gate with arguments after its needs are met; its output goes to the terminal.
 fn alone(
-    house: &House,
+    workspace: &Workspace,
     name: &str,
-    run: impl FnOnce(&mut Stage) -> Result<Outcome>,
+    run: impl FnOnce(&mut Step) -> Result<Outcome>,
 ) -> Result<bool> {
-    let mut stage = stage(house, name)?;
+    let mut step = step(workspace, name)?;
     if let Some(gate) = Gate::named(name)
-        && let Err(missing) = Larder::new().prepare(gate, &mut stage)?
+        && let Err(missing) = Installer::new().prepare(gate, &mut step)?
     {
         return Ok(close(name, &Outcome::failed(missing)));
     }
-    let outcome = run(&mut stage)?;
+    let outcome = run(&mut step)?;
     Ok(close(name, &outcome))
 }
 
-fn stage(house: &House, name: &str) -> Result<Stage> {
-    Stage::open(
-        &house.target_of("xtask").join(format!("{name}.log")),
-        |line| println!("{line}"),
-    )
+fn step(workspace: &Workspace, name: &str) -> Result<Step> {
+    Step::open(&workspace.log_of(name), |line| println!("{line}"))
 }
 
 fn close(name: &str, outcome: &Outcome) -> bool {
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn the_command_line_is_valid() {
         command().debug_assert();
     }
 
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_in_the_help_is_understood() {
+    fn every_call_in_the_help_is_valid() {
         for gate in GATES {
             let words = ["cargo xtask"].into_iter().chain(gate.call().split(' '));
             assert!(

@@ -1,32 +1,36 @@
-//! The house's gates, as a library so that every gate can be shown to fail.
+//! The gates, as a library, so that a test can show that each of them fails.
 //!
-//! | room | what is in it |
+//! | module | what it is |
 //! |---|---|
 //! | [`table`] | the one table of gates; help, order and `cargo xtask test` follow from it |
 //! | [`gates`] | one file (or folder) per gate |
-//! | [`text`] | reading Rust, Markdown and folders: what the pure gates stand on |
-//! | [`runner`] | `cargo xtask test`: progress, logs, summary |
-//! | [`stage`] | runs commands for a step and keeps what they print |
-//! | [`needs`] | programs from outside, and how to get them |
+//! | [`text`] | reading Rust, Markdown and folders |
+//! | [`runner`] | `cargo xtask test`: steps in order, summary |
+//! | [`step`] | runs the commands of a gate and keeps their output |
+//! | [`counts`] | counts of tests |
+//! | `process` | starting and killing processes |
+//! | [`report`] | the result of a pure gate |
+//! | [`workspace`] | the workspace on disk, and cargo in it |
+//! | [`needs`] | external programs, and how to install them |
 //! | [`cli`] | the command line |
 //!
-//! A pure gate is a function from a root folder to a [`report::Report`]. It never asks where the
-//! real house is, so a test can plant a violation in a temporary folder and watch the gate fall.
+//! A pure gate is a function from a root folder to a [`report::Report`]. It does not know
+//! where the real workspace is, so a test can plant a violation in a temporary folder.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "a program on its own: nobody simulates its clock or model-checks its threads"
+    reason = "a program of its own: its clock is not simulated and its threads are not model-checked"
 )]
 
 pub mod cli;
+pub mod counts;
 pub mod gates;
-pub mod house;
-mod kin;
 pub mod needs;
+mod process;
 pub mod report;
 pub mod runner;
-pub mod stage;
+pub mod step;
 pub mod table;
-pub mod tally;
 pub mod text;
+pub mod workspace;

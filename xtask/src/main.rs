@@ -1,4 +1,4 @@
-//! `cargo xtask`: the door to the house's gates. `cargo xtask --help` lists them.
+//! `cargo xtask` runs the gates. `cargo xtask --help` lists them.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

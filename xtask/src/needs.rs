@@ -1,8 +1,7 @@
-//! Programs from outside: who needs them, and how to get them.
+//! External programs: which gate needs them, and how to install them.
 //!
-//! Before a step runs, its needs are looked for. What is missing is installed where we may (root
-//! on Debian), otherwise the step says what to type. A need that only makes a step nicer never
-//! fails it.
+//! Before a step runs, its needs are checked. Root on Debian installs a missing package; otherwise
+//! the step fails and says what to install. An optional need never fails a step.
 
 use std::env;
 use std::process::Command;
@@ -10,7 +9,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::runner::aligned;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::{GATES, Gate};
 
 /// Where a command comes from.
@@ -22,7 +21,7 @@ pub enum Origin {
     Component(&'static str),
 }
 
-/// A program from outside.
+/// An external program.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// The command.
@@ -31,11 +30,11 @@ pub struct Need {
     pub origin: Origin,
     /// What it is for.
     pub why: &'static str,
-    /// True if the steps that want it can do without.
+    /// True if the steps that use it can do without it.
     pub optional: bool,
 }
 
-/// Every program from outside. Which gate needs which is in [`GATES`].
+/// All external programs. [`GATES`] says which gate needs which.
 pub const NEEDS: &[Need] = &[
     Need {
         command: "cargo-fmt",
@@ -46,38 +45,38 @@ pub const NEEDS: &[Need] = &[
     Need {
         command: "cargo-clippy",
         origin: Origin::Component("clippy"),
-        why: "lints the code and guards the seams",
+        why: "lints the code",
         optional: false,
     },
     Need {
         command: "git",
         origin: Origin::Debian("git"),
-        why: "knows which files are ours",
+        why: "lists the files of the repository",
         optional: false,
     },
     Need {
         command: "chromium",
         origin: Origin::Debian("chromium"),
-        why: "shows the page of the bench, so that a test can look at its plots",
+        why: "shows the page of the benchmarks to a test",
         optional: false,
     },
     Need {
         command: "javac",
         // Version 17 or newer, with the compiler; the plain runtime does not have it.
         origin: Origin::Debian("default-jdk-headless"),
-        why: "compiles Java's side of the differential test, and brings `java` along",
+        why: "compiles Java's side of the differential test; its package has `java`, too",
         optional: false,
     },
     Need {
         command: "python3",
         origin: Origin::Debian("python3"),
-        why: "runs the bench's guest in Python, whose tests are skipped without it",
+        why: "runs the benchmarks' Python candidate, whose tests are skipped without it",
         optional: true,
     },
     Need {
         command: "tmux",
         origin: Origin::Debian("tmux"),
-        why: "has a terminal that the test of the demo can look at and type into",
+        why: "is the terminal that the test of the demo reads and types into",
         optional: false,
     },
     Need {
@@ -94,7 +93,7 @@ impl Need {
         NEEDS.iter().find(|need| need.command == command)
     }
 
-    /// What a person types to get it.
+    /// The command that installs it.
     pub fn advice(&self) -> String {
         match self.origin {
             Origin::Debian(package) => format!("apt-get install {package}"),
@@ -106,17 +105,17 @@ impl Need {
 /// What to do about a need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Nothing: it is here.
+    /// Nothing: it is installed.
     None,
     /// Install this Debian package.
     Install(&'static str),
     /// Go on without it.
     DoWithout,
-    /// Stop and say what to install.
+    /// Fail and say what to install.
     Stop,
 }
 
-/// What the machine lets us do.
+/// What this machine allows.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// True for root on a system with `apt-get`.
@@ -144,15 +143,15 @@ impl Machine {
     }
 }
 
-/// Fetches what steps need; asks the package lists once.
+/// Installs what steps need; updates the package lists once.
 #[derive(Debug)]
-pub struct Larder {
+pub struct Installer {
     machine: Machine,
     is_updated: bool,
 }
 
-impl Larder {
-    /// A larder for this machine.
+impl Installer {
+    /// An installer for this machine.
     pub fn new() -> Self {
         Self {
             machine: Machine::here(),
@@ -160,21 +159,21 @@ impl Larder {
         }
     }
 
-    /// Makes sure that `gate` has what it needs; otherwise tells what to do.
+    /// Installs what `gate` needs, or returns what to do about it.
     ///
     /// # Errors
     /// If `apt-get` cannot be started.
-    pub fn prepare(&mut self, gate: &Gate, stage: &mut Stage) -> Result<Result<(), String>> {
+    pub fn prepare(&mut self, gate: &Gate, step: &mut Step) -> Result<Result<(), String>> {
         for need in gate.needs.iter().filter_map(|command| Need::named(command)) {
             let mut remedy = self.machine.remedy(need, is_present(need));
             if let Remedy::Install(package) = remedy {
-                self.install(package, stage)?;
+                self.install(package, step)?;
                 remedy = Machine { may_install: false }.remedy(need, is_present(need));
             }
             let (command, advice) = (need.command, need.advice());
             match remedy {
                 Remedy::DoWithout => {
-                    stage.say(&format!("without `{command}`; to get it: {advice}"))?
+                    step.say(&format!("without `{command}`; to install it: {advice}"))?
                 }
                 Remedy::Stop => return Ok(Err(format!("needs `{command}`: {advice}"))),
                 Remedy::None | Remedy::Install(_) => {}
@@ -183,12 +182,12 @@ impl Larder {
         Ok(Ok(()))
     }
 
-    fn install(&mut self, package: &str, stage: &mut Stage) -> Result<()> {
+    fn install(&mut self, package: &str, step: &mut Step) -> Result<()> {
         if !self.is_updated {
-            stage.run(&mut apt(&["update"]))?;
+            step.run(&mut apt(&["update"]))?;
             self.is_updated = true;
         }
-        stage.run(&mut apt(&[
+        step.run(&mut apt(&[
             "install",
             "-y",
             "--no-install-recommends",
@@ -198,13 +197,13 @@ impl Larder {
     }
 }
 
-impl Default for Larder {
+impl Default for Installer {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// What `gate` needs and is not here, and how to get it. Nothing is installed.
+/// The first program that `gate` needs and that is missing, and how to install it.
 pub fn missing(gate: &Gate) -> Option<String> {
     let mut needs = gate.needs.iter().filter_map(|command| Need::named(command));
     let need = needs.find(|need| !need.optional && !is_present(need))?;
@@ -219,7 +218,7 @@ fn apt(arguments: &[&str]) -> Command {
     command
 }
 
-/// A proxy of rustup may stand on the path without its component: a component must answer.
+/// A proxy of rustup may be on the path without its component, so a component is run.
 fn is_present(need: &Need) -> bool {
     match need.origin {
         Origin::Debian(_) => is_on_path(need.command),
@@ -235,15 +234,15 @@ fn is_on_path(command: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(command).is_file())
 }
 
-/// What is here and what is missing, as a table; and whether everything that must be here is.
+/// A table of all programs, and whether everything that is needed is installed.
 pub fn overview() -> (String, bool) {
-    let mut rows = vec![["command", "state", "for", "why", "to get it"].map(String::from)];
+    let mut rows = vec![["command", "state", "for", "why", "to install"].map(String::from)];
     let mut complete = true;
     for need in NEEDS {
         let present = is_present(need);
         complete &= present || need.optional;
         let state = match (present, need.optional) {
-            (true, _) => "here",
+            (true, _) => "installed",
             (false, true) => "missing, optional",
             (false, false) => "missing",
         };
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_need_is_somebodys_need() {
+    fn every_need_is_used_by_a_gate() {
         for need in NEEDS {
             assert!(
                 GATES.iter().any(|gate| gate.needs.contains(&need.command)),

@@ -1,4 +1,4 @@
-//! What a pure gate has to say: where it looked, and what is wrong there.
+//! The report of a pure gate: how much it checked, and what is wrong.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,26 @@ impl fmt::Display for Finding {
     }
 }
 
+/// Whether a violation of a rule fails the gate. A rule that the sources do not follow everywhere is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A violation fails the gate.
+    Enforced,
+    /// A violation is only printed.
+    Pending,
+}
+
 /// The result of one pure gate.
 ///
-/// A gate that looked at nothing has not passed: the folder moved, or the gate went blind.
+/// A gate that checked nothing has not passed: what it looks for has moved.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Everything that is wrong.
     pub findings: Vec<Finding>,
-    /// How many things the gate looked at.
-    pub looked_at: usize,
+    /// Violations of rules that are [pending](Rule::Pending).
+    pub pending: Vec<String>,
+    /// How many places the gate checked.
+    pub checked: usize,
 }
 
 impl Report {
@@ -44,15 +55,25 @@ impl Report {
         });
     }
 
-    /// Takes over what another report found.
-    pub fn merge(&mut self, other: Report) {
-        self.findings.extend(other.findings);
-        self.looked_at += other.looked_at;
+    /// Adds a violation of `rule`.
+    pub fn add_under(&mut self, rule: Rule, file: &Path, line: usize, text: impl Into<String>) {
+        self.add(file, line, text);
+        if rule == Rule::Pending {
+            let pending = self.findings.pop().map(|finding| finding.to_string());
+            self.pending.extend(pending);
+        }
     }
 
-    /// True if something was looked at and nothing is wrong.
+    /// Adds another report.
+    pub fn merge(&mut self, other: Report) {
+        self.findings.extend(other.findings);
+        self.pending.extend(other.pending);
+        self.checked += other.checked;
+    }
+
+    /// True if something was checked and nothing is wrong.
     pub fn is_clean(&self) -> bool {
-        self.findings.is_empty() && self.looked_at > 0
+        self.findings.is_empty() && self.checked > 0
     }
 }
 
@@ -63,12 +84,15 @@ impl fmt::Display for Report {
         for finding in &findings {
             writeln!(f, "{finding}")?;
         }
-        match (findings.len(), self.looked_at) {
+        for text in &self.pending {
+            writeln!(f, "pending: {text}")?;
+        }
+        match (findings.len(), self.checked) {
             (0, 0) => writeln!(
                 f,
-                "found nothing to look at: is this the root of the house?"
+                "found nothing to check: is this the root of the workspace?"
             ),
-            (wrong, seen) => writeln!(f, "{seen} places looked at, {wrong} wrong"),
+            (wrong, seen) => writeln!(f, "{seen} places checked, {wrong} wrong"),
         }
     }
 }

@@ -1,21 +1,19 @@
-//! `cargo xtask test`: every step in order, progress, a summary, one closing line.
+//! `cargo xtask test`: every step in order, a summary, and one closing line.
 //!
-//! A failed step does not stop the run: one look at the end shows everything that is wrong. What
-//! a step prints goes to a log named after it in the build directory; its tail is shown if it fails.
+//! A failed step does not stop the run, so the end shows everything that is wrong. The output of a
+//! step goes to a log named after it in the build directory; the end of that log is shown if the step
+//! fails.
 
-use std::fs;
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::house::House;
-use crate::needs::Larder;
-use crate::stage::Stage;
+use crate::counts::Counts;
+use crate::needs::Installer;
+use crate::step::Step;
 use crate::table::{GATES, Gate, Outcome, Verdict};
-use crate::tally::Tally;
+use crate::workspace::Workspace;
 
 /// How many lines of a failed step's log are shown.
 const TAIL: usize = 200;
@@ -58,30 +56,25 @@ struct Done {
 ///
 /// # Errors
 /// If a log cannot be written.
-pub fn run(house: &House, steps: &[&'static Gate]) -> Result<bool> {
-    let mut larder = Larder::new();
+pub fn run(workspace: &Workspace, gates: &[&'static Gate]) -> Result<bool> {
+    let mut installer = Installer::new();
     let mut done: Vec<Done> = Vec::new();
-    for (index, gate) in steps.iter().enumerate() {
-        let progress = Progress::start(gate, index + 1, steps.len());
+    for (index, gate) in gates.iter().enumerate() {
+        print!("[{}/{}] {} ... ", index + 1, gates.len(), gate.name);
+        std::io::stdout().flush()?;
         let begin = Instant::now();
-        let bar = progress.bar.clone();
-        let mut stage = Stage::open(&log_of(house, gate), move |line| {
-            if let Some(bar) = &bar {
-                bar.set_message(line.trim().to_string());
-            }
-        })?
-        .impatient();
-        let outcome = perform(house, gate, &mut larder, &mut stage);
-        let step = Done {
+        let mut step = Step::open(&workspace.log_of(gate.name), |_| ())?.limit_silence();
+        let outcome = run_gate(workspace, gate, &mut installer, &mut step);
+        let time = begin.elapsed();
+        println!("{} {:.1}s", outcome.verdict, time.as_secs_f64());
+        if let Verdict::Failed(_) = outcome.verdict {
+            println!("{}", step.tail(TAIL));
+        }
+        done.push(Done {
             gate,
             outcome,
-            time: begin.elapsed(),
-        };
-        progress.finish(&step);
-        if let Verdict::Failed(_) = step.outcome.verdict {
-            show_tail(house, gate);
-        }
-        done.push(step);
+            time,
+        });
     }
     println!("\n{}", summary(&done));
     let sum = total(done.iter().map(|step| &step.outcome));
@@ -89,71 +82,42 @@ pub fn run(house: &House, steps: &[&'static Gate]) -> Result<bool> {
     Ok(sum.failed == 0)
 }
 
-/// Runs one gate on a stage, needs first. An error inside a gate is a failure of that gate.
-pub fn perform(house: &House, gate: &Gate, larder: &mut Larder, stage: &mut Stage) -> Outcome {
-    let outcome = match larder.prepare(gate, stage) {
-        Ok(Ok(())) => (gate.run)(house, stage),
+/// Runs one gate after its needs are met. An error inside a gate is a failure of that gate.
+pub fn run_gate(
+    workspace: &Workspace,
+    gate: &Gate,
+    installer: &mut Installer,
+    step: &mut Step,
+) -> Outcome {
+    let outcome = match installer.prepare(gate, step) {
+        Ok(Ok(())) => (gate.run)(workspace, step),
         Ok(Err(missing)) => Ok(Outcome::failed(missing)),
         Err(error) => Err(error),
     };
     outcome.unwrap_or_else(|error| {
         // The log may be the very thing that failed; the verdict carries the message anyway.
-        let _ = stage.say(&format!("error: {error:#}"));
+        let _ = step.say(&format!("error: {error:#}"));
         Outcome::failed(format!("{error:#}"))
     })
 }
 
 /// The sum of all steps.
-pub fn total<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Tally {
-    let mut sum = Tally::default();
-    outcomes.for_each(|outcome| sum.add(outcome.tally()));
+pub fn total<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Counts {
+    let mut sum = Counts::default();
+    outcomes.for_each(|outcome| sum.add(outcome.counts()));
     sum
 }
 
-fn log_of(house: &House, gate: &Gate) -> PathBuf {
-    house.target_of("xtask").join(format!("{}.log", gate.name))
-}
-
-fn show_tail(house: &House, gate: &Gate) {
-    let path = log_of(house, gate);
-    let text = fs::read_to_string(&path).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(TAIL);
-    println!(
-        "--- {} (from line {} of {})",
-        gate.name,
-        from + 1,
-        path.display()
-    );
-    for line in &lines[from..] {
-        println!("{line}");
-    }
-    println!("--- end of {}", gate.name);
-}
-
 fn summary(done: &[Done]) -> String {
-    let mut rows = vec![["step", "verdict", "seconds", "tests", "note"].map(String::from)];
+    let mut rows = vec![["step", "seconds", "tests", "verdict", "note"].map(String::from)];
     for step in done {
-        let (verdict, reason) = match &step.outcome.verdict {
-            Verdict::Passed => ("ok", ""),
-            Verdict::Failed(reason) => ("FAILED", reason.as_str()),
-            Verdict::Skipped(reason) => ("skipped", reason.as_str()),
-        };
-        let tests = step
-            .outcome
-            .tests
-            .map(|tests| (tests.passed + tests.failed).to_string());
-        let notes = [reason, &step.outcome.note].map(str::trim);
+        let ran = |tests: Counts| (tests.passed + tests.failed).to_string();
         rows.push([
             step.gate.name.into(),
-            verdict.into(),
             format!("{:.1}", step.time.as_secs_f64()),
-            tests.unwrap_or_else(|| "-".into()),
-            notes
-                .into_iter()
-                .filter(|note| !note.is_empty())
-                .collect::<Vec<_>>()
-                .join("; "),
+            step.outcome.tests.map_or("-".into(), ran),
+            step.outcome.verdict.to_string(),
+            step.outcome.note.clone(),
         ]);
     }
     aligned(&rows)
@@ -173,42 +137,6 @@ pub fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// A spinner for people, plain lines for logs.
-struct Progress {
-    bar: Option<ProgressBar>,
-    title: String,
-}
-
-impl Progress {
-    fn start(gate: &Gate, number: usize, of: usize) -> Self {
-        let title = format!("[{number}/{of}] {}", gate.name);
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner().with_prefix(title.clone());
-            if let Ok(style) =
-                ProgressStyle::with_template("{spinner} {prefix} {elapsed} {wide_msg}")
-            {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        Self { bar, title }
-    }
-
-    fn finish(self, step: &Done) {
-        if let Some(bar) = self.bar {
-            bar.finish_and_clear();
-        }
-        let seconds = step.time.as_secs_f64();
-        let verdict = match &step.outcome.verdict {
-            Verdict::Passed => "ok".to_string(),
-            Verdict::Failed(reason) => format!("FAILED ({reason})"),
-            Verdict::Skipped(reason) => format!("skipped ({reason})"),
-        };
-        println!("{} ... {verdict} {seconds:.1}s", self.title);
-    }
 }
 
 #[cfg(test)]
@@ -231,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_or_empty_choice_is_refused() {
+    fn an_unknown_or_empty_choice_is_an_error() {
         assert!(
             names(&["lynx"], &[])
                 .unwrap_err()
@@ -244,11 +172,7 @@ mod tests {
 
     #[test]
     fn the_sum_counts_tests_and_gates() {
-        let tests = Tally {
-            passed: 10,
-            failed: 1,
-            skipped: 0,
-        };
+        let tests = Counts::new(10, 1, 0);
         let outcomes = [
             Outcome::passed(""),
             Outcome::of_tests(false, tests),

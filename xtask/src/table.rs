@@ -1,26 +1,38 @@
 //! The table of gates: one entry carries name, help, needs and the function.
 //!
-//! The order is the order of `cargo xtask test`: cheap questions first, so that a small mistake
-//! is told within seconds. To add a gate, write its file in [`crate::gates`] and one entry here;
+//! The order is the order of `cargo xtask test`: quick gates first, so that a small mistake
+//! shows within seconds. To add a gate, write its file in [`crate::gates`] and one entry here;
 //! the command line, the help and the summary follow.
+
+use std::fmt;
 
 use anyhow::Result;
 
+use crate::counts::Counts;
 use crate::gates;
-use crate::house::House;
 use crate::report::Report;
-use crate::stage::Stage;
-use crate::tally::Tally;
+use crate::step::Step;
+use crate::workspace::Workspace;
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
+    /// It passed.
     Passed,
-    /// It does not; the reason in a few words, the log has the rest.
+    /// It failed: the reason in a few words. The log has the details.
     Failed(String),
-    /// It cannot be asked here; the reason.
+    /// It cannot run here: the reason.
     Skipped(String),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Passed => write!(f, "ok"),
+            Verdict::Failed(reason) => write!(f, "FAILED ({reason})"),
+            Verdict::Skipped(reason) => write!(f, "skipped ({reason})"),
+        }
+    }
 }
 
 /// What a step reports.
@@ -28,14 +40,14 @@ pub enum Verdict {
 pub struct Outcome {
     /// How it ended.
     pub verdict: Verdict,
-    /// The tests it ran, if running tests is what it does.
-    pub tests: Option<Tally>,
+    /// The tests that it ran, if it runs tests.
+    pub tests: Option<Counts>,
     /// A few words for the summary.
     pub note: String,
 }
 
 impl Outcome {
-    /// The step holds.
+    /// The step passed.
     pub fn passed(note: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Passed,
@@ -44,7 +56,7 @@ impl Outcome {
         }
     }
 
-    /// The step does not hold.
+    /// The step failed.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Failed(reason.into()),
@@ -53,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// The step cannot be asked here.
+    /// The step cannot run here.
     pub fn skipped(reason: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Skipped(reason.into()),
@@ -62,12 +74,21 @@ impl Outcome {
         }
     }
 
-    /// The outcome of commands that ran tests. No test at all is a failure: the step went blind.
-    pub fn of_tests(success: bool, tests: Tally) -> Self {
+    /// The outcome of a command that passed or failed for this reason.
+    pub fn of_command(success: bool, reason: &str) -> Self {
+        if success {
+            Self::passed("")
+        } else {
+            Self::failed(reason)
+        }
+    }
+
+    /// The outcome of commands that ran tests. No test at all is a failure: the step found nothing to run.
+    pub fn of_tests(success: bool, tests: Counts) -> Self {
         let verdict = match (success, tests.passed, tests.failed) {
             (true, 0, 0) => Verdict::Failed("no test ran".into()),
             (true, _, 0) => Verdict::Passed,
-            (_, _, 0) => Verdict::Failed("it broke outside its tests".into()),
+            (_, _, 0) => Verdict::Failed("it failed outside its tests".into()),
             (_, _, failed) => Verdict::Failed(format!("{failed} tests failed")),
         };
         Self {
@@ -81,18 +102,23 @@ impl Outcome {
     ///
     /// # Errors
     /// If the log cannot be written.
-    pub fn of_report(report: &Report, stage: &mut Stage) -> Result<Self> {
-        stage.say(&report.to_string())?;
+    pub fn of_report(report: &Report, step: &mut Step) -> Result<Self> {
+        step.say(&report.to_string())?;
         Ok(match report.findings.len() {
-            _ if report.is_clean() => Self::passed(format!("{} places", report.looked_at)),
-            0 => Self::failed("nothing to look at"),
+            _ if report.is_clean() && !report.pending.is_empty() => Self::passed(format!(
+                "{} places, {} pending",
+                report.checked,
+                report.pending.len()
+            )),
+            _ if report.is_clean() => Self::passed(format!("{} places", report.checked)),
+            0 => Self::failed("nothing to check"),
             wrong => Self::failed(format!("{wrong} violations")),
         })
     }
 
-    /// What this step adds to the closing line: its tests, or one for a gate that runs none. A
-    /// step that broke outside its tests counts as one failure more.
-    pub fn tally(&self) -> Tally {
+    /// What this step adds to the closing line: its tests, or one for a gate that runs none. A step
+    /// that failed outside its tests adds one failure.
+    pub fn counts(&self) -> Counts {
         let tests = self.tests.unwrap_or_default();
         let mut sum = tests;
         match self.verdict {
@@ -106,28 +132,28 @@ impl Outcome {
     }
 }
 
-/// How a gate is called on its own.
+/// How a gate is run on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Invocation {
     /// `cargo xtask NAME`.
     Own,
-    /// Through a command with arguments, spelled out here.
+    /// By this command with arguments.
     Through(&'static str),
 }
 
 /// One gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Its name: in the summary, of its log, for `--only` and `--skip`.
+    /// Its name, for the summary, the log, `--only` and `--skip`.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
     /// The commands it needs, as named in [`crate::needs::NEEDS`].
     pub needs: &'static [&'static str],
-    /// How it is called on its own.
-    pub door: Door,
-    /// Asks the question.
-    pub run: fn(&House, &mut Stage) -> Result<Outcome>,
+    /// How it is run on its own.
+    pub invocation: Invocation,
+    /// Runs it.
+    pub run: fn(&Workspace, &mut Step) -> Result<Outcome>,
 }
 
 impl Gate {
@@ -136,11 +162,11 @@ impl Gate {
         GATES.iter().find(|gate| gate.name == name)
     }
 
-    /// What one types after `cargo xtask` to run this gate alone.
+    /// The arguments of `cargo xtask` that run this gate alone.
     pub fn call(&self) -> &'static str {
-        match self.door {
-            Door::Own => self.name,
-            Door::Through(call) => call,
+        match self.invocation {
+            Invocation::Own => self.name,
+            Invocation::Through(call) => call,
         }
     }
 }
@@ -151,154 +177,161 @@ pub const GATES: &[Gate] = &[
         name: "fmt",
         help: "every file is formatted as rustfmt.toml says",
         needs: &["cargo-fmt"],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::fmt::run,
     },
     Gate {
         name: "layers",
-        help: "dependencies point down, between crates and between modules of the library",
+        help: "dependencies point down, between crates and between modules; file tables are complete",
         needs: &[],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::layers::run,
     },
     Gate {
         name: "ledger",
         help: "unsafe only in millpond-raw, each with its invariant; each strong ordering with its label",
         needs: &[],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::ledger::run,
     },
     Gate {
         name: "links",
         help: "no dead links, anchors or paths in documents and comments",
         needs: &["git"],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::links::run,
+    },
+    Gate {
+        name: "names",
+        help: "predicates ask and do not act; the vocabulary is short",
+        needs: &[],
+        invocation: Invocation::Own,
+        run: gates::names::run,
     },
     Gate {
         name: "seeds",
         help: "tests draw at random from one fixed seed",
         needs: &[],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::seeds::run,
     },
     Gate {
         name: "clippy",
         help: "no warning in the workspace, nor in millpond-raw under any of its switches",
         needs: &["cargo-clippy"],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::clippy::run,
     },
     Gate {
         name: "docs",
         help: "the documentation builds without a warning",
         needs: &[],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::docs::run,
     },
     Gate {
         name: "tests",
         help: "every test and every example in the documentation",
         needs: &["cargo-fmt", "cargo-clippy", "git", "python3"],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::tests::run,
     },
     Gate {
         name: "exhaustion",
-        help: "without threads, timer, CPUs, stack: no body aborts, hangs, spins or fails unclearly",
+        help: "without threads, timer, CPUs, stack: no test aborts, hangs, spins or fails without a clear error",
         needs: &[],
-        door: Door::Through("exhaustion"),
+        invocation: Invocation::Through("exhaustion"),
         run: gates::exhaustion::run_all,
     },
     Gate {
         name: "differential",
-        help: "random scripts come to the same on Java's thread pool and on ours",
+        help: "random scripts give the same logs on Java's thread pool and on ours",
         needs: &["javac"],
-        door: Door::Through("differential"),
+        invocation: Invocation::Through("differential"),
         run: gates::differential::run_all,
     },
     Gate {
         name: "portable",
         help: "the tests of millpond-raw and millpond on the fallback without futexes",
         needs: &[],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::tests::run_portable,
     },
     Gate {
         name: "chaos",
         help: "the tests of millpond-raw with random yields, under fixed seeds",
         needs: &[],
-        door: Door::Through("chaos --tests"),
+        invocation: Invocation::Through("chaos --tests"),
         run: gates::tests::run_chaos,
     },
     Gate {
         name: "chaos-pool",
-        help: "everything at once on the pool, with random yields: no task is lost, the books balance",
+        help: "stress of the pool with random yields: no task is lost, the counts add up",
         needs: &[],
-        door: Door::Through("chaos"),
+        invocation: Invocation::Through("chaos"),
         run: gates::chaos::run_all,
     },
     Gate {
         name: "programs",
-        help: "random programs with many engines at once: no task is lost, the books balance",
+        help: "random programs with many engines at once: no task is lost, the counts add up",
         needs: &[],
-        door: Door::Through("programs"),
+        invocation: Invocation::Through("programs"),
         run: gates::programs::run_all,
     },
     Gate {
         name: "loom",
         help: "the loom models: every interleaving of small cases",
         needs: &[],
-        door: Door::Through("models loom"),
+        invocation: Invocation::Through("models loom"),
         run: gates::models::run_loom,
     },
     Gate {
         name: "shuttle",
         help: "the shuttle models: random schedules of larger cases",
         needs: &[],
-        door: Door::Through("models shuttle"),
+        invocation: Invocation::Through("models shuttle"),
         run: gates::models::run_shuttle,
     },
     Gate {
         name: "weaken",
         help: "each labelled ordering is needed: a loom model fails without it",
         needs: &[],
-        door: Door::Through("weaken"),
+        invocation: Invocation::Through("weaken"),
         run: gates::weaken::run_all,
     },
     Gate {
         name: "asan",
         help: "the tests of millpond-raw and millpond under AddressSanitizer",
         needs: &["llvm-symbolizer"],
-        door: Door::Through("sanitize asan"),
+        invocation: Invocation::Through("sanitize asan"),
         run: gates::sanitize::run_asan,
     },
     Gate {
         name: "tsan",
         help: "the tests of millpond-raw and millpond under ThreadSanitizer",
         needs: &["llvm-symbolizer"],
-        door: Door::Through("sanitize tsan"),
+        invocation: Invocation::Through("sanitize tsan"),
         run: gates::sanitize::run_tsan,
     },
     Gate {
         name: "program",
-        help: "the millpond program runs in release mode and shows something",
+        help: "the millpond program runs in release mode and prints something",
         needs: &[],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::program::run,
     },
     Gate {
         name: "browser",
-        help: "the page of the bench in a real browser: every plot is there and legible",
+        help: "the page of the benchmarks in a browser: every plot is there and legible",
         needs: &["chromium"],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::browser::run,
     },
     Gate {
         name: "terminal",
-        help: "the demo in a real terminal: keys, sizes, and a terminal left as it was",
+        help: "the demo in a terminal: keys, sizes, and a terminal left as it was",
         needs: &["tmux"],
-        door: Door::Own,
+        invocation: Invocation::Own,
         run: gates::program::run_in_a_terminal,
     },
 ];
@@ -309,44 +342,29 @@ mod tests {
 
     #[test]
     fn no_test_at_all_is_a_failure() {
-        let outcome = Outcome::of_tests(true, Tally::default());
+        let outcome = Outcome::of_tests(true, Counts::default());
         assert_eq!(outcome.verdict, Verdict::Failed("no test ran".into()));
-        assert_eq!(outcome.tally().failed, 1);
+        assert_eq!(outcome.counts().failed, 1);
     }
 
     #[test]
-    fn a_step_that_breaks_outside_its_tests_counts_as_one_failure() {
-        let tests = Tally {
-            passed: 5,
-            failed: 0,
-            skipped: 0,
-        };
+    fn a_step_that_fails_outside_its_tests_counts_as_one_failure() {
+        let tests = Counts::new(5, 0, 0);
         let outcome = Outcome::of_tests(false, tests);
-        assert_eq!(
-            outcome.tally(),
-            Tally {
-                passed: 5,
-                failed: 1,
-                skipped: 0
-            }
-        );
+        assert_eq!(outcome.counts(), Counts::new(5, 1, 0));
     }
 
     #[test]
     fn failed_tests_are_counted_once() {
-        let tests = Tally {
-            passed: 5,
-            failed: 2,
-            skipped: 0,
-        };
-        assert_eq!(Outcome::of_tests(false, tests).tally(), tests);
+        let tests = Counts::new(5, 2, 0);
+        assert_eq!(Outcome::of_tests(false, tests).counts(), tests);
     }
 
     #[test]
     fn a_gate_without_tests_counts_as_one() {
-        assert_eq!(Outcome::passed("").tally().passed, 1);
-        assert_eq!(Outcome::failed("").tally().failed, 1);
-        assert_eq!(Outcome::skipped("").tally().skipped, 1);
+        assert_eq!(Outcome::passed("").counts().passed, 1);
+        assert_eq!(Outcome::failed("").counts().failed, 1);
+        assert_eq!(Outcome::skipped("").counts().skipped, 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@
 
 use anyhow::Result;
 
-pub use millpond_raw::count::CountingAlloc;
+pub use millpond_raw::count_alloc::CountingAlloc;
 
 /// How many allocations one more operation costs.
 ///

@@ -1,12 +1,12 @@
-//! CPUs for those who work, and one for the thread that watches the clock.
+//! CPUs for the workers, and one for the thread that keeps the time.
 //!
 //! A thread that must not come late does not sleep. Left to itself the kernel likes to wake a worker on
-//! the CPU of whoever wakes it, behind a thread that never gives it up: the worker then waits for the
+//! the CPU of the waking thread, behind a thread that never gives it up: the worker then waits for the
 //! next tick, milliseconds away, and what was to be measured is lost in that. So the two are kept apart:
-//! the threads of a pool inherit all CPUs but the first, and the thread that brings it tasks has the
+//! the threads of a pool inherit all CPUs but the first, and the thread that submits tasks has the
 //! first one for itself.
 //!
-//! Where there is one CPU only, or no way to choose, nobody is kept apart.
+//! Where there is one CPU only, or no way to choose, all threads share all CPUs.
 
 /// Whoever was kept apart, until this is dropped.
 #[derive(Debug)]

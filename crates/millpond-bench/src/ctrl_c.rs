@@ -1,6 +1,6 @@
-//! Ctrl-C in the middle of a run: the terminal is left in order, and the reader is told what is left of
-//! the run. That is nothing: files are written at the end, whole or not at all (see
-//! [`crate::outlet`]).
+//! Ctrl-C in the middle of a run: the terminal is restored, and a line says that nothing is
+//! left of the run: files are written at the end, whole or not at all (see
+//! [`crate::output_file`]).
 //!
 //! For a program's `main`, because a process has one way to be interrupted. The thread that waits for
 //! it sleeps until then, and so disturbs nothing that is measured.

@@ -1,7 +1,7 @@
 //! What is read off a round, and how it is judged.
 //!
 //! Most workloads have one figure: nanoseconds per operation. A round trip has two, because a mean
-//! would hide the trips that had to wake somebody. A pool that does nothing has none that could be
+//! would hide the trips that had to wake a thread. A pool that does nothing has none that could be
 //! compared: the best peer uses nothing at all, and no ratio can be taken to that. A pool that gets
 //! more than it can do is asked how much of it came to something, and there more is better.
 

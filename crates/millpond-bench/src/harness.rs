@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!   Suite  "queue"                     one question
-//!     Workload  "1p1c, capacity 1"     one row of the answer: the same work for everybody
-//!       Candidate  "millpond array"    one who does it
+//!     Workload  "1p1c, capacity 1"     one row of the answer: the same work for all candidates
+//!       Candidate  "millpond fifo"     one implementation
 //! ```
 //!
 //! A workload is measured in four steps:
 //! 1. **Sizing.** Each candidate runs more and more operations until a round takes as long as
 //!    [`Settings::round_time`]. This warms it up, and is thrown away.
 //! 2. **Rounds.** Every candidate once, then every candidate again. Each round begins with another
-//!    one, so that nobody always runs behind the same neighbour.
+//!    one, so that none always runs after the same other.
 //! 3. **Counting.** Allocations, if there is an allocator that counts: see [`crate::alloc`].
 //! 4. **Judging.** Medians, and their ratio to the best peer: see [`crate::report`].
 //!

@@ -38,13 +38,13 @@
 //! | [`workloads`] | the suites: one file per question |
 //! | [`peers`] | others and us behind one trait each, so that a workload is written once |
 //! | [`crew`], [`tally`] | threads that start together; which tasks have run |
-//! | [`usage`], [`staff`], [`alloc`], [`memory`] | CPU time and context switches; those of a pool; allocations; what is resident |
+//! | [`usage`], [`pool_threads`], [`alloc`], [`memory`] | CPU time and context switches; those of a pool's threads; allocations; resident memory |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
 //! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
-//! | [`apart`] | CPUs for those who work, and one for the thread that watches the clock |
+//! | [`apart`] | CPUs for the workers, and one for the thread that keeps the time |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and tables to read |
-//! | [`record`], [`outlet`] | a run that was written down, read back; files that are sure to be writable |
+//! | [`record`], [`output_file`] | an earlier run, read back; files that are known to be writable |
 //! | [`page`], [`compare`] | a page with plots, and what changed between two runs: both of a record |
 //! | [`machine`] | where it was measured, and how quiet it was |
 //! | [`program`], [`ctrl_c`] | the command line, for `cargo bench` and for the `millpond` program; its end before the end |
@@ -64,17 +64,17 @@ pub mod figure;
 pub mod harness;
 pub mod machine;
 pub mod memory;
-pub mod outlet;
+pub mod output_file;
 pub mod page;
 pub mod peers;
 pub mod plan;
+pub mod pool_threads;
 pub mod program;
 pub mod progress;
 pub mod record;
 pub mod report;
 pub mod rush;
 pub mod spin;
-pub mod staff;
 pub mod stats;
 pub mod table;
 pub mod tally;

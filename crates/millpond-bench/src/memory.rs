@@ -1,9 +1,9 @@
 //! What a process has of the machine's memory, from `/proc`.
 //!
 //! Every language counts its memory in its own way, and none of these ways has what its allocator holds
-//! in reserve. What is resident is the same for all: pages that nobody else can have. It is read in a
+//! in reserve. What is resident is the same for all: pages that no other process can use. It is read in a
 //! process in which nothing else has happened: an allocator does not give back what it may need again,
-//! so whoever comes second would find memory that it does not have to ask for.
+//! so the second candidate would find memory that it need not allocate.
 
 use std::fs;
 

@@ -7,7 +7,7 @@ use crate::alloc::CountingAlloc;
 use crate::compare::Comparison;
 use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
-use crate::outlet::Outlet;
+use crate::output_file::OutputFile;
 use crate::page;
 use crate::peers::guest::{self, install::install, own};
 use crate::progress::{Bar, Watched};
@@ -158,8 +158,8 @@ pub fn run(
         Some(record) => record,
         None => {
             let report = measure(options, &workloads, allocator, out)?;
-            if let Some(outlet) = &after.json {
-                outlet.write(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+            if let Some(output_file) = &after.json {
+                output_file.write(&(serde_json::to_string_pretty(&report)? + "\n"))?;
             }
             Record::of(&report)?
         }
@@ -169,8 +169,8 @@ pub fn run(
 
 /// What is made of the figures once they are there.
 struct After {
-    json: Option<Outlet>,
-    page: Option<Outlet>,
+    json: Option<OutputFile>,
+    page: Option<OutputFile>,
     old: Option<Record>,
 }
 
@@ -181,10 +181,10 @@ impl After {
         Ok(After {
             old: options.compare.as_deref().map(Record::read).transpose()?,
             json: json
-                .map(|file| Outlet::open("the figures", file))
+                .map(|file| OutputFile::open("the figures", file))
                 .transpose()?,
             page: page
-                .map(|folder| Outlet::open_in("the page", folder, page::FILE))
+                .map(|folder| OutputFile::open_in("the page", folder, page::FILE))
                 .transpose()?,
         })
     }
@@ -193,9 +193,9 @@ impl After {
         if let Some(old) = &self.old {
             write!(out, "\n{}", Comparison::of(old, record))?;
         }
-        if let Some(outlet) = &self.page {
-            outlet.write(&page::html(record))?;
-            writeln!(out, "\nThe page is {}", outlet.file().display())?;
+        if let Some(output_file) = &self.page {
+            output_file.write(&page::html(record))?;
+            writeln!(out, "\nThe page is {}", output_file.file().display())?;
         }
         Ok(())
     }

@@ -73,17 +73,17 @@ pub struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     /// Watches until it is dropped, and calls `help` with the label of a step that takes longer than
-    /// `patience`.
+    /// `timeout`.
     pub fn new(
         inner: &'a dyn Progress,
-        patience: Duration,
+        timeout: Duration,
         help: impl Fn(&str) + Send + 'static,
     ) -> Self {
         let (steps, begun) = mpsc::channel::<String>();
         let thread = std::thread::spawn(move || {
             let mut label = String::from("the start");
             loop {
-                match begun.recv_timeout(patience) {
+                match begun.recv_timeout(timeout) {
                     Ok(next) => label = next,
                     Err(RecvTimeoutError::Timeout) => help(&label),
                     Err(RecvTimeoutError::Disconnected) => return,

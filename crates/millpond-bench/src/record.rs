@@ -2,7 +2,7 @@
 //!
 //! Everything that is made of figures after they were measured, the page and the comparison, is made
 //! of a record, and a run that has just ended is read back like any other. So an old file and a
-//! fresh run can never be shown in two ways, and what the file does not hold nobody relies on.
+//! fresh run can never be shown in two ways, and nothing relies on what the file does not hold.
 //!
 //! Fields that younger versions added are optional, so that old files stay good for something.
 

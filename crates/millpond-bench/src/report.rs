@@ -1,4 +1,4 @@
-//! What was found: one row per workload and candidate, and who is ahead.
+//! The results: one row per workload and candidate, and which candidate is ahead.
 //!
 //! Nearly all figures are times, so less is better. The ratio of a row is its median divided by the
 //! best median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row

@@ -3,7 +3,7 @@
 //! Counting steps and not time makes it work: a thread that loses its CPU in the middle has done no more
 //! when it comes back, and has to do the rest. How many steps a nanosecond has is measured once in a
 //! run, on a thread that has a CPU for itself. Two threads on two halves of one core are slower than
-//! that, and so is a processor that has become hot: who compares with this compares with a good day.
+//! that, and so is a processor that has become hot: a comparison with this is a comparison with a good day.
 
 use std::cell::Cell;
 use std::hint::black_box;

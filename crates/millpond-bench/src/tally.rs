@@ -1,30 +1,30 @@
-//! Which tasks have run, counted so that counting is not what is measured.
+//! Counts the tasks that have run, cheaply enough not to disturb the measurement.
 //!
 //! A counter that all workers share costs more than a small task, and so does an `Arc` that each task
 //! clones. So every thread has a seat, and every tally has a line of its own for each seat: to count
-//! is to add to two words that nobody else writes. A task holds a plain reference to its tally, which
+//! is to add to two words that no other thread writes. A task holds a plain reference to its tally, which
 //! therefore lives for ever; tallies are used again, so that this is not a leak.
 //!
-//! # Who waits
+//! # Waiting for the end
 //!
-//! Peers have no common way to say that all is done, and a task that tells would need a shared
-//! counter. So the first producer looks: it reckons from the speed so far how long the rest will
-//! take, sleeps for half of that, and looks again. Only for the last moments ([`NEAR`]) does it look
-//! all the time, and yields in between. A look reads every worker's line, so there are few of them.
+//! Peers have no common way to say that all is done, and a signal from each task would need a
+//! shared counter. So the first producer polls: it estimates from the speed so far how long the rest will
+//! take, sleeps for half of that, and polls again. Only near the end ([`NEAR`]) does it poll all the time,
+//! with yields in between. A poll reads every worker's line, so there are few of them.
 //!
 //! # Invariants
 //!
-//! - **B1** A seat belongs to one living thread at a time: it is given back when the thread ends.
-//! - **B2** A tally is given back only when all that was counted with it is over; so whoever takes it
-//!   next counts alone.
+//! - **TALLY-1** A seat belongs to one living thread at a time: it is given back when the thread ends.
+//! - **TALLY-2** A tally is given back only when all that was counted with it is over; so the next
+//!   user is the only one that counts.
 //!
 //! # Orderings
 //!
-//! - `[B-sum]` A thread adds to its sum before it adds to its count; who has seen the count sees the
-//!   sum.
+//! - `[B-sum]` A thread adds to its sum before it adds to its count; a thread that has seen the count
+//!   sees the sum.
 
 use anyhow::{Result, ensure};
-use millpond_raw::pad::Padded;
+use millpond_raw::cache_padded::CachePadded;
 use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 /// How many tasks have run, and the sum of their numbers.
 #[derive(Debug)]
 pub struct Tally {
-    lines: [Padded<Line>; SEATS],
+    lines: [CachePadded<Line>; SEATS],
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Tally {
         let spare = lock(&SPARE).pop();
         let tally = spare.unwrap_or_else(|| {
             Box::leak(Box::new(Tally {
-                lines: std::array::from_fn(|_| Padded::new(Line::default())),
+                lines: std::array::from_fn(|_| CachePadded::new(Line::default())),
             }))
         });
         for line in &tally.lines {
@@ -80,7 +80,7 @@ impl Tally {
     /// Counts the task with this number, on the thread that runs it.
     pub fn count(&self, number: u64) {
         let line = &self.lines[Seat::mine()];
-        // B1: nobody else writes here, so nothing is lost between the load and the store.
+        // TALLY-1: nobody else writes here, so nothing is lost between the load and the store.
         let sum = line.sum.load(Ordering::Relaxed);
         line.sum.store(sum.wrapping_add(number), Ordering::Relaxed);
         let tasks = line.tasks.load(Ordering::Relaxed) + 1;
@@ -90,7 +90,7 @@ impl Tally {
 
     /// How many tasks have run.
     pub fn tasks(&self) -> u64 {
-        let tasks = |line: &Padded<Line>| {
+        let tasks = |line: &CachePadded<Line>| {
             // [B-sum]
             line.tasks.load(Ordering::Acquire)
         };
@@ -135,7 +135,7 @@ impl Tally {
             sum == sum_up_to(tasks),
             "{tasks} tasks ran, but they are not the ones that were submitted"
         );
-        // B2: had one of them still to come, it would have been missing.
+        // TALLY-2: had one of them still to come, it would have been missing.
         lock(&SPARE).push(self);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What a thread used: CPU time and context switches, from `/proc`.
 //!
 //! A thread asks for itself, before and after its work, or another asks for it while it is idle (see
-//! [`crate::staff`]). Threads that are gone leave no file behind, and the files of the whole process
+//! [`crate::pool_threads`]). Threads that are gone leave no file behind, and the files of the whole process
 //! count in hundredths of a second, or show the first thread only.
 //!
 //! The kernel brings a thread's CPU time up to date when it passes the scheduler, which a busy thread

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result, ensure};
-use millpond::queue::{ArrayQueue, BlockingQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::task::{Task, TaskSpec};
 use millpond_bench::alloc::{self, CountingAlloc};
 use millpond_bench::harness::{Settings, Workload};
@@ -75,13 +75,13 @@ fn a_task_in_memory_of_its_own_is_one_allocation() -> Result<()> {
 }
 
 /// What the consumer takes: a task, or `None` to end.
-type Belt = Arc<ArrayQueue<Option<Task>>>;
+type Belt = Arc<FifoQueue<Option<Task>>>;
 
 /// How often a round is sent while allocations are counted.
 const ROUNDS: u64 = 5;
 
 fn tasks_from_one_thread_to_another_allocate_next_to_nothing_once_warm() -> Result<()> {
-    let belt: Belt = Arc::new(ArrayQueue::bounded(1024)?);
+    let belt: Belt = Arc::new(FifoQueue::bounded(1024)?);
     let consumer = thread::spawn({
         let belt = Arc::clone(&belt);
         move || {

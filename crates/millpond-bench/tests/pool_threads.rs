@@ -21,27 +21,27 @@ fn the_threads_of_every_pool_are_known_and_so_is_what_they_used() {
 
 /// Some pools start their threads late, and one that is not there yet would not be counted.
 fn every_pool_has_its_workers_from_the_start() {
-    has_its_workers::<millpond::Millpond>();
-    has_its_workers::<HandRolled<Crossbeam>>();
-    has_its_workers::<HandRolled<Flume>>();
-    has_its_workers::<HandRolled<Kanal>>();
-    has_its_workers::<HandRolled<StdMpsc>>();
-    has_its_workers::<Claiming>();
-    has_its_workers::<rayon::Rayon>();
-    has_its_workers::<tokio::SpawnBlocking>();
-    has_its_workers::<tokio::Spawn>();
-    has_its_workers::<threadpool::Threadpool>();
-    has_its_workers::<rusty_pool::RustyPool>();
-    has_its_workers::<threadfin::Threadfin>();
-    has_its_workers::<executors::Executors>();
-    has_its_workers::<futures::Futures>();
-    has_its_workers::<async_executor::AsyncExecutor>();
+    check_workers::<millpond::Millpond>();
+    check_workers::<HandRolled<Crossbeam>>();
+    check_workers::<HandRolled<Flume>>();
+    check_workers::<HandRolled<Kanal>>();
+    check_workers::<HandRolled<StdMpsc>>();
+    check_workers::<Claiming>();
+    check_workers::<rayon::Rayon>();
+    check_workers::<tokio::SpawnBlocking>();
+    check_workers::<tokio::Spawn>();
+    check_workers::<threadpool::Threadpool>();
+    check_workers::<rusty_pool::RustyPool>();
+    check_workers::<threadfin::Threadfin>();
+    check_workers::<executors::Executors>();
+    check_workers::<futures::Futures>();
+    check_workers::<async_executor::AsyncExecutor>();
     // The second time its threads are there already.
-    has_its_workers::<blocking::Blocking>();
-    has_its_workers::<blocking::Blocking>();
+    check_workers::<blocking::Blocking>();
+    check_workers::<blocking::Blocking>();
 }
 
-fn has_its_workers<P: Pool>() {
+fn check_workers<P: Pool>() {
     let opened = Opened::<P>::new(Queue::Unbounded).unwrap();
     assert_eq!(opened.threads(), Some(WORKERS), "{}", P::NAME);
     opened.close();

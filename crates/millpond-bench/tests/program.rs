@@ -61,7 +61,7 @@ fn the_list_names_suites_workloads_and_candidates_and_measures_nothing() {
         ..Options::default()
     };
     let text = printed(&options).unwrap();
-    let row = "  1p1c, capacity 1: millpond array, millpond linked, crossbeam-channel, flume, kanal, \
+    let row = "  1p1c, capacity 1: millpond fifo, millpond fifo growing, crossbeam-channel, flume, kanal, \
                std::sync::mpsc, concurrent-queue\n";
     assert!(text.starts_with("queue: "), "{text}");
     assert!(text.contains(row), "{text}");

@@ -1,8 +1,8 @@
-//! `millpond bench`: the bench of the house, as `cargo bench` runs it.
+//! `millpond bench`: the bench, as `cargo bench` runs it.
 //!
 //! Allocations are counted by the program's own allocator, the system's with a tally that is switched
 //! on for the runs that count and off for all others: what the rest of the program pays is one load
-//! of a word that nobody writes.
+//! of an unused word.
 
 use std::io::{self, ErrorKind};
 

@@ -119,7 +119,7 @@ fn bad_arguments_say_what_is_wrong_and_what_to_do() {
 }
 
 /// `MILLPOND_RENEW=1 cargo test -p millpond-cli` writes the file anew.
-fn is_like_file(name: &str, output: &Output) {
+fn assert_like_file(name: &str, output: &Output) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
         .join(name);
@@ -136,10 +136,10 @@ fn is_like_file(name: &str, output: &Output) {
 
 #[test]
 fn the_help_is_what_the_file_says() {
-    is_like_file("help.txt", &millpond(&["--help"]));
+    assert_like_file("help.txt", &millpond(&["--help"]));
 }
 
 #[test]
 fn the_help_of_the_demo_is_what_the_file_says() {
-    is_like_file("help-demo.txt", &millpond(&["demo", "--help"]));
+    assert_like_file("help-demo.txt", &millpond(&["demo", "--help"]));
 }

@@ -104,7 +104,7 @@ impl Terminal {
     }
 
     /// The program has ended well, said what became of all tasks, and left the terminal as it was.
-    fn is_left_in_order(&self) {
+    fn assert_restored(&self) {
         let screen = self.until_shown("icanon");
         assert!(screen.contains("exit code 0"), "{screen}");
         assert!(
@@ -177,7 +177,7 @@ fn the_demo_can_be_watched_and_changed_and_ends_in_order() {
     terminal.until_shown("mails in sentences");
 
     terminal.press(&["q"]);
-    terminal.is_left_in_order();
+    terminal.assert_restored();
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn it_ends_by_itself_when_its_time_is_over() {
         return;
     };
     terminal.until_shown("of 0:04");
-    terminal.is_left_in_order();
+    terminal.assert_restored();
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn being_told_to_end_by_a_signal_is_as_good_as_a_key() {
     std::fs::remove_file(&file).expect("nobody else removes it");
     let killed = Command::new("kill").args(["-TERM", child.trim()]).status();
     assert!(killed.expect("kill can be run").success());
-    terminal.is_left_in_order();
+    terminal.assert_restored();
 }
 
 /// Whether anything but the terminal's own colours is on the screen.
@@ -228,6 +228,6 @@ fn it_has_colours_unless_they_are_not_wanted() {
         terminal.until_shown("1 orders  core 2");
         assert_eq!(has_colours(&terminal), wanted, "{script}");
         terminal.press(&["C-c"]);
-        terminal.is_left_in_order();
+        terminal.assert_restored();
     }
 }

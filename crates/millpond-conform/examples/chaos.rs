@@ -10,8 +10,8 @@
 )]
 
 use clap::Parser;
-use millpond_conform::chaos::{Played, Tally, play};
-use millpond_conform::kit::{Wedge, delays};
+use millpond_conform::chaos::{Counts, Played, play};
+use millpond_conform::kit::{Watchdog, delays};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
     let time = Duration::try_from_secs_f64(arguments.minutes * 60.0).unwrap_or(Duration::MAX);
     let (begin, mut told) = (Instant::now(), Instant::now());
-    let (mut tally, mut rounds) = (Tally::default(), 0_u64);
+    let (mut counts, mut rounds) = (Counts::default(), 0_u64);
     while rounds == 0 || (rounds < arguments.rounds && begin.elapsed() < time) {
         let round = arguments.round.unwrap_or(rounds);
         let played = watched(seed, round);
@@ -63,17 +63,17 @@ fn main() -> ExitCode {
             );
             return ExitCode::FAILURE;
         }
-        tally.merge(played.tally);
+        counts.merge(played.counts);
         if told.elapsed() >= Duration::from_secs(1) {
             told = Instant::now();
-            println!("{}", line(&tally, rounds));
+            println!("{}", line(&counts, rounds));
         }
     }
-    println!("{}", line(&tally, rounds));
-    println!("\nwhat happened, how often:\n{tally}");
+    println!("{}", line(&counts, rounds));
+    println!("\nwhat happened, how often:\n{counts}");
     println!(
         "{rounds} rounds, {} tasks: the books balance",
-        tally.get("tasks")
+        counts.get("tasks")
     );
     ExitCode::SUCCESS
 }
@@ -82,9 +82,9 @@ fn main() -> ExitCode {
 fn watched(seed: u64, round: u64) -> Played {
     let drawn = Arc::new(Mutex::new(String::new()));
     let shown = Arc::clone(&drawn);
-    let _wedge = Wedge::arm_with("a round of chaos", delays::longer(), move |report| {
+    let _watchdog = Watchdog::arm_with("a round of chaos", delays::longer(), move |report| {
         let shape = drawn.lock().map(|shape| shape.clone()).unwrap_or_default();
-        println!("\nround {round} of seed {seed} does not end (J1):\n{report}");
+        println!("\nround {round} of seed {seed} does not end (CHAOS-1):\n{report}");
         println!("{}", how_to_replay(seed, round, &shape));
         std::process::exit(1);
     });
@@ -102,7 +102,7 @@ fn how_to_replay(seed: u64, round: u64, shape: &str) -> String {
     )
 }
 
-fn line(tally: &Tally, rounds: u64) -> String {
+fn line(counts: &Counts, rounds: u64) -> String {
     let names = [
         "tasks",
         "tasks run",
@@ -115,7 +115,12 @@ fn line(tally: &Tally, rounds: u64) -> String {
         "figure thread_failures",
         "patches applied",
     ];
-    let counts =
-        names.map(|name| format!("{} {}", tally.get(name), name.trim_start_matches("figure ")));
+    let counts = names.map(|name| {
+        format!(
+            "{} {}",
+            counts.get(name),
+            name.trim_start_matches("figure ")
+        )
+    });
     format!("{rounds} rounds: {}", counts.join(", "))
 }

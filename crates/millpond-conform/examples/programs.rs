@@ -11,7 +11,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use millpond_conform::kit::{Wedge, delays};
+use millpond_conform::kit::{Watchdog, delays};
 use millpond_conform::programs::{Program, play};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -101,8 +101,8 @@ fn run(arguments: &Arguments) -> Result<bool> {
 /// A program that hangs is a violation like any other, and says who waits where.
 fn watched(program: &Program, again: &str) -> millpond_conform::programs::Played {
     let (shown, again) = (program.clone(), again.to_owned());
-    let _wedge = Wedge::arm_with("a program", delays::longer() * 6, move |report| {
-        println!("\nthe program of {again} does not end (R1):\n{report}");
+    let _watchdog = Watchdog::arm_with("a program", delays::longer() * 6, move |report| {
+        println!("\nthe program of {again} does not end (PROGRAM-1):\n{report}");
         println!("{}", how_to_replay(&shown, &again));
         std::process::exit(1);
     });

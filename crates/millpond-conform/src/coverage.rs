@@ -100,7 +100,7 @@ pub struct Instance {
     pub module: String,
 }
 
-/// Finds who asks for which suites: `ask! { array, |capacity| ..., queue_suite waiting_suite }`.
+/// Finds who asks for which suites: `ask! { fifo_bounded, |capacity| ..., queue_suite waiting_suite }`.
 pub fn instances(source: &str) -> Vec<Instance> {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_alphanumeric() && c != '_')

@@ -15,8 +15,8 @@ const PAGES: [(&str, &str); 4] = [
 
 /// The rows of these classes are held only by tests of this implementation.
 const SUBJECTS: [(&str, &str); 11] = [
-    ("ArrayBlockingQueueTest", "array"),
-    ("LinkedBlockingQueueTest", "linked"),
+    ("ArrayBlockingQueueTest", "fifo_bounded"),
+    ("LinkedBlockingQueueTest", "fifo_growing"),
     ("LinkedBlockingDequeTest", "deque"),
     ("PriorityBlockingQueueTest", "priority"),
     ("DelayQueueTest", "delay"),

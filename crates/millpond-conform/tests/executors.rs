@@ -10,7 +10,7 @@ use millpond::executor::{
 };
 use millpond::thread::{Body, JoinHandle, ThreadFactory};
 use millpond_conform::ask;
-use millpond_conform::kit::{DropCount, Gate, ManualExecutor, Wedge, until};
+use millpond_conform::kit::{DropCount, Gate, ManualExecutor, until, watch};
 use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 
@@ -38,7 +38,7 @@ impl ThreadFactory for Exhausted {
 
 #[test]
 fn a_thread_that_cannot_be_started_costs_the_submitter_nothing() {
-    let _wedge = Wedge::of_this_test();
+    let _watchdog = watch();
     let count = DropCount::new();
     let builder = ThreadPerTask::builder("none", 4).threads(Exhausted);
     let executor = builder.build().unwrap();
@@ -57,7 +57,7 @@ fn a_thread_that_cannot_be_started_costs_the_submitter_nothing() {
 
 #[test]
 fn an_executor_without_room_refuses_until_a_task_has_ended() {
-    let _wedge = Wedge::of_this_test();
+    let _watchdog = watch();
     let executor = ThreadPerTask::builder("one", 1).build().unwrap();
     let gate = Gate::new();
     let held = gate.clone();
@@ -73,7 +73,7 @@ fn an_executor_without_room_refuses_until_a_task_has_ended() {
 /// Holds: ExecutorsTest.testDefaultThreadFactory
 #[test]
 fn threads_are_called_by_the_name_of_their_executor_and_a_number() {
-    let _wedge = Wedge::of_this_test();
+    let _watchdog = watch();
     let executor = ThreadPerTask::builder("mill", 1).build().unwrap();
     for number in 1..=3 {
         let name = || std::thread::current().name().map(str::to_owned);
@@ -91,7 +91,7 @@ fn no_threads_at_all_are_refused_with_advice() {
 
 #[test]
 fn tasks_of_one_key_run_one_after_another_and_a_panic_stalls_nobody() {
-    let _wedge = Wedge::of_this_test();
+    let _watchdog = watch();
     let manual = ManualExecutor::new();
     let serial = SerialExecutor::new(manual.clone());
     let log = Arc::new(Mutex::new(Vec::new()));
@@ -121,7 +121,7 @@ fn tasks_of_one_key_run_one_after_another_and_a_panic_stalls_nobody() {
 
 #[test]
 fn an_executor_below_that_drops_its_tasks_leaves_nobody_waiting() {
-    let _wedge = Wedge::of_this_test();
+    let _watchdog = watch();
     let manual = ManualExecutor::new();
     let serial = SerialExecutor::new(manual.clone());
     let handles = [1, 2].map(|number| serial.key("a").submit(move || number).unwrap());
@@ -134,7 +134,7 @@ fn an_executor_below_that_drops_its_tasks_leaves_nobody_waiting() {
 
 #[test]
 fn any_pointer_to_an_executor_is_one() {
-    let _wedge = Wedge::of_this_test();
+    let _watchdog = watch();
     let shared: Arc<dyn Executor> = Arc::new(DirectExecutor::new());
     let boxed: Box<dyn Executor> = Box::new(Arc::clone(&shared));
     assert_eq!(boxed.submit(|| 7).unwrap().join().unwrap(), 7);

@@ -4,7 +4,7 @@
 //! in it waits in vain, and whoever gives up finds that it has been served.
 
 use millpond::interrupt;
-use millpond::queue::{BlockingQueue, CapacityError, Offered, Place, Reason, Refused, Taken};
+use millpond::queue::{BlockingQueue, CapacityError, OfferError, Offered, Reason, Taken, WaitSlot};
 use millpond::time::{Clock, Deadline};
 use millpond_conform::kit::{Actor, delays};
 use millpond_raw::task::{Stop, Token};
@@ -18,8 +18,8 @@ struct LastMoment {
 }
 
 impl BlockingQueue<u32> for LastMoment {
-    fn offer(&self, element: u32) -> Result<(), Refused<u32>> {
-        Err(Refused {
+    fn offer(&self, element: u32) -> Result<(), OfferError<u32>> {
+        Err(OfferError {
             element,
             reason: Reason::Full,
         })
@@ -29,19 +29,19 @@ impl BlockingQueue<u32> for LastMoment {
         None
     }
 
-    fn poll_offer(&self, _: &mut Option<u32>, _: &mut Place, _: &Waker) -> Offered {
+    fn poll_offer(&self, _: &mut Option<u32>, _: &mut WaitSlot, _: &Waker) -> Offered {
         Offered::Wait
     }
 
-    fn poll_take(&self, _: &mut Place, _: &Waker) -> Taken<u32> {
+    fn poll_take(&self, _: &mut WaitSlot, _: &Waker) -> Taken<u32> {
         Taken::Wait(Deadline::NEVER)
     }
 
-    fn leave_offer(&self, element: &mut Option<u32>, _: &mut Place) {
+    fn leave_offer(&self, element: &mut Option<u32>, _: &mut WaitSlot) {
         *element = None;
     }
 
-    fn leave_take(&self, _: &mut Place) -> Option<u32> {
+    fn leave_take(&self, _: &mut WaitSlot) -> Option<u32> {
         Some(7)
     }
 
@@ -70,28 +70,28 @@ impl BlockingQueue<u32> for LastMoment {
 
 #[test]
 fn a_take_that_succeeds_at_the_last_moment_leaves_the_interrupt_set() {
-    let taker = Actor::start("taker", || {
+    let consumer = Actor::start("consumer", || {
         (LastMoment::default().take(), interrupt::is_interrupted())
     });
-    taker.interrupt_at("queue.take");
-    assert_eq!(taker.finish(), (Ok(7), true), "the interrupt is lost");
+    consumer.interrupt_at("queue.take");
+    assert_eq!(consumer.finish(), (Ok(7), true), "the interrupt is lost");
 }
 
 #[test]
 fn a_put_that_succeeds_at_the_last_moment_leaves_the_interrupt_set() {
-    let putter = Actor::start("putter", || {
+    let producer = Actor::start("producer", || {
         let put = LastMoment::default().put(7).is_ok();
         (put, interrupt::is_interrupted())
     });
-    putter.interrupt_at("queue.put");
-    assert_eq!(putter.finish(), (true, true), "the interrupt is lost");
+    producer.interrupt_at("queue.put");
+    assert_eq!(producer.finish(), (true, true), "the interrupt is lost");
 }
 
 #[test]
 fn a_success_at_the_last_moment_leaves_a_stop_of_the_engine_noticed_and_told_once() {
     let stop = Arc::new(Stop::new());
     let own = Arc::clone(&stop);
-    let taker = Actor::start("stopped", move || {
+    let consumer = Actor::start("stopped", move || {
         let body = || {
             let took = LastMoment::default().take();
             (
@@ -102,9 +102,9 @@ fn a_success_at_the_last_moment_leaves_a_stop_of_the_engine_noticed_and_told_onc
         };
         own.enter(|| Token::new().enter(body))
     });
-    taker.await_parked("queue.take");
+    consumer.await_parked("queue.take");
     stop.set();
-    assert_eq!(taker.finish(), (Ok(7), true, true));
+    assert_eq!(consumer.finish(), (Ok(7), true, true));
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Delayed {
 
     fn after(&self, seconds: u32) -> TaskHandle<u32> {
         let spec = TaskSpec::new().name(seconds.to_string());
-        self.pond.submit_spec(spec, move || seconds).unwrap()
+        self.pond.submit_with(spec, move || seconds).unwrap()
     }
 
     /// Waits until the one worker is parked, and looks at the clock or does not.

@@ -6,7 +6,9 @@
 )]
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
-use millpond::pool::{PoolBuilder, Queue, Refusal, Rejection, RejectionHandler, ThreadPool};
+use millpond::pool::{
+    PoolBuilder, Queue, RejectionContext, RejectionHandler, RejectionPolicy, ThreadPool,
+};
 use millpond::task::{Task, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, Deadline};
@@ -46,22 +48,22 @@ fn lose<L: Send + 'static>(queue: fn() -> Queue, load: impl Fn(&ThreadPool) -> L
     pond.purge();
     // Too late when its turn comes.
     let late = TaskSpec::new().deadline(Deadline::at(Clock::system().now()));
-    let late = pond.submit_spec(late, carries(&pond)).unwrap();
+    let late = pond.submit_with(late, carries(&pond)).unwrap();
     held.release();
     assert!(late.join().unwrap_err().is_cancelled());
     pond.close().unwrap();
     // Thrown away: the new one, and the old one.
-    let pond = one(|pool| pool.rejection(Rejection::Discard));
+    let pond = one(|pool| pool.rejection(RejectionPolicy::Discard));
     let held = pond.hold(1);
     while pond.snapshot().discarded < 2 {
         drop(pond.submit(carries(&pond)).unwrap());
     }
-    pond.set_rejection(Rejection::DiscardOldest);
+    pond.set_rejection(RejectionPolicy::DiscardOldest);
     while pond.snapshot().discarded < 4 {
         drop(pond.submit(carries(&pond)).unwrap());
     }
     // Thrown away by a handler, and given back to be dropped by the caller's callee.
-    pond.set_rejection(Rejection::custom(|task, _| {
+    pond.set_rejection(RejectionPolicy::custom(|task, _| {
         drop(task);
         Ok(())
     }));
@@ -136,7 +138,7 @@ fn a_payload_that_panics_when_it_is_dropped_costs_nothing() {
             let token = count.token();
             let boom = || panic_any("do not drop me");
             let body = move || panic_any(Payload(Some(token), boom));
-            pond.run(body).unwrap();
+            pond.execute(body).unwrap();
         }
         pond.close().unwrap();
         assert_eq!(pond.snapshot().panicked, 3);
@@ -186,7 +188,7 @@ impl RejectionHandler for Part {
     fn reject(
         &self,
         task: Task,
-        refusal: Refusal<'_>,
+        refusal: RejectionContext<'_>,
     ) -> Result<(), millpond::executor::Rejected<Task>> {
         refusal.give_back(task)
     }
@@ -205,10 +207,10 @@ fn a_part_that_is_replaced_is_dropped_outside_the_locks_of_the_pool() {
             })
         };
         pond.set_thread_factory(part());
-        pond.set_rejection(Rejection::Custom(part()));
+        pond.set_rejection(RejectionPolicy::Custom(part()));
         assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
         pond.set_thread_factory(Arc::new(Threads::named("plain")));
-        pond.set_rejection(Rejection::Abort);
+        pond.set_rejection(RejectionPolicy::Abort);
         assert_eq!(used.load(Ordering::SeqCst), 2);
     });
 }
@@ -220,7 +222,7 @@ fn a_task_that_is_given_back_is_the_callers_to_drop() {
     pond.shutdown();
     let token = count.token();
     let task = TaskSpec::new().build_detached(move || drop(token));
-    let refused = pond.execute(task).unwrap_err();
+    let refused = pond.execute_task(task).unwrap_err();
     count.assert_alive(1);
     drop(refused);
     count.assert_alive(0);

@@ -20,13 +20,13 @@ mod pool_reference;
 mod proptest_kit;
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
-use millpond::manage::{Growth, Patch, PoolSnapshot, RunState};
-use millpond::pool::{Hooks, Queue, Rejection, ThreadPool};
-use millpond::queue::LinkedQueue;
+use millpond::manage::{Growth, Patch, RunState, Setting};
+use millpond::pool::{Hooks, PoolSnapshot, Queue, RejectionPolicy, ThreadPool};
+use millpond::queue::FifoQueue;
 use millpond::task::{TaskError, TaskHandle, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::ManualClock;
-use millpond_conform::kit::{Gate, Stillness, Wedge, delays};
+use millpond_conform::kit::{Gate, Stillness, Watchdog, delays};
 use pool_reference::{Fate, Figures, Flavor, Model, Policy, Why};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -220,8 +220,8 @@ impl Rig {
             (Flavor::HandOff, _) => Queue::hand_off(),
             (Flavor::Plain, None) => Queue::unbounded(),
             (Flavor::Plain, Some(most)) => Queue::bounded(most),
-            (Flavor::Own, None) => Queue::own(LinkedQueue::unbounded()),
-            (Flavor::Own, Some(most)) => Queue::own(LinkedQueue::bounded(most).unwrap()),
+            (Flavor::Own, None) => Queue::own(FifoQueue::unbounded()),
+            (Flavor::Own, Some(most)) => Queue::own(FifoQueue::bounded_growing(most).unwrap()),
         };
         let ends = Arc::new(AtomicUsize::new(0));
         let pool = ThreadPool::builder("model")
@@ -255,7 +255,7 @@ impl Rig {
             spec = spec.deadline(clock.deadline(millis(after)));
         }
         let expected = self.model.submit(after, panics);
-        let (handle, done) = match self.pool.submit_spec(spec, body) {
+        let (handle, done) = match self.pool.submit_with(spec, body) {
             Ok(handle) => (Some(handle), Ok(())),
             Err(refused) => (None, Err(why(&refused.reason))),
         };
@@ -291,7 +291,8 @@ impl Rig {
             Op::Resize(sizes) => self.resize(&sizes),
             Op::SetCapacity(capacity) => {
                 let done = self.pool.set_capacity(capacity).is_ok();
-                let may = self.model.flavor != Flavor::HandOff && capacity > 0;
+                // A hand-off has 0, and keeps it.
+                let may = (self.model.flavor == Flavor::HandOff) == (capacity == 0);
                 assert_eq!(done, may);
                 if may {
                     self.model.capacity = Some(capacity);
@@ -301,12 +302,12 @@ impl Rig {
             Op::SetRejection(policy) => {
                 self.model.policy = policy;
                 self.pool.set_rejection(match policy {
-                    Policy::Abort => Rejection::Abort,
-                    Policy::CallerRuns => Rejection::CallerRuns,
-                    Policy::Discard => Rejection::Discard,
-                    Policy::DiscardOldest => Rejection::DiscardOldest,
-                    Policy::BlockForNothing => Rejection::Block(Duration::ZERO),
-                    Policy::NewThread(at_most) => Rejection::NewThread { at_most },
+                    Policy::Abort => RejectionPolicy::Abort,
+                    Policy::CallerRuns => RejectionPolicy::CallerRuns,
+                    Policy::Discard => RejectionPolicy::Discard,
+                    Policy::DiscardOldest => RejectionPolicy::DiscardOldest,
+                    Policy::BlockForNothing => RejectionPolicy::Block(Duration::ZERO),
+                    Policy::NewThread(at_most) => RejectionPolicy::NewThread { at_most },
                 });
             }
             Op::ThreadsFail(fail) => {
@@ -356,13 +357,26 @@ impl Rig {
             true => Growth::ThreadsFirst,
             false => Growth::QueueFirst,
         });
+        let named: [(&str, Option<Setting>); 6] = [
+            ("core", sizes.core.map(Setting::from)),
+            ("max", sizes.max.map(Setting::from)),
+            (
+                "keep_alive",
+                sizes.keep_alive.map(|time| millis(time).into()),
+            ),
+            (
+                "core_may_time_out",
+                sizes.core_may_time_out.map(Setting::from),
+            ),
+            ("growth", growth.map(Setting::from)),
+            ("capacity", sizes.capacity.map(Setting::from)),
+        ];
         let mut patch = Patch::new();
-        patch.core = sizes.core;
-        patch.max = sizes.max;
-        patch.keep_alive = sizes.keep_alive.map(millis);
-        patch.core_may_time_out = sizes.core_may_time_out;
-        patch.growth = growth;
-        patch.capacity = sizes.capacity;
+        for (name, setting) in named {
+            if let Some(setting) = setting {
+                patch = patch.set(name, setting);
+            }
+        }
         let model = &mut self.model;
         let core = sizes.core.unwrap_or(model.core);
         let max = sizes.max.unwrap_or(model.max);
@@ -370,7 +384,7 @@ impl Rig {
         let may_time_out = sizes.core_may_time_out.unwrap_or(model.core_may_time_out);
         let capacity_fits = match sizes.capacity {
             None => true,
-            Some(most) => model.flavor != Flavor::HandOff && most > 0,
+            Some(most) => (model.flavor == Flavor::HandOff) == (most == 0),
         };
         let fits = max > 0 && core <= max && !(may_time_out && keep_alive == 0) && capacity_fits;
         assert_eq!(self.pool.apply(&patch).is_ok(), fits, "{patch:?}");
@@ -503,7 +517,7 @@ fn figures(now: &PoolSnapshot) -> Figures {
 fn a_pool_does_what_its_model_does() {
     let scripts = (shape(), vec(op(), 1..50), any::<bool>());
     proptest_kit::ask(CASES, &scripts, |(shape, script, drops)| {
-        let _wedge = Wedge::arm("a script of the pool", delays::longer() * 10);
+        let _watchdog = Watchdog::arm("a script of the pool", delays::longer() * 10);
         let mut rig = Rig::new(&shape);
         for op in script {
             rig.run(op);

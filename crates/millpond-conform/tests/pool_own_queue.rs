@@ -7,7 +7,7 @@
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
 use millpond::manage::Growth;
-use millpond::pool::{PoolBuilder, Queue, Rejection, ThreadPool};
+use millpond::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::time::ManualClock;
 use millpond_conform::kit::{
@@ -137,7 +137,7 @@ fn a_caller_who_waits_for_room_is_let_in_or_turned_away_by_a_shutdown() {
     case("room", || {
         let (held, queue) = HeldUp::at(Step::WaitForRoom, 1);
         let pool = over(queue).core(1).max(1);
-        let pond = Pond::of(pool.rejection(Rejection::Block(Duration::MAX)));
+        let pond = Pond::of(pool.rejection(RejectionPolicy::Block(Duration::MAX)));
         let busy = pond.hold(1);
         let waiting = pond.queue_up(1).remove(0);
         let late = late_caller(&held, &pond);
@@ -201,7 +201,7 @@ fn a_task_that_went_in_before_the_panic_is_not_stranded() {
             }
             left.store(1, Ordering::SeqCst);
             let runs = ran.clone();
-            let submit = || pond.run(move || runs.open());
+            let submit = || pond.execute(move || runs.open());
             assert!(catch_unwind(AssertUnwindSafe(submit)).is_err());
             ran.wait();
             pond.close().unwrap();
@@ -260,7 +260,7 @@ fn a_caller_who_waits_for_room_gets_the_panic_of_the_queue() {
             let count = DropCount::new();
             let (left, queue) = spoilt(step, 1);
             let pool = over(queue).core(1).max(1);
-            let pond = Pond::of(pool.rejection(Rejection::Block(Duration::ZERO)));
+            let pond = Pond::of(pool.rejection(RejectionPolicy::Block(Duration::ZERO)));
             let held = pond.hold(1);
             pond.queue_up(1);
             left.store(2, Ordering::SeqCst);
@@ -345,7 +345,7 @@ fn a_factory_may_use_the_pool_whatever_a_thread_is_started_for() {
             if number == 2 {
                 let pool = own.lock().unwrap().take().unwrap();
                 assert!(pool.snapshot().workers <= pool.max());
-                pool.run(|| ()).unwrap();
+                pool.execute(|| ()).unwrap();
             }
             Start::Well
         });
@@ -371,7 +371,7 @@ fn the_oldest_may_be_gone_and_the_pool_shut_down_when_it_is_looked_for() {
     case("oldest", || {
         let (held, queue) = HeldUp::at(Step::Poll, 1);
         let pool = over(queue).core(1).max(1);
-        let pond = Pond::of(pool.rejection(Rejection::DiscardOldest));
+        let pond = Pond::of(pool.rejection(RejectionPolicy::DiscardOldest));
         let busy = pond.hold(1);
         let waiting = pond.queue_up(1).remove(0);
         held.arm();

@@ -25,7 +25,7 @@ fn ms(count: u64) -> Duration {
 fn still(shape: impl FnOnce(PoolBuilder) -> PoolBuilder) -> (ManualClock, Pond) {
     let hand = ManualClock::new();
     let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
-    let pool = pool.clock(hand.clock()).on_notice(|_| ());
+    let pool = pool.clock(hand.clock()).on_event(|_| ());
     (hand, Pond::of(shape(pool)))
 }
 
@@ -115,7 +115,7 @@ fn a_task_that_is_on_its_way_while_the_watch_ends_is_watched_all_the_same() {
             }
         });
         let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
-        let pool = pool.clock(hand.clock()).on_notice(|_| ());
+        let pool = pool.clock(hand.clock()).on_event(|_| ());
         let pool = pool.run_warning(RunWarning::after(ms(100)));
         let pond = Pond::of(pool.queue(Queue::own(queue)));
         pond.submit(|| ()).unwrap().join().unwrap();
@@ -132,7 +132,7 @@ fn a_task_that_is_on_its_way_while_the_watch_ends_is_watched_all_the_same() {
 fn only_what_is_seen_twice_is_a_lost_wake_up() {
     case("twice", || {
         let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
-        let pool = ThreadPool::builder(fresh_name()).core(1).on_notice(|_| ());
+        let pool = ThreadPool::builder(fresh_name()).core(1).on_event(|_| ());
         let pond = Pond::of(pool.queue(Queue::own(queue)));
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
@@ -143,7 +143,7 @@ fn only_what_is_seen_twice_is_a_lost_wake_up() {
         task.join().unwrap();
         // It looks once in a second: a wake-up that is on its way at one look is none at the next.
         assert!(watch.read() >= ms(1900), "{:?}", watch.read());
-        assert_eq!(pond.health().lost_wake_ups, 1);
+        assert_eq!(pond.health().lost_wakeups, 1);
     });
 }
 
@@ -155,13 +155,13 @@ fn a_pause_between_two_tasks_belongs_to_neither() {
             let inside = hand.clone();
             let spec = TaskSpec::new().name("grind");
             let body = move || inside.advance(ms(takes));
-            pond.submit_spec(spec, body).unwrap().join().unwrap();
+            pond.submit_with(spec, body).unwrap().join().unwrap();
             pond.await_idle(1);
             hand.advance(ms(1000));
         }
-        let figures = pond.figures();
-        assert_eq!(figures.completed, 2);
-        assert_eq!((figures.wait.total(), figures.run.total()), (ms(0), ms(8)));
+        let metrics = pond.metrics();
+        assert_eq!(metrics.completed, 2);
+        assert_eq!((metrics.wait.total(), metrics.run.total()), (ms(0), ms(8)));
     });
 }
 
@@ -177,7 +177,7 @@ fn a_short_task_is_sampled_when_its_worker_rests() {
         };
         pond.submit(body).unwrap().join().unwrap();
         until("it is sampled", || {
-            !pond.figures().usage.sampled().is_zero()
+            !pond.metrics().usage.sampled().is_zero()
         });
     });
 }

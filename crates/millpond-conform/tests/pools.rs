@@ -13,7 +13,7 @@ use millpond::manage::{CoDel, Growth, Invalid, OverloadOrder, Patch};
 use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, TaskInfo, ThreadPool};
 use millpond::preset::java;
 use millpond::queue::{
-    ArrayQueue, DelayQueue, DequeQueue, HandOffQueue, PriorityQueue, TransferQueue, WeighedQueue,
+    BlockingDeque, DelayQueue, FifoQueue, HandOffQueue, PriorityQueue, TransferQueue, WeightedQueue,
 };
 use millpond::task::Task;
 use millpond_conform::ask;
@@ -31,7 +31,7 @@ struct Listener;
 
 impl Hooks for Listener {
     fn before(&self, task: &TaskInfo) {
-        assert!(!task.made_at().file().is_empty());
+        assert!(!task.location().file().is_empty());
     }
 
     fn after(&self, _: &TaskInfo, _: Ended) {}
@@ -76,7 +76,7 @@ pool_full_suite pool_refusal_suite pool_block_suite pool_extra_suite }
 ask! { extended_fair_hand_off, |name, _| extended(name, Queue::own(HandOffQueue::fair())),
 pool_sizes_suite pool_idle_suite pool_factory_suite pool_hooks_suite pool_ends_suite pool_races_suite }
 
-ask! { pool_array, |name, places| pool(name, Queue::own(ArrayQueue::bounded(places).unwrap())),
+ask! { pool_own_fifo, |name, places| pool(name, Queue::own(FifoQueue::bounded(places).unwrap())),
 pool_ends_suite pool_races_suite pool_waiting_suite pool_live_suite pool_full_suite pool_block_suite }
 
 ask! { pool_delayed, |name, places| {
@@ -86,7 +86,7 @@ pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
 
 ask! { pool_weighed, |name, places| {
-    pool(name, Queue::own(WeighedQueue::bounded(places as u64, |_: &Task| 1).unwrap()))
+    pool(name, Queue::own(WeightedQueue::bounded(places as u64, |_: &Task| 1).unwrap()))
 },
 pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
@@ -117,7 +117,7 @@ ask! { pool_transfer, |name, _| pool(name, Queue::own(TransferQueue::unbounded()
 pool_idle_suite pool_factory_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_live_suite }
 
-ask! { pool_deque, |name, places| pool(name, Queue::own(DequeQueue::bounded(places).unwrap())),
+ask! { pool_deque, |name, places| pool(name, Queue::own(BlockingDeque::bounded(places).unwrap())),
 pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
 
@@ -182,10 +182,10 @@ static EAGER: LazyLock<ThreadPool> = LazyLock::new(|| {
 });
 static EXTENDED: LazyLock<ThreadPool> = LazyLock::new(own);
 
-ask! { pool_fixed_tasks, |task| FIXED.execute(task).unwrap(), task_suite }
-ask! { pool_cached_tasks, |task| CACHED.execute(task).unwrap(), task_suite }
-ask! { pool_eager_tasks, |task| EAGER.execute(task).unwrap(), task_suite }
-ask! { extended_tasks, |task| EXTENDED.execute(task).unwrap(), task_suite }
+ask! { pool_fixed_tasks, |task| FIXED.execute_task(task).unwrap(), task_suite }
+ask! { pool_cached_tasks, |task| CACHED.execute_task(task).unwrap(), task_suite }
+ask! { pool_eager_tasks, |task| EAGER.execute_task(task).unwrap(), task_suite }
+ask! { extended_tasks, |task| EXTENDED.execute_task(task).unwrap(), task_suite }
 
 /// Holds: ExecutorsTest.testUnconfigurableExecutorService
 #[test]
@@ -198,16 +198,16 @@ fn a_facade_without_parameters_still_runs_tasks() {
 
 #[test]
 fn everything_that_is_wrong_with_a_patch_is_named() {
-    let named = |pool: ThreadPool| {
-        let wrong = Patch::new().max(0).capacity(0);
+    let named = |pool: ThreadPool, capacity| {
+        let wrong = Patch::new().max(0).capacity(capacity);
         let error = pool.apply(&wrong).unwrap_err();
-        let fields: Vec<&str> = error.problems().iter().map(Invalid::field).collect();
+        let fields: Vec<&str> = error.problems().iter().map(Invalid::parameter).collect();
         fields.join(" ")
     };
-    assert_eq!(named(fixed()), "max capacity");
-    assert_eq!(named(cached()), "max capacity");
+    assert_eq!(named(fixed(), 0), "max capacity");
+    assert_eq!(named(cached(), 7), "max capacity");
     assert_eq!(
-        named(java::fixed("many", 2).build().unwrap()),
+        named(java::fixed("many", 2).build().unwrap(), 0),
         "max capacity"
     );
 }

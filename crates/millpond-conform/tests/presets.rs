@@ -7,7 +7,7 @@
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle};
 use millpond::manage::Growth;
-use millpond::pool::{PoolBuilder, Rejection, ThreadPool};
+use millpond::pool::{PoolBuilder, RejectionPolicy, ThreadPool};
 use millpond::preset::{self, java};
 use millpond::schedule::ScheduledPool;
 use millpond::time::ManualClock;
@@ -78,7 +78,8 @@ fn a_single_worker_runs_everything_in_order() {
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
         for number in 0..500 {
             let own = Arc::clone(&order);
-            pond.run(move || own.lock().unwrap().push(number)).unwrap();
+            pond.execute(move || own.lock().unwrap().push(number))
+                .unwrap();
         }
         pond.close().unwrap();
         assert!(order.lock().unwrap().iter().copied().eq(0..500));
@@ -98,7 +99,7 @@ fn a_fixed_pool_has_so_many_workers_and_keeps_them() {
         let pond = Pond::of(builder.clock(hand.clock()));
         assert_eq!((pond.core(), pond.max()), (3, 3));
         assert_eq!(pond.capacity(), capacity);
-        assert!(matches!(pond.rejection(), Rejection::Abort));
+        assert!(matches!(pond.rejection(), RejectionPolicy::Abort));
         assert_eq!(pond.growth(), Growth::QueueFirst);
         pond.hold(3).release();
         pond.await_idle(3);
@@ -121,7 +122,7 @@ fn a_pool_without_workers_is_refused_with_advice() {
     ] {
         let error = builder.build().unwrap_err();
         assert!(
-            error.to_string().contains("allow at least one worker"),
+            error.to_string().contains("write an integer from 1"),
             "{error}"
         );
     }
@@ -142,7 +143,7 @@ fn a_scheduled_pool_runs_a_task_when_its_delay_is_over() {
         timers.close().unwrap();
     }
     let error = preset::scheduled("none", 0).unwrap_err();
-    assert!(error.to_string().contains("allow at least one worker"));
+    assert!(error.to_string().contains("write an integer from 1"));
 }
 
 /// Who has this cannot reach the parameters of the pool below.
@@ -168,9 +169,11 @@ fn a_bounded_pool_refuses_where_an_unbounded_one_takes_everything() {
             begun.arrive();
             held.wait();
         };
-        pool.run(first).unwrap();
+        pool.execute(first).unwrap();
         started.wait();
-        let accepted = (0..3000).take_while(|_| pool.run(|| ()).is_ok()).count();
+        let accepted = (0..3000)
+            .take_while(|_| pool.execute(|| ()).is_ok())
+            .count();
         gate.open();
         pool.close().unwrap();
         accepted
@@ -182,24 +185,27 @@ fn a_bounded_pool_refuses_where_an_unbounded_one_takes_everything() {
 #[test]
 fn a_preset_can_still_be_changed_before_it_is_built() {
     let builder = preset::fixed(fresh_name(), 4).core(1).max(2);
-    let pond = Pond::of(builder.rejection(Rejection::Discard));
+    let pond = Pond::of(builder.rejection(RejectionPolicy::Discard));
     assert_eq!((pond.core(), pond.max()), (1, 2));
-    assert!(matches!(pond.rejection(), Rejection::Discard));
+    assert!(matches!(pond.rejection(), RejectionPolicy::Discard));
 }
 
 #[test]
 fn sizes_for_computing_and_for_waiting_can_be_had() {
-    let compute = preset::for_cpu_bound();
+    let compute = preset::cpu_bound_workers();
     assert!(compute >= 1);
-    assert!(preset::for_blocking(0.0) <= compute.max(1));
-    assert!(preset::for_blocking(9.0) >= preset::for_blocking(1.0));
+    assert!(preset::blocking_workers(0.0) <= compute.max(1));
+    assert!(preset::blocking_workers(9.0) >= preset::blocking_workers(1.0));
     for nonsense in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
-        assert_eq!(preset::for_blocking(nonsense), preset::for_blocking(0.0));
+        assert_eq!(
+            preset::blocking_workers(nonsense),
+            preset::blocking_workers(0.0)
+        );
     }
-    let pond = Pond::of(preset::fixed(fresh_name(), preset::for_blocking(3.0)));
+    let pond = Pond::of(preset::fixed(fresh_name(), preset::blocking_workers(3.0)));
     assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
     assert!(
-        preset::fixed("huge", preset::for_blocking(1e300))
+        preset::fixed("huge", preset::blocking_workers(1e300))
             .build()
             .is_err()
     );

@@ -2,7 +2,7 @@
 //!
 //! More of them are played by `cargo xtask programs`, and with fresh seeds by `cargo xtask soak`.
 
-use millpond_conform::kit::{Wedge, delays};
+use millpond_conform::kit::{Watchdog, delays};
 use millpond_conform::programs::{Program, play};
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const TIMES: u32 = 20;
 
 #[track_caller]
 fn plays_well(name: &str, program: &Program) {
-    let _wedge = Wedge::arm(&format!("{name}:\n{program}"), delays::longer() * 6);
+    let _watchdog = Watchdog::arm(&format!("{name}:\n{program}"), delays::longer() * 6);
     let wrong = play(program).wrong;
     assert!(wrong.is_empty(), "{name}: {wrong:#?}\n{program}");
 }

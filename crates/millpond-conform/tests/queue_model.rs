@@ -1,10 +1,10 @@
 //! Every flavor does what its model does, whatever is done to it in whatever order; and nobody who
 //! waits is forgotten.
 //!
-//! Takers and putters wait here as in real life, with a place and a waker, but in one thread: each
+//! Consumers and producers wait here as in real life, with a place and a waker, but in one thread: each
 //! step of a waiter is a step of the script. After every step the waiters are looked at. If there is
-//! something to be had and somebody waits for it, enough of those who wait have been called (Q2, Q3
-//! and Q5 of the engine).
+//! something to be had and somebody waits for it, enough of those who wait have been called (MONITOR-2,
+//! MONITOR-3 and MONITOR-5).
 //!
 //! The seed is fixed; `MILLPOND_SEED` and `MILLPOND_CASES` change it and the number of scripts per
 //! flavor, as `cargo xtask soak` does. Scripts that failed once are in `counterexamples/queue-*.txt`.
@@ -22,8 +22,8 @@ mod queue_kit;
 mod queue_script;
 
 use millpond::queue::{
-    ArrayQueue, BlockingQueue, DelayQueue, DequeQueue, LinkedQueue, Offered, Place, PriorityQueue,
-    Reason, Taken, WeighedQueue,
+    BlockingDeque, BlockingQueue, DelayQueue, FifoQueue, Offered, PriorityQueue, Reason, Taken,
+    WaitSlot, WeightedQueue,
 };
 use millpond::time::{Deadline, ManualClock};
 use proptest::collection::vec;
@@ -55,7 +55,7 @@ impl Wake for Bell {
 }
 
 struct Waiter {
-    place: Place,
+    place: WaitSlot,
     bell: Arc<Bell>,
     element: Option<Item>,
     value: u8,
@@ -65,7 +65,7 @@ struct Waiter {
 impl Waiter {
     fn new(element: Option<Item>) -> Self {
         Waiter {
-            place: Place::default(),
+            place: WaitSlot::default(),
             bell: Arc::default(),
             value: element.as_ref().map_or(0, |item| item.value),
             element,
@@ -81,13 +81,13 @@ impl Waiter {
 /// The queue under test, beside its model.
 struct Rig {
     queue: Arc<dyn BlockingQueue<Item>>,
-    deque: Option<Arc<DequeQueue<Item>>>,
+    deque: Option<Arc<BlockingDeque<Item>>>,
     delay: Option<Arc<DelayQueue<Item>>>,
     hand: ManualClock,
     start: Instant,
     model: Model,
-    takers: Vec<Waiter>,
-    putters: Vec<Waiter>,
+    consumers: Vec<Waiter>,
+    producers: Vec<Waiter>,
     next: u32,
     alive: Arc<()>,
 }
@@ -100,10 +100,11 @@ impl Rig {
         let some = bound.unwrap_or(3);
         let (mut deque, mut delay) = (None, None);
         let queue: Arc<dyn BlockingQueue<Item>> = match flavor {
-            Flavor::Array => Arc::new(ArrayQueue::bounded(some).unwrap().with_clock(clock)),
-            Flavor::Linked => Arc::new(LinkedQueue::unbounded().with_clock(clock)),
+            Flavor::FifoBounded => Arc::new(FifoQueue::bounded(some).unwrap().with_clock(clock)),
+            Flavor::FifoGrowing => Arc::new(FifoQueue::unbounded().with_clock(clock)),
             Flavor::Deque => {
-                Arc::clone(deque.insert(Arc::new(DequeQueue::unbounded().with_clock(clock)))) as _
+                Arc::clone(deque.insert(Arc::new(BlockingDeque::unbounded().with_clock(clock))))
+                    as _
             }
             Flavor::Priority => Arc::new(
                 PriorityQueue::by(|one: &Item, other: &Item| {
@@ -124,13 +125,13 @@ impl Rig {
             Flavor::Weighed => {
                 let weigh = |item: &Item| u64::from(item.value);
                 Arc::new(
-                    WeighedQueue::bounded(some as u64, weigh)
+                    WeightedQueue::bounded(some as u64, weigh)
                         .unwrap()
                         .with_clock(clock),
                 )
             }
         };
-        let is_bounded = bound.is_some() || matches!(flavor, Flavor::Array | Flavor::Weighed);
+        let is_bounded = bound.is_some() || matches!(flavor, Flavor::FifoBounded | Flavor::Weighed);
         if is_bounded {
             queue.set_capacity(some).unwrap();
         }
@@ -141,8 +142,8 @@ impl Rig {
             hand,
             start,
             model: Model::new(flavor, is_bounded.then_some(some as u64)),
-            takers: Vec::new(),
-            putters: Vec::new(),
+            consumers: Vec::new(),
+            producers: Vec::new(),
             next: 0,
             alive: Arc::new(()),
         }
@@ -159,7 +160,7 @@ impl Rig {
 
     fn expect_offer(
         expected: Result<(), Refusal>,
-        done: Result<(), millpond::queue::Refused<Item>>,
+        done: Result<(), millpond::queue::OfferError<Item>>,
     ) {
         let done = done.map_err(|refused| match refused.reason {
             Reason::Full => Refusal::Full,
@@ -230,72 +231,72 @@ impl Rig {
             }
             Step::PutLater(value) => {
                 let item = self.item(value);
-                self.putters.push(Waiter::new(Some(item)));
-                self.putter(self.putters.len() - 1);
+                self.producers.push(Waiter::new(Some(item)));
+                self.producer(self.producers.len() - 1);
             }
             Step::TakeLater => {
-                self.takers.push(Waiter::new(None));
-                self.taker(self.takers.len() - 1);
+                self.consumers.push(Waiter::new(None));
+                self.consumer(self.consumers.len() - 1);
             }
-            Step::Putter(which) if !self.putters.is_empty() => {
-                self.putter(which % self.putters.len());
+            Step::Putter(which) if !self.producers.is_empty() => {
+                self.producer(which % self.producers.len());
             }
-            Step::Taker(which) if !self.takers.is_empty() => {
-                self.taker(which % self.takers.len());
+            Step::Taker(which) if !self.consumers.is_empty() => {
+                self.consumer(which % self.consumers.len());
             }
-            Step::PutterLeaves(which) if !self.putters.is_empty() => {
-                let mut putter = self.putters.remove(which % self.putters.len());
+            Step::PutterLeaves(which) if !self.producers.is_empty() => {
+                let mut producer = self.producers.remove(which % self.producers.len());
                 self.queue
-                    .leave_offer(&mut putter.element, &mut putter.place);
-                assert!(putter.element.is_some(), "what is not in comes back");
+                    .leave_offer(&mut producer.element, &mut producer.place);
+                assert!(producer.element.is_some(), "what is not in comes back");
             }
-            Step::TakerLeaves(which) if !self.takers.is_empty() => {
-                let mut taker = self.takers.remove(which % self.takers.len());
-                assert!(self.queue.leave_take(&mut taker.place).is_none());
+            Step::TakerLeaves(which) if !self.consumers.is_empty() => {
+                let mut consumer = self.consumers.remove(which % self.consumers.len());
+                assert!(self.queue.leave_take(&mut consumer.place).is_none());
             }
             _ => {}
         }
     }
 
-    /// A putter tries, again or for the first time. Sometimes its waker is another one by then.
-    fn putter(&mut self, which: usize) {
-        let putter = &mut self.putters[which];
-        let id = putter.element.as_ref().map_or(0, |item| item.id);
+    /// A producer tries, again or for the first time. Sometimes its waker is another one by then.
+    fn producer(&mut self, which: usize) {
+        let producer = &mut self.producers[which];
+        let id = producer.element.as_ref().map_or(0, |item| item.id);
         if id.is_multiple_of(2) {
-            putter.bell = Arc::default();
+            producer.bell = Arc::default();
         }
-        putter.bell.0.store(false, Ordering::Relaxed);
-        let waker = Waker::from(Arc::clone(&putter.bell));
+        producer.bell.0.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&producer.bell));
         let offered = self
             .queue
-            .poll_offer(&mut putter.element, &mut putter.place, &waker);
-        match self.model.offer(putter.value, id, 0) {
+            .poll_offer(&mut producer.element, &mut producer.place, &waker);
+        match self.model.offer(producer.value, id, 0) {
             Ok(()) => {
                 assert_eq!(offered, Offered::In);
-                assert!(putter.element.is_none());
-                self.putters.remove(which);
+                assert!(producer.element.is_none());
+                self.producers.remove(which);
             }
             Err(Refusal::Full) => assert_eq!(offered, Offered::Wait),
             Err(Refusal::TooHeavy) => {
                 assert!(matches!(offered, Offered::Never(Reason::TooHeavy { .. })));
-                self.putters.remove(which);
+                self.producers.remove(which);
             }
         }
     }
 
-    /// A taker tries, again or for the first time.
-    fn taker(&mut self, which: usize) {
-        let taker = &mut self.takers[which];
-        taker.bell.0.store(false, Ordering::Relaxed);
-        let waker = Waker::from(Arc::clone(&taker.bell));
-        match self.queue.poll_take(&mut taker.place, &waker) {
+    /// A consumer tries, again or for the first time.
+    fn consumer(&mut self, which: usize) {
+        let consumer = &mut self.consumers[which];
+        consumer.bell.0.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&consumer.bell));
+        match self.queue.poll_take(&mut consumer.place, &waker) {
             Taken::Got(item) => {
                 assert_eq!(Some(item.id), self.model.poll());
-                self.takers.remove(which);
+                self.consumers.remove(which);
             }
             Taken::Wait(again) => {
                 assert_eq!(self.model.poll(), None);
-                taker.again = again;
+                consumer.again = again;
             }
         }
     }
@@ -317,50 +318,59 @@ impl Rig {
             Some(_) => self.model.free().unwrap_or(0) as usize,
         };
         assert_eq!(self.queue.remaining_capacity(), left);
-        let held = seen.len() + self.putters.len();
+        let held = seen.len() + self.producers.len();
         assert_eq!(Arc::strong_count(&self.alive), 1 + held, "elements alive");
     }
 
     /// Nobody who waits is forgotten.
     fn check_calls(&self) {
-        let called = self.takers.iter().filter(|taker| taker.is_called()).count();
+        let called = self
+            .consumers
+            .iter()
+            .filter(|consumer| consumer.is_called())
+            .count();
         if self.model.flavor == Flavor::Delay {
             self.check_watch(called);
         } else {
-            let wanted = self.model.ready().min(self.takers.len());
-            assert!(called >= wanted, "{wanted} takers to call, {called} called");
+            let wanted = self.model.ready().min(self.consumers.len());
+            assert!(
+                called >= wanted,
+                "{wanted} consumers to call, {called} called"
+            );
         }
-        let (called, asleep): (Vec<_>, Vec<_>) =
-            self.putters.iter().partition(|putter| putter.is_called());
+        let (called, asleep): (Vec<_>, Vec<_>) = self
+            .producers
+            .iter()
+            .partition(|producer| producer.is_called());
         let promised: u64 = called.iter().map(|p| self.model.weight(p.value)).sum();
-        for putter in asleep {
-            let weight = self.model.weight(putter.value);
+        for producer in asleep {
+            let weight = self.model.weight(producer.value);
             let never = self.model.bound.is_some_and(|bound| weight > bound);
-            assert!(!never, "a putter sleeps that can never put");
+            assert!(!never, "a producer sleeps that can never put");
             let free = self
                 .model
                 .free()
                 .and_then(|free| free.checked_sub(promised));
             let fits = weight == 0 || free.is_some_and(|free| weight <= free);
-            assert!(!fits, "a putter of {weight} sleeps beside {free:?} free");
+            assert!(!fits, "a producer of {weight} sleeps beside {free:?} free");
         }
     }
 
-    /// Q5: somebody is called, or knows when to look.
+    /// MONITOR-5: somebody is called, or knows when to look.
     fn check_watch(&self, called: usize) {
         let Some(due) = self.model.first_due() else {
             return;
         };
         let due = Deadline::at(self.start + Duration::from_millis(due));
-        let watched = self.takers.iter().any(|taker| taker.again <= due);
+        let watched = self.consumers.iter().any(|consumer| consumer.again <= due);
         assert!(
-            self.takers.is_empty() || called > 0 || watched,
+            self.consumers.is_empty() || called > 0 || watched,
             "nobody watches for {due:?}"
         );
         let watchers = self
-            .takers
+            .consumers
             .iter()
-            .filter(|taker| !taker.is_called() && taker.again != Deadline::NEVER);
+            .filter(|consumer| !consumer.is_called() && consumer.again != Deadline::NEVER);
         assert!(watchers.count() <= 1, "only the leader watches the clock");
     }
 }
@@ -377,11 +387,11 @@ fn play(flavor: Flavor, bound: Option<usize>, script: Vec<Step>) {
         deque,
         delay,
         alive,
-        takers,
-        putters,
+        consumers,
+        producers,
         ..
     } = rig;
-    drop((queue, deque, delay, takers, putters));
+    drop((queue, deque, delay, consumers, producers));
     assert_eq!(Arc::strong_count(&alive), 1, "nothing leaks");
 }
 
@@ -413,12 +423,12 @@ fn every_script_that_ever_failed_plays_to_its_end() {
 
 #[test]
 fn an_array_queue_does_what_its_model_does() {
-    check(Flavor::Array);
+    check(Flavor::FifoBounded);
 }
 
 #[test]
 fn a_linked_queue_does_what_its_model_does() {
-    check(Flavor::Linked);
+    check(Flavor::FifoGrowing);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Every queue, and the suites that it must pass.
 
 use millpond::queue::{
-    ArrayQueue, BlockingQueue, CapacityError, DelayQueue, DequeQueue, HandOffQueue, LinkedQueue,
-    PriorityQueue, TransferQueue, WeighedQueue,
+    BlockingDeque, BlockingQueue, CapacityError, DelayQueue, FifoQueue, HandOffQueue,
+    PriorityQueue, TransferQueue, WeightedQueue,
 };
 use millpond::time::Clock;
 use millpond_conform::ask;
@@ -21,13 +21,13 @@ fn overdue() -> DelayQueue<Item> {
     DelayQueue::due_by(move |item: &Item| base + Duration::from_nanos(item.rank.into()))
 }
 
-ask! { array, |capacity| shared(ArrayQueue::bounded(capacity)?),
+ask! { fifo_bounded, |capacity| shared(FifoQueue::bounded(capacity)?),
 queue_suite waiting_suite fifo_suite bounded_suite linear_suite stress_suite storing_suite }
 
-ask! { linked_bounded, |capacity| shared(LinkedQueue::bounded(capacity)?),
+ask! { fifo_growing_bounded, |capacity| shared(FifoQueue::bounded_growing(capacity)?),
 queue_suite waiting_suite fifo_suite bounded_suite linear_suite stress_suite storing_suite }
 
-ask! { linked_unbounded, |_| shared(LinkedQueue::unbounded()),
+ask! { fifo_growing_unbounded, |_| shared(FifoQueue::unbounded()),
 queue_suite waiting_suite fifo_suite unbounded_suite linear_suite stress_suite storing_suite }
 
 ask! { hand_off_fair, |_| shared(HandOffQueue::fair()), waiting_suite stress_suite }
@@ -43,13 +43,13 @@ queue_suite waiting_suite fifo_suite unbounded_suite linear_suite stress_suite s
 
 ask! { transfer_hands, TransferQueue::unbounded, transfer_suite }
 
-ask! { deque_bounded, |capacity| shared(DequeQueue::bounded(capacity)?),
+ask! { deque_bounded, |capacity| shared(BlockingDeque::bounded(capacity)?),
 queue_suite waiting_suite fifo_suite bounded_suite linear_suite stress_suite storing_suite }
 
-ask! { deque_unbounded, |_| shared(DequeQueue::unbounded()),
+ask! { deque_unbounded, |_| shared(BlockingDeque::unbounded()),
 queue_suite waiting_suite fifo_suite unbounded_suite linear_suite stress_suite storing_suite }
 
-ask! { deque_ends, |capacity| DequeQueue::bounded(capacity).unwrap(), deque_suite }
+ask! { deque_ends, |capacity| BlockingDeque::bounded(capacity).unwrap(), deque_suite }
 
 ask! { priority_bounded, |capacity| shared(PriorityQueue::bounded(capacity)?),
 queue_suite waiting_suite bounded_suite linear_suite stress_suite storing_suite }
@@ -67,19 +67,19 @@ queue_suite waiting_suite unbounded_suite linear_suite stress_suite storing_suit
 
 ask! { delay_times, DelayQueue::new, delay_suite }
 
-ask! { weighed_by_one, |capacity| shared(WeighedQueue::bounded(capacity as u64, |_| 1)?),
+ask! { weighed_by_one, |capacity| shared(WeightedQueue::bounded(capacity as u64, |_| 1)?),
 queue_suite waiting_suite fifo_suite bounded_suite linear_suite stress_suite storing_suite }
 
-ask! { weighed, |bound| WeighedQueue::bounded(bound, |item: &Item| item.rank.into()),
+ask! { weighed, |bound| WeightedQueue::bounded(bound, |item: &Item| item.rank.into()),
 weighed_suite }
 
-ask! { array_async, |capacity| ArrayQueue::bounded(capacity).unwrap(), asynchronous_suite }
+ask! { fifo_bounded_async, |capacity| FifoQueue::bounded(capacity).unwrap(), asynchronous_suite }
 
-ask! { linked_async, |capacity| LinkedQueue::bounded(capacity).unwrap(), asynchronous_suite }
+ask! { fifo_growing_async, |capacity| FifoQueue::bounded_growing(capacity).unwrap(), asynchronous_suite }
 
-ask! { deque_async, |capacity| DequeQueue::bounded(capacity).unwrap(), asynchronous_suite }
+ask! { deque_async, |capacity| BlockingDeque::bounded(capacity).unwrap(), asynchronous_suite }
 
 ask! { priority_async, |capacity| PriorityQueue::bounded(capacity).unwrap(), asynchronous_suite }
 
-ask! { weighed_async, |capacity| WeighedQueue::bounded(capacity as u64, |_: &Item| 1).unwrap(),
+ask! { weighed_async, |capacity| WeightedQueue::bounded(capacity as u64, |_: &Item| 1).unwrap(),
 asynchronous_suite }

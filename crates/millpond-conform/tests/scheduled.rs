@@ -9,7 +9,7 @@
 )]
 
 use millpond::executor::Executor;
-use millpond::pool::{Ended, Hooks, PoolBuilder, Rejection, TaskInfo, ThreadPool};
+use millpond::pool::{Ended, Hooks, PoolBuilder, RejectionPolicy, TaskInfo, ThreadPool};
 use millpond::preset;
 use millpond::schedule::{ScheduledBuilder, ScheduledPool};
 use millpond::time::Clock;
@@ -31,7 +31,7 @@ fn plain(name: String, workers: usize, clock: Clock) -> ScheduledBuilder<ThreadP
 
 /// As [`preset::scheduled`] has it, by another clock: what finds no room waits.
 fn waits(name: String, workers: usize, clock: Clock) -> ScheduledBuilder<ThreadPool> {
-    let pool = pool(&name, workers, clock).rejection(Rejection::Block(Duration::MAX));
+    let pool = pool(&name, workers, clock).rejection(RejectionPolicy::Block(Duration::MAX));
     ScheduledPool::owning(pool.build().unwrap()).name(name)
 }
 
@@ -40,7 +40,7 @@ struct Listener;
 
 impl Hooks for Listener {
     fn before(&self, task: &TaskInfo) {
-        assert!(!task.made_at().file().is_empty());
+        assert!(!task.location().file().is_empty());
     }
 
     fn after(&self, _: &TaskInfo, _: Ended) {}
@@ -57,7 +57,7 @@ fn extended(name: String, workers: usize, clock: Clock) -> ScheduledBuilder<Thre
             assert!(info.number > 0);
             run();
         })
-        .courier_threads(Factory::new("courier", |_| Start::Well))
+        .dispatcher_threads(Factory::new("dispatcher", |_| Start::Well))
 }
 
 ask! { scheduled_plain, |name, workers, clock| plain(name, workers, clock),
@@ -89,7 +89,7 @@ ask! { scheduled_extended_service_ends, || Arc::new(service(extended)), lifecycl
 
 static PLAIN: LazyLock<ScheduledPool<ThreadPool>> = LazyLock::new(|| service(plain));
 
-ask! { scheduled_plain_tasks, |task| PLAIN.execute(task).unwrap(), task_suite }
+ask! { scheduled_plain_tasks, |task| PLAIN.execute_task(task).unwrap(), task_suite }
 
 /// Adapted: it is the policy of the pool below, and its default is to refuse. What the preset builds
 /// lets what is due wait instead, so that nothing that was accepted is refused when its time comes.
@@ -99,9 +99,9 @@ ask! { scheduled_plain_tasks, |task| PLAIN.execute(task).unwrap(), task_suite }
 fn what_finds_no_room_is_refused_unless_the_preset_was_taken() {
     case("policy", || {
         let own = service(plain);
-        assert!(matches!(own.executor().rejection(), Rejection::Abort));
+        assert!(matches!(own.executor().rejection(), RejectionPolicy::Abort));
         let preset = preset::scheduled(fresh_name(), 1).unwrap();
         let policy = preset.executor().rejection();
-        assert!(matches!(policy, Rejection::Block(Duration::MAX)));
+        assert!(matches!(policy, RejectionPolicy::Block(Duration::MAX)));
     });
 }

@@ -8,8 +8,7 @@
 
 use millpond::executor::{CompletionService, ExecutorExt, Lifecycle};
 use millpond::interrupt;
-use millpond::manage::PoolSnapshot;
-use millpond::pool::{Ended, Hooks, Queue, TaskInfo, ThreadPool};
+use millpond::pool::{Ended, Hooks, PoolSnapshot, Queue, TaskInfo, ThreadPool};
 use millpond::queue::DelayQueue;
 use millpond::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use millpond::thread::Threads;
@@ -37,7 +36,7 @@ fn assert_balanced(now: &PoolSnapshot, accepted: u64) {
         + now.discarded
         + now.handed_back
         + now.ran_elsewhere;
-    let under_way = now.queued + now.active + now.in_place;
+    let under_way = now.queued + now.active + now.running_inline;
     assert_eq!(over + under_way as u64, accepted, "{now:?}");
 }
 
@@ -95,7 +94,7 @@ fn so_does_a_shared_join_with_a_time_out() {
 
 #[test]
 fn so_does_who_runs_it_in_place_on_purpose() {
-    on_one_worker(|_, child| child.join_here().unwrap());
+    on_one_worker(|_, child| child.run_or_join().unwrap());
 }
 
 #[test]
@@ -184,14 +183,14 @@ fn the_books_balance_while_a_task_runs_in_place_and_when_another_has_met_its_she
         });
         inside.wait();
         let now = pond.snapshot();
-        assert_eq!((now.active, now.in_place, now.queued), (2, 1, 0));
+        assert_eq!((now.active, now.running_inline, now.queued), (2, 1, 0));
         assert_eq!(now.task_count(), 3);
         assert_balanced(&now, 3);
         // The other worker becomes free and finds the shell.
         held.release();
         pond.await_idle(1);
         let now = pond.snapshot();
-        assert_eq!((now.active, now.in_place, now.queued), (1, 1, 0));
+        assert_eq!((now.active, now.running_inline, now.queued), (1, 1, 0));
         assert_eq!((now.completed, now.cancelled), (1, 0));
         assert_balanced(&now, 3);
         gate.open();
@@ -255,7 +254,7 @@ fn what_a_foreign_thread_runs_is_counted_by_itself() {
         let pond = pond(1);
         let held = pond.hold(1);
         let queued = pond.submit(thread_name).unwrap();
-        assert_eq!(queued.join_here().unwrap(), thread_name());
+        assert_eq!(queued.run_or_join().unwrap(), thread_name());
         let now = pond.snapshot();
         assert_eq!((now.queued, now.ran_elsewhere), (1, 0), "its shell waits");
         assert_balanced(&now, 2);
@@ -292,13 +291,16 @@ fn what_is_too_late_is_not_run_in_place() {
         let parent = pond.submit(move || {
             let deadline = clock.deadline(Duration::from_secs(1));
             let spec = TaskSpec::new().clock(clock).deadline(deadline);
-            let child = pool.submit_spec(spec, || panic!("nobody runs it")).unwrap();
+            let child = pool.submit_with(spec, || panic!("nobody runs it")).unwrap();
             own_hand.advance(Duration::from_secs(2));
             let late: Result<(), _> = child.join();
             late.unwrap_err().to_string()
         });
         let error = parent.unwrap().join().unwrap();
-        assert_eq!(error, "task cancelled: its deadline passed before it ran");
+        assert_eq!(
+            error,
+            "the task was cancelled: its deadline passed before it ran"
+        );
         pond.await_idle(1);
         let now = pond.snapshot();
         assert_eq!((now.completed, now.expired, now.cancelled), (1, 1, 0));
@@ -346,11 +348,11 @@ fn hooks_hear_of_a_task_in_place_as_of_any_other() {
         let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
         let pond = Pond::of(pool.hooks(Log(Arc::clone(&log))));
         let pool = pond.pool();
-        let parent = pond.submit_spec(TaskSpec::new().name("parent"), move || {
+        let parent = pond.submit_with(TaskSpec::new().name("parent"), move || {
             let spec = TaskSpec::new().name("child");
-            pool.submit_spec(spec, || ()).unwrap().join().unwrap();
+            pool.submit_with(spec, || ()).unwrap().join().unwrap();
             let broken = TaskSpec::new().name("broken");
-            let broken = pool.submit_spec(broken, || panic!("the dam broke"));
+            let broken = pool.submit_with(broken, || panic!("the dam broke"));
             assert!(broken.unwrap().join().unwrap_err().is_panicked());
         });
         parent.unwrap().join().unwrap();
@@ -463,7 +465,7 @@ fn a_queue_that_holds_tasks_back_is_not_got_round() {
         let (pool, started) = (pond.pool(), Latch::new(1));
         let arrived = started.clone();
         let parent = pond.submit(move || {
-            let child = pool.submit_spec(TaskSpec::new().name("tomorrow"), || 7);
+            let child = pool.submit_with(TaskSpec::new().name("tomorrow"), || 7);
             arrived.arrive();
             child.unwrap().join().unwrap()
         });

@@ -16,7 +16,7 @@ static THREADS: LazyLock<ThreadPerTask> =
 
 ask! { in_place, |task| drop(task.run()), task_suite }
 ask! { in_a_thread, |task| drop(std::thread::spawn(move || task.run())), task_suite }
-ask! { in_an_executor, |task| THREADS.execute(task).unwrap(), task_suite }
+ask! { in_an_executor, |task| THREADS.execute_task(task).unwrap(), task_suite }
 
 /// Holds: ExecutorsTest.testCallable_withResult_toString, ExecutorsTest.testCallable_toString
 #[test]

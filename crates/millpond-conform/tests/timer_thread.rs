@@ -8,7 +8,7 @@
 )]
 
 use millpond::executor::{CompletionService, DirectExecutor, ExecutorExt, Lifecycle, SpawnFuture};
-use millpond::pool::{Queue, Rejection, RunWarning, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, TaskError, TaskSpec};
@@ -73,14 +73,14 @@ fn watched(
         .max(1)
         .queue(Queue::own(queue))
         .run_warning(RunWarning::after(Duration::from_millis(10)))
-        .on_notice(move |notice| {
+        .on_event(move |notice| {
             assert!(!is_timer());
             let _ = tell.lock().unwrap().send(notice.to_string());
         })
         .build()
         .unwrap();
     let (meet, wait) = sync_channel::<()>(0);
-    pool.run(move || for () in wait {}).unwrap();
+    pool.execute(move || for () in wait {}).unwrap();
     meet.send(()).unwrap();
     (pool, meet, told)
 }
@@ -132,7 +132,7 @@ fn a_queue_that_panics_does_not_end_the_watch_of_its_pool() {
     }
     drop(meet);
     let (meet, wait) = sync_channel::<()>(0);
-    pool.run(move || for () in wait {}).unwrap();
+    pool.execute(move || for () in wait {}).unwrap();
     meet.send(()).unwrap();
     // Somebody still looks.
     told.recv_timeout(LONG).unwrap();
@@ -145,13 +145,13 @@ fn a_task_that_expires_is_dropped_by_who_waits_for_it() {
     let clock = Clock::system();
     let idle = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
     let (meet, wait) = sync_channel::<()>(0);
-    idle.run(move || for () in wait {}).unwrap();
+    idle.execute(move || for () in wait {}).unwrap();
     meet.send(()).unwrap();
     let results = CompletionService::new(idle.clone());
     let (dropped, count, on_timer) = Dropped::new();
     let spec = TaskSpec::new().deadline(clock.deadline(SOON));
     results
-        .submit_spec(spec.clone(), move || drop(dropped))
+        .submit_with(spec.clone(), move || drop(dropped))
         .unwrap();
     let arrived = results.poll_timeout(LONG).unwrap().unwrap();
     let is_expired = |error| matches!(error, TaskError::Cancelled(CancelReason::Expired));
@@ -160,7 +160,7 @@ fn a_task_that_expires_is_dropped_by_who_waits_for_it() {
     assert!(!on_timer.load(Ordering::SeqCst));
     // The same for a future that is driven by an executor which runs what it is brought: not by the timer.
     let (dropped, count, on_timer) = Dropped::new();
-    let handle = idle.submit_spec(spec, move || drop(dropped)).unwrap();
+    let handle = idle.submit_with(spec, move || drop(dropped)).unwrap();
     let polled = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&polled);
     let future = DirectExecutor::new().spawn_future(async move {
@@ -192,7 +192,7 @@ fn what_is_due_brings_neither_a_thread_factory_nor_a_destructor_to_the_timer() {
     let asked = Asked::default();
     let pool = ThreadPool::builder("mill").core(1).max(1);
     let pool = pool.queue(Queue::bounded(1)).threads(asked.clone());
-    let pool = pool.rejection(Rejection::Abort).build().unwrap();
+    let pool = pool.rejection(RejectionPolicy::Abort).build().unwrap();
     let clock = Clock::system().with_timer(Threads::named("own-timer"));
     let timers = ScheduledPool::on(pool.clone()).clock(clock).build();
     let (begin, begun) = channel();
@@ -211,7 +211,7 @@ fn what_is_due_brings_neither_a_thread_factory_nor_a_destructor_to_the_timer() {
     let refused = timers.schedule(SOON, move || drop(dropped)).unwrap();
     let error = refused.join().unwrap_err();
     assert!(
-        matches!(error, TaskError::Cancelled(CancelReason::Refused)),
+        matches!(error, TaskError::Cancelled(CancelReason::Rejected)),
         "{error}"
     );
     while count.load(Ordering::SeqCst) == 0 {

@@ -49,7 +49,7 @@ impl Naive {
 }
 
 impl Executor for Naive {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.queue.send(task).unwrap();
         Ok(())
     }
@@ -151,7 +151,7 @@ fn ring(pools: &[&Pond], ring: &[&'static str]) -> Vec<Answer> {
             };
             let spec = TaskSpec::new().name(*name);
             let pool = pools[place % pools.len()];
-            pool.submit_spec(spec, body).unwrap().shared()
+            pool.submit_with(spec, body).unwrap().shared()
         })
         .collect();
     running.wait();
@@ -217,7 +217,7 @@ fn the_error_says_who_waits_for_whom_and_what_to_do() {
         assert!(text.contains("`flour` (made at "), "{text}");
         assert!(text.contains("wait_cycles.rs:"), "{text}");
         assert!(text.contains(", which waits for `"), "{text}");
-        assert!(text.ends_with("or join with a time-out"), "{text}");
+        assert!(text.ends_with("or join with a timeout"), "{text}");
     });
 }
 
@@ -227,9 +227,9 @@ fn a_task_in_place_that_joins_the_one_around_it_is_told() {
     case("in place", || {
         let pond = pond(1);
         let (pool, (send, own)) = (pond.pool(), mpsc::channel::<SharedHandle<Vec<String>>>());
-        let outer = pond.submit_spec(TaskSpec::new().name("outer"), move || {
+        let outer = pond.submit_with(TaskSpec::new().name("outer"), move || {
             let outer = own.recv().unwrap();
-            let inner = pool.submit_spec(TaskSpec::new().name("inner"), move || {
+            let inner = pool.submit_with(TaskSpec::new().name("inner"), move || {
                 let TaskError::Deadlock(cycle) = outer.join().unwrap_err() else {
                     panic!("it waits for itself");
                 };
@@ -303,10 +303,10 @@ fn a_task_of_a_scope_that_joins_the_scopes_owner_is_told() {
             let (send, receive) = mpsc::channel::<SharedHandle<Vec<String>>>();
             let (may_join, told) = (ends.clone(), Arc::new(Mutex::new(Vec::new())));
             let heard = Arc::clone(&told);
-            let owner = pond.submit_spec(TaskSpec::new().name("owner"), move || {
+            let owner = pond.submit_with(TaskSpec::new().name("owner"), move || {
                 let owner = receive.recv().unwrap();
                 pool.scope(|s| {
-                    let job = s.submit_spec(TaskSpec::new().name("job"), || {
+                    let job = s.submit_with(TaskSpec::new().name("job"), || {
                         may_join.wait();
                         let TaskError::Deadlock(cycle) = owner.join().unwrap_err() else {
                             panic!("it waits for itself");
@@ -373,7 +373,7 @@ fn nobody_is_left_in_the_table() {
         let bread = pond.submit(move || flour.join().unwrap()).unwrap();
         // Other tests have tasks in there, too.
         let wait_for = |name: &str| {
-            let mut all = task::waits().into_iter();
+            let mut all = task::blocked_joins().into_iter();
             all.find(|one| one.task.name() == Some(name))
         };
         let grain_waits = || wait_for("the only grain");

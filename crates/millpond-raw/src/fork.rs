@@ -1,38 +1,37 @@
-//! What becomes of all this in a process that `fork()` has made.
+//! What holds in a process that was made by `fork()`.
 //!
-//! A child process has a copy of the memory and one thread. The threads that would have run a task,
-//! woken a waiter or given a lock back are in the parent. So whoever waits for them in the child waits
-//! for ever, unless it knows: processes have *generations*. The first one is of generation 0, its child
-//! of generation 1, and so on; whatever has threads behind it notes in which it was made, and compares.
+//! A child process has a copy of the memory and one thread. The threads that would run a task, wake a waiter
+//! or release a lock are in the parent, so a wait for them in the child would last forever. Hence processes
+//! have *generations*: the first one has generation 0, its child 1, and so on; whatever depends on threads
+//! records its generation and compares.
 //!
-//! Locks of all the process (the depots of recycled memory, for one) are needed in the child as well, by
-//! what is made there. They are taken just before a fork and given back just after it, on both sides; so
-//! nobody else has them when memory is copied.
+//! Process-wide locks (those of the depots of recycled memory, for one) are needed in the child as well. They
+//! are acquired just before a fork and released just after it, in both processes; so no other thread holds
+//! them when memory is copied.
 //!
-//! Only on Linux. Elsewhere every process is of generation 0.
+//! Only on Linux. Elsewhere every process has generation 0.
 //!
 //! # Invariants
 //!
-//! - **F1** The handlers that `fork` calls are functions of ours that live as long as the process, run on
-//!   the thread that forks, in no signal handler, and touch nothing but statics (and new memory, in the
-//!   child, whose allocator is in order by then: its own handlers were there first).
-//! - **F2** The child of [`run_in_child`] ends in there, by `_exit`: nothing of the caller's frames runs
-//!   twice, and no destructor of the parent's.
-//! - **F3** Locks are listed once, in the order in which they came, and stay. Before a fork the first `n`
-//!   are taken, in that order; after it these are given back. Two threads that fork at once take turns at
-//!   the first of them. All of them are statics of this workspace, a dozen, of which the table holds more than twice as
-//!   many; one that does not fit is a mistake, and a panic in every build: left out, it would be a
-//!   child that hangs, now and then.
-//! - **F4** The child's first step, before it has another thread and before it gives back a lock, is a
-//!   new table of sleepers, where sleepers are in a table (the portable futex). Such a table is never
-//!   freed.
+//! - **FORK-1** The handlers that `fork` calls are functions that live as long as the process, run on the
+//!   forking thread, outside signal handlers, and touch nothing but statics (and, in the child, newly
+//!   allocated memory: the allocator's own handlers were registered first, so it works by then).
+//! - **FORK-2** The child of [`run_in_child`] ends there, by `_exit`: no frame or destructor of the parent
+//!   runs twice.
+//! - **FORK-3** Locks are listed once, in the order of registration, and stay listed. Before a fork the first
+//!   `n` are acquired in that order; after it these are released. Two threads that fork at once are
+//!   serialised by the first lock. All of them are statics of this workspace, a dozen, and the table holds
+//!   more than twice as many. A lock that does not fit is a bug and panics in every build: left out, it would
+//!   make a child hang now and then.
+//! - **FORK-4** The child's first step, before it has another thread and before it releases a lock, is a new
+//!   table of sleepers, where sleepers are in a table (the portable futex). Such a table is never freed.
 //!
 //! # Orderings
 //!
 //! - `[F-list]` Listing a lock releases it, walking the list acquires it: a pointer is published and
-//!   followed, as in [`crate::publish::Shown`], of which there is a model. Here there is
-//!   none, for the list is made of statics and walked by `fork`; what is listed is made once, and a lock
-//!   that is missed because it was listed during the fork has not been used before it.
+//!   followed, as in [`crate::once_box::AtomicStaticRef`], which has a model. This list has none, for it is made of
+//!   statics and walked by `fork`. A lock that is missed because it is being listed during the fork has not
+//!   been used before it.
 
 #![allow(
     clippy::disallowed_types,
@@ -43,13 +42,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How many forks this process is away from the one in which [`watch`] was first called.
+/// How many forks this process is away from the one in which [`install_handlers`] was first called.
 #[inline]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-pub use which::{keep, watch};
+pub use which::{install_handlers, register_lock};
 
 #[cfg(all(target_os = "linux", not(any(millpond_loom, millpond_shuttle))))]
 mod which {
@@ -57,59 +56,59 @@ mod which {
     use crate::sync::{Mutex, RawLock};
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-    /// The depots of recycled memory, one lock each; the registry of the probe, the handler of signals; and in the library
-    /// the table of those who wait for tasks, the free homes, the free desks, the timer and what is done aside.
-    /// That is 11, and there is room for more.
-    pub(super) const MOST: usize = 32;
+    /// The locks are those of the depots of recycled memory, of the probe's registry and of the signal
+    /// handler; and in the library those of the table of blocked joins, the free queue tags, the free
+    /// schedules, the timer and its helper thread: 11 in all.
+    pub(super) const MAX_LOCKS: usize = 32;
 
-    const _: () = assert!(crate::recycle::DEPOTS + 7 <= MOST / 2);
+    const _: () = assert!(crate::recycle::DEPOTS + 7 <= MAX_LOCKS / 2);
 
-    /// F3.
-    static LOCKS: [AtomicPtr<RawLock>; MOST] =
-        [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST];
+    /// FORK-3.
+    static LOCKS: [AtomicPtr<RawLock>; MAX_LOCKS] =
+        [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_LOCKS];
     static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-    /// From now on forks are counted. For whatever starts threads; often is no harm.
-    pub fn watch() {
-        static WATCHES: AtomicBool = AtomicBool::new(false);
-        if WATCHES.load(Ordering::Relaxed) || WATCHES.swap(true, Ordering::Relaxed) {
+    /// Installs the fork handlers, once. Whatever starts threads calls this.
+    pub fn install_handlers() {
+        static INSTALLED: AtomicBool = AtomicBool::new(false);
+        if INSTALLED.load(Ordering::Relaxed) || INSTALLED.swap(true, Ordering::Relaxed) {
             return;
         }
-        crate::recycle::keep_at_forks();
+        crate::recycle::register_fork_locks();
         #[cfg(any(test, feature = "probe"))]
-        crate::park::probe::keep_at_forks();
-        // SAFETY: F1 - functions of ours.
+        crate::park::probe::register_fork_locks();
+        // SAFETY: FORK-1 - the handlers are functions of this module.
         let failed = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
-        // For lack of memory. Then a child is not told from its parent.
-        debug_assert_eq!(failed, 0, "forks cannot be watched");
+        // It fails for lack of memory only. Then a child cannot be told from its parent.
+        debug_assert_eq!(failed, 0, "the fork handlers cannot be installed");
     }
 
-    /// Keeps a lock of all the process in order at forks. No thread may fork that has one of these, nor
-    /// take one of them inside another.
+    /// Has forks acquire and release a process-wide lock. No thread may fork while it holds one of these, or
+    /// acquire one of them while it holds another.
     ///
     /// # Panics
     ///
     /// The table is full.
-    pub fn keep<T>(lock: &'static Mutex<T>) {
+    pub fn register_lock<T>(lock: &'static Mutex<T>) {
         let raw = core::ptr::from_ref(lock.raw()).cast_mut();
-        for place in &LOCKS {
-            let nobody = core::ptr::null_mut();
-            // [F-list] unmodelled: no model forks; the same protocol has one in `publish.rs` (header)
-            match place.compare_exchange(nobody, raw, Ordering::Release, Ordering::Relaxed) {
+        for entry in &LOCKS {
+            let empty = core::ptr::null_mut();
+            // [F-list] unmodelled: no model forks; the same protocol has one in `once_box.rs`, see the header
+            match entry.compare_exchange(empty, raw, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) if other == raw => return,
                 Err(_) => {}
             }
         }
         panic!(
-            "more than {MOST} locks are to be kept in order at forks: raise `MOST` in millpond-raw's `fork.rs`"
+            "more than {MAX_LOCKS} locks are registered for forks: raise `MAX_LOCKS` in millpond-raw's `fork.rs`"
         );
     }
 
     fn locks() -> impl Iterator<Item = &'static RawLock> {
-        // [F-list] unmodelled: no model forks; the same protocol has one in `publish.rs` (header)
-        let listed = LOCKS.iter().map(|place| place.load(Ordering::Acquire));
-        // SAFETY: F3 - null, or made of a `&'static`.
+        // [F-list] unmodelled: no model forks; the same protocol has one in `once_box.rs`, see the header
+        let listed = LOCKS.iter().map(|entry| entry.load(Ordering::Acquire));
+        // SAFETY: FORK-3 - null, or made of a `&'static`.
         listed.map_while(|raw| unsafe { raw.as_ref() })
     }
 
@@ -118,7 +117,7 @@ mod which {
         for lock in locks() {
             lock.lock();
             taken += 1;
-            // Under the first of them, so one who forks at a time.
+            // Under the first of them, so by one forking thread at a time.
             TAKEN.store(taken, Ordering::Relaxed);
         }
     }
@@ -130,9 +129,9 @@ mod which {
 
     extern "C" fn in_child() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
-        // F4: to give back a lock wakes who waits for it, and the table of those may be locked.
+        // FORK-4: releasing a lock wakes its waiters, and their table may be locked.
         #[cfg(millpond_portable)]
-        crate::sync::futex::start_anew();
+        crate::sync::futex::reset_after_fork();
         in_parent();
     }
 }
@@ -141,29 +140,29 @@ mod which {
 mod which {
     use crate::sync::Mutex;
 
-    /// Forks are not watched here.
-    pub fn watch() {}
+    /// Does nothing on this platform.
+    pub fn install_handlers() {}
 
-    /// Forks are not watched here.
-    pub fn keep<T>(_: &'static Mutex<T>) {}
+    /// Does nothing on this platform.
+    pub fn register_lock<T>(_: &'static Mutex<T>) {}
 }
 
-/// How a child ended.
+/// How a child process ended.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// It returned this.
+    /// With this exit code.
     Exited(i32),
-    /// It was killed by this signal: `SIGALRM`, if it hung.
+    /// By this signal: `SIGALRM`, if it hung.
     Killed(i32),
 }
 
-/// Forks, runs `f` in the child, and waits for its end. A child that takes longer than `seconds` is
-/// killed by its parent: it may hang before it could set an alarm. A panic is 101. For tests.
+/// Forks, runs `f` in the child, and waits for it to end. A child that takes longer than `seconds` is killed
+/// by its parent: it may hang before it could set an alarm. A panic is exit code 101. For tests.
 ///
 /// # Errors
 ///
-/// There is no process to be had.
+/// The process cannot be forked.
 #[doc(hidden)]
 #[cfg(all(
     target_os = "linux",
@@ -171,39 +170,40 @@ pub enum Child {
     not(any(millpond_loom, millpond_shuttle))
 ))]
 pub fn run_in_child(seconds: u32, f: impl FnOnce() -> i32) -> std::io::Result<Child> {
-    // SAFETY: F2 - the child ends below. That it has a copy of everybody's locks and of no thread is
-    // what this is for: a child that hangs on one of them is killed below.
+    // SAFETY: FORK-2 - the child ends below. That it has a copy of all locks and of one thread only is what
+    // this tests: a child that hangs on a lock is killed below.
     let child = unsafe { libc::fork() };
     match child {
         -1 => Err(std::io::Error::last_os_error()),
         0 => {
             crate::user_code::check(crate::user_code::Kind::Closure);
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(101);
-            // SAFETY: F2 - the end.
+            // SAFETY: FORK-2 - the child ends here.
             unsafe { libc::_exit(code) }
         }
         _ => {
             if !ends_within(seconds, child) {
-                // SAFETY: F2 - our own child, which nobody else waits for.
+                // SAFETY: FORK-2 - our own child, which only we wait for.
                 unsafe { libc::kill(child, libc::SIGALRM) };
             }
             let mut status = 0;
-            // SAFETY: F2 - our own child, which nobody else waits for; the place is a local.
+            // SAFETY: FORK-2 - our own child, which only we wait for; the status is a local.
             while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1 {
                 let error = std::io::Error::last_os_error();
                 if error.kind() != std::io::ErrorKind::Interrupted {
                     return Err(error);
                 }
             }
-            Ok(match libc::WIFSIGNALED(status) {
-                true => Child::Killed(libc::WTERMSIG(status)),
-                false => Child::Exited(libc::WEXITSTATUS(status)),
+            Ok(if libc::WIFSIGNALED(status) {
+                Child::Killed(libc::WTERMSIG(status))
+            } else {
+                Child::Exited(libc::WEXITSTATUS(status))
             })
         }
     }
 }
 
-/// True if the child has ended; it waits for that for so many seconds.
+/// Waits for the child for at most so many seconds; returns whether it has ended.
 #[cfg(all(
     target_os = "linux",
     any(test, feature = "probe"),
@@ -218,7 +218,7 @@ fn ends_within(seconds: u32, child: libc::pid_t) -> bool {
     use std::time::{Duration, Instant};
 
     let deadline = Instant::now() + Duration::from_secs(seconds.into());
-    // SAFETY: F2 - our own child; the call makes a file and touches no memory.
+    // SAFETY: FORK-2 - our own child; the call opens a file and touches no memory.
     let file = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
     let Ok(file) = RawFd::try_from(file) else {
         return false;
@@ -226,7 +226,7 @@ fn ends_within(seconds: u32, child: libc::pid_t) -> bool {
     if file < 0 {
         return false;
     }
-    // SAFETY: F2 - a file that was made just now, for us alone.
+    // SAFETY: FORK-2 - a file that was opened just now, for us alone.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     let mut asked = libc::pollfd {
         fd: file.as_raw_fd(),
@@ -236,10 +236,10 @@ fn ends_within(seconds: u32, child: libc::pid_t) -> bool {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.as_millis().try_into().unwrap_or(libc::c_int::MAX);
-        // SAFETY: F2 - one place, a local.
+        // SAFETY: FORK-2 - an array of one, a local.
         match unsafe { libc::poll(&raw mut asked, 1, left) } {
             0 => return false,
-            -1 => {} // A signal came.
+            -1 => {} // Interrupted by a signal.
             _ => return true,
         }
     }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn each_child_is_of_the_next_generation_and_the_parent_stays_what_it_is() {
-        watch();
+        install_handlers();
         let own = generation();
         let grand = || run_in_child(30, || (generation() - own) as i32).unwrap();
         let child = run_in_child(30, || match grand() {
@@ -278,26 +278,26 @@ mod tests {
         assert_eq!(hangs.unwrap(), Child::Killed(libc::SIGALRM));
     }
 
-    /// A lock that others have all the time, and the depots of recycled memory.
+    /// A lock that other threads hold most of the time, and the depots of recycled memory.
     #[test]
-    fn locks_that_are_kept_are_free_in_the_child_whoever_has_them_in_the_parent() {
-        static KEPT: Mutex<u64> = Mutex::new(0);
-        watch();
-        keep(&KEPT);
-        keep(&KEPT);
+    fn registered_locks_are_free_in_the_child_whichever_thread_held_them() {
+        static REGISTERED: Mutex<u64> = Mutex::new(0);
+        install_handlers();
+        register_lock(&REGISTERED);
+        register_lock(&REGISTERED);
         let over = Arc::new(AtomicBool::new(false));
         let busy = [(), ()].map(|()| {
             let over = Arc::clone(&over);
             thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     let many: Vec<_> = (0..200_u64).map(|n| Recycled::new_with(|| n)).collect();
-                    *KEPT.lock() += many.len() as u64;
+                    *REGISTERED.lock() += many.len() as u64;
                 }
             })
         });
         for _ in 0..30 {
             let child = run_in_child(30, || {
-                *KEPT.lock() += 1;
+                *REGISTERED.lock() += 1;
                 let many: Vec<_> = (0..200_i32).map(|n| Recycled::new_with(|| n)).collect();
                 i32::from(many.iter().map(|one| **one).sum::<i32>() != 19_900)
             });
@@ -309,18 +309,18 @@ mod tests {
         }
     }
 
-    /// In a child, whose table is its own.
+    /// In a child, whose table is a copy.
     #[test]
-    fn a_lock_for_which_there_is_no_room_is_not_left_out_in_silence() {
-        static MANY: [Mutex<()>; which::MOST] = [const { Mutex::new(()) }; which::MOST];
+    fn a_lock_that_does_not_fit_is_not_left_out_silently() {
+        static MANY: [Mutex<()>; which::MAX_LOCKS] = [const { Mutex::new(()) }; which::MAX_LOCKS];
         static LAST: Mutex<()> = Mutex::new(());
-        watch();
+        install_handlers();
         let child = run_in_child(30, || {
-            let refused = |lock| crate::quiet::call(|| keep(lock)).is_none();
-            // Those of `watch` have places already; whoever has one is not refused.
-            let places = MANY.iter().take_while(|lock| !refused(lock)).count();
-            let is_full = places < which::MOST && refused(&LAST) && !refused(&MANY[0]);
-            // The full table is kept in order.
+            let rejected = |lock| crate::catch_panic::call(|| register_lock(lock)).is_none();
+            // Those of `install_handlers` are listed already, and listing one again does not fail.
+            let listed = MANY.iter().take_while(|lock| !rejected(lock)).count();
+            let is_full = listed < which::MAX_LOCKS && rejected(&LAST) && !rejected(&MANY[0]);
+            // All locks of the full table are free after a fork.
             let grand = run_in_child(30, || {
                 MANY.iter().for_each(|lock| drop(lock.lock()));
                 0
@@ -331,10 +331,10 @@ mod tests {
         assert_eq!(child.unwrap(), Child::Exited(0));
     }
 
-    /// The portable futex has locks that nobody lists; F4.
+    /// The portable futex has locks that are not listed; FORK-4.
     #[test]
     fn a_child_wakes_sleepers_whatever_its_parent_was_waking_when_it_forked() {
-        watch();
+        install_handlers();
         let words: Arc<[Futex; 256]> = Arc::new(core::array::from_fn(|_| Futex::new(0)));
         let over = Arc::new(AtomicBool::new(false));
         let busy = [(), ()].map(|()| {

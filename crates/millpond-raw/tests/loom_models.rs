@@ -1,7 +1,7 @@
 //! Every interleaving of every scenario, with few threads and weak memory.
 //!
-//! Run with `cargo xtask models loom`. Up to three preemptions are explored, which finds all known
-//! bugs of this kind at a small part of the cost; `LOOM_MAX_PREEMPTIONS` explores more.
+//! Run with `cargo xtask models loom`. Up to three preemptions are explored, which finds all known bugs of
+//! this kind at a small part of the cost; `LOOM_MAX_PREEMPTIONS` explores more.
 #![cfg(millpond_loom)]
 
 mod scenarios;

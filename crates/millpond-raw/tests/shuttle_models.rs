@@ -1,10 +1,9 @@
-//! PCT schedules of every scenario, with more threads than loom can take.
+//! PCT schedules of every scenario, with more threads than loom can handle.
 //!
-//! Run with `cargo xtask models shuttle`. Each scenario runs under 1,000 schedules for each depth
-//! from 1 to 4: a depth of d finds every bug that needs d ordering constraints with a probability
-//! that can be told. `MILLPOND_SCHEDULES` changes the number, `MILLPOND_SEED`
-//! the seed, which is fixed otherwise. A failure prints the schedule, and
-//! `shuttle::replay` runs it again.
+//! Run with `cargo xtask models shuttle`. Each scenario runs under 1,000 schedules for each depth from 1 to
+//! 4: a depth of d finds every bug that needs d ordering constraints with a known probability.
+//! `MILLPOND_SCHEDULES` changes the number, `MILLPOND_SEED` the seed, which is fixed otherwise. A failure
+//! prints the schedule, and `shuttle::replay` runs it again.
 #![cfg(millpond_shuttle)]
 
 mod scenarios;
@@ -23,7 +22,7 @@ fn pct(scenario: fn()) {
         let scheduler = PctScheduler::new_from_seed(seed_kit::seed(), depth, schedules());
         Runner::new(scheduler, shuttle::Config::default()).run(scenario);
     }
-    // Not by a macro: what those write into a test that passes nobody sees.
+    // Not by a macro, whose output is captured in a test that passes.
     let line = format!("{} schedules walked\n", 4 * schedules());
     let _ = std::io::stderr().write_all(line.as_bytes());
 }

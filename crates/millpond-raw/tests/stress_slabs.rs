@@ -1,9 +1,8 @@
-//! Recycled memory under load: many threads make boxes of all sizes, send them to one another and
-//! drop them, and every box must hold what was put into it. Two owners of one slab would write over
-//! each other.
+//! Recycled memory under load: threads make boxes of all sizes, send them to one another and drop them, and
+//! every box must hold what was put into it. Two owners of one object would overwrite each other.
 //!
-//! Threads and locks are ours, so that a thread sanitizer sees all there is to see.
-//! `MILLPOND_ROUNDS` changes the number of rounds.
+//! Threads and locks are ours, so that a thread sanitizer sees all of it. `MILLPOND_ROUNDS` changes the
+//! number of rounds.
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 
 use millpond_raw::recycle::Recycled;
@@ -22,7 +21,7 @@ fn rounds() -> u64 {
     }
 }
 
-/// A box of one of the sizes, all words of which are its mark.
+/// A box of one of the sizes, filled with its mark.
 enum Sack {
     One(Recycled<[u64; 8]>),
     Two(Recycled<[u64; 11]>),
@@ -52,7 +51,7 @@ impl Sack {
         }
     }
 
-    /// Checks that nobody else wrote into it, and returns the mark.
+    /// Checks that all words hold the mark, and returns it.
     fn mark(&self) -> u64 {
         let words = self.words();
         assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
@@ -60,7 +59,7 @@ impl Sack {
     }
 }
 
-/// A generator that is good enough to choose a neighbour.
+/// Good enough to choose a neighbour.
 fn next(state: &mut u64) -> u64 {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -70,9 +69,9 @@ fn next(state: &mut u64) -> u64 {
 
 type Inbox = Arc<Vec<Mutex<Vec<Sack>>>>;
 
-/// One thread: makes boxes, sends each to somebody, and empties its own inbox now and then. Returns
-/// the sums of the marks it sent and received.
-fn strand(number: u64, round: u64, inboxes: &Inbox) -> (u64, u64) {
+/// One thread: makes boxes, sends each to some inbox, and empties its own now and then. Returns the sums of
+/// the marks it sent and received.
+fn exchange(number: u64, round: u64, inboxes: &Inbox) -> (u64, u64) {
     let mut state = number + THREADS * round;
     let (mut sent, mut received) = (0, 0);
     for count in 0..BOXES {
@@ -80,7 +79,7 @@ fn strand(number: u64, round: u64, inboxes: &Inbox) -> (u64, u64) {
         sent += mark;
         let to = next(&mut state) % THREADS;
         inboxes[to as usize].lock().push(Sack::filled(mark));
-        // Rarely, so that racks run full on one side and empty on the other.
+        // Rarely, so that magazines run full on one side and empty on the other.
         if next(&mut state) % 300 == 0 {
             received += empty(&inboxes[number as usize]);
         }
@@ -88,7 +87,7 @@ fn strand(number: u64, round: u64, inboxes: &Inbox) -> (u64, u64) {
     (sent, received)
 }
 
-/// Drops what is in an inbox outside its lock, and sums the marks up.
+/// Empties an inbox outside its lock, and sums up the marks.
 fn empty(inbox: &Mutex<Vec<Sack>>) -> u64 {
     let sacks = std::mem::take(&mut *inbox.lock());
     sacks.iter().map(Sack::mark).sum()
@@ -98,15 +97,15 @@ fn empty(inbox: &Mutex<Vec<Sack>>) -> u64 {
 fn boxes_that_wander_hold_what_was_put_into_them() {
     for round in 0..rounds() {
         let inboxes: Inbox = Arc::new((0..THREADS).map(|_| Mutex::default()).collect());
-        let crew: Vec<_> = (0..THREADS)
+        let threads: Vec<_> = (0..THREADS)
             .map(|number| {
                 let inboxes = Arc::clone(&inboxes);
-                thread::spawn(move || strand(number, round, &inboxes))
+                thread::spawn(move || exchange(number, round, &inboxes))
             })
             .collect();
         let (mut sent, mut received) = (0, 0);
-        for member in crew {
-            let (made, got) = member.join().expect("no box was written over");
+        for thread in threads {
+            let (made, got) = thread.join().expect("no box was overwritten");
             sent += made;
             received += got;
         }
@@ -118,14 +117,14 @@ fn boxes_that_wander_hold_what_was_put_into_them() {
     }
 }
 
-/// More than all sheets that are kept, so that some go back to the system while others are drawn from.
+/// More than the kept slabs hold, so that some go back to the system while others are allocated from.
 const BURST: u64 = 50_000;
 
 #[test]
-fn boxes_of_a_burst_hold_what_was_put_into_them_while_sheets_come_and_go() {
+fn boxes_of_a_burst_hold_what_was_put_into_them_while_slabs_come_and_go() {
     for round in 0..rounds().div_ceil(8) {
         let bursts: Arc<[Mutex<Vec<Sack>>; 2]> = Arc::default();
-        let crew = [0, 1].map(|number: usize| {
+        let threads = [0, 1].map(|number: usize| {
             let bursts = Arc::clone(&bursts);
             thread::spawn(move || {
                 let marks = (0..BURST).map(|count| count * 5 + 5 * round);
@@ -134,7 +133,7 @@ fn boxes_of_a_burst_hold_what_was_put_into_them_while_sheets_come_and_go() {
                         .clone()
                         .map(|mark| Sack::filled(mark + batch))
                         .collect();
-                    // What the other one had put there is dropped here, or later by whoever is last.
+                    // What the other thread put there is dropped here, or at the end.
                     let theirs = std::mem::replace(&mut *bursts[1 - number].lock(), burst);
                     theirs
                         .iter()
@@ -142,13 +141,13 @@ fn boxes_of_a_burst_hold_what_was_put_into_them_while_sheets_come_and_go() {
                 }
             })
         });
-        for member in crew {
-            member.join().expect("no box was written over");
+        for thread in threads {
+            thread.join().expect("no box was overwritten");
         }
         let left = bursts.iter().map(empty).sum::<u64>();
         let expected: u64 = (0..BURST).map(|count| count * 5 + 5 * round + 1).sum();
         assert_eq!(left, 2 * expected, "round {round}");
     }
-    let kept = millpond_raw::recycle::kept();
+    let kept = millpond_raw::recycle::cached_bytes();
     assert!(kept <= 24 << 20, "{kept} bytes lie idle");
 }

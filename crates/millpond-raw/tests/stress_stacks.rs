@@ -1,8 +1,8 @@
-//! Pictures of threads that come and go, by several who ask at once.
+//! Snapshots of threads that come and go, by several requesters at once.
 //!
-//! Each thread puts a number of its own on its stack, next to a mark. A picture that is had must show
-//! the number of the thread that was asked for, and a thread that has ended must not be signalled:
-//! with thread numbers used again, that would show another's.
+//! Each thread puts a number of its own on its stack, next to a mark. A snapshot must show the number of
+//! the thread that was captured, and a thread that has ended must not be signalled: as thread ids are
+//! reused, that would show another thread.
 #![cfg(all(
     feature = "stack-dump",
     target_os = "linux",
@@ -10,7 +10,7 @@
     not(any(millpond_loom, millpond_shuttle, millpond_portable))
 ))]
 
-use millpond_raw::stack::{Picture, Refusal, Subject, capture};
+use millpond_raw::stack::{CaptureError, StackSnapshot, ThreadRef, capture};
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_raw::sync::{Mutex, thread};
 use std::sync::Arc;
@@ -20,31 +20,31 @@ const MARK: u64 = 0x5eed_0f5a_1a4d_e125;
 const CAPTURES: usize = 1_000;
 const LIVES: u64 = 1_000;
 const LIVING: usize = 6;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The words after the mark, wherever it is on the copied stack.
-fn number_in(picture: &Picture) -> Option<u64> {
-    let start = picture.registers().stack & !7;
+fn number_in(snapshot: &StackSnapshot) -> Option<u64> {
+    let start = snapshot.registers().stack & !7;
     (0..8192)
-        .map_while(|index| Some((start + 8 * index, picture.word_at(start + 8 * index)?)))
+        .map_while(|index| Some((start + 8 * index, snapshot.word_at(start + 8 * index)?)))
         .find(|&(_, word)| word == MARK)
-        .and_then(|(address, _)| picture.word_at(address + 8))
+        .and_then(|(address, _)| snapshot.word_at(address + 8))
 }
 
 /// A short life: some steps that no optimiser takes away, with the mark on the stack.
 #[inline(never)]
-fn live(number: u64, board: &Mutex<Vec<(u64, Subject)>>) {
+fn live(number: u64, board: &Mutex<Vec<(u64, ThreadRef)>>) {
     let note = std::hint::black_box([MARK, number]);
     let place = number as usize % LIVING;
     {
         let mut board = board.lock();
-        let me = (number, Subject::here());
+        let me = (number, ThreadRef::current());
         match board.get_mut(place) {
             Some(old) => *old = me,
             None => board.push(me),
         }
     }
-    // Some end at once, in the middle of being asked; some give the askers time.
+    // Some end at once, in the middle of a capture; some give the requesters time.
     for _ in 0..number % 50 {
         thread::yield_now();
     }
@@ -52,11 +52,11 @@ fn live(number: u64, board: &Mutex<Vec<(u64, Subject)>>) {
 }
 
 #[test]
-fn nobody_is_taken_for_another_while_threads_come_and_go() {
+fn no_thread_is_taken_for_another_while_threads_come_and_go() {
     let board = Arc::new(Mutex::new(Vec::new()));
     let is_over = Arc::new(AtomicBool::new(false));
     let born = Arc::new(AtomicU64::new(0));
-    let breeders: Vec<_> = (0..2)
+    let spawners: Vec<_> = (0..2)
         .map(|_| {
             let (board, is_over, born) =
                 (Arc::clone(&board), Arc::clone(&is_over), Arc::clone(&born));
@@ -74,31 +74,31 @@ fn nobody_is_taken_for_another_while_threads_come_and_go() {
             })
         })
         .collect();
-    let askers: Vec<_> = (0..2)
+    let requesters: Vec<_> = (0..2)
         .map(|_| {
             let (board, born) = (Arc::clone(&board), Arc::clone(&born));
             thread::spawn(move || {
                 let mut seen = 0_usize;
                 let mut rounds = 0;
                 while rounds < CAPTURES / 2 || born.load(Ordering::Relaxed) < LIVES {
-                    let asked: Vec<(u64, Subject)> = board.lock().clone();
-                    if asked.is_empty() {
+                    let posted: Vec<(u64, ThreadRef)> = board.lock().clone();
+                    if posted.is_empty() {
                         thread::yield_now();
                         continue;
                     }
                     rounds += 1;
-                    let subjects: Vec<Subject> =
-                        asked.iter().map(|(_, subject)| subject.clone()).collect();
-                    for ((number, _), answer) in asked.iter().zip(capture(&subjects, PATIENCE)) {
+                    let targets: Vec<ThreadRef> =
+                        posted.iter().map(|(_, target)| target.clone()).collect();
+                    for ((number, _), answer) in posted.iter().zip(capture(&targets, TIMEOUT)) {
                         match answer {
                             // Before and after `live` there is no number on the stack; an old one
                             // above the stack pointer would be this thread's too.
-                            Ok(picture) => {
+                            Ok(snapshot) => {
                                 seen += 1;
-                                let found = number_in(&picture);
+                                let found = number_in(&snapshot);
                                 assert!(found.is_none_or(|found| found == *number));
                             }
-                            Err(refusal) => assert_eq!(refusal, Refusal::Ended),
+                            Err(error) => assert_eq!(error, CaptureError::ThreadEnded),
                         }
                     }
                 }
@@ -106,12 +106,12 @@ fn nobody_is_taken_for_another_while_threads_come_and_go() {
             })
         })
         .collect();
-    let seen: usize = askers.into_iter().map(|one| one.join().unwrap()).sum();
+    let seen: usize = requesters.into_iter().map(|one| one.join().unwrap()).sum();
     is_over.store(true, Ordering::Relaxed);
-    breeders.into_iter().for_each(|one| one.join().unwrap());
+    spawners.into_iter().for_each(|one| one.join().unwrap());
     println!(
-        "{seen} pictures of {} threads",
+        "{seen} snapshots of {} threads",
         born.load(Ordering::Relaxed)
     );
-    assert!(seen > 0, "no thread was ever caught alive");
+    assert!(seen > 0, "no thread was ever captured alive");
 }

@@ -1,7 +1,7 @@
 //! Every scenario on real threads, many times over.
 //!
-//! What models cannot show: the real futex, the real memory, and, when built so, what sanitizers and
-//! chaos make of them. `MILLPOND_ROUNDS` changes the number of rounds.
+//! This covers what models leave out: the real futex, the real memory, and sanitizers and chaos, when built
+//! with them. `MILLPOND_ROUNDS` changes the number of rounds.
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 
 mod scenarios;

@@ -1,7 +1,7 @@
 //! The guard of `user_code` itself: planted violations are caught, and what is allowed is not.
 //!
-//! A violation aborts, so each is planted in a process of its own: this program again, told by a variable which test
-//! is to break the rule instead of looking on.
+//! A violation aborts, so each is planted in a child process: this program again, with a variable that tells
+//! the test to break the rule.
 
 #![cfg(all(
     feature = "user-code-guard",
@@ -16,18 +16,18 @@
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::user_code::{self, Kind, except_locks, under_own_locks};
-use millpond_raw::{quiet, task};
+use millpond_raw::{catch_panic, task};
 use std::process::{Command, Output};
 use std::task::Waker;
 
 const PLANT: &str = "MILLPOND_TEST_PLANT";
 
 /// Runs the named test again in a process in which [`planted`] is true.
-fn again(test: &str, plant: &str, goes_on: bool) -> Output {
+fn again(test: &str, plant: &str, only_report: bool) -> Output {
     let mut program = Command::new(std::env::current_exe().expect("this program has a path"));
     program.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     program.env(PLANT, plant).env_remove("MILLPOND_USER_CODE");
-    if goes_on {
+    if only_report {
         program.env("MILLPOND_USER_CODE", "report");
     }
     program.output().expect("this program can be started")
@@ -41,33 +41,36 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// That it was aborted, and said these things.
+/// Asserts that it was aborted, and printed these texts.
 #[track_caller]
-fn assert_caught(output: &Output, said: &[&str]) {
+fn assert_caught(output: &Output, texts: &[&str]) {
     let text = text(output);
     assert!(!output.status.success(), "it was not caught:\n{text}");
-    for words in said {
-        assert!(text.contains(words), "it did not say `{words}`:\n{text}");
+    for expected in texts {
+        assert!(
+            text.contains(expected),
+            "it did not print `{expected}`:\n{text}"
+        );
     }
 }
 
 #[test]
-fn whatever_is_called_under_a_lock_is_caught_with_the_place_where_the_lock_was_taken() {
+fn a_call_under_a_lock_is_caught_with_the_place_where_the_lock_was_taken() {
     type Call = fn();
-    let doors: [(&str, Call); 9] = [
+    let calls: [(&str, Call); 9] = [
         ("Closure", || drop(task::detached(|| (), ()).run())),
-        ("Destructor", || quiet::drop(1)),
+        ("Destructor", || catch_panic::drop(1)),
         ("Destructor", || drop(task::detached(|| (), ()))),
-        ("Contained", || assert!(quiet::call(|| ()).is_some())),
-        ("Waker", || quiet::wake(Waker::noop().clone())),
-        ("Waker", || quiet::drop_waker(Waker::noop().clone())),
+        ("Contained", || assert!(catch_panic::call(|| ()).is_some())),
+        ("Waker", || catch_panic::wake(Waker::noop().clone())),
+        ("Waker", || catch_panic::drop_waker(Waker::noop().clone())),
         ("Wait", || {
             let here = park::current();
             here.waker().wake();
             here.park(Site::new("test.wait"));
         }),
         ("Hook", || user_code::check(Kind::Hook)),
-        // A violation is not one more panic to be contained.
+        // A violation is not a panic that could be contained.
         ("Hook", || {
             except_locks(|| {
                 let inner = Mutex::new(());
@@ -77,13 +80,12 @@ fn whatever_is_called_under_a_lock_is_caught_with_the_place_where_the_lock_was_t
         }),
     ];
     if let Some(plant) = planted() {
-        let (_, call) = doors[plant.parse::<usize>().expect("it is a number")];
+        let (_, call) = calls[plant.parse::<usize>().expect("it is a number")];
         call_under_a_lock(call);
         return;
     }
-    for (number, (kind, _)) in doors.iter().enumerate() {
-        let test =
-            "whatever_is_called_under_a_lock_is_caught_with_the_place_where_the_lock_was_taken";
+    for (number, (kind, _)) in calls.iter().enumerate() {
+        let test = "a_call_under_a_lock_is_caught_with_the_place_where_the_lock_was_taken";
         let output = again(test, &number.to_string(), false);
         let said = [
             &format!("user code ({kind})"),
@@ -103,16 +105,16 @@ fn call_under_a_lock(call: fn()) {
 #[test]
 fn user_code_on_a_timers_thread_is_caught_and_waking_is_not() {
     if let Some(plant) = planted() {
-        let _marked = user_code::timer_thread();
+        let _marked = user_code::mark_timer_thread();
         match plant.as_str() {
-            "destructor" => quiet::drop(1),
+            "destructor" => catch_panic::drop(1),
             "body" => drop(task::detached(|| (), ()).run()),
             "queue" => user_code::check(Kind::Queue),
             "comparator" => under_own_locks(1, || ()),
             _ => {
-                quiet::wake(Waker::noop().clone());
-                quiet::drop_waker(Waker::noop().clone());
-                let _ = quiet::call(|| ());
+                catch_panic::wake(Waker::noop().clone());
+                catch_panic::drop_waker(Waker::noop().clone());
+                let _ = catch_panic::call(|| ());
             }
         }
         return;
@@ -126,13 +128,13 @@ fn user_code_on_a_timers_thread_is_caught_and_waking_is_not() {
 }
 
 #[test]
-fn a_thread_that_is_no_timers_any_more_may_call_again() {
-    drop(user_code::timer_thread());
+fn a_thread_whose_timer_mark_is_removed_may_call_again() {
+    drop(user_code::mark_timer_thread());
     user_code::check(Kind::Queue);
 }
 
 #[test]
-fn locks_that_are_free_again_do_not_count_in_whatever_order_they_were_released() {
+fn released_locks_do_not_count_in_whatever_order_they_were_released() {
     let locks: [Mutex<()>; 20] = std::array::from_fn(|_| Mutex::new(()));
     for step in [1, 3, 7, 19] {
         let mut held: Vec<_> = locks.iter().map(|lock| Some(lock.lock())).collect();
@@ -153,7 +155,7 @@ fn locks_that_are_free_again_do_not_count_in_whatever_order_they_were_released()
 }
 
 #[test]
-fn a_lock_that_somebody_else_holds_does_not_count_for_who_tries_it() {
+fn a_lock_held_by_another_thread_does_not_count_for_one_that_tries_it() {
     let lock = Mutex::new(());
     std::thread::scope(|scope| {
         let held = lock.lock();
@@ -194,22 +196,22 @@ fn a_comparator_runs_under_its_own_lock_and_under_no_other() {
     user_code::check(Kind::Closure);
 }
 
-/// Whether it panicked. Not by `quiet::call`, which is a door itself.
+/// Whether it panicked. Not by `catch_panic::call`, which checks itself.
 fn quiet_panic(f: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err()
 }
 
 #[test]
-fn a_list_of_violations_is_had_by_going_on() {
+fn report_mode_lists_all_violations() {
     if planted().is_some() {
         let lock = Mutex::new(());
         let held = lock.lock();
-        quiet::drop(1);
-        quiet::wake(Waker::noop().clone());
+        catch_panic::drop(1);
+        catch_panic::wake(Waker::noop().clone());
         drop(held);
         return;
     }
-    let output = again("a_list_of_violations_is_had_by_going_on", "both", true);
+    let output = again("report_mode_lists_all_violations", "both", true);
     let text = text(&output);
     assert!(output.status.success(), "{text}");
     assert_eq!(text.matches("millpond: user code").count(), 2, "{text}");

@@ -1,42 +1,83 @@
-//! The executor framework of `java.util.concurrent`, done the Rust way.
+//! Thread pools, scheduled pools and blocking queues: the executor framework of `java.util.concurrent`, done the Rust
+//! way.
 //!
 //! ```
-//! use millpond::executor::ExecutorExt;
-//! use millpond::preset;
+//! use millpond::executor::{ExecutorExt, Lifecycle};
+//! use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 //!
-//! let pool = preset::fixed("mill", preset::for_cpu_bound()).build()?;
+//! let pool = ThreadPool::builder("mill")
+//!     .core(2) // workers that stay
+//!     .max(4) // the most workers there may be
+//!     .queue(Queue::bounded(100)) // the most tasks that may wait
+//!     .rejection(RejectionPolicy::CallerRuns) // what happens to one more
+//!     .build()?;
 //! let handle = pool.submit(|| (1..=20_u64).product::<u64>())?;
-//! assert_eq!(handle.join()?, 2_432_902_008_176_640_000);
+//! assert_eq!(handle.join()?, 2_432_902_008_176_640_000); // in async code: handle.await?
+//! pool.close()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is in the box
+//! # When to use it
 //!
-//! Modules depend downwards only, and modules of one rank do not know each other
-//! (`cargo xtask layers` checks):
+//! - Your tasks block or compute, and threads, queue and waiting time need limits that you can change while the
+//!   process runs.
+//! - You want to wait for a task from threads *and* from async code, with time-outs, cancellation and interruption.
+//! - You run a service and want to know why it is slow: metrics by task name, what each worker does, what hangs, and
+//!   what would help.
 //!
-//! | rank | module | what it is |
+//! It is no async runtime (tokio is; tasks of one can wait for tasks of the other) and no data-parallel iterator
+//! (rayon is).
+//!
+//! | I want | take |
+//! |---|---|
+//! | a pool of the usual shape | [`preset::fixed`], [`preset::cached`], [`preset::single`] |
+//! | a pool with limits of my own | [`pool::ThreadPool::builder`] |
+//! | things to happen later, or again and again | [`preset::scheduled`], [`schedule::ScheduledPool`] |
+//! | tasks that borrow from my stack | [`executor::ExecutorExt::scope`] |
+//! | tasks of one key in order | [`executor::SerialExecutor`] |
+//! | a bounded queue between threads and async code | one of the flavors in [`queue`] |
+//! | to show and change any engine by name | [`manage::Managed`] |
+//!
+//! A rejected task comes back to the caller, whole. A panic is delivered to the handle. A handle always completes.
+//!
+//! # Modules
+//!
+//! A module uses modules of lower ranks only.
+//!
+//! | rank | module | what it has |
 //! |---|---|---|
-//! | 7 | [`preset`] | pools for the usual needs, and how many workers they should have |
+//! | 8 | [`preset`] | pools for the usual needs, and how many workers they should have |
 //! | 6 | [`pool`] | the elastic thread pool |
-//! | 6 | [`schedule`] | tasks at their time: after a delay, at a rate, by the calendar |
-//! | 4 | [`manage`] | what an engine shows of itself, and how it is changed while it runs |
-//! | 4 | [`executor`] | who runs tasks: the traits, and the executors without a queue of their own |
-//! | 3 | [`task`] | a piece of work and its handle: join, `.await`, cancel, interrupt |
-//! | 3 | [`queue`] | blocking queues of eight kinds, for threads and async code together |
-//! | 2 | [`interrupt`] | asking a running task to stop; the one loop in which everything waits |
+//! | 6 | [`schedule`] | tasks after a delay, at a rate, by the calendar |
+//! | 5 | `engine`, private | what every engine needs: workers and their start, termination, metrics, watchdog |
+//! | 4 | [`manage`] | snapshots and described parameters of engines of any kind |
+//! | 4 | [`executor`] | the executor traits, and the executors without a queue of their own |
+//! | 3 | [`task`] | tasks and handles: join, `.await`, cancel, interrupt |
+//! | 3 | [`queue`] | blocking queues, for threads and async code together |
+//! | 2 | [`interrupt`] | asking a running task to stop |
 //! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
-//! | 0 | [`thread`] | how threads are started, and what they are called |
-//! | 0 | [`stack`] | what a running thread is doing: its stack, by function and line |
-//! | 0 | [`adapt`] | what to decide by what was measured: overload, time to drain |
-//! | 0 | [`meter`] | counting and measuring at a price that every task can pay |
-//! | 0 | [`machine`] | what machine this is: CPUs, quota, NUMA nodes |
+//! | 0 | [`thread`] | thread factories |
+//! | 0 | [`adapt`] | pure controllers: overload, time to drain |
+//! | 0 | [`meter`] | cheap counters and distributions |
+//! | 0 | [`machine`] | how many CPUs this process may use: affinity mask and cgroup quota |
 //!
-//! All unsafe code is in the crate `millpond-raw` below this one.
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `cron` | `schedule::Cron`: runs by the calendar of a time zone |
+//! | `tokio`, `rayon` | `TokioExecutor` and `RayonExecutor`: their threads as executors |
+//! | `futures` | `Spawner` as a spawner of the `futures` crates |
+//! | `tracing` | a task runs in the span that was current where it was made; events go to `tracing` |
+//! | `stack-dump` | stacks of workers in events and views of pools (Linux on x86-64 and AArch64; crate `millpond-stack`) |
+//! | `probe` | for tests: a registry of parked threads |
+//!
+//! This crate has no unsafe code: all of it is in `millpond-raw`.
 
 #![forbid(unsafe_code)]
 
 pub mod adapt;
+mod engine;
 pub mod executor;
 pub mod interrupt;
 pub mod machine;
@@ -46,7 +87,7 @@ pub mod pool;
 pub mod preset;
 pub mod queue;
 pub mod schedule;
-pub mod stack;
+mod stack;
 pub mod task;
 pub mod thread;
 pub mod time;

@@ -2,31 +2,30 @@
 //!
 //! | preset | workers | queue | when it is full |
 //! |---|---|---|---|
-//! | [`fixed`] | always `n` | 1024 | refuses |
-//! | [`cached`] | as many as are needed, up to `n`; idle ones leave after a minute | none: hand-off | refuses |
-//! | [`single`] | one: tasks run in order | 1024 | refuses |
-//! | [`scheduled`] | always `n`, for tasks at their time | 1024 | lets what is due wait |
+//! | [`fixed`] | always `n` | 1024 | rejects |
+//! | [`cached`] | as many as are needed, up to `n`; idle ones leave after a minute | none: hand-off | rejects |
+//! | [`single`] | one: tasks run in order | 1024 | rejects |
+//! | [`scheduled`] | always `n`, for tasks at their time | 1024 | lets due tasks wait |
 //!
-//! All of them are bounded, because what is not bounded fails by running out of memory, at the worst
-//! time. Those who want what Java's `Executors` builds, unbounded queues and unlimited threads, find it
-//! in [`java`].
+//! All of them are bounded, because an unbounded pool fails by running out of memory, at the worst
+//! time. The pools of Java's `Executors`, with unbounded queues and unlimited threads, are in [`java`].
 //!
-//! Each gives a [`PoolBuilder`], so everything can still be changed before it is built.
+//! Each returns a [`PoolBuilder`], so everything can still be changed before it is built.
 
 use crate::machine::Machine;
 use crate::manage::PatchError;
-use crate::pool::{PoolBuilder, Queue, Rejection, ThreadPool};
+use crate::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
 use crate::schedule::ScheduledPool;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// As many workers as this, no more and no less, and at most 1024 tasks that wait.
+/// This number of workers, no more and no less, and at most 1024 waiting tasks.
 ///
 /// ```
 /// use millpond::executor::ExecutorExt;
 /// use millpond::preset;
 ///
-/// let pool = preset::fixed("thumbnails", preset::for_cpu_bound()).build()?;
+/// let pool = preset::fixed("thumbnails", preset::cpu_bound_workers()).build()?;
 /// assert_eq!(pool.submit(|| 6 * 7)?.join()?, 42);
 ///
 /// assert!(preset::fixed("thumbnails", 0).build().is_err());
@@ -37,7 +36,7 @@ pub fn fixed(name: impl Into<Cow<'static, str>>, workers: usize) -> PoolBuilder 
     ThreadPool::builder(name).core(workers).max(workers)
 }
 
-/// A worker for every task that runs, up to `most`: idle ones are used again and leave after a minute
+/// A worker for every running task, up to `most`: idle ones are used again and leave after a minute
 /// without work. No task waits.
 ///
 /// ```
@@ -75,9 +74,9 @@ pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
 
 /// A [`ScheduledPool`] with so many workers of its own.
 ///
-/// What is due and finds no worker waits, up to 1024 in the queue and the others before it, in their
-/// order: nothing that was accepted is refused when its time comes. Who submits tasks to be run at
-/// once waits, too, when the queue is full.
+/// A due task that finds no worker waits, up to 1024 in the queue and the others before it, in their
+/// order: no accepted task is rejected when its time comes. A caller that submits a task to run at once
+/// waits as well when the queue is full.
 ///
 /// For other queues and policies give it a pool of your own: [`ScheduledPool::owning`].
 ///
@@ -101,49 +100,50 @@ pub fn scheduled(
     workers: usize,
 ) -> Result<ScheduledPool<ThreadPool>, PatchError> {
     let name = name.into();
-    let pool = fixed(name.clone(), workers).rejection(Rejection::Block(Duration::MAX));
+    let pool = fixed(name.clone(), workers).rejection(RejectionPolicy::Block(Duration::MAX));
     Ok(ScheduledPool::owning(pool.build()?).name(name).build())
 }
 
-/// How many workers compute best: one for each CPU that this process may use, by its affinity and
-/// by the quota of its control group.
+/// The best number of workers for tasks that compute: one for each CPU that this process may use, by its
+/// affinity and by the quota of its control group.
 ///
 /// ```
-/// assert!(millpond::preset::for_cpu_bound() >= 1);
+/// assert!(millpond::preset::cpu_bound_workers() >= 1);
 /// ```
-pub fn for_cpu_bound() -> usize {
+pub fn cpu_bound_workers() -> usize {
     Machine::read().worker_hint().get()
 }
 
-/// How many workers keep the CPUs busy, if each task waits `wait_over_compute` times as long as it
+/// The number of workers that keep the CPUs busy, if each task waits `wait_over_compute` times as long as it
 /// computes: CPUs times one plus that.
 ///
-/// A task of 2 ms that spends 1.5 ms of them in a database has a `wait_over_compute` of 3. What is
-/// no number, or less than nothing, counts as 0.
+/// A task of 2 ms that spends 1.5 ms of them in a database has a `wait_over_compute` of 3. A
+/// ratio that is negative, infinite or no number counts as 0.
 ///
 /// ```
-/// use millpond::preset::{for_blocking, for_cpu_bound};
+/// use millpond::preset::{blocking_workers, cpu_bound_workers};
 ///
-/// assert_eq!(for_blocking(0.0), for_cpu_bound());
-/// assert!(for_blocking(3.0) >= 4);
+/// assert_eq!(blocking_workers(0.0), cpu_bound_workers());
+/// assert!(blocking_workers(3.0) >= 4);
 /// ```
-pub fn for_blocking(wait_over_compute: f64) -> usize {
+pub fn blocking_workers(wait_over_compute: f64) -> usize {
     workers_for(Machine::read().effective_cpus(), wait_over_compute)
 }
 
 fn workers_for(cpus: f64, wait_over_compute: f64) -> usize {
-    let waits = match wait_over_compute.is_finite() {
-        true => wait_over_compute.max(0.0),
-        false => 0.0,
+    let waits = if wait_over_compute.is_finite() {
+        wait_over_compute.max(0.0)
+    } else {
+        0.0
     };
-    // The cast saturates, so a ratio that is out of this world gives a number that `build` refuses.
+    // The cast saturates, so a huge ratio gives a number that `build` rejects.
     (cpus * (1.0 + waits)).ceil().max(1.0) as usize
 }
 
-/// What Java's `Executors` builds: nothing is refused, whatever comes.
+/// The pools of Java's `Executors`, which reject nothing.
 pub mod java {
     use super::{Cow, PoolBuilder, Queue};
-    use crate::manage::Sizes;
+    use crate::pool::ThreadPool;
 
     /// As [`super::fixed`], and any number of tasks wait.
     ///
@@ -166,7 +166,7 @@ pub mod java {
     /// ```
     #[doc(alias = "newCachedThreadPool")]
     pub fn cached(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
-        super::cached(name, Sizes::MOST_WORKERS)
+        super::cached(name, ThreadPool::MAX_WORKERS)
     }
 
     /// As [`super::single`], and any number of tasks wait.

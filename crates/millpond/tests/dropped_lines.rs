@@ -7,15 +7,13 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, SerialExecutor};
 use millpond::task::TaskSpec;
+use millpond_testkit::watch;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use watch_kit::watch;
 
 const CHILD: &str = "MILLPOND_CHILD_OF_TEST";
 const THREADS: u64 = 4;
@@ -27,9 +25,9 @@ fn drop_some() {
         let now = serial.key(1).clock().deadline(Duration::ZERO);
         let late = TaskSpec::new().name("late").deadline(now);
         let late_too = TaskSpec::new().name("late").deadline(now);
-        serial.key(1).run_spec(late, || unreachable!()).unwrap();
+        serial.key(1).execute_with(late, || unreachable!()).unwrap();
         let direct = DirectExecutor::new();
-        direct.run_spec(late_too, || unreachable!()).unwrap();
+        direct.execute_with(late_too, || unreachable!()).unwrap();
     }
 }
 

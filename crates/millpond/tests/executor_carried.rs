@@ -8,24 +8,22 @@
 )]
 
 mod executor_kit;
-mod watch_kit;
-
-use executor_kit::{Crew, Drops, LONG, Shelf, gate, quiet_panic, signal};
+use executor_kit::{Crew, LONG, Shelf, gate, quiet_panic, signal};
 use millpond::executor::{
     CompletionService, DirectExecutor, Executor, ExecutorExt, Lifecycle, SerialExecutor,
     SpawnFuture,
 };
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
-use millpond::task::{self, Carried, TaskHandle, TaskSpec};
+use millpond::task::{self, TaskHandle, TaskLocal, TaskSpec};
 use millpond::time::{Clock, Deadline};
+use millpond_testkit::{DropCount, until, watch};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::Poll;
-use watch_kit::watch;
 
-static REQUEST: Carried<u64> = Carried::new();
-static LANGUAGE: Carried<String> = Carried::new();
+static REQUEST: TaskLocal<u64> = TaskLocal::new();
+static LANGUAGE: TaskLocal<String> = TaskLocal::new();
 
 fn request() -> Option<u64> {
     REQUEST.get().map(|request| *request)
@@ -89,7 +87,7 @@ fn it_goes_with_what_is_brought_in_other_ways() {
 
     let (say, hear) = mpsc::channel();
     REQUEST
-        .scope(4, || pool.run(move || say.send(request()).unwrap()))
+        .scope(4, || pool.execute(move || say.send(request()).unwrap()))
         .unwrap();
     assert_eq!(hear.recv_timeout(LONG), Ok(Some(4)));
 
@@ -97,11 +95,13 @@ fn it_goes_with_what_is_brought_in_other_ways() {
     REQUEST.scope(5, || {
         pool.scope(|s| {
             for _ in 0..3 {
-                s.run(|| borrowed.lock().unwrap().push(request())).unwrap();
+                s.execute(|| borrowed.lock().unwrap().push(request()))
+                    .unwrap();
             }
         });
         DirectExecutor::new().scope(|s| {
-            s.run(|| borrowed.lock().unwrap().push(request())).unwrap();
+            s.execute(|| borrowed.lock().unwrap().push(request()))
+                .unwrap();
         });
     });
     assert_eq!(borrowed.into_inner().unwrap(), [Some(5); 4]);
@@ -147,12 +147,12 @@ fn a_task_that_runs_in_place_has_its_own_and_leaves_the_others_alone() {
     // In whoever asks for it, with nothing in it and something around it.
     let shelf = Shelf::with_room(1);
     let plain = shelf.submit(request).unwrap();
-    let seen = REQUEST.scope(3, || (plain.join_here().unwrap(), request()));
+    let seen = REQUEST.scope(3, || (plain.run_or_join().unwrap(), request()));
     assert_eq!(seen, (None, Some(3)));
     // In its caller, by the rejection policy.
     let full = preset::fixed("full", 1)
         .queue(Queue::hand_off())
-        .rejection(Rejection::CallerRuns)
+        .rejection(RejectionPolicy::CallerRuns)
         .build()
         .unwrap();
     let ((open, held), (say, hear)) = (gate(), signal());
@@ -164,7 +164,7 @@ fn a_task_that_runs_in_place_has_its_own_and_leaves_the_others_alone() {
     let (task, handle) =
         REQUEST.scope(4, || task::new(|| (request(), std::thread::current().id())));
     REQUEST.scope(5, || {
-        full.execute(task).unwrap();
+        full.execute_task(task).unwrap();
         assert_eq!(request(), Some(5));
     });
     let here = std::thread::current().id();
@@ -231,7 +231,7 @@ fn names_deadlines_and_values_go_together() {
     let deadline = Deadline::at(Clock::system().now() + LONG);
     let direct = DirectExecutor::new();
     let spec = TaskSpec::new().name("order").deadline(deadline);
-    let handle = direct.submit_spec(spec, || {
+    let handle = direct.submit_with(spec, || {
         REQUEST.scope(1, || DirectExecutor::new().submit(request).unwrap())
     });
     let inner = handle.unwrap().join().unwrap();
@@ -253,23 +253,23 @@ fn it_can_be_read_off_a_task() {
 #[test]
 fn a_drain_keeps_nothing_of_who_sent_it() {
     let _watch = watch();
-    static LOAD: Carried<executor_kit::DropToken> = Carried::new();
-    let (drops, shelf) = (Drops::default(), Shelf::with_room(9));
+    static LOAD: TaskLocal<millpond_testkit::DropToken> = TaskLocal::new();
+    let (drops, shelf) = (Arc::new(DropCount::new()), Shelf::with_room(9));
     let serial = SerialExecutor::new(Arc::clone(&shelf));
     let key = serial.key("orders");
-    let first = LOAD.scope(drops.token(), || key.run(|| ()));
+    let first = LOAD.scope(drops.token(), || key.execute(|| ()));
     first.unwrap();
     let seen = Arc::clone(&shelf);
-    let dropped = drops.clone();
+    let dropped = Arc::clone(&drops);
     // In the same drain, after the first has ended.
-    let second = key.submit(move || (dropped.count(), LOAD.get().is_none(), seen.take().len()));
+    let second = key.submit(move || (dropped.dropped(), LOAD.get().is_none(), seen.take().len()));
     shelf.run_all();
     assert_eq!(second.unwrap().join().unwrap(), (1, true, 0));
 }
 
 struct OnDrop<F: Fn()>(
     F,
-    #[allow(dead_code, reason = "it is dropped")] executor_kit::DropToken,
+    #[allow(dead_code, reason = "it is dropped")] millpond_testkit::DropToken,
 );
 
 impl<F: Fn()> Drop for OnDrop<F> {
@@ -290,13 +290,13 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
             say.send(()).unwrap();
             held();
         };
-        pool.run(body).unwrap();
+        pool.execute(body).unwrap();
         hear.wait();
         open
     };
     let bring_any = |pool: &ThreadPool| bring(pool, Deadline::NEVER);
     // Run; cancelled while it waits; too late.
-    let pool = one(Rejection::Abort);
+    let pool = one(RejectionPolicy::Abort);
     bring_any(&pool).join().unwrap();
     let open = hold(&pool);
     assert!(bring_any(&pool).cancel());
@@ -306,10 +306,10 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
     assert!(late.join().unwrap_err().is_cancelled());
     pool.close().unwrap();
     // Thrown away: the new one and the old one.
-    let pool = one(Rejection::Discard);
+    let pool = one(RejectionPolicy::Discard);
     let open = hold(&pool);
     (0..3).for_each(|_| drop(bring_any(&pool)));
-    pool.set_rejection(Rejection::DiscardOldest);
+    pool.set_rejection(RejectionPolicy::DiscardOldest);
     drop(bring_any(&pool));
     // Handed back.
     let back = pool.shutdown_now();
@@ -324,8 +324,8 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
 fn destructors_of_values_may_panic_and_may_use_the_pool() {
     let _watch = watch();
     type Load = OnDrop<Box<dyn Fn() + Send + Sync>>;
-    static LOAD: Carried<Load> = Carried::new();
-    let (drops, uses) = (Drops::default(), Arc::new(AtomicUsize::new(0)));
+    static LOAD: TaskLocal<Load> = TaskLocal::new();
+    let (drops, uses) = (DropCount::new(), Arc::new(AtomicUsize::new(0)));
     let brought = lose(&|pool, deadline| {
         let (inside, uses) = (pool.clone(), Arc::clone(&uses));
         let drop_it: Box<dyn Fn() + Send + Sync> = Box::new(move || {
@@ -338,10 +338,10 @@ fn destructors_of_values_may_panic_and_may_use_the_pool() {
         let load = OnDrop(drop_it, drops.token());
         LOAD.scope(load, || {
             let spec = TaskSpec::new().deadline(deadline);
-            pool.submit_spec(spec, || ()).unwrap()
+            pool.submit_with(spec, || ()).unwrap()
         })
     });
-    until(|| drops.count() == brought);
+    until("it comes to that", || drops.dropped() == brought);
     assert_eq!(uses.load(Ordering::SeqCst), brought);
     // A value by itself, and one beside it that does not panic.
     let drop_it: Box<dyn Fn() + Send + Sync> = Box::new(|| {
@@ -349,14 +349,5 @@ fn destructors_of_values_may_panic_and_may_use_the_pool() {
     });
     let load = OnDrop(drop_it, drops.token());
     LOAD.scope(load, || LANGUAGE.scope("de".to_owned(), || ()));
-    assert_eq!(drops.count(), brought + 1);
-}
-
-/// Waits for what other threads are about to do.
-fn until(done: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
-    while !done() {
-        assert!(start.elapsed() < LONG, "it never came to that");
-        std::thread::yield_now();
-    }
+    assert_eq!(drops.dropped(), brought + 1);
 }

@@ -8,7 +8,7 @@
 )]
 
 use millpond::executor::{DirectExecutor, ExecutorExt, Lifecycle, ThreadPerTask};
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use std::sync::{Arc, mpsc};
 
 fn name_here() -> Option<&'static str> {
@@ -44,21 +44,21 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
     let full = ThreadPool::builder("full").core(1).max(1);
     let full = full
         .queue(Queue::bounded(1))
-        .rejection(Rejection::CallerRuns)
+        .rejection(RejectionPolicy::CallerRuns)
         .build()
         .unwrap();
     let (open, opened) = mpsc::channel::<()>();
     let (say, started) = mpsc::channel();
-    full.run(move || {
+    full.execute(move || {
         say.send(()).unwrap();
         let _ = opened.recv();
     })
     .unwrap();
     started.recv().unwrap();
-    full.run(|| ()).unwrap();
+    full.execute(|| ()).unwrap();
     for inside in [None, Some("request")] {
         let (send, seen) = mpsc::channel();
-        let bring = || full.run(move || send.send(name_here()).unwrap());
+        let bring = || full.execute(move || send.send(name_here()).unwrap());
         match inside {
             None => bring(),
             Some(_) => span.in_scope(bring),

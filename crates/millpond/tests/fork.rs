@@ -10,14 +10,12 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{
     Executor, ExecutorExt, Lifecycle, RejectReason, SerialExecutor, ThreadPerTask,
 };
 use millpond::interrupt;
 use millpond::manage::Patch;
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
 use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::schedule::ScheduledPool;
@@ -25,6 +23,7 @@ use millpond::task::{self, TaskHandle};
 use millpond::thread::Threads;
 use millpond::time::{Clock, Deadline};
 use millpond_raw::fork::{Child, run_in_child};
+use millpond_testkit::watch;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -32,7 +31,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
-use watch_kit::watch;
 
 const PATIENCE: u32 = 30;
 
@@ -79,10 +77,10 @@ fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
     let _alone = alone();
     let _watch = watch();
     for policy in [
-        Rejection::Abort,
-        Rejection::CallerRuns,
-        Rejection::Block(Duration::MAX),
-        Rejection::Discard,
+        RejectionPolicy::Abort,
+        RejectionPolicy::CallerRuns,
+        RejectionPolicy::Block(Duration::MAX),
+        RejectionPolicy::Discard,
     ] {
         let pool = pool(2);
         pool.set_rejection(policy);
@@ -104,19 +102,20 @@ fn a_child_does_not_run_what_the_full_pool_of_its_parent_would_leave_to_it() {
     let _alone = alone();
     let _watch = watch();
     let (pool, running) = busy();
-    pool.set_rejection(Rejection::CallerRuns);
+    pool.set_rejection(RejectionPolicy::CallerRuns);
     let ran = Arc::new(AtomicBool::new(false));
     // The last one finds the queue full.
     for _ in 0..=64 {
         let ran = Arc::clone(&ran);
-        pool.run(move || ran.store(true, Ordering::SeqCst)).unwrap();
+        pool.execute(move || ran.store(true, Ordering::SeqCst))
+            .unwrap();
     }
     assert_eq!(pool.snapshot().caller_ran, 1);
     assert!(ran.swap(false, Ordering::SeqCst));
     in_child(|| {
         let ran = Arc::clone(&ran);
         let own = Arc::clone(&ran);
-        let refused = pool.run(move || own.store(true, Ordering::SeqCst));
+        let refused = pool.execute(move || own.store(true, Ordering::SeqCst));
         let Err(refused) = refused else { return false };
         let unrun = !ran.load(Ordering::SeqCst);
         (refused.task)();
@@ -152,7 +151,7 @@ fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_
                 .join_timeout(Duration::MAX)
                 .is_err_and(|error| error.is_forked())
             && shared.join().is_err_and(|error| error.is_forked())
-            && queued.join_here().is_err_and(|error| error.is_forked())
+            && queued.run_or_join().is_err_and(|error| error.is_forked())
             && handle.wait().is_ok()
             && handle.try_join().is_some_and(|value| value.is_ok())
             // It is cancelled here, which nobody hears.
@@ -177,9 +176,9 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
             return false;
         };
         let now = pool.snapshot();
-        pool.set_rejection(Rejection::Discard);
+        pool.set_rejection(RejectionPolicy::Discard);
         pool.set_thread_factory(pool.thread_factory());
-        let quiet = matches!(pool.rejection(), Rejection::Abort)
+        let quiet = matches!(pool.rejection(), RejectionPolicy::Abort)
             && !pool.remove(&queued)
             && pool.purge() == 0
             && pool.queued_tasks().is_empty();

@@ -7,24 +7,22 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{CompletionService, ExecutorExt, Lifecycle, SpawnFuture};
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
 use millpond::queue::{
-    AsyncQueue, BlockingQueue, CapacityError, DelayQueue, LinkedQueue, Offered, Place, Refused,
-    Taken,
+    AsyncQueue, BlockingQueue, CapacityError, DelayQueue, FifoQueue, OfferError, Offered, Taken,
+    WaitSlot,
 };
 use millpond::schedule::ScheduledPool;
 use millpond::task::Task;
 use millpond::thread::Threads;
 use millpond::time::{Clock, ManualClock};
+use millpond_testkit::watch;
 use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
 use std::task::Waker;
 use std::time::{Duration, Instant};
-use watch_kit::watch;
 
 const MANY: usize = 1_200;
 
@@ -88,7 +86,7 @@ fn a_scheduled_task_is_joined_in_a_worker_however_many_pools_there_are() {
     assert_eq!(joined.unwrap(), 7);
 }
 
-/// N3 and N4 of `task::home`: the user has a share in the queue, so a task can outlive its pool.
+/// TAG-3 and TAG-4 of `task::queue_tag`: the user has a share in the queue, so a task can outlive its pool.
 #[test]
 fn a_task_that_outlives_its_pool_is_no_task_of_a_later_one() {
     let _watch = watch();
@@ -96,7 +94,7 @@ fn a_task_that_outlives_its_pool_is_no_task_of_a_later_one() {
         let mill = ThreadPool::builder("mill").core(1).max(1);
         mill.queue(Queue::own(queue.clone())).build().unwrap()
     };
-    let fresh = || Common(Arc::new(LinkedQueue::unbounded()));
+    let fresh = || Common(Arc::new(FifoQueue::unbounded()));
     let queue = fresh();
     let old = with(&queue);
     let (go, may_go) = mpsc::channel::<()>();
@@ -126,10 +124,10 @@ fn a_task_that_outlives_its_pool_is_no_task_of_a_later_one() {
 
 /// A queue of which its maker keeps a share.
 #[derive(Clone, Debug)]
-struct Common(Arc<LinkedQueue<Task>>);
+struct Common(Arc<FifoQueue<Task>>);
 
 impl BlockingQueue<Task> for Common {
-    fn offer(&self, element: Task) -> Result<(), Refused<Task>> {
+    fn offer(&self, element: Task) -> Result<(), OfferError<Task>> {
         self.0.offer(element)
     }
 
@@ -137,19 +135,24 @@ impl BlockingQueue<Task> for Common {
         self.0.poll()
     }
 
-    fn poll_offer(&self, element: &mut Option<Task>, place: &mut Place, waker: &Waker) -> Offered {
+    fn poll_offer(
+        &self,
+        element: &mut Option<Task>,
+        place: &mut WaitSlot,
+        waker: &Waker,
+    ) -> Offered {
         self.0.poll_offer(element, place, waker)
     }
 
-    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
         self.0.poll_take(place, waker)
     }
 
-    fn leave_offer(&self, element: &mut Option<Task>, place: &mut Place) {
+    fn leave_offer(&self, element: &mut Option<Task>, place: &mut WaitSlot) {
         self.0.leave_offer(element, place);
     }
 
-    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
         self.0.leave_take(place)
     }
 
@@ -187,7 +190,7 @@ fn futures_that_wait_for_room_in_one_pool_hold_up_no_schedule_of_another() {
     let full = ThreadPool::builder("full").core(1).max(1);
     let full = full
         .queue(Queue::bounded(ROOM))
-        .rejection(Rejection::Block(Duration::from_secs(3600)))
+        .rejection(RejectionPolicy::Block(Duration::from_secs(3600)))
         .build()
         .unwrap();
     let futures: Vec<_> = (0..40)
@@ -202,14 +205,14 @@ fn futures_that_wait_for_room_in_one_pool_hold_up_no_schedule_of_another() {
     full.submit(|| ()).unwrap().join().unwrap();
     let (go, may_go) = mpsc::channel::<()>();
     let (begins, has_begun) = mpsc::channel();
-    full.run(move || {
+    full.execute(move || {
         begins.send(()).unwrap();
         for () in may_go {}
     })
     .unwrap();
     has_begun.recv().unwrap();
     for _ in 0..ROOM {
-        full.run(|| ()).unwrap();
+        full.execute(|| ()).unwrap();
     }
     let below = mill();
     let timers = ScheduledPool::on(below.clone()).clock(clock).build();

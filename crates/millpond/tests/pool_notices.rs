@@ -7,18 +7,16 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, SerialExecutor};
-use millpond::pool::{Notice, Queue, Rejection, ThreadPool};
+use millpond::pool::{PoolEvent, Queue, RejectionPolicy, ThreadPool};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::ManualClock;
+use millpond_testkit::watch;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
-use watch_kit::watch;
 
 const REFUSALS: u64 = 1_000;
 
@@ -35,7 +33,7 @@ fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
         Arc::clone(&most),
         Mutex::new(Some(may_go)),
     );
-    let listener = move |notice: &Notice| {
+    let listener = move |notice: &PoolEvent| {
         highest.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         // The first waits until all have come.
         let may_go = gate.lock().unwrap().take();
@@ -44,10 +42,10 @@ fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
         }
         now.fetch_sub(1, Ordering::SeqCst);
         let count = match notice {
-            Notice::Refused(_) => (1, 0),
-            Notice::Dropped { notices, pool } => {
+            PoolEvent::Rejected(_) => (1, 0),
+            PoolEvent::Dropped { events, pool } => {
                 assert_eq!(pool, "mill");
-                (0, *notices)
+                (0, *events)
             }
             other => panic!("nothing else has happened: {other}"),
         };
@@ -55,13 +53,13 @@ fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
     };
     let at_most_every = Duration::ZERO;
     let mill = ThreadPool::builder("mill").core(1).max(1);
-    let mill = mill.queue(Queue::hand_off()).on_notice(listener);
-    let mill = mill.rejection(Rejection::Report { at_most_every });
+    let mill = mill.queue(Queue::hand_off()).on_event(listener);
+    let mill = mill.rejection(RejectionPolicy::Report { at_most_every });
     let pool = mill.build().unwrap();
     let (end, busy) = mpsc::channel::<()>();
-    pool.run(move || while busy.recv().is_ok() {}).unwrap();
+    pool.execute(move || while busy.recv().is_ok() {}).unwrap();
     for _ in 0..REFUSALS {
-        assert!(pool.run(|| ()).is_err());
+        assert!(pool.execute(|| ()).is_err());
     }
     drop(go);
     let (mut heard, mut dropped) = (0, 0);
@@ -73,7 +71,7 @@ fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
     assert!(heard <= 66, "{heard} waited to be heard");
     assert_eq!(most.load(Ordering::SeqCst), 1);
     // And it goes on: the next one is heard.
-    assert!(pool.run(|| ()).is_err());
+    assert!(pool.execute(|| ()).is_err());
     assert_eq!(told.recv().unwrap(), (1, 0));
     drop(end);
 }
@@ -110,8 +108,8 @@ const DROPPED: u64 = 28;
 fn telling(hand: &ManualClock) -> (ThreadPool, mpsc::Receiver<u64>) {
     let (tell, told) = mpsc::channel();
     let pool = ThreadPool::builder("mill").core(1).max(1);
-    let pool = pool.clock(hand.clock()).on_notice(move |notice| {
-        let Notice::DroppedDetached(report) = notice else {
+    let pool = pool.clock(hand.clock()).on_event(move |notice| {
+        let PoolEvent::DroppedDetached(report) = notice else {
             panic!("nothing else has happened: {notice}");
         };
         let _ = tell.send(report.dropped);
@@ -125,7 +123,7 @@ fn drop_some(executor: &impl Executor, pool: &ThreadPool, hand: &ManualClock) {
     let soon = hand.clock().deadline(SECOND);
     for _ in 0..DROPPED {
         let hint = TaskSpec::new().name("hint").deadline(soon);
-        executor.run_spec(hint, || unreachable!()).unwrap();
+        executor.execute_with(hint, || unreachable!()).unwrap();
     }
     hand.advance(SECOND);
     drop(go);
@@ -198,15 +196,15 @@ fn a_task_that_is_cancelled_because_its_thread_has_died_is_told() {
     let (die, may_die) = mpsc::channel();
     let pool = ThreadPool::builder("mill").core(1).max(1);
     let pool = pool.threads(Stillborn(Arc::new(Mutex::new(may_die))));
-    let pool = pool.on_notice(move |notice| drop(tell.send(notice.clone())));
+    let pool = pool.on_event(move |notice| drop(tell.send(notice.clone())));
     let pool = pool.build().unwrap();
-    pool.run(|| unreachable!()).unwrap();
+    pool.execute(|| unreachable!()).unwrap();
     drop(die);
-    let patience = Duration::from_secs(60);
-    let Notice::DroppedDetached(report) = told.recv_timeout(patience).unwrap() else {
+    let timeout = Duration::from_secs(60);
+    let PoolEvent::DroppedDetached(report) = told.recv_timeout(timeout).unwrap() else {
         panic!("nothing else has happened");
     };
-    assert_eq!((report.reason, report.dropped), (CancelReason::Refused, 1));
+    assert_eq!((report.reason, report.dropped), (CancelReason::Rejected, 1));
     let snapshot = pool.snapshot();
     assert_eq!((snapshot.dropped_detached, snapshot.cancelled), (1, 1));
 }
@@ -220,23 +218,23 @@ fn a_listener_that_causes_notices_by_a_manual_clock_is_not_called_inside_itself(
     let deepest = Arc::new(AtomicUsize::new(0));
     let heard = Arc::new(AtomicUsize::new(0));
     let (inner, most, count) = (own.clone(), deepest.clone(), heard.clone());
-    let listener = move |_: &Notice| {
+    let listener = move |_: &PoolEvent| {
         count.fetch_add(1, Ordering::SeqCst);
         let here = depth.fetch_add(1, Ordering::SeqCst) + 1;
         most.fetch_max(here, Ordering::SeqCst);
         if here < 8 {
-            assert!(inner.get().unwrap().run(|| ()).is_err());
+            assert!(inner.get().unwrap().execute(|| ()).is_err());
         }
         depth.fetch_sub(1, Ordering::SeqCst);
     };
     let (hand, at_most_every) = (ManualClock::new(), Duration::ZERO);
     let mill = ThreadPool::builder("mill").core(1).max(1);
     let mill = mill.queue(Queue::hand_off()).clock(hand.clock());
-    let mill = mill.rejection(Rejection::Report { at_most_every });
-    let pool = mill.on_notice(listener).build().unwrap();
+    let mill = mill.rejection(RejectionPolicy::Report { at_most_every });
+    let pool = mill.on_event(listener).build().unwrap();
     assert!(own.set(pool.clone()).is_ok());
     let go = hold(&pool);
-    assert!(pool.run(|| ()).is_err());
+    assert!(pool.execute(|| ()).is_err());
     assert_eq!(deepest.load(Ordering::SeqCst), 1);
     // The submitter has told many, and comes back all the same; the rest is told when time goes on.
     let so_far = heard.load(Ordering::SeqCst);

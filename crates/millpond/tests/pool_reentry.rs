@@ -7,18 +7,19 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, TerminationError, ThreadPerTask};
 use millpond::manage::{Growth, Patch};
-use millpond::pool::{Ended, Hooks, PoolBuilder, Queue, Refusal, Rejection, TaskInfo, ThreadPool};
+use millpond::pool::{
+    Ended, Hooks, PoolBuilder, Queue, RejectionContext, RejectionPolicy, TaskInfo, ThreadPool,
+};
 use millpond::preset;
 use millpond::queue::{
-    BlockingQueue, CapacityError, DelayQueue, LinkedQueue, Offered, Place, Refused, Taken,
+    BlockingQueue, CapacityError, DelayQueue, FifoQueue, OfferError, Offered, Taken, WaitSlot,
 };
 use millpond::schedule::ScheduledPool;
-use millpond::task::{Carried, Task};
+use millpond::task::{Task, TaskLocal};
 use millpond::time::{Clock, ManualClock};
+use millpond_testkit::watch;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -27,7 +28,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
 use std::task::Waker;
 use std::time::Duration;
-use watch_kit::watch;
 
 fn mill(capacity: usize) -> PoolBuilder {
     let mill = ThreadPool::builder("mill").core(1).max(1);
@@ -58,7 +58,7 @@ type Submits = Arc<OnDrop<Box<dyn FnMut() + Send + Sync>>>;
 #[test]
 fn what_a_cancelled_task_carried_may_submit_to_the_pool_that_clears_it_out() {
     let _watch = watch();
-    static CARRIED: Carried<Submits> = Carried::new();
+    static CARRIED: TaskLocal<Submits> = TaskLocal::new();
     let pool = mill(2).build().unwrap();
     let go = hold(&pool);
     let (tell, told) = mpsc::channel();
@@ -66,16 +66,16 @@ fn what_a_cancelled_task_carried_may_submit_to_the_pool_that_clears_it_out() {
         let pool = pool.clone();
         Arc::new(OnDrop(Box::new(move || {
             // More than there is room for.
-            let taken = [(); 3].map(|()| pool.run(|| ()).is_ok());
+            let taken = [(); 3].map(|()| pool.execute(|| ()).is_ok());
             let _ = tell.send(taken);
         })))
     };
     let cancelled = CARRIED.scope(submits, || pool.submit(|| ()).unwrap());
     assert!(cancelled.cancel());
     drop(cancelled);
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     // Full: the shell makes room, and what it carried is dropped by that. Who gets the room is open.
-    let taken = pool.run(|| ()).is_ok();
+    let taken = pool.execute(|| ()).is_ok();
     let inside = told.recv().unwrap();
     let all = inside.into_iter().chain([taken]);
     assert_eq!(
@@ -98,13 +98,16 @@ fn a_handler_that_brings_the_task_to_its_own_pool_again_is_asked_once() {
     let _watch = watch();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let again = move |task: Task, refusal: Refusal<'_>| {
+    let again = move |task: Task, refusal: RejectionContext<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
-        refusal.pool.execute(task)
+        refusal.pool.execute_task(task)
     };
-    let pool = mill(1).rejection(Rejection::custom(again)).build().unwrap();
+    let pool = mill(1)
+        .rejection(RejectionPolicy::custom(again))
+        .build()
+        .unwrap();
     let go = hold(&pool);
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     let refused = pool.submit(|| "flour").unwrap_err();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert!(refused.reason.is_saturated(), "{}", refused.reason);
@@ -118,23 +121,23 @@ fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
     let _watch = watch();
     let other: Arc<OnceLock<ThreadPool>> = Arc::default();
     let to_other = Arc::clone(&other);
-    let handler = move |task: Task, refusal: Refusal<'_>| match to_other.get() {
-        Some(other) => other.execute(task),
+    let handler = move |task: Task, refusal: RejectionContext<'_>| match to_other.get() {
+        Some(other) => other.execute_task(task),
         None => refusal.give_back(task),
     };
     let one = mill(1)
-        .rejection(Rejection::custom(handler))
+        .rejection(RejectionPolicy::custom(handler))
         .build()
         .unwrap();
     let back = one.clone();
-    let handler = move |task: Task, _: Refusal<'_>| back.execute(task);
+    let handler = move |task: Task, _: RejectionContext<'_>| back.execute_task(task);
     let two = mill(1)
-        .rejection(Rejection::custom(handler))
+        .rejection(RejectionPolicy::custom(handler))
         .build()
         .unwrap();
     let held = (hold(&one), hold(&two));
-    one.run(|| ()).unwrap();
-    two.run(|| ()).unwrap();
+    one.execute(|| ()).unwrap();
+    two.execute(|| ()).unwrap();
     assert!(other.set(two.clone()).is_ok());
     let refused = one.submit(|| "flour").unwrap_err();
     assert_eq!((refused.task)(), "flour");
@@ -147,13 +150,16 @@ fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
 #[test]
 fn a_handler_that_runs_the_task_is_asked_about_what_its_body_brings() {
     let _watch = watch();
-    let runs = |task: Task, _: Refusal<'_>| {
+    let runs = |task: Task, _: RejectionContext<'_>| {
         let _ = task.run();
         Ok(())
     };
-    let pool = mill(1).rejection(Rejection::custom(runs)).build().unwrap();
+    let pool = mill(1)
+        .rejection(RejectionPolicy::custom(runs))
+        .build()
+        .unwrap();
     let go = hold(&pool);
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     let inner = pool.clone();
     let outer = pool.submit(move || inner.submit(|| "flour").unwrap().join());
     assert_eq!(outer.unwrap().join().unwrap().unwrap(), "flour");
@@ -166,18 +172,21 @@ fn a_handler_that_brings_the_task_twice_gets_it_back_twice() {
     let _watch = watch();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let twice = move |task: Task, refusal: Refusal<'_>| {
+    let twice = move |task: Task, refusal: RejectionContext<'_>| {
         if count.fetch_add(1, Ordering::Relaxed) > 0 {
             return refusal.give_back(task);
         }
-        match refusal.pool.execute(task) {
+        match refusal.pool.execute_task(task) {
             Ok(()) => Ok(()),
-            Err(back) => refusal.pool.execute(back.task),
+            Err(back) => refusal.pool.execute_task(back.task),
         }
     };
-    let pool = mill(1).rejection(Rejection::custom(twice)).build().unwrap();
+    let pool = mill(1)
+        .rejection(RejectionPolicy::custom(twice))
+        .build()
+        .unwrap();
     let go = hold(&pool);
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     let refused = pool.submit(|| "flour").unwrap_err();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert_eq!((refused.task)(), "flour");
@@ -191,19 +200,22 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
     let asked = Arc::new(AtomicUsize::new(0));
     let lines_back = Arc::new(AtomicUsize::new(0));
     let (count, back) = (Arc::clone(&asked), Arc::clone(&lines_back));
-    let logs = move |task: Task, refusal: Refusal<'_>| {
+    let logs = move |task: Task, refusal: RejectionContext<'_>| {
         if count.fetch_add(1, Ordering::Relaxed) > 0 {
             return refusal.give_back(task);
         }
         for _ in 0..2 {
-            let line = refusal.pool.run(|| println!("a task was refused"));
+            let line = refusal.pool.execute(|| println!("a task was refused"));
             back.fetch_add(usize::from(line.is_err()), Ordering::Relaxed);
         }
-        refusal.pool.execute(task)
+        refusal.pool.execute_task(task)
     };
-    let pool = mill(1).rejection(Rejection::custom(logs)).build().unwrap();
+    let pool = mill(1)
+        .rejection(RejectionPolicy::custom(logs))
+        .build()
+        .unwrap();
     let go = hold(&pool);
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     let refused = pool.submit(|| "flour").unwrap_err();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert_eq!(lines_back.load(Ordering::Relaxed), 2);
@@ -216,10 +228,13 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
 #[test]
 fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
     let _watch = watch();
-    let again = |task: Task, refusal: Refusal<'_>| refusal.pool.execute(task);
-    let pool = mill(1).rejection(Rejection::custom(again)).build().unwrap();
+    let again = |task: Task, refusal: RejectionContext<'_>| refusal.pool.execute_task(task);
+    let pool = mill(1)
+        .rejection(RejectionPolicy::custom(again))
+        .build()
+        .unwrap();
     let go = hold(&pool);
-    let taken = (0..3).filter(|_| pool.run(|| ()).is_ok()).count();
+    let taken = (0..3).filter(|_| pool.execute(|| ()).is_ok()).count();
     assert_eq!((taken, pool.snapshot().rejected), (1, 2));
     drop(go);
 }
@@ -228,16 +243,16 @@ fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
 #[test]
 fn another_task_that_a_handler_brings_instead_is_counted_as_rejected() {
     let _watch = watch();
-    let instead = |task: Task, refusal: Refusal<'_>| {
+    let instead = |task: Task, refusal: RejectionContext<'_>| {
         drop(task);
-        let _ = refusal.pool.run(|| ());
+        let _ = refusal.pool.execute(|| ());
         Ok(())
     };
-    let pool = mill(1).rejection(Rejection::custom(instead));
+    let pool = mill(1).rejection(RejectionPolicy::custom(instead));
     let pool = pool.build().unwrap();
     let go = hold(&pool);
-    pool.run(|| ()).unwrap();
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     assert_eq!(pool.snapshot().rejected, 2);
     drop(go);
 }
@@ -258,14 +273,14 @@ type Once = Box<dyn FnOnce() + Send>;
 /// A queue that does something, once, when it is called.
 #[derive(Clone)]
 struct Busy {
-    queue: Arc<LinkedQueue<Task>>,
+    queue: Arc<FifoQueue<Task>>,
     once: Arc<Mutex<Vec<(Call, Once)>>>,
 }
 
 impl Busy {
     fn new() -> Self {
         Busy {
-            queue: Arc::new(LinkedQueue::bounded(8).unwrap()),
+            queue: Arc::new(FifoQueue::bounded_growing(8).unwrap()),
             once: Arc::default(),
         }
     }
@@ -274,7 +289,7 @@ impl Busy {
         self.once.lock().unwrap().push((call, Box::new(f)));
     }
 
-    fn is_called(&self, call: Call) {
+    fn run_hook(&self, call: Call) {
         let once = {
             let mut once = self.once.lock().unwrap();
             let first = once.iter().position(|(when, _)| *when == call);
@@ -297,10 +312,10 @@ impl fmt::Debug for Busy {
 }
 
 impl BlockingQueue<Task> for Busy {
-    fn offer(&self, element: Task) -> Result<(), Refused<Task>> {
-        self.is_called(Call::Offer);
+    fn offer(&self, element: Task) -> Result<(), OfferError<Task>> {
+        self.run_hook(Call::Offer);
         let offered = self.queue.offer(element);
-        self.is_called(Call::Offered);
+        self.run_hook(Call::Offered);
         offered
     }
 
@@ -308,25 +323,30 @@ impl BlockingQueue<Task> for Busy {
         self.queue.poll()
     }
 
-    fn poll_offer(&self, element: &mut Option<Task>, place: &mut Place, waker: &Waker) -> Offered {
+    fn poll_offer(
+        &self,
+        element: &mut Option<Task>,
+        place: &mut WaitSlot,
+        waker: &Waker,
+    ) -> Offered {
         self.queue.poll_offer(element, place, waker)
     }
 
-    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
-        self.is_called(Call::Take);
+    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
+        self.run_hook(Call::Take);
         self.queue.poll_take(place, waker)
     }
 
-    fn leave_offer(&self, element: &mut Option<Task>, place: &mut Place) {
+    fn leave_offer(&self, element: &mut Option<Task>, place: &mut WaitSlot) {
         self.queue.leave_offer(element, place);
     }
 
-    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
         self.queue.leave_take(place)
     }
 
     fn len(&self) -> usize {
-        self.is_called(Call::Len);
+        self.run_hook(Call::Len);
         self.queue.len()
     }
 
@@ -335,7 +355,7 @@ impl BlockingQueue<Task> for Busy {
     }
 
     fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
-        self.is_called(Call::SetCapacity);
+        self.run_hook(Call::SetCapacity);
         self.queue.set_capacity(capacity)
     }
 
@@ -456,7 +476,7 @@ fn a_task_whose_free_worker_leaves_before_it_is_in_gets_another_one() {
         }
         let (tell, told) = mpsc::channel();
         let brought = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(move || tell.send(()).unwrap()).unwrap();
+            pool.execute(move || tell.send(()).unwrap()).unwrap();
         }));
         assert_eq!(brought.is_err(), panics);
         told.recv().unwrap();
@@ -557,10 +577,10 @@ fn a_task_that_is_run_in_place_is_told_too() {
 #[test]
 fn a_task_on_an_extra_thread_and_one_of_a_queue_that_holds_back_are_told_too() {
     let _watch = watch();
-    let extra = mill(1).rejection(Rejection::NewThread { at_most: 1 });
+    let extra = mill(1).rejection(RejectionPolicy::NewThread { at_most: 1 });
     let pool = extra.build().unwrap();
     let go = hold(&pool);
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     let own = pool.clone();
     let waited = pool.submit(move || waits_for_itself(&own)).unwrap();
     assert_eq!(waited.join().unwrap(), OWN_TASK);
@@ -603,7 +623,7 @@ fn a_hook_that_waits_for_the_end_of_its_pool_is_told() {
     };
     let pool = mill(8).hooks(waits).build().unwrap();
     assert!(own.set(pool.clone()).is_ok());
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     assert_eq!(tells.recv().unwrap(), OWN_TASK, "after a task");
     assert_eq!(tells.recv().unwrap(), OWN_TASK, "after all");
     pool.close().unwrap();
@@ -645,7 +665,7 @@ fn a_task_of_a_scheduled_pool_that_waits_for_its_end_is_told() {
 fn waits_that_end_are_left_alone() {
     let _watch = watch();
     let (one, other) = (mill(8).build().unwrap(), mill(8).build().unwrap());
-    other.run(|| ()).unwrap();
+    other.execute(|| ()).unwrap();
     let own = one.clone();
     let waited = one.submit(move || {
         other.close().unwrap();

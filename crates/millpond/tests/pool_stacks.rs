@@ -1,8 +1,6 @@
 //! Stacks as a pool shows them: when asked, in a run warning and in a report of refusals. With the feature
 //! they name what its workers do; without, each says which feature to switch on.
 
-// Address sanitizer is built with pictures and without the walk.
-#![cfg(not(millpond_plain_memory))]
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
     clippy::disallowed_types,
@@ -10,17 +8,15 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::pool::{Notice, Queue, Rejection, RunWarning, ThreadPool};
+use millpond::pool::{PoolEvent, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::preset;
 use millpond::task::TaskSpec;
+use millpond_testkit::watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use watch_kit::watch;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -31,15 +27,18 @@ const IS_BUILT: bool = cfg!(all(
     not(millpond_portable)
 ));
 
-/// What a stack must say where there can be one, and what it says elsewhere.
+/// A stack names its function where it can be captured, and says elsewhere why it cannot.
 #[track_caller]
 fn names(stack: &str, function: &str) {
-    match IS_BUILT {
-        true => assert!(stack.contains(function), "{stack}"),
-        false => assert_eq!(
+    if IS_BUILT {
+        assert!(stack.contains(function), "{stack}");
+    } else if cfg!(feature = "stack-dump") {
+        assert!(stack.contains("platform"), "{stack}");
+    } else {
+        assert_eq!(
             stack,
             "no stack: switch on the feature `stack-dump` of millpond (Linux on x86-64 or AArch64)"
-        ),
+        );
     }
 }
 
@@ -84,11 +83,11 @@ fn each_worker_is_named_by_what_it_does_asleep_or_at_work() {
     let inside = Arc::clone(&over);
     let sleeper = TaskSpec::new().name("sleeper");
     let sleeper = pool
-        .submit_spec(sleeper, move || sleeps_until_told(&say, &stay))
+        .submit_with(sleeper, move || sleeps_until_told(&say, &stay))
         .unwrap();
     let computer = TaskSpec::new().name("computer");
     let computer = pool
-        .submit_spec(computer, move || computes_until_told(&inside))
+        .submit_with(computer, move || computes_until_told(&inside))
         .unwrap();
     let stacks = stacks_when(&pool, |stacks| {
         let has = |name| stacks.iter().any(|stack| stack.contains(name));
@@ -119,16 +118,54 @@ fn each_worker_is_named_by_what_it_does_asleep_or_at_work() {
     assert_eq!(pool.stacks(), [""; 0], "nobody is there any more");
 }
 
+#[inline(never)]
+fn the_body_of_a_task(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+    sleeps_until_told(say, stay);
+    std::hint::black_box(0);
+}
+
+/// `millpond-stack` knows the worker loop by its path: this fails if that has moved.
+#[test]
+fn a_workers_stack_is_printed_down_to_its_tasks_body() {
+    let _watch = watch();
+    let pool = preset::fixed("mill", 1).build().unwrap();
+    let ((leave, stay), (say, _hear)) = (mpsc::channel(), mpsc::channel());
+    let handle = pool
+        .submit(move || the_body_of_a_task(&say, &stay))
+        .unwrap();
+    let stacks = stacks_when(&pool, |stacks| stacks[0].contains("sleeps_until_told"));
+    names(&stacks[0], "the_body_of_a_task");
+    if IS_BUILT {
+        let text = &stacks[0];
+        let lines: Vec<&str> = text.lines().collect();
+        let body = lines
+            .iter()
+            .position(|line| line.contains("the_body_of_a_task"))
+            .unwrap();
+        // Below it: the closure that called it, and one line for all the rest.
+        assert_eq!(lines.len() - body, 3, "{text}");
+        assert!(lines[body + 1].contains("closure"), "{text}");
+        assert!(lines[body + 2].contains("of the runtime"), "{text}");
+        assert!(!text.contains("pool/worker.rs"), "{text}");
+        // Names as in the source: no hash behind them.
+        let is_hash =
+            |part: &str| part.len() == 17 && part[1..].bytes().all(|c| c.is_ascii_hexdigit());
+        assert!(!text.split([':', ' ']).any(is_hash), "{text}");
+    }
+    drop(leave);
+    handle.join().unwrap();
+}
+
 /// A pool with one worker that is busy, and its notices.
 fn busy(
     shape: impl FnOnce(millpond::pool::PoolBuilder) -> millpond::pool::PoolBuilder,
-) -> (ThreadPool, mpsc::Receiver<Notice>, mpsc::Sender<()>) {
+) -> (ThreadPool, mpsc::Receiver<PoolEvent>, mpsc::Sender<()>) {
     let (tell, told) = mpsc::channel();
-    let pool = preset::fixed("mill", 1).on_notice(move |notice| tell.send(notice.clone()).unwrap());
+    let pool = preset::fixed("mill", 1).on_event(move |notice| tell.send(notice.clone()).unwrap());
     let pool = shape(pool).build().unwrap();
     let ((leave, stay), (say, hear)) = (mpsc::channel(), mpsc::channel());
     let body = move || sleeps_until_told(&say, &stay);
-    pool.submit_spec(TaskSpec::new().name("sleeper"), body)
+    pool.submit_with(TaskSpec::new().name("sleeper"), body)
         .unwrap();
     hear.recv_timeout(LONG).unwrap();
     (pool, told, leave)
@@ -140,7 +177,7 @@ fn a_run_warning_has_the_stack_of_its_task() {
     let limit = RunWarning::after(Duration::from_millis(50));
     let (pool, told, leave) = busy(|pool| pool.run_warning(limit));
     let notice = told.recv_timeout(LONG).unwrap();
-    let Notice::RunsLong(run) = &notice else {
+    let PoolEvent::LongRunning(run) = &notice else {
         panic!("{notice}");
     };
     assert_eq!(run.label.to_string(), "sleeper");
@@ -156,19 +193,19 @@ fn a_run_warning_has_the_stack_of_its_task() {
 type Stay = fn(&mpsc::Sender<()>, &mpsc::Receiver<()>);
 
 #[inline(never)]
-fn is_in_flour(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+fn run_in_flour(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
     sleeps_until_told(say, stay);
     std::hint::black_box(1);
 }
 
 #[inline(never)]
-fn is_in_dough(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+fn run_in_dough(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
     sleeps_until_told(say, stay);
     std::hint::black_box(2);
 }
 
 #[inline(never)]
-fn is_in_bread(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
+fn run_in_bread(say: &mpsc::Sender<()>, stay: &mpsc::Receiver<()>) {
     sleeps_until_told(say, stay);
     std::hint::black_box(3);
 }
@@ -180,22 +217,22 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
     let (open, gate) = mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);
     // The first notice is not done with before the gate opens.
-    let slow = move |notice: &Notice| {
+    let slow = move |notice: &PoolEvent| {
         tell.send(notice.clone()).unwrap();
         let _ = gate.lock().unwrap().recv();
     };
     let limit = RunWarning::after(Duration::from_millis(20));
-    let pool = preset::fixed("mill", 1).run_warning(limit).on_notice(slow);
+    let pool = preset::fixed("mill", 1).run_warning(limit).on_event(slow);
     let pool = pool.build().unwrap();
     let tasks: [(&str, Stay); 3] = [
-        ("flour", is_in_flour),
-        ("dough", is_in_dough),
-        ("bread", is_in_bread),
+        ("flour", run_in_flour),
+        ("dough", run_in_dough),
+        ("bread", run_in_bread),
     ];
     let begun = tasks.map(|(name, function)| {
         let ((leave, stay), (say, hear)) = (mpsc::channel::<()>(), mpsc::channel());
         let spec = TaskSpec::new().name(name);
-        let task = pool.submit_spec(spec, move || function(&say, &stay));
+        let task = pool.submit_with(spec, move || function(&say, &stay));
         (task.unwrap(), leave, hear)
     });
     let mut notices = Vec::new();
@@ -225,7 +262,7 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
         notices.push(told.recv_timeout(LONG).unwrap());
     }
     for (notice, (name, _)) in notices.iter().zip(tasks) {
-        let Notice::RunsLong(run) = notice else {
+        let PoolEvent::LongRunning(run) = notice else {
             panic!("{notice}");
         };
         assert_eq!(run.label.to_string(), name);
@@ -234,11 +271,11 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
             "no stack: the task ended before it could be taken" => assert_eq!(name, "dough"),
             // A busy machine may not let it answer in time.
             stack if stack.contains("did not answer") => {}
-            stack => names(stack, &format!("is_in_{name}")),
+            stack => names(stack, &format!("run_in_{name}")),
         }
         let others = tasks.iter().filter(|(other, _)| *other != name);
         for (other, _) in others {
-            assert!(!run.stack.contains(&format!("is_in_{other}")), "{notice}");
+            assert!(!run.stack.contains(&format!("run_in_{other}")), "{notice}");
         }
     }
     drop(last);
@@ -248,16 +285,16 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
 #[test]
 fn a_report_of_refusals_has_the_stacks_of_all_workers() {
     let _watch = watch();
-    let report = Rejection::Report {
+    let report = RejectionPolicy::Report {
         at_most_every: LONG,
     };
     let (pool, told, leave) = busy(|pool| pool.queue(Queue::hand_off()).rejection(report));
     let refused = pool
-        .submit_spec(TaskSpec::new().name("one more"), || ())
+        .submit_with(TaskSpec::new().name("one more"), || ())
         .unwrap_err();
     assert!(refused.reason.is_saturated());
     let notice = told.recv_timeout(LONG).unwrap();
-    let Notice::Refused(report) = &notice else {
+    let PoolEvent::Rejected(report) = &notice else {
         panic!("{notice}");
     };
     assert_eq!(report.label, "one more");

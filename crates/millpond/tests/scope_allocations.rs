@@ -6,7 +6,7 @@
 
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Rejected};
 use millpond::task::Task;
-use millpond_raw::count::CountingAlloc;
+use millpond_raw::count_alloc::CountingAlloc;
 use millpond_raw::sync::Mutex;
 
 #[global_allocator]
@@ -17,7 +17,7 @@ static ALLOC: CountingAlloc = CountingAlloc::new();
 struct Keeps(Mutex<Vec<Task>>);
 
 impl Executor for Keeps {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.0.lock().push(task);
         Ok(())
     }
@@ -35,7 +35,7 @@ fn of_one(executor: &dyn Executor, tasks: u64) -> u64 {
     let ((), counts) = ALLOC.count(|| {
         executor.scope(|s| {
             for pair in cells.chunks(2) {
-                s.run(|| pair[0]).expect("it is taken");
+                s.execute(|| pair[0]).expect("it is taken");
                 let handle = s.submit(|| &pair[1]).expect("it is taken");
                 assert_eq!(handle.join().expect("it runs"), &pair[1]);
             }

@@ -76,7 +76,7 @@ fn exactly_one_is_told(count: usize) {
     assert_eq!(told.count(), 1, "{heard:?}");
     let through = heard.iter().filter(|one| **one == Heard::Value);
     assert_eq!(through.count(), count - 1, "{heard:?}");
-    assert!(task::waits().is_empty());
+    assert!(task::blocked_joins().is_empty());
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn an_interrupt_in_a_ring_and_the_ring_agree() {
             }
             other => panic!("{other:?}"),
         }
-        assert!(task::waits().is_empty());
+        assert!(task::blocked_joins().is_empty());
     });
 }
 
@@ -144,7 +144,7 @@ fn balanced(pool: &ThreadPool, accepted: u64) {
     let now = pool.snapshot();
     let over = now.completed + now.cancelled + now.handed_back + now.ran_elsewhere;
     assert_eq!(over, accepted, "{now:?}");
-    assert_eq!(now.queued + now.active + now.in_place, 0, "{now:?}");
+    assert_eq!(now.queued + now.active + now.running_inline, 0, "{now:?}");
 }
 
 /// Whoever runs it, its own worker in place or another one, it is counted once.

@@ -11,14 +11,14 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
-use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
+use millpond::executor::{DirectExecutor, ExecutorExt, Lifecycle, RejectReason};
 use millpond::interrupt;
 use millpond::pool::{Queue, RunWarning, ThreadPool};
+use millpond::preset;
 use millpond::schedule::{Every, ScheduledPool};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
+use millpond_testkit::{until, watch};
 use std::io;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -26,7 +26,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use watch_kit::watch;
 
 const CHILD: &str = "MILLPOND_CHILD_OF_TEST";
 const LONG: Duration = Duration::from_secs(30);
@@ -36,12 +35,19 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Runs `body` in a child process, which must end well and in time.
 #[track_caller]
 fn in_child(test: &str, body: impl FnOnce()) {
+    in_poor_child(test, "", body);
+}
+
+/// The same, in a process that is short of something.
+#[track_caller]
+fn in_poor_child(test: &str, exhaustion: &str, body: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some() {
         return body();
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(CHILD, "1")
+        .env("MILLPOND_EXHAUST", exhaustion)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -104,14 +110,6 @@ impl ThreadFactory for Gated {
     }
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < LONG, "not so after {LONG:?}: {what}");
-        thread::yield_now();
-    }
-}
-
 fn refusing() -> (Gated, Clock) {
     let threads = Gated::default();
     let clock = Clock::system().with_timer(threads.clone());
@@ -154,7 +152,7 @@ fn the_watch_comes_back_when_threads_can_be_had_again() {
     let mill = ThreadPool::builder("mill").core(1).max(1).clock(clock);
     let (tell, told) = channel();
     let tell = std::sync::Mutex::new(tell);
-    let mill = mill.on_notice(move |notice| {
+    let mill = mill.on_event(move |notice| {
         let _ = tell.lock().unwrap().send(notice.to_string());
     });
     let pool = mill
@@ -164,11 +162,11 @@ fn the_watch_comes_back_when_threads_can_be_had_again() {
     pool.submit(|| ()).unwrap().join().unwrap();
     threads.open(true);
     let (meet, wait) = sync_channel::<()>(0);
-    pool.run(move || for () in wait {}).unwrap();
+    pool.execute(move || for () in wait {}).unwrap();
     // Whoever brings a task lets it try again, now and then.
     let start = Instant::now();
     let notice = loop {
-        pool.run(|| ()).unwrap();
+        pool.execute(|| ()).unwrap();
         if let Ok(notice) = told.recv_timeout(Duration::from_millis(5)) {
             break notice;
         }
@@ -210,8 +208,7 @@ fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
         assert_eq!(system.and_then(std::io::Error::raw_os_error), Some(11));
         assert_eq!(why.kind(), std::io::ErrorKind::WouldBlock);
         let said = refused.reason.to_string();
-        let start =
-            "the thread of the timer, which delays and series wait for, could not be started (";
+        let start = "the timer's thread, which delays and series need, could not be started (";
         assert!(said.starts_with(start), "{said}");
         assert!(
             said.ends_with("): use fewer threads in this process, or raise its limit"),
@@ -321,21 +318,21 @@ fn a_series_that_is_due_at_once_is_refused_if_its_second_run_would_have_no_timer
 }
 
 #[test]
-fn what_is_due_next_does_not_wait_for_a_sentry_that_is_busy() {
+fn what_is_due_next_does_not_wait_for_a_leader_that_is_busy() {
     let _watch = watch();
     let (threads, clock) = refusing();
     let below = pool(2, &clock);
     assert_eq!(below.prestart_all_core().unwrap(), 2);
     let timers = ScheduledPool::owning(below)
         .clock(clock)
-        .sentries(true)
+        .worker_timers(true)
         .build();
-    // Workers that have had something to do are idle, and one of them is the sentry.
+    // Workers that have had something to do are idle, and one of them is the leader.
     for _ in 0..200 {
         timers.executor().submit(|| ()).unwrap().join().unwrap();
         thread::yield_now();
     }
-    // A sentry may leave its post, so what is accepted needs the timer all the same.
+    // A leader may leave its post, so what is accepted needs the timer all the same.
     let refused = timers.schedule(HOUR, || ()).unwrap_err();
     assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
     threads.open(true);
@@ -358,7 +355,7 @@ fn a_limit_that_was_watched_once_interrupts_although_threads_are_refused_later()
     let (hand, threads, clock) = by_hand();
     let mill = ThreadPool::builder("mill").core(1).max(1).clock(clock);
     let limit = RunWarning::after(SECOND).interrupts();
-    let pool = mill.run_warning(limit).on_notice(|_| ()).build().unwrap();
+    let pool = mill.run_warning(limit).on_event(|_| ()).build().unwrap();
     pool.submit(|| ()).unwrap().join().unwrap();
     lose_patience(&hand);
     threads.open(false);
@@ -411,4 +408,83 @@ fn the_timers_thread_ends_after_the_pool_however_that_ends() {
         assert!(series.is_finished(), "{how}");
         below.close().unwrap();
     }
+}
+
+/// Whether this process starts threads: not in a child that has had all it may.
+fn starts_threads() -> bool {
+    Threads::named("probe").start(Box::new(|| ())).is_ok()
+}
+
+#[test]
+fn a_process_with_one_thread_left_refuses_what_is_to_be_done_later() {
+    let name = "a_process_with_one_thread_left_refuses_what_is_to_be_done_later";
+    in_poor_child(name, "threads:1", || {
+        let timers = preset::scheduled("mill", 1).unwrap();
+        let flour = String::from("flour");
+        let refused = timers.schedule(SECOND, move || flour).unwrap_err();
+        let said = refused.reason.to_string();
+        assert!(said.starts_with("the timer's thread"), "{said}");
+        assert_eq!((refused.task)(), "flour");
+        assert!(!starts_threads());
+        timers.close().unwrap();
+    });
+}
+
+#[test]
+fn what_is_due_when_no_thread_can_be_had_any_more_is_rejected_and_reported() {
+    let name = "what_is_due_when_no_thread_can_be_had_any_more_is_rejected_and_reported";
+    // That of the timer, and that in reserve.
+    in_poor_child(name, "threads:2", || {
+        let ((tell, told), pool) = (channel(), pool(1, &Clock::system()));
+        let tell = std::sync::Mutex::new(tell);
+        let timers = ScheduledPool::owning(pool).name("mill");
+        let timers = timers.on_event(move |event| {
+            tell.lock().unwrap().send(event.to_string()).unwrap();
+        });
+        let timers = timers.build();
+        let delay = Duration::from_millis(5);
+        let mut tasks = Vec::new();
+        for _ in 0..10 {
+            tasks.push(timers.schedule(delay, || ()).unwrap());
+        }
+        let series = timers.schedule_at_fixed_rate(delay, HOUR, || ()).unwrap();
+        assert!(!starts_threads());
+        for task in tasks {
+            let error = task.join().unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "the task was cancelled: its executor rejected it"
+            );
+        }
+        for _ in 0..11 {
+            let event = told.recv_timeout(LONG).unwrap();
+            assert!(event.contains("rejected by the executor"), "{event}");
+        }
+        until("the run of the series counts", || {
+            timers.snapshot().rejected == 11
+        });
+        assert!(!series.is_finished(), "it goes on");
+        timers.close().unwrap();
+        assert!(series.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_task_that_is_due_at_once_and_cannot_be_handed_over_is_rejected() {
+    let name = "a_task_that_is_due_at_once_and_cannot_be_handed_over_is_rejected";
+    // The timer would get the one thread, to fire for another try, and have no thread to defer that to.
+    in_poor_child(name, "threads:1", || {
+        // It runs what it is given on the caller's thread, so only a dispatcher may call it.
+        let timers = ScheduledPool::on(DirectExecutor::new())
+            .dispatcher_threads(Gated::default())
+            .on_event(|_| ())
+            .build();
+        let task = timers.schedule(Duration::ZERO, || ()).unwrap();
+        let error = task.join().unwrap_err();
+        assert!(
+            error.is_cancelled() && error.to_string().contains("rejected"),
+            "{error}"
+        );
+        timers.close().unwrap();
+    });
 }

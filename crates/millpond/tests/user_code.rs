@@ -8,24 +8,22 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-mod watch_kit;
-
 use millpond::executor::{
-    CompletionService, Executor, ExecutorExt, NotTaken, RejectReason, Rejected,
+    CompletionService, Executor, ExecutorExt, RejectReason, Rejected, TryExecuteError,
 };
-use millpond::pool::{Notice, Queue, RunWarning, ThreadPool};
+use millpond::pool::{PoolEvent, Queue, RunWarning, ThreadPool};
 use millpond::queue::{
-    BlockingQueue, CapacityError, Glance, LinkedQueue, Offered, Place, Refused, Taken,
+    BlockingQueue, CapacityError, FifoQueue, OfferError, Offered, QueueHint, Taken, WaitSlot,
 };
 use millpond::schedule::ScheduledPool;
 use millpond::task::{Task, TaskHandle, TaskSpec};
 use millpond::time::Clock;
+use millpond_testkit::watch;
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::sync::mpsc;
 use std::task::Waker;
 use std::time::Duration;
-use watch_kit::watch;
 
 const INSIDE: &str = "MILLPOND_TEST_INSIDE";
 
@@ -87,25 +85,25 @@ fn cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_loc
 
 /// A queue as a user might write one: each call of it might take long.
 #[derive(Debug)]
-struct Own(LinkedQueue<Task>);
+struct Own(FifoQueue<Task>);
 
 impl BlockingQueue<Task> for Own {
-    fn offer(&self, task: Task) -> Result<(), Refused<Task>> {
+    fn offer(&self, task: Task) -> Result<(), OfferError<Task>> {
         self.0.offer(task)
     }
     fn poll(&self) -> Option<Task> {
         self.0.poll()
     }
-    fn poll_offer(&self, task: &mut Option<Task>, place: &mut Place, waker: &Waker) -> Offered {
+    fn poll_offer(&self, task: &mut Option<Task>, place: &mut WaitSlot, waker: &Waker) -> Offered {
         self.0.poll_offer(task, place, waker)
     }
-    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
         self.0.poll_take(place, waker)
     }
-    fn leave_offer(&self, task: &mut Option<Task>, place: &mut Place) {
+    fn leave_offer(&self, task: &mut Option<Task>, place: &mut WaitSlot) {
         self.0.leave_offer(task, place);
     }
-    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
         self.0.leave_take(place)
     }
     fn hand_back(&self, task: Task) {
@@ -114,8 +112,8 @@ impl BlockingQueue<Task> for Own {
     fn len(&self) -> usize {
         self.0.len()
     }
-    fn glance(&self) -> Option<Glance> {
-        self.0.glance()
+    fn hint(&self) -> Option<QueueHint> {
+        self.0.hint()
     }
     fn capacity(&self) -> Option<usize> {
         self.0.capacity()
@@ -140,10 +138,10 @@ fn the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread() {
     alone(test, || {
         let (tell, told) = mpsc::channel();
         let pool = ThreadPool::builder("mill").core(1).max(1);
-        let pool = pool.queue(Queue::own(Own(LinkedQueue::unbounded())));
+        let pool = pool.queue(Queue::own(Own(FifoQueue::unbounded())));
         let pool = pool.run_warning(RunWarning::after(Duration::from_millis(5)));
-        let pool = pool.on_notice(move |notice| {
-            if let Notice::RunsLong(_) = notice {
+        let pool = pool.on_event(move |notice| {
+            if let PoolEvent::LongRunning(_) = notice {
                 let _ = tell.send(());
             }
         });
@@ -168,7 +166,7 @@ fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
         let heavy = Heavy;
         let late = move || drop(heavy);
         results
-            .submit_spec(TaskSpec::new().deadline(soon), late)
+            .submit_with(TaskSpec::new().deadline(soon), late)
             .map_err(|refused| refused.reason)
             .unwrap();
         let arrived = results.take().unwrap();
@@ -182,12 +180,12 @@ fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
 struct Refusing;
 
 impl Executor for Refusing {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         Err(Rejected::new(task, RejectReason::saturated(7, 7, 2)))
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 }
 
@@ -195,7 +193,7 @@ impl Executor for Refusing {
 fn a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread() {
     let test = "a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread";
     alone(test, || {
-        let pool = ScheduledPool::on(Refusing).on_notice(|_| ()).build();
+        let pool = ScheduledPool::on(Refusing).on_event(|_| ()).build();
         let heavy = Heavy;
         let refused = pool.schedule(Duration::from_millis(20), move || drop(heavy));
         let refused = refused.map_err(|refused| refused.reason).unwrap();

@@ -1,22 +1,24 @@
-//! The page of the bench in a real browser: its plots are there, and legible.
+//! The page of the benchmarks in a browser: every plot is there and legible.
 
 use anyhow::Result;
 
 use super::program::NO_SKIP;
-use crate::house::House;
-use crate::stage::Stage;
+use crate::counts::Counts;
+use crate::step::Step;
 use crate::table::Outcome;
-use crate::tally::Tally;
+use crate::workspace::Workspace;
 
 /// The gate.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    let mut tests = house.cargo(&["test", "-p", "millpond-bench", "--test", "browser"]);
-    let ended = stage.run(tests.env(NO_SKIP, "1"))?;
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    // With the features of the step `tests`, which has built it already.
+    let mut tests =
+        workspace.cargo(&["test", "--workspace", "--all-features", "--test", "browser"]);
+    let ended = step.run(tests.env(NO_SKIP, "1"))?;
     Ok(Outcome::of_tests(
         ended.success,
-        Tally::of_output(&ended.output),
+        Counts::of_output(&ended.output),
     ))
 }

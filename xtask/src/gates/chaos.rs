@@ -1,7 +1,6 @@
-//! Chaos: builds of ours that yield, spin and sleep wherever threads can meet. The pool as a whole
-//! plays in such a build, round by random round, with a ledger of every task; the program is an
-//! example of `millpond-conform`. The tests of `millpond-raw` under chaos are in
-//! [`super::tests`].
+//! Stress of the pool in a chaos build, which yields, spins and sleeps at random before every atomic
+//! operation. Each random round has a ledger of every task; the program is an example of
+//! `millpond-conform`. The tests of `millpond-raw` under chaos are in [`super::tests`].
 
 use std::process::Command;
 
@@ -9,20 +8,20 @@ use anyhow::Result;
 
 use super::built;
 use super::tests as under_chaos;
-use crate::house::{House, Switch};
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::{Switch, Workspace};
 
-/// The seed of the rounds that every run of the house plays.
+/// The seed of the rounds of `cargo xtask test`.
 const SEED: u64 = 20_261_116;
 
-/// For how many minutes the house plays, at most.
+/// How many minutes they take at most.
 const MINUTES: f64 = 1.0 / 3.0;
 
-/// How many rounds the house plays, at most: a faster machine plays none that nobody has seen.
+/// How many there are at most, so that a faster machine runs no round that was never run before.
 const ROUNDS: u64 = 1_500;
 
-/// What to play. Without any choice: what `cargo xtask test` plays.
+/// Which rounds. By default, those of `cargo xtask test`.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct Rounds {
     /// For how long; 0.5 is half a minute
@@ -31,7 +30,7 @@ pub struct Rounds {
     /// The seed of all rounds; that of `cargo xtask test` if only `--minutes` is given
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Play this round of the seed again and again
+    /// Repeat this round of the seed
     #[arg(long, requires = "seed")]
     pub round: Option<u64>,
     /// Run the tests of millpond-raw under chaos instead
@@ -62,24 +61,24 @@ fn arguments(rounds: &Rounds) -> Vec<String> {
     }
 }
 
-/// Plays these rounds.
+/// Runs these rounds.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage, rounds: &Rounds) -> Result<Outcome> {
+pub fn run(workspace: &Workspace, step: &mut Step, rounds: &Rounds) -> Result<Outcome> {
     if rounds.tests {
-        return under_chaos::run_chaos(house, stage);
+        return under_chaos::run_chaos(workspace, step);
     }
-    // Not optimised: most of the time it yields and sleeps, and a round takes a third longer.
-    let mut build = house.cargo_under(Switch::Chaos, &["build", "-p", "millpond-conform"]);
-    let Some(program) = built::example(stage, &mut build, "chaos")? else {
+    // Not optimised: it yields and sleeps most of the time, so a round takes only a third longer.
+    let mut build = workspace.cargo_under(Switch::Chaos, &["build", "-p", "millpond-conform"]);
+    let Some(program) = built::example(step, &mut build, "chaos")? else {
         return Ok(Outcome::failed("it does not build"));
     };
-    let mut play = Command::new(&program);
-    play.current_dir(&house.root).args(arguments(rounds));
+    let mut command = Command::new(&program);
+    command.current_dir(&workspace.root).args(arguments(rounds));
     let seed = rounds.seed.unwrap_or(SEED);
-    play.env(under_chaos::SEED, seed.to_string());
-    let ended = stage.run(&mut play)?;
+    command.env(under_chaos::SEED, seed.to_string());
+    let ended = step.run(&mut command)?;
     Ok(match judge(ended.success, &ended.output) {
         Ok(note) => Outcome::passed(note),
         Err(reason) => Outcome::failed(reason),
@@ -90,11 +89,11 @@ pub fn run(house: &House, stage: &mut Stage, rounds: &Rounds) -> Result<Outcome>
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, &Rounds::default())
+pub fn run_all(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, &Rounds::default())
 }
 
-/// What was played: `812 rounds, 57000 tasks, seed 7`; or which round went wrong.
+/// What has run, as in `812 rounds, 57000 tasks, seed 7`; or which round failed.
 fn judge(success: bool, output: &str) -> Result<String, String> {
     let line = |part: &str| output.lines().find(|line| line.contains(part));
     if !success {
@@ -102,7 +101,7 @@ fn judge(success: bool, output: &str) -> Result<String, String> {
         return Err(wrong.trim_end_matches(':').to_owned());
     }
     let Some((played, _)) = line(" tasks: ").and_then(|line| line.split_once(": ")) else {
-        return Err("it does not say what it played".to_owned());
+        return Err("it does not say what it ran".to_owned());
     };
     let seed = line("seed ").unwrap_or_default();
     Ok(format!("{played}, {seed}"))
@@ -117,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_the_house_plays_so_many_rounds_of_its_own_seed() {
+    fn by_default_a_fixed_number_of_rounds_runs_from_a_fixed_seed() {
         let all = words(&Rounds::default());
         assert!(all.ends_with("--seed 20261116 --rounds 1500"), "{all}");
     }
 
     #[test]
-    fn a_choice_is_all_that_is_played() {
+    fn only_the_chosen_rounds_run() {
         let chosen = Rounds {
             minutes: Some(0.5),
             seed: Some(7),
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_says_what_was_played_and_a_failure_which_round_it_was() {
+    fn the_note_says_what_has_run_and_a_failure_names_its_round() {
         let good = "seed 7\n3 rounds: 9 tasks\n\n3 rounds, 9 tasks: the books balance\n";
         assert_eq!(judge(true, good).unwrap(), "3 rounds, 9 tasks, seed 7");
         let bad = "seed 7\n\nround 3 of seed 7 went wrong after 1s:\n- lost\n";
@@ -150,7 +149,7 @@ mod tests {
         assert!(judge(false, "").is_err());
         assert!(
             judge(true, "").is_err(),
-            "a program that says nothing has gone blind"
+            "a program that prints nothing has run nothing"
         );
     }
 }

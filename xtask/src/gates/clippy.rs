@@ -1,25 +1,24 @@
-//! Lints, with warnings denied; the fences of the seams are among them (`clippy.toml`).
+//! Lints, with warnings denied. `clippy.toml` has those that protect the seams.
 //!
-//! The library crates are asked again under each of the switches: each compiles other files. A
-//! switch that brings dependencies of its own must be told to cargo, and then everything is built
-//! for it alone. The others are told to clippy, which passes them to our own crates: they share one
-//! build of the dependencies.
+//! The library crates are linted once more under each switch, because each compiles other files. A
+//! switch with dependencies of its own is passed to cargo, which then builds everything for it. The
+//! others are passed to clippy, for our own crates only: they share one build of the dependencies.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::house::{House, Switch, cargo_in};
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::{Switch, Workspace, cargo_in};
 
 const DENY: &[&str] = &["--", "-D", "warnings"];
 
 /// The crates that have code of their own for the switches.
 const CRATES: [&str; 2] = ["millpond-raw", "millpond"];
 
-/// The question, for any workspace.
+/// The command, for any workspace.
 pub fn command(root: &Path) -> Command {
     let mut command = cargo_in(root);
     command
@@ -28,13 +27,14 @@ pub fn command(root: &Path) -> Command {
     command
 }
 
-/// The question, for the library crates under a switch.
-fn command_under(house: &House, switch: Switch) -> Command {
-    // What is built for a switch alone is built without the neighbours that features bring: no switch
-    // changes what is said to them.
-    let mut command = match switch.has_dependencies() {
-        true => house.cargo_under(switch, &["clippy", "--all-targets"]),
-        false => house.cargo(&["clippy", "--all-targets", "--all-features"]),
+/// The command for the library crates under a switch.
+fn command_under(workspace: &Workspace, switch: Switch) -> Command {
+    // A build for one switch alone goes without the dependencies of features: no switch changes the
+    // code that uses them.
+    let mut command = if switch.has_dependencies() {
+        workspace.cargo_under(switch, &["clippy", "--all-targets"])
+    } else {
+        workspace.cargo(&["clippy", "--all-targets", "--all-features"])
     };
     for name in CRATES {
         command.args(["-p", name]);
@@ -43,7 +43,7 @@ fn command_under(house: &House, switch: Switch) -> Command {
     if !switch.has_dependencies() {
         command
             .args(["--cfg", switch.cfg()])
-            .env("CARGO_TARGET_DIR", house.target_of("clippy"));
+            .env("CARGO_TARGET_DIR", workspace.target_of("clippy"));
     }
     command
 }
@@ -52,19 +52,20 @@ fn command_under(house: &House, switch: Switch) -> Command {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
     let mut failed = Vec::new();
-    if !stage.run(&mut command(&house.root))?.success {
+    if !step.run(&mut command(&workspace.root))?.success {
         failed.push("workspace");
     }
     for switch in Switch::ALL {
-        if !stage.run(&mut command_under(house, switch))?.success {
+        if !step.run(&mut command_under(workspace, switch))?.success {
             failed.push(switch.name());
         }
     }
-    Ok(match failed.is_empty() {
-        true => Outcome::passed(format!("workspace and {} switches", Switch::ALL.len())),
-        false => Outcome::failed(format!("warnings in: {}", failed.join(", "))),
+    Ok(if failed.is_empty() {
+        Outcome::passed(format!("workspace and {} switches", Switch::ALL.len()))
+    } else {
+        Outcome::failed(format!("warnings in: {}", failed.join(", ")))
     })
 }
 
@@ -72,9 +73,8 @@ pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
 mod tests {
     use super::*;
 
-    /// What `[target.'cfg(millpond_loom)'.dependencies]` would be for other switches.
     #[test]
-    fn a_switch_with_dependencies_of_its_own_is_told_to_cargo() {
+    fn every_switch_with_dependencies_of_its_own_is_passed_to_cargo() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for name in CRATES {
             let manifest = root.join("crates").join(name).join("Cargo.toml");

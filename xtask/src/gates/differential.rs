@@ -7,23 +7,23 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::built;
-use crate::house::House;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::Workspace;
 
-/// The seed of the scripts that every run of the house plays.
+/// The seed of the scripts of `cargo xtask test`.
 const SEED: u64 = 20_261_105;
 
 /// How many of those.
 const COUNT: u64 = 2_500;
 
-/// Where the written scripts are.
+/// The folder of scripts that were written by hand.
 const WRITTEN: &str = "crates/millpond-conform/scripts";
 
-/// Which scripts to play. Without any choice: those of `cargo xtask test`.
+/// Which scripts. By default, those of `cargo xtask test`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Scripts {
-    /// Where the random scripts begin; that of `cargo xtask test` if only `--count` is given
+    /// The seed of the random scripts; that of `cargo xtask test` if only `--count` is given
     #[arg(long)]
     pub seed: Option<u64>,
     /// How many random scripts
@@ -35,7 +35,7 @@ pub struct Scripts {
     /// Show the logs too
     #[arg(long)]
     pub show: bool,
-    /// Show where the two differ on purpose and why, and play nothing
+    /// Show where the two differ on purpose and why, and run nothing
     #[arg(long)]
     pub decisions: bool,
 }
@@ -75,26 +75,27 @@ fn arguments(scripts: &Scripts) -> Vec<String> {
     words
 }
 
-/// Plays these scripts.
+/// Runs these scripts.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage, scripts: &Scripts) -> Result<Outcome> {
-    // As the tests are built, who have built it already: that it is quicker optimised does not make
-    // up for building everything once more.
-    let mut build = house.cargo(&["build", "--workspace", "--all-features"]);
-    let Some(program) = built::example(stage, &mut build, "differential")? else {
+pub fn run(workspace: &Workspace, step: &mut Step, scripts: &Scripts) -> Result<Outcome> {
+    // With the flags of the step `tests`, which has built it already. An optimised build would run
+    // faster, but not by as much as building everything again takes.
+    let mut build = workspace.cargo(&["build", "--workspace", "--all-features"]);
+    let Some(program) = built::example(step, &mut build, "differential")? else {
         return Ok(Outcome::failed("it does not build"));
     };
-    let mut play = Command::new(program);
-    play.current_dir(&house.root)
-        .args(arguments(&found_here(scripts)?));
-    let ended = stage.run(&mut play)?;
+    let mut command = Command::new(program);
+    command
+        .current_dir(&workspace.root)
+        .args(arguments(&absolute(scripts)?));
+    let ended = step.run(&mut command)?;
     Ok(judge(ended.success, &ended.output))
 }
 
-/// The same scripts; the program runs in the root, but paths are meant from where the user is.
-fn found_here(scripts: &Scripts) -> Result<Scripts> {
+/// The same with absolute paths: the program runs in the root, not in the user's folder.
+fn absolute(scripts: &Scripts) -> Result<Scripts> {
     let paths = scripts.scripts.iter().map(std::path::absolute);
     Ok(Scripts {
         scripts: paths.collect::<Result<_, _>>()?,
@@ -106,8 +107,8 @@ fn found_here(scripts: &Scripts) -> Result<Scripts> {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, &Scripts::default())
+pub fn run_all(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, &Scripts::default())
 }
 
 fn judge(success: bool, output: &str) -> Outcome {
@@ -116,10 +117,10 @@ fn judge(success: bool, output: &str) -> Outcome {
         let reason = error.unwrap_or("docs/differential.md says how to read what is above");
         return Outcome::failed(reason);
     }
-    // The note is what was played: `2514 scripts, 57000 steps`.
-    let played = output.lines().find(|line| line.contains(" scripts, "));
-    let played = played.and_then(|line| line.split(':').next());
-    Outcome::passed(played.unwrap_or_default())
+    // The note says what has run: `2514 scripts, 57000 steps`.
+    let note = output.lines().find(|line| line.contains(" scripts, "));
+    let note = note.and_then(|line| line.split(':').next());
+    Outcome::passed(note.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_the_house_plays_its_own() {
+    fn by_default_the_scripts_of_the_gate_run() {
         let all = words(&Scripts::default());
         assert!(all.contains("--seed 20261105 --count 2500"), "{all}");
         assert!(
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_all_that_is_played() {
+    fn only_the_chosen_scripts_run() {
         let seed = Scripts {
             seed: Some(7),
             ..Scripts::default()
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_says_what_was_played_and_a_failure_is_one() {
+    fn the_note_says_what_has_run_and_a_failure_says_why() {
         let output = "500 random scripts from seed 42\n10 scripts, 200 steps: taken 3 in 1s\n";
         let outcome = judge(true, output);
         assert_eq!(outcome.verdict, Verdict::Passed);

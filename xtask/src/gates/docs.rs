@@ -1,15 +1,15 @@
-//! The documentation builds, and its links between items hold.
+//! The documentation builds without warnings, those about its links included.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::house::{House, cargo_in, with_flags};
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::{Workspace, cargo_in, with_flags};
 
-/// The question, for any workspace.
+/// The command, for any workspace.
 pub fn command(root: &Path) -> Command {
     let mut command = cargo_in(root);
     command
@@ -22,9 +22,7 @@ pub fn command(root: &Path) -> Command {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    Ok(match stage.run(&mut command(&house.root))?.success {
-        true => Outcome::passed(""),
-        false => Outcome::failed("rustdoc warns"),
-    })
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    let ended = step.run(&mut command(&workspace.root))?;
+    Ok(Outcome::of_command(ended.success, "rustdoc warns"))
 }

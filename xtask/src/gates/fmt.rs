@@ -5,11 +5,11 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::house::{House, cargo_in};
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::{Workspace, cargo_in};
 
-/// The question, for any workspace.
+/// The command, for any workspace.
 pub fn command(root: &Path) -> Command {
     let mut command = cargo_in(root);
     command.args(["fmt", "--all", "--check"]);
@@ -20,9 +20,7 @@ pub fn command(root: &Path) -> Command {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    Ok(match stage.run(&mut command(&house.root))?.success {
-        true => Outcome::passed(""),
-        false => Outcome::failed("run `cargo fmt --all`"),
-    })
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    let ended = step.run(&mut command(&workspace.root))?;
+    Ok(Outcome::of_command(ended.success, "run `cargo fmt --all`"))
 }

@@ -1,8 +1,8 @@
 //! No dead links in documents and comments.
 //!
-//! Files and anchors of this repository are followed. Addresses on the net are not fetched, since
-//! a gate must give the same answer without a network; they must be well-formed. In Rust comments
-//! a target such as `Self::lock` or `crate::park` is left to rustdoc, which knows the names.
+//! Links to files and anchors of this repository are checked. Addresses on the net must be
+//! well-formed and are not fetched: a gate gives the same answer without a network. In Rust comments,
+//! a target such as `Self::lock` or `crate::park` is left to rustdoc.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,15 +10,15 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::house::House;
 use crate::report::Report;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
 use crate::text::files;
 use crate::text::markdown::{Document, Pointer};
 use crate::text::source::Source;
+use crate::workspace::Workspace;
 
-/// A path in backticks that starts so is meant as a path of this repository.
+/// A path in backticks that starts like this is a path of this repository.
 const PATHS: &[&str] = &["crates/", "docs/", "examples/", "xtask/", ".ci/", ".cargo/"];
 
 /// Checks every document and every comment below `root`.
@@ -45,8 +45,8 @@ pub fn check(root: &Path) -> Result<Report> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    Outcome::of_report(&check(&house.root)?, stage)
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    Outcome::of_report(&check(&workspace.root)?, step)
 }
 
 struct Links<'a> {
@@ -86,7 +86,7 @@ impl Links<'_> {
     }
 
     fn note(&mut self, file: &Path, line: usize, wrong: Option<String>) {
-        self.report.looked_at += 1;
+        self.report.checked += 1;
         if let Some(text) = wrong {
             self.report.add(file, line, text);
         }
@@ -147,7 +147,7 @@ impl Links<'_> {
     }
 }
 
-/// Names of items, and anchors inside rustdoc's own page.
+/// Names of items, and anchors in a page of rustdoc.
 fn is_left_to_rustdoc(target: &str) -> bool {
     let plain_name = !target.contains('/') && !target.contains('.') && !target.contains(' ');
     target.contains("::") || target.starts_with('#') || plain_name
@@ -164,7 +164,7 @@ fn is_address(scheme: &str, rest: &str) -> bool {
     matches!(scheme, "http" | "https") && good_host && !rest.contains(char::is_whitespace)
 }
 
-/// Resolves `.` and `..` without asking the disk.
+/// Resolves `.` and `..` without reading the disk.
 fn flat(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for part in path.components() {
@@ -179,7 +179,7 @@ fn flat(path: &Path) -> PathBuf {
     flat
 }
 
-/// `a/{b,c}.rs` stands for `a/b.rs` and `a/c.rs`.
+/// `a/{b,c}.rs` means `a/b.rs` and `a/c.rs`.
 fn alternatives(path: &str) -> Vec<String> {
     let Some((front, rest)) = path.split_once('{') else {
         return vec![path.to_string()];
@@ -192,7 +192,7 @@ fn alternatives(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// True if the path exists; `*` in a part stands for anything.
+/// True if the path exists; `*` in a component matches anything.
 fn exists(root: &Path, path: &str) -> bool {
     let mut folders = vec![root.to_path_buf()];
     for part in path.split('/').filter(|part| !part.is_empty()) {
@@ -240,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn braces_stand_for_each_of_their_names() {
+    fn braces_mean_each_of_their_names() {
         assert_eq!(alternatives("a/{b,c}/d"), ["a/b/d", "a/c/d"]);
     }
 
     #[test]
-    fn a_way_up_is_resolved_on_paper() {
+    fn parent_folders_are_resolved_without_the_disk() {
         assert_eq!(flat(Path::new("docs/../README.md")), Path::new("README.md"));
         assert_eq!(flat(Path::new("../x")), Path::new("../x"));
     }

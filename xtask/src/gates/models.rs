@@ -1,17 +1,16 @@
-//! The models: loom walks every interleaving of small cases, of `millpond-raw` and of a pool with a
-//! worker or two; shuttle random schedules of larger ones, those of the library's queues, executors
-//! and pools included.
+//! The models of `millpond-raw` and `millpond`: loom explores every interleaving of small cases,
+//! shuttle random schedules of larger ones.
 
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::house::{House, Switch};
-use crate::stage::Stage;
+use crate::counts::Counts;
+use crate::step::Step;
 use crate::table::Outcome;
-use crate::tally::Tally;
+use crate::workspace::{Switch, Workspace};
 
-/// Who explores the interleavings.
+/// A model checker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Checker {
     /// Every interleaving of small cases.
@@ -33,7 +32,7 @@ impl Checker {
 /// The crates that have models.
 pub const CRATES: [&str; 2] = ["millpond-raw", "millpond"];
 
-/// The arguments that choose the models of `checker` in these crates.
+/// The arguments of cargo that build and run the models of `checker` in these crates.
 pub fn arguments(checker: Checker, crates: &[&str]) -> Vec<String> {
     let pattern = format!("{}_*", checker.switch().name());
     let crates = crates.iter().flat_map(|name| ["-p", name]);
@@ -44,8 +43,8 @@ pub fn arguments(checker: Checker, crates: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn command(house: &House, checker: Checker, filter: Option<&str>) -> Command {
-    let mut command = house.cargo_under(checker.switch(), &[]);
+fn command(workspace: &Workspace, checker: Checker, filter: Option<&str>) -> Command {
+    let mut command = workspace.cargo_under(checker.switch(), &[]);
     command
         .args(arguments(checker, &CRATES))
         .arg("--no-fail-fast")
@@ -58,43 +57,43 @@ fn command(house: &House, checker: Checker, filter: Option<&str>) -> Command {
 /// # Errors
 /// If cargo cannot be started.
 pub fn run(
-    house: &House,
-    stage: &mut Stage,
+    workspace: &Workspace,
+    step: &mut Step,
     checker: Checker,
     filter: Option<&str>,
 ) -> Result<Outcome> {
-    run_from(house, stage, checker, filter, None)
+    run_from(workspace, step, checker, filter, None)
 }
 
-/// The same from another seed than the fixed one of the tests.
+/// The same, from another seed than the fixed one.
 ///
 /// # Errors
 /// If cargo cannot be started.
 pub fn run_from(
-    house: &House,
-    stage: &mut Stage,
+    workspace: &Workspace,
+    step: &mut Step,
     checker: Checker,
     filter: Option<&str>,
     seed: Option<u64>,
 ) -> Result<Outcome> {
-    let mut command = command(house, checker, filter);
+    let mut command = command(workspace, checker, filter);
     if let Some(seed) = seed {
         command.env("MILLPOND_SEED", seed.to_string());
     }
-    let ended = stage.run(&mut command)?;
-    let mut outcome = Outcome::of_tests(ended.success, Tally::of_output(&ended.output));
+    let ended = step.run(&mut command)?;
+    let mut outcome = Outcome::of_tests(ended.success, Counts::of_output(&ended.output));
     let walked = schedules(&ended.output);
     if walked > 0 {
         outcome.note = format!("{walked} schedules");
-        stage.say(&format!("{walked} schedules in all"))?;
+        step.say(&format!("{walked} schedules in all"))?;
     }
     Ok(outcome)
 }
 
-/// How many schedules the models say that they have walked.
+/// The sum of the schedules that the models report.
 fn schedules(output: &str) -> u64 {
     let walked = output.lines().filter_map(|line| {
-        // A test that runs alone has its name printed before.
+        // The name of a test that runs alone stands on the same line.
         let (front, _) = line.split_once(" schedules walked")?;
         front.rsplit(' ').next()?.parse::<u64>().ok()
     });
@@ -105,16 +104,16 @@ fn schedules(output: &str) -> u64 {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_loom(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, Checker::Loom, None)
+pub fn run_loom(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, Checker::Loom, None)
 }
 
 /// The gate `shuttle`.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_shuttle(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, Checker::Shuttle, None)
+pub fn run_shuttle(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, Checker::Shuttle, None)
 }
 
 #[cfg(test)]
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schedules_add_up_wherever_they_stand_in_a_line() {
+    fn schedules_are_summed_wherever_they_are_in_a_line() {
         let output = "4000 schedules walked\ntest a ... ok\ntest b ... 2000 schedules walked\nok\n";
         assert_eq!(schedules(output), 6000);
         assert_eq!(schedules("no schedules walked by anybody"), 0);

@@ -1,28 +1,28 @@
-//! The program runs as the README says, and shows something; and its demo can be driven in a terminal.
+//! The program runs as the README says and prints something, and its demo works in a terminal.
 
 use anyhow::Result;
 
-use crate::house::House;
-use crate::stage::Stage;
+use crate::counts::Counts;
+use crate::step::Step;
 use crate::table::Outcome;
-use crate::tally::Tally;
+use crate::workspace::Workspace;
 
 /// The gate.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
     let cargo = |arguments: &[&str]| {
-        let mut cargo = house.cargo(arguments);
+        let mut cargo = workspace.cargo(arguments);
         cargo.envs(QUICKER);
         cargo
     };
-    // Built apart, so that what is judged below was printed by the program and not by cargo.
+    // Built first, so that the output below is the program's and not cargo's.
     let build = ["build", "--release", "--bin", "millpond"];
-    if !stage.run(&mut cargo(&build))?.success {
+    if !step.run(&mut cargo(&build))?.success {
         return Ok(Outcome::failed("it does not build"));
     }
-    let ended = stage.run(&mut cargo(&[
+    let ended = step.run(&mut cargo(&[
         "run",
         "--quiet",
         "--release",
@@ -32,26 +32,33 @@ pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
     Ok(judge(ended.success, &ended.output))
 }
 
-/// Nothing is measured here, so the program need not be optimised across crates, which takes most of the
-/// time to build it.
+/// Nothing is measured here, so the program is not optimised across crates, which takes most of the time
+/// of its build.
 const QUICKER: [(&str, &str); 2] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
 ];
 
-/// The variable with which a test may not be skipped because something is missing.
+/// With this variable a test fails, instead of being skipped, if an external program is missing.
 pub(super) const NO_SKIP: &str = "MILLPOND_NO_SKIP";
 
 /// The demo in tmux.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_in_a_terminal(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    let mut tests = house.cargo(&["test", "-p", "millpond-cli", "--test", "terminal"]);
-    let ended = stage.run(tests.env(NO_SKIP, "1"))?;
+pub fn run_in_a_terminal(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    // With the features of the step `tests`, which has built it already.
+    let mut tests = workspace.cargo(&[
+        "test",
+        "--workspace",
+        "--all-features",
+        "--test",
+        "terminal",
+    ]);
+    let ended = step.run(tests.env(NO_SKIP, "1"))?;
     Ok(Outcome::of_tests(
         ended.success,
-        Tally::of_output(&ended.output),
+        Counts::of_output(&ended.output),
     ))
 }
 

@@ -1,5 +1,5 @@
-//! Random programs over the public API with many engines at once, and books that must balance. The
-//! player is an example of `millpond-conform`.
+//! Random programs over the public API with many engines at once, and a ledger for each engine. What
+//! runs them is an example of `millpond-conform`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,38 +8,38 @@ use anyhow::Result;
 
 use super::built;
 use super::tests as under_chaos;
-use crate::house::{House, Switch};
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::{Switch, Workspace};
 
-/// Where the seeds begin of the programs that every run of the house plays.
+/// The first seed of the programs of `cargo xtask test`.
 const SEED: u64 = 1;
 
-/// For how many minutes each of the two runs of the house plays, at most.
+/// How many minutes each of its two runs takes at most.
 const MINUTES: f64 = 1.5;
 
-/// How many programs each of them plays, at most: a faster machine plays none that nobody has seen.
+/// How many programs each has at most, so that a faster machine runs none that was never run before.
 const COUNT: u64 = 3_000;
 
-/// What to play. Without any choice: what `cargo xtask test` plays, in a plain and in a chaos build.
+/// Which programs. By default, those of `cargo xtask test`, in a plain and in a chaos build.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct Programs {
     /// For how long; 0.5 is half a minute
     #[arg(long)]
     pub minutes: Option<f64>,
-    /// Where the seeds of the programs begin
+    /// The seed of the first program
     #[arg(long)]
     pub seed: Option<u64>,
-    /// At most so many programs
+    /// How many programs at most
     #[arg(long)]
     pub count: Option<u64>,
-    /// Play the program of this file again and again
+    /// Repeat the program in this file
     #[arg(long, conflicts_with = "seed")]
     pub file: Option<PathBuf>,
-    /// Print the program, and play nothing
+    /// Print the program, and run nothing
     #[arg(long)]
     pub show: bool,
-    /// Leave lines out of the program as long as it fails
+    /// Remove lines from the program while it still fails
     #[arg(long)]
     pub shrink: bool,
     /// In a chaos build
@@ -47,12 +47,12 @@ pub struct Programs {
     pub chaos: bool,
 }
 
-/// The arguments of the player.
+/// The arguments of the example.
 fn arguments(programs: &Programs) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
     match &programs.file {
-        // The player runs in the root, but the path is meant from where the user is.
+        // The example runs in the root, not in the user's folder.
         Some(file) => say("--file", std::path::absolute(file)?.display().to_string()),
         None => say("--seed", programs.seed.unwrap_or(SEED).to_string()),
     }
@@ -70,27 +70,30 @@ fn arguments(programs: &Programs) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Plays these programs.
+/// Runs these programs.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage, programs: &Programs) -> Result<Outcome> {
-    let mut build = match programs.chaos {
-        true => house.cargo_under(Switch::Chaos, &["build", "-p", "millpond-conform"]),
-        // As the tests are built, who have built it already.
-        false => house.cargo(&["build", "--workspace", "--all-features"]),
+pub fn run(workspace: &Workspace, step: &mut Step, programs: &Programs) -> Result<Outcome> {
+    let mut build = if programs.chaos {
+        workspace.cargo_under(Switch::Chaos, &["build", "-p", "millpond-conform"])
+    } else {
+        // With the flags of the step `tests`, which has built it already.
+        workspace.cargo(&["build", "--workspace", "--all-features"])
     };
-    let Some(player) = built::example(stage, &mut build, "programs")? else {
+    let Some(example) = built::example(step, &mut build, "programs")? else {
         return Ok(Outcome::failed("it does not build"));
     };
-    let mut play = Command::new(player);
-    play.current_dir(&house.root).args(arguments(programs)?);
+    let mut command = Command::new(example);
+    command
+        .current_dir(&workspace.root)
+        .args(arguments(programs)?);
     let seed = programs.seed.unwrap_or(SEED);
-    play.env(under_chaos::SEED, seed.to_string());
-    let ended = stage.run(&mut play)?;
-    let is_played = !programs.show && !programs.shrink;
+    command.env(under_chaos::SEED, seed.to_string());
+    let ended = step.run(&mut command)?;
+    let is_run = !programs.show && !programs.shrink;
     Ok(match ended.success {
-        true if !is_played => Outcome::passed(""),
+        true if !is_run => Outcome::passed(""),
         success => judge(success, &ended.output),
     })
 }
@@ -99,7 +102,7 @@ pub fn run(house: &House, stage: &mut Stage, programs: &Programs) -> Result<Outc
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
+pub fn run_all(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
     let mut notes = Vec::new();
     for chaos in [false, true] {
         let programs = Programs {
@@ -108,7 +111,7 @@ pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
             chaos,
             ..Programs::default()
         };
-        let outcome = run(house, stage, &programs)?;
+        let outcome = run(workspace, step, &programs)?;
         if outcome.verdict != crate::table::Verdict::Passed {
             return Ok(outcome);
         }
@@ -117,13 +120,13 @@ pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
     Ok(Outcome::passed(format!("{} under chaos", notes.join("; "))))
 }
 
-/// What was played: `3000 programs, 280000 tasks`; or which program went wrong.
+/// What has run, as in `3000 programs, 280000 tasks`; or which program failed.
 fn judge(success: bool, output: &str) -> Outcome {
     let line = |part: &str| output.lines().find(|line| line.contains(part));
     let played = line(" tasks: the books balance").and_then(|line| line.split(':').next());
     match (success, played) {
         (true, Some(played)) => Outcome::passed(played),
-        (true, None) => Outcome::failed("it does not say what it played"),
+        (true, None) => Outcome::failed("it does not say what it ran"),
         (false, _) => {
             let wrong = line("the program of ").unwrap_or("it ended with an error");
             Outcome::failed(wrong.trim_end_matches(':'))
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_note_says_what_was_played_and_a_failure_which_program_it_was() {
+    fn the_note_says_what_has_run_and_a_failure_names_its_program() {
         let good =
             "seed 1\n3 programs: 8 tasks, last seed 3\n3 programs, 9 tasks: the books balance\n";
         assert_eq!(judge(true, good).note, "3 programs, 9 tasks");

@@ -1,18 +1,18 @@
 //! The tests under the sanitizers of the compiler.
 //!
-//! They belong to nightly; `RUSTC_BOOTSTRAP=1` lets a stable compiler take the flags. The standard
-//! library is not instrumented: what our own code does is watched, what std does in between is
-//! not. Where the toolchain refuses even an empty program, the step is skipped and says so.
+//! They belong to nightly; `RUSTC_BOOTSTRAP=1` makes a stable compiler accept the flags. The standard
+//! library is not instrumented: only our own code is checked. If the toolchain cannot build an empty
+//! program with a sanitizer, the step is skipped and says so.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::house::{House, with_flags};
-use crate::stage::Stage;
+use crate::counts::Counts;
+use crate::step::Step;
 use crate::table::{Outcome, Verdict};
-use crate::tally::Tally;
+use crate::workspace::{Workspace, with_flags};
 
 /// A sanitizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -40,8 +40,8 @@ impl Sanitizer {
         }
     }
 
-    /// The features that are watched. ThreadSanitizer holds signals back until it likes them, so pictures
-    /// of running threads are for the other one only.
+    /// The features under test. ThreadSanitizer defers signals, so snapshots of running threads are
+    /// checked by AddressSanitizer only.
     const fn features(self) -> &'static str {
         match self {
             Sanitizer::Asan => "millpond-raw/probe,millpond-raw/stack-dump",
@@ -51,9 +51,9 @@ impl Sanitizer {
 
     const fn flags(self) -> &'static str {
         match self {
-            // A slab that is used again is never freed, so its misuse would not be seen.
+            // A recycled slab is never freed, so its misuse would not be seen.
             Sanitizer::Asan => "-Zsanitizer=address --cfg millpond_plain_memory",
-            // The compiler refuses to mix instrumented code with std's unless told that we know.
+            // Without the second flag the compiler refuses to mix instrumented code with std's.
             Sanitizer::Tsan => {
                 "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg millpond_tsan"
             }
@@ -65,30 +65,30 @@ impl Sanitizer {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_asan(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, Sanitizer::Asan)
+pub fn run_asan(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, Sanitizer::Asan)
 }
 
 /// The gate `tsan`.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_tsan(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, Sanitizer::Tsan)
+pub fn run_tsan(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, Sanitizer::Tsan)
 }
 
-/// Runs the unit and integration tests of both crates under one sanitizer; under ThreadSanitizer
-/// those whose threads order themselves by nothing but our own primitives, because it sees a race in
-/// everything that std's locks and channels order.
+/// Runs the unit and integration tests of both crates under one sanitizer. Under ThreadSanitizer, only
+/// those that synchronise by our own primitives: it reports a race in everything that the locks and
+/// channels of the uninstrumented std order.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage, sanitizer: Sanitizer) -> Result<Outcome> {
+pub fn run(workspace: &Workspace, step: &mut Step, sanitizer: Sanitizer) -> Result<Outcome> {
     let host = host()?;
-    if let Some(refusal) = refusal(house, stage, sanitizer, &host)? {
+    if let Some(refusal) = refusal(workspace, step, sanitizer, &host)? {
         return Ok(Outcome::skipped(format!("not supported here: {refusal}")));
     }
-    let mut command = house.cargo(&["test", "-p", "millpond-raw", "-p", "millpond"]);
+    let mut command = workspace.cargo(&["test", "-p", "millpond-raw", "-p", "millpond"]);
     command
         .args([
             "--features",
@@ -100,25 +100,25 @@ pub fn run(house: &House, stage: &mut Stage, sanitizer: Sanitizer) -> Result<Out
         .args(["--target", &host])
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", with_flags("RUSTFLAGS", sanitizer.flags()))
-        .env("CARGO_TARGET_DIR", house.target_of(sanitizer.name()));
+        .env("CARGO_TARGET_DIR", workspace.target_of(sanitizer.name()));
     if sanitizer == Sanitizer::Tsan {
-        let excused = house.root.join("xtask").join("tsan.supp");
+        let excused = workspace.root.join("xtask").join("tsan.supp");
         command.env(
             "TSAN_OPTIONS",
             format!("suppressions={}", excused.display()),
         );
     }
-    let ended = stage.run(&mut command)?;
+    let ended = step.run(&mut command)?;
     Ok(judge(ended.success, &ended.output))
 }
 
-/// A sanitizer reports after the tests, which may all have passed.
+/// Sanitizers may report something although all tests have passed.
 fn judge(success: bool, output: &str) -> Outcome {
     let reports = output
         .lines()
         .filter(|line| line.starts_with("SUMMARY: "))
         .count();
-    let mut outcome = Outcome::of_tests(success && reports == 0, Tally::of_output(output));
+    let mut outcome = Outcome::of_tests(success && reports == 0, Counts::of_output(output));
     if reports > 0 {
         outcome.verdict = Verdict::Failed(format!("sanitizer reports: {reports}"));
     }
@@ -136,14 +136,14 @@ fn host() -> Result<String> {
     Ok(host.context("rustc -vV names no host")?.to_string())
 }
 
-/// Why an empty program cannot be built and run with the sanitizer, if so.
+/// Why an empty program cannot be built and run with the sanitizer, if it cannot.
 fn refusal(
-    house: &House,
-    stage: &mut Stage,
+    workspace: &Workspace,
+    step: &mut Step,
     sanitizer: Sanitizer,
     host: &str,
 ) -> Result<Option<String>> {
-    let folder = house.target_of(sanitizer.name());
+    let folder = workspace.target_of(sanitizer.name());
     fs::create_dir_all(&folder)?;
     let (source, program) = (folder.join("empty.rs"), folder.join("empty"));
     fs::write(&source, "fn main() {}\n")?;
@@ -153,12 +153,12 @@ fn refusal(
         .args(["--edition", "2024", "--target", host, "-o"])
         .args([&program, &source])
         .env("RUSTC_BOOTSTRAP", "1");
-    let built = stage.run(&mut compiler)?;
+    let built = step.run(&mut compiler)?;
     if !built.success {
         let why = built.output.lines().find(|line| line.starts_with("error"));
         return Ok(Some(why.unwrap_or("rustc refuses the flag").to_string()));
     }
-    let ran = stage.run(&mut Command::new(&program))?;
+    let ran = step.run(&mut Command::new(&program))?;
     Ok((!ran.success).then(|| "an empty program does not start".to_string()))
 }
 
@@ -179,7 +179,7 @@ mod tests {
             raced.verdict,
             Verdict::Failed("sanitizer reports: 1".into())
         );
-        assert_eq!(raced.tally().failed, 1);
+        assert_eq!(raced.counts().failed, 1);
         assert_ne!(judge(true, "").verdict, Verdict::Passed);
     }
 

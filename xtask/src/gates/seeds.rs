@@ -1,22 +1,22 @@
-//! Tests draw at random from one seed that is fixed.
+//! Random tests use one fixed seed.
 //!
-//! A test that draws a fresh seed is green here and red on the next machine. So what `cargo test` and
-//! `cargo xtask test` draw comes from `crates/millpond-raw/tests/seed_kit/mod.rs`, and proptest is set
-//! up by `crates/millpond/tests/proptest_kit/mod.rs`; this gate refuses every other source of
-//! randomness that we know of. Fresh seeds are drawn by `cargo xtask soak` and by nobody else.
+//! A test with a fresh seed may pass on one machine and fail on the next. So the seed of `cargo test`
+//! and `cargo xtask test` comes from `crates/millpond-raw/tests/seed_kit/mod.rs`, and proptest is
+//! configured by `crates/millpond/tests/proptest_kit/mod.rs`. This gate rejects all other sources of
+//! randomness that we know of. Only `cargo xtask soak` uses fresh seeds.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-use crate::house::House;
 use crate::report::Report;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
 use crate::text::files;
 use crate::text::source::Source;
+use crate::workspace::Workspace;
 
-/// The files that may: the two kits, and the command that draws fresh seeds.
+/// The files that may use them: the two kits, and the soak.
 const ALLOWED: &[&str] = &[
     "crates/millpond-raw/tests/seed_kit/mod.rs",
     "crates/millpond/tests/proptest_kit/mod.rs",
@@ -25,8 +25,8 @@ const ALLOWED: &[&str] = &[
 
 /// What to use instead.
 const SEED_KIT: &str = "take the seed from `seed_kit`, or a generator of `millpond-conform`";
-const PROPTEST_KIT: &str = "set proptest up by `proptest_kit::config` or `proptest_kit::ask`";
-const SHUTTLE_DRIVE: &str = "drive it by `shuttle_drive::pct`, which has a fixed seed";
+const PROPTEST_KIT: &str = "configure proptest by `proptest_kit::config` or `proptest_kit::ask`";
+const SHUTTLE_DRIVE: &str = "run it by `shuttle_drive::pct`, which has a fixed seed";
 
 /// Sources of randomness, and what to use instead.
 const SOURCES: &[(&str, &str)] = &[
@@ -49,7 +49,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("RandomScheduler::new", SHUTTLE_DRIVE),
 ];
 
-/// Shuttle's own generator: what it gives is a part of the schedule.
+/// Shuttle's own generator: its numbers are part of the schedule.
 const OF_THE_SCHEDULE: &str = "shuttle::rand::thread_rng";
 
 /// Checks every Rust file below `root`.
@@ -72,18 +72,18 @@ pub fn check(root: &Path) -> Result<Report> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    Outcome::of_report(&check(&house.root)?, stage)
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    Outcome::of_report(&check(&workspace.root)?, step)
 }
 
 fn file_of(source: &Source, report: &mut Report) {
-    report.looked_at += 1;
+    report.checked += 1;
     for (index, line) in source.lines.iter().enumerate() {
         let code = line.code.replace(OF_THE_SCHEDULE, "");
         let mut wrong = |text: String| report.add(&source.path, index + 1, text);
         for (word, instead) in SOURCES {
             if has_word(&code, word) {
-                wrong(format!("`{word}` makes every run another one: {instead}"));
+                wrong(format!("`{word}` makes every run different: {instead}"));
             }
         }
         if code.contains("proptest! {") {
@@ -95,14 +95,14 @@ fn file_of(source: &Source, report: &mut Report) {
             if !is_set_up {
                 let by = "#![proptest_config(crate::proptest_kit::config(256))]";
                 wrong(format!(
-                    "a `proptest!` draws a fresh seed for every run unless it begins with `{by}`"
+                    "a `proptest!` uses a fresh seed in every run unless it begins with `{by}`"
                 ));
             }
         }
     }
 }
 
-/// Whether `word` stands in the code, and not only inside a longer one.
+/// Whether `word` occurs in the code as a whole word.
 fn has_word(code: &str, word: &str) -> bool {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     code.match_indices(word).any(|(at, _)| {

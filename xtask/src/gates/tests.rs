@@ -1,25 +1,25 @@
-//! The tests, as they are, on the portable fallback, and under chaos.
+//! The tests in a plain build, on the portable fallback, and under chaos.
 
 use anyhow::Result;
 
-use crate::house::{House, Switch};
-use crate::stage::Stage;
+use crate::counts::Counts;
+use crate::step::Step;
 use crate::table::{Outcome, Verdict};
-use crate::tally::Tally;
+use crate::workspace::{Switch, Workspace};
 
-/// Fixed, so that a failure can be had again. Any three numbers would do; they only have to stay.
+/// Fixed, so that a failure can be repeated. Any three numbers would do.
 const SEEDS: [u64; 3] = [1, 20_260_701, 0x9E37_79B9_7F4A_7C15];
 
-/// The variable through which the chaos backend takes its seed.
+/// The variable with the seed of the chaos backend.
 pub(super) const SEED: &str = "MILLPOND_CHAOS_SEED";
 
-/// Every test and documentation example of the workspace, those behind features included; the
-/// portable and chaos runs take the default features.
+/// All tests and documentation examples of the workspace, with all features. The portable and chaos
+/// builds have the default features.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    let ended = stage.run(&mut house.cargo(&[
+pub fn run(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    let ended = step.run(&mut workspace.cargo(&[
         "test",
         "--workspace",
         "--all-features",
@@ -27,39 +27,39 @@ pub fn run(house: &House, stage: &mut Stage) -> Result<Outcome> {
     ]))?;
     Ok(Outcome::of_tests(
         ended.success,
-        Tally::of_output(&ended.output),
+        Counts::of_output(&ended.output),
     ))
 }
 
-/// The same code where there is no futex, without the examples of the documentation.
+/// The tests of the library crates without futexes.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_portable(house: &House, stage: &mut Stage) -> Result<Outcome> {
+pub fn run_portable(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
     let arguments = [
         "test",
         "-p",
         "millpond-raw",
         "-p",
         "millpond",
-        // The examples of the documentation have nothing to wait for.
+        // The examples of the documentation do not block.
         "--lib",
         "--tests",
         "--no-fail-fast",
     ];
-    let ended = stage.run(&mut house.cargo_under(Switch::Portable, &arguments))?;
+    let ended = step.run(&mut workspace.cargo_under(Switch::Portable, &arguments))?;
     Ok(Outcome::of_tests(
         ended.success,
-        Tally::of_output(&ended.output),
+        Counts::of_output(&ended.output),
     ))
 }
 
-/// The same code with random yields, once per seed.
+/// The tests of `millpond-raw` with random yields, once per seed.
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn run_chaos(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    let mut tests = Tally::default();
+pub fn run_chaos(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    let mut tests = Counts::default();
     let mut bad_seeds = Vec::new();
     for seed in SEEDS {
         let arguments = [
@@ -70,9 +70,9 @@ pub fn run_chaos(house: &House, stage: &mut Stage) -> Result<Outcome> {
             "--tests",
             "--no-fail-fast",
         ];
-        let mut command = house.cargo_under(Switch::Chaos, &arguments);
-        let ended = stage.run(command.env(SEED, seed.to_string()))?;
-        let ran = Tally::of_output(&ended.output);
+        let mut command = workspace.cargo_under(Switch::Chaos, &arguments);
+        let ended = step.run(command.env(SEED, seed.to_string()))?;
+        let ran = Counts::of_output(&ended.output);
         tests.add(ran);
         if Outcome::of_tests(ended.success, ran).verdict != Verdict::Passed {
             bad_seeds.push(format!("{SEED}={seed}"));
@@ -83,7 +83,7 @@ pub fn run_chaos(house: &House, stage: &mut Stage) -> Result<Outcome> {
         && !bad_seeds.is_empty()
     {
         *reason = format!("{reason} with {}", bad_seeds.join(" and "));
-        stage.say(&format!("failed with {}", bad_seeds.join(" and ")))?;
+        step.say(&format!("failed with {}", bad_seeds.join(" and ")))?;
     }
     outcome.note = format!("{} seeds", SEEDS.len());
     Ok(outcome)

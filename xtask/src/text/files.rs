@@ -1,4 +1,4 @@
-//! Which files there are.
+//! Listing files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub fn packages_in(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Every package of the house, relative to `root`: all in `crates`, all in `examples`, and `xtask`.
+/// Every package of the workspace, relative to `root`: all in `crates`, all in `examples`, and `xtask`.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -57,8 +57,8 @@ pub fn packages(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Every file that belongs to the house, relative to `root`: what git tracks or would track. Where
-/// there is no repository (a source archive), everything but `target` and hidden folders.
+/// Every file of the repository, relative to `root`: what git tracks, and what is new and not
+/// ignored. Without a repository (a source archive), everything but `target` and hidden folders.
 ///
 /// # Errors
 /// If git fails or a folder cannot be read.

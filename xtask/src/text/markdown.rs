@@ -1,27 +1,29 @@
-//! Markdown as its readers see it: links, headings, code spans and tables.
+//! Parsed Markdown: links, headings, code spans and tables.
 
 use std::ops::Range;
 
 use pulldown_cmark::{BrokenLink, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// Something in a document that points somewhere.
+/// A reference in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pointer {
     /// A link or image, by its target.
     Link(String),
-    /// `[text][name]` where nothing says what `name` is.
+    /// `[text][name]` without a definition of `name`.
     Undefined(String),
     /// Text in backticks.
     Code(String),
 }
 
-/// A document, read.
+/// A parsed document.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    /// What points somewhere, with its line.
+    /// Its references, each with its line.
     pub pointers: Vec<(usize, Pointer)>,
     /// The anchors of its headings.
     pub anchors: Vec<String>,
+    /// The text of its headings, each with its line.
+    pub headings: Vec<(usize, String)>,
     /// Its tables: rows of cells, the first row is the head. Each row with its line.
     pub tables: Vec<Vec<(usize, Vec<Cell>)>>,
 }
@@ -31,12 +33,12 @@ pub struct Document {
 pub struct Cell {
     /// Its text.
     pub text: String,
-    /// What stands in backticks in it.
+    /// Its code spans.
     pub codes: Vec<String>,
 }
 
 impl Document {
-    /// Reads Markdown.
+    /// Parses Markdown.
     pub fn parse(text: &str) -> Self {
         let mut undefined: Vec<(usize, Pointer)> = Vec::new();
         let mut document = Self::default();
@@ -70,7 +72,7 @@ struct Reader<'a> {
     document: &'a mut Document,
     heading: Option<String>,
     in_table: bool,
-    /// Inside a link its text is no bare address.
+    /// Where the present link ends: its text is no bare address.
     bare_from: Option<usize>,
 }
 
@@ -90,6 +92,7 @@ impl Reader<'_> {
                 let heading = self.heading.take().unwrap_or_default();
                 let anchor = unique(slug(&heading), &self.document.anchors);
                 self.document.anchors.push(anchor);
+                self.document.headings.push((line, heading));
             }
             Event::Start(Tag::Table(_)) => {
                 self.in_table = true;
@@ -209,8 +212,8 @@ mod tests {
     #[test]
     fn slugs_follow_the_rule_of_the_forge() {
         assert_eq!(
-            slug("The house: workspace, seams & `gates`"),
-            "the-house-workspace-seams--gates"
+            slug("The layers: workspace, seams & `gates`"),
+            "the-layers-workspace-seams--gates"
         );
         assert_eq!(slug("  1. Why_so - really?  "), "1-why_so---really");
     }

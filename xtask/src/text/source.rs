@@ -1,4 +1,4 @@
-//! A Rust file line by line: what is code, what is comment.
+//! A Rust file line by line, split into code and comment.
 //!
 //! A small lexer, because `proc-macro2` drops comments. It knows just enough of the language to
 //! tell code from comments and literals: nested block comments, raw and byte strings, and
@@ -12,21 +12,21 @@ use proc_macro2::TokenStream;
 
 use super::files;
 
-/// For whom a comment is written.
+/// The kind of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `//` or `/* */`: for the reader of the code.
+    /// `//` or `/* */`.
     Plain,
-    /// `///`: documents what follows.
+    /// `///`: documents the next item.
     Outer,
-    /// `//!`: documents what it stands in.
+    /// `//!`: documents the enclosing item.
     Inner,
 }
 
 /// One line.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// The code, with comments left out and the insides of literals blanked.
+    /// The code, without comments and without the contents of literals.
     pub code: String,
     /// The comment on this line, without its slashes.
     pub comment: Option<(Kind, String)>,
@@ -52,12 +52,12 @@ impl Line {
     }
 }
 
-/// A Rust file, read.
+/// A parsed Rust file.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Relative to the root.
     pub path: PathBuf,
-    /// As it is on disk.
+    /// Its text.
     pub text: String,
     /// Its lines; line 1 is `lines[0]`.
     pub lines: Vec<Line>,
@@ -113,7 +113,7 @@ impl Source {
         header
     }
 
-    /// Comments that stand together, as (first line number, text). Each block is one kind.
+    /// Adjacent comment lines of one kind, as (first line number, text).
     pub fn comment_blocks(&self) -> Vec<(usize, String)> {
         let mut blocks: Vec<(usize, String)> = Vec::new();
         let mut open: Option<(Kind, usize)> = None;
@@ -182,7 +182,7 @@ impl Lexer {
         }
     }
 
-    /// Takes what stands at the front of `rest`; returns how many characters that was.
+    /// Consumes the front of `rest`; returns how many characters that was.
     fn step(&mut self, rest: &[char], before: Option<char>) -> usize {
         match self.state {
             State::Code => self.step_code(rest, before),

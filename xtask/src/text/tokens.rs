@@ -1,32 +1,32 @@
-//! Walking through tokens, with the way back out.
+//! Walking through tokens, with their context.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A token and the tokens around it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Position<'a> {
     /// All tokens of the innermost group.
     pub level: &'a [TokenTree],
-    /// Where in `level` we are.
+    /// The index in `level`.
     pub at: usize,
     /// The delimiter of the innermost group; none for the file itself.
     pub delimiter: Delimiter,
-    /// The place of that group in the group around it.
-    pub outer: Option<&'a Place<'a>>,
+    /// The position of that group in the group around it.
+    pub outer: Option<&'a Position<'a>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Position<'a> {
     /// The token here.
     pub fn token(&self) -> &'a TokenTree {
         &self.level[self.at]
     }
 
-    /// The token `steps` further on.
+    /// The token `steps` ahead.
     pub fn ahead(&self, steps: usize) -> Option<&'a TokenTree> {
         self.level.get(self.at + steps)
     }
 
-    /// The token `steps` before.
+    /// The token `steps` back.
     pub fn back(&self, steps: usize) -> Option<&'a TokenTree> {
         self.at.checked_sub(steps).map(|index| &self.level[index])
     }
@@ -37,7 +37,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What the visitor wants next.
+/// How the walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Go on, into groups too.
@@ -47,30 +47,30 @@ pub enum Next {
 }
 
 /// Visits every token, outer before inner.
-pub fn walk(tokens: &TokenStream, visit: &mut dyn FnMut(&Place<'_>) -> Next) {
+pub fn walk(tokens: &TokenStream, visit: &mut dyn FnMut(&Position<'_>) -> Next) {
     walk_level(tokens, Delimiter::None, None, visit);
 }
 
 fn walk_level(
     tokens: &TokenStream,
     delimiter: Delimiter,
-    outer: Option<&Place<'_>>,
-    visit: &mut dyn FnMut(&Place<'_>) -> Next,
+    outer: Option<&Position<'_>>,
+    visit: &mut dyn FnMut(&Position<'_>) -> Next,
 ) {
     let level: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let mut at = 0;
     while at < level.len() {
-        let place = Place {
+        let position = Position {
             level: &level,
             at,
             delimiter,
             outer,
         };
-        match visit(&place) {
+        match visit(&position) {
             Next::Skip(steps) => at += steps,
             Next::Enter => {
                 if let TokenTree::Group(group) = &level[at] {
-                    walk_level(&group.stream(), group.delimiter(), Some(&place), visit);
+                    walk_level(&group.stream(), group.delimiter(), Some(&position), visit);
                 }
             }
         }
@@ -86,17 +86,17 @@ pub fn line_of(token: &TokenTree) -> usize {
     }
 }
 
-/// True if the token is the word `word`.
+/// True if the token is this identifier.
 pub fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
     matches!(token, Some(TokenTree::Ident(ident)) if ident == word)
 }
 
-/// True if the token is the sign `sign`.
+/// True if the token is this punctuation.
 pub fn is_sign(token: Option<&TokenTree>, sign: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == sign)
 }
 
-/// The word, if the token is one.
+/// The identifier, if the token is one.
 pub fn word(token: Option<&TokenTree>) -> Option<String> {
     match token {
         Some(TokenTree::Ident(ident)) => Some(ident.to_string()),
@@ -115,12 +115,12 @@ pub fn group(token: Option<&TokenTree>, delimiter: Delimiter) -> Option<Vec<Toke
 }
 
 /// If an attribute starts here that says `cfg(test)` (or `all(test, ..)`, not `not(test)`): how
-/// many tokens it and the item behind it take.
-pub fn test_only_item(place: &Place<'_>) -> Option<usize> {
-    if !is_sign(Some(place.token()), '#') {
+/// many tokens it and its item take.
+pub fn test_only_item(position: &Position<'_>) -> Option<usize> {
+    if !is_sign(Some(position.token()), '#') {
         return None;
     }
-    let attribute = group(place.ahead(1), Delimiter::Bracket)?;
+    let attribute = group(position.ahead(1), Delimiter::Bracket)?;
     if !is_word(attribute.first(), "cfg") {
         return None;
     }
@@ -133,7 +133,7 @@ pub fn test_only_item(place: &Place<'_>) -> Option<usize> {
     let ends = |token: &TokenTree| {
         is_sign(Some(token), ';') || group(Some(token), Delimiter::Brace).is_some()
     };
-    let behind = place.level[place.at + 2..].iter().position(ends)?;
+    let behind = position.level[position.at + 2..].iter().position(ends)?;
     Some(2 + behind)
 }
 
@@ -156,11 +156,11 @@ mod tests {
 
     fn words_outside_tests(text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        walk(&TokenStream::from_str(text).unwrap(), &mut |place| {
-            if let Some(steps) = test_only_item(place) {
+        walk(&TokenStream::from_str(text).unwrap(), &mut |position| {
+            if let Some(steps) = test_only_item(position) {
                 return Next::Skip(steps);
             }
-            words.extend(word(Some(place.token())));
+            words.extend(word(Some(position.token())));
             Next::Enter
         });
         words

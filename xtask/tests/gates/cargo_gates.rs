@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::tree::Tree;
 use xtask::gates::{clippy, docs, fmt};
 
-/// The house's own settings, as they are.
+/// The settings of this workspace.
 const RUSTFMT: &str = include_str!("../../../rustfmt.toml");
 const CLIPPY: &str = include_str!("../../../clippy.toml");
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");
@@ -13,7 +13,7 @@ const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 const CLEAN: &str = "//! A planted crate.\n\n/// Adds one.\npub fn one_more(number: u32) -> u32 {\n    \
     number + 1\n}\n";
 
-/// A crate with the house's settings and its lint levels.
+/// A crate with these settings and the lint levels.
 fn planted(code: &str) -> Tree {
     let workspace: toml::Table = WORKSPACE.parse().expect("the workspace manifest");
     let mut lints = toml::Table::new();
@@ -29,8 +29,8 @@ fn planted(code: &str) -> Tree {
     ])
 }
 
-/// Runs a gate's command in its own build directory; gives its success and what it printed.
-fn ask(gate: fn(&std::path::Path) -> Command, tree: &Tree) -> (bool, String) {
+/// Runs a gate's command in its own build directory; returns its success and its output.
+fn run(gate: fn(&std::path::Path) -> Command, tree: &Tree) -> (bool, String) {
     let mut command = gate(tree.root());
     command
         .env("CARGO_TARGET_DIR", tree.root().join("target"))
@@ -45,22 +45,22 @@ fn ask(gate: fn(&std::path::Path) -> Command, tree: &Tree) -> (bool, String) {
 }
 
 #[track_caller]
-fn stands(gate: fn(&std::path::Path) -> Command, code: &str) {
-    let (success, text) = ask(gate, &planted(code));
+fn passes(gate: fn(&std::path::Path) -> Command, code: &str) {
+    let (success, text) = run(gate, &planted(code));
     assert!(success, "{text}");
 }
 
 #[track_caller]
-fn falls(gate: fn(&std::path::Path) -> Command, code: &str, words: &str) {
-    let (success, text) = ask(gate, &planted(code));
+fn fails(gate: fn(&std::path::Path) -> Command, code: &str, words: &str) {
+    let (success, text) = run(gate, &planted(code));
     assert!(!success, "the gate let it through: {text}");
     assert!(text.contains(words), "`{words}` is not said in: {text}");
 }
 
 #[test]
-fn fmt_stands_on_formatted_code_and_falls_on_other() {
-    stands(fmt::command, CLEAN);
-    falls(
+fn fmt_passes_on_formatted_code_and_fails_on_other() {
+    passes(fmt::command, CLEAN);
+    fails(
         fmt::command,
         &CLEAN.replace("    number", "  number"),
         "Diff in",
@@ -68,19 +68,19 @@ fn fmt_stands_on_formatted_code_and_falls_on_other() {
 }
 
 #[test]
-fn fmt_follows_the_houses_width() {
+fn fmt_uses_the_width_of_the_workspace() {
     let wide = CLEAN.replace("number + 1", &format!("number + {}1", "1 + ".repeat(30)));
-    falls(fmt::command, &wide, "Diff in");
+    fails(fmt::command, &wide, "Diff in");
 }
 
 #[test]
-fn clippy_stands_on_clean_code() {
-    stands(clippy::command, CLEAN);
+fn clippy_passes_on_clean_code() {
+    passes(clippy::command, CLEAN);
 }
 
 #[test]
-fn clippy_falls_on_any_warning() {
-    falls(
+fn clippy_fails_on_any_warning() {
+    fails(
         clippy::command,
         &format!("{CLEAN}\nfn unused() {{}}\n"),
         "never used",
@@ -88,7 +88,7 @@ fn clippy_falls_on_any_warning() {
 }
 
 #[test]
-fn clippy_falls_on_each_way_round_a_seam() {
+fn clippy_fails_on_each_call_that_bypasses_a_seam() {
     let ways = [
         (
             "a: std::sync::Mutex<u32>",
@@ -115,26 +115,26 @@ fn clippy_falls_on_each_way_round_a_seam() {
     ];
     for (argument, body, words) in ways {
         let code = format!("{CLEAN}\n/// Planted.\npub fn planted({argument}) {{ {body} }}\n");
-        falls(clippy::command, &code, words);
+        fails(clippy::command, &code, words);
     }
 }
 
 #[test]
-fn clippy_falls_on_missing_documentation_and_on_an_allowance_without_reason() {
-    falls(
+fn clippy_fails_on_missing_documentation_and_on_an_allowance_without_reason() {
+    fails(
         clippy::command,
         &format!("{CLEAN}\npub fn bare() {{}}\n"),
         "missing documentation",
     );
     let allowed = format!("{CLEAN}\n/// x\n#[allow(clippy::all)]\npub fn a() {{}}\n");
-    falls(clippy::command, &allowed, "without specifying a reason");
+    fails(clippy::command, &allowed, "without specifying a reason");
 }
 
 #[test]
-fn clippy_falls_on_an_unsafe_block_without_a_comment() {
+fn clippy_fails_on_an_unsafe_block_without_a_comment() {
     let code =
         format!("{CLEAN}\n/// x\npub fn a(x: &u8) -> u8 {{ unsafe {{ *(x as *const u8) }} }}\n");
-    falls(
+    fails(
         clippy::command,
         &code,
         "unsafe block missing a safety comment",
@@ -142,12 +142,12 @@ fn clippy_falls_on_an_unsafe_block_without_a_comment() {
 }
 
 #[test]
-fn docs_stand_on_live_links_and_fall_on_dead_ones() {
-    stands(
+fn docs_pass_on_living_links_and_fail_on_dead_ones() {
+    passes(
         docs::command,
         &CLEAN.replace("Adds one.", "Adds one, see [`one_more`]."),
     );
-    falls(
+    fails(
         docs::command,
         &CLEAN.replace("Adds one.", "Adds one, see [`gone`]."),
         "unresolved link",

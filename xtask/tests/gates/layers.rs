@@ -2,13 +2,13 @@
 
 use xtask::gates::layers::check;
 
-use crate::tree::{Tree, falls, stands};
+use crate::tree::{Tree, fails, passes};
 
 fn manifest(name: &str, rest: &str) -> String {
     format!("[package]\nname = \"{name}\"\n{rest}")
 }
 
-/// Three floors of the tower and the library with four modules.
+/// Three crates, and the library with four modules.
 fn clean() -> Tree {
     let raw = "[dependencies]\nmillpond-raw = { workspace = true }\n";
     Tree::new(&[
@@ -57,25 +57,31 @@ fn with_dependencies(name: &str, rest: &str) -> Tree {
 }
 
 #[test]
-fn a_tower_whose_dependencies_point_down_stands() {
-    stands(check, &clean());
+fn dependencies_that_point_down_pass() {
+    passes(check, &clean());
 }
 
 #[test]
-fn an_empty_house_does_not_pass() {
+fn an_empty_workspace_does_not_pass() {
     let tree = Tree::new(&[("Cargo.toml", "")]);
     assert!(!check(tree.root()).unwrap().is_clean());
 }
 
 #[test]
-fn a_crate_that_uses_a_higher_one_falls() {
+fn a_crate_that_uses_a_higher_one_fails() {
     let tree = with_dependencies("millpond-raw", "[dependencies]\nmillpond = \"1\"\n");
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond-raw/Cargo.toml",
         "must not use `millpond`",
     );
+}
+
+#[track_caller]
+fn raw_must_not_use_millpond(tree: &Tree) {
+    let place = "crates/millpond-raw/Cargo.toml";
+    fails(check, tree, place, "must not use `millpond`");
 }
 
 #[test]
@@ -86,12 +92,7 @@ fn the_kind_of_dependency_does_not_help() {
         "target.'cfg(unix)'.dependencies",
     ] {
         let tree = with_dependencies("millpond-raw", &format!("[{kind}]\nmillpond = \"1\"\n"));
-        falls(
-            check,
-            &tree,
-            "crates/millpond-raw/Cargo.toml",
-            "must not use `millpond`",
-        );
+        raw_must_not_use_millpond(&tree);
     }
 }
 
@@ -101,23 +102,18 @@ fn another_name_for_a_crate_does_not_help() {
     let inherited = "[dependencies]\npond = { workspace = true }\n";
     for rest in [renamed, inherited] {
         let tree = with_dependencies("millpond-raw", rest);
-        falls(
-            check,
-            &tree,
-            "crates/millpond-raw/Cargo.toml",
-            "must not use `millpond`",
-        );
+        raw_must_not_use_millpond(&tree);
     }
 }
 
 #[test]
-fn virtual_threads_and_governance_do_not_know_each_other() {
+fn virtual_threads_and_governance_do_not_use_each_other() {
     for (one, other) in [
         ("millpond-vthread", "millpond-govern"),
         ("millpond-govern", "millpond-vthread"),
     ] {
         let tree = with_dependencies(one, &format!("[dependencies]\n{other} = \"1\"\n"));
-        falls(
+        fails(
             check,
             &tree,
             &format!("crates/{one}"),
@@ -128,13 +124,22 @@ fn virtual_threads_and_governance_do_not_know_each_other() {
 
 #[test]
 fn the_behaviour_suites_are_for_tests_only() {
-    let tests = with_dependencies("millpond", "[dev-dependencies]\nmillpond-conform = \"1\"\n");
-    stands(check, &tests);
-    let ships = with_dependencies("millpond", "[dependencies]\nmillpond-conform = \"1\"\n");
-    falls(
+    for suites in ["millpond-conform", "millpond-testkit"] {
+        let tests = format!("[dev-dependencies]\n{suites} = \"1\"\n");
+        passes(check, &with_dependencies("millpond", &tests));
+        let ships = format!("[dependencies]\n{suites} = \"1\"\n");
+        let tree = with_dependencies("millpond", &ships);
+        let place = "crates/millpond/Cargo.toml";
+        fails(check, &tree, place, "make it a dev-dependency");
+    }
+    let uses = "[dependencies]\nmillpond-testkit = \"1\"\n";
+    passes(check, &with_dependencies("millpond-conform", uses));
+    let uses = "[dependencies]\nmillpond-conform = \"1\"\n";
+    let tree = with_dependencies("millpond-testkit", uses);
+    fails(
         check,
-        &ships,
-        "crates/millpond/Cargo.toml",
+        &tree,
+        "crates/millpond-testkit/",
         "make it a dev-dependency",
     );
 }
@@ -142,8 +147,8 @@ fn the_behaviour_suites_are_for_tests_only() {
 #[test]
 fn only_the_program_uses_the_benchmarks() {
     let uses = "[dependencies]\nmillpond-bench = \"1\"\n";
-    stands(check, &with_dependencies("millpond-cli", uses));
-    falls(
+    passes(check, &with_dependencies("millpond-cli", uses));
+    fails(
         check,
         &with_dependencies("millpond", uses),
         "crates/millpond/",
@@ -152,9 +157,9 @@ fn only_the_program_uses_the_benchmarks() {
 }
 
 #[test]
-fn xtask_uses_none_of_ours() {
+fn xtask_uses_no_crate_of_the_workspace() {
     let rest = manifest("xtask", "[dependencies]\nmillpond = \"1\"\n");
-    falls(
+    fails(
         check,
         &clean().with("xtask/Cargo.toml", &rest),
         "xtask/Cargo.toml",
@@ -165,15 +170,15 @@ fn xtask_uses_none_of_ours() {
 #[test]
 fn examples_may_use_the_library_but_not_the_suites() {
     let example = |rest| clean().with("examples/a/Cargo.toml", &manifest("a", rest));
-    stands(check, &example("[dependencies]\nmillpond = \"1\"\n"));
+    passes(check, &example("[dependencies]\nmillpond = \"1\"\n"));
     let tree = example("[dependencies]\nmillpond-conform = \"1\"\n");
-    falls(check, &tree, "examples/a/Cargo.toml", "`millpond-conform`");
+    fails(check, &tree, "examples/a/Cargo.toml", "`millpond-conform`");
 }
 
 #[test]
-fn an_unknown_crate_is_told_where_to_go() {
+fn an_unknown_crate_fails_and_the_text_says_where_to_add_it() {
     let tree = with_dependencies("millpond-dam", "");
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond-dam",
@@ -182,9 +187,9 @@ fn an_unknown_crate_is_told_where_to_go() {
 }
 
 #[test]
-fn a_module_that_imports_a_higher_one_falls() {
+fn a_module_that_imports_a_higher_one_fails() {
     let tree = clean().with("crates/millpond/src/machine.rs", "use crate::time::Clock;");
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/machine.rs:1",
@@ -198,7 +203,7 @@ fn siblings_never_import_each_other() {
         "crates/millpond/src/meter.rs",
         "\nuse crate::{\n    machine,\n};",
     );
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/meter.rs:3",
@@ -207,12 +212,12 @@ fn siblings_never_import_each_other() {
 }
 
 #[test]
-fn a_climb_to_the_root_is_an_import() {
+fn a_path_of_supers_to_the_root_is_an_import() {
     let tree = clean().with(
         "crates/millpond/src/time/wheel.rs",
         "use super::super::pool::Pool;",
     );
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/time/wheel.rs:1",
@@ -226,7 +231,7 @@ fn a_path_in_a_macro_is_an_import() {
         "crates/millpond/src/machine.rs",
         "fn f() { println!(\"{}\", crate::pool::SIZE) }",
     );
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/machine.rs:1",
@@ -235,10 +240,10 @@ fn a_path_in_a_macro_is_an_import() {
 }
 
 #[test]
-fn tests_inside_the_source_keep_the_rule() {
+fn tests_in_the_source_follow_the_rule() {
     let text = "#[cfg(test)]\nmod tests {\n    use crate::pool::Pool;\n}";
     let tree = clean().with("crates/millpond/src/machine.rs", text);
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/machine.rs:3",
@@ -247,17 +252,17 @@ fn tests_inside_the_source_keep_the_rule() {
 }
 
 #[test]
-fn tests_outside_the_source_are_free() {
-    stands(
+fn tests_outside_the_source_may_import_anything() {
+    passes(
         check,
         &clean().with("crates/millpond/tests/all.rs", "use crate::pool::Pool;"),
     );
 }
 
 #[test]
-fn the_crate_root_is_no_way_round() {
+fn an_import_through_the_crate_root_fails() {
     let tree = clean().with("crates/millpond/src/machine.rs", "use crate::Clock;");
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/machine.rs:1",
@@ -266,9 +271,9 @@ fn the_crate_root_is_no_way_round() {
 }
 
 #[test]
-fn an_unknown_module_is_told_where_to_go() {
+fn an_unknown_module_fails_and_the_text_says_where_to_add_it() {
     let tree = clean().with("crates/millpond/src/dam.rs", "");
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/dam.rs",

@@ -1,12 +1,12 @@
-//! The gate `ledger`: unsafe code and its sheet.
+//! The gate `ledger`: unsafe code and `docs/safety.md`.
 
 use xtask::gates::ledger::{check, safety};
 
-use crate::tree::{Tree, falls, stands};
+use crate::tree::{Tree, fails, passes};
 
 const HEADER: &str = "//! Parking.\n//!\n//! - **P1** one owner\n//! - **P2** no second one\n";
 
-const SHEET: &str = "# Safety\n\n| module | promise | proof |\n|---|---|---|\n\
+const DOCUMENT: &str = "# Safety\n\n| module | promise | proof |\n|---|---|---|\n\
     | `park.rs` | nobody sleeps for ever | `tests/loom_park.rs` under loom |\n";
 
 const SAFE_ROOT: &str = "//! Says unsafe in words only.\n#![forbid(unsafe_code)]\n\
@@ -28,7 +28,7 @@ fn clean() -> Tree {
             "[package]\nname = \"millpond\"\n",
         )
         .with("crates/millpond/src/lib.rs", SAFE_ROOT)
-        .with("docs/safety.md", SHEET)
+        .with("docs/safety.md", DOCUMENT)
 }
 
 /// A tree with nothing but `park.rs`.
@@ -48,12 +48,12 @@ fn line(number: usize) -> String {
 }
 
 #[test]
-fn a_kept_ledger_stands() {
-    stands(check, &clean());
+fn a_complete_ledger_passes() {
+    passes(check, &clean());
 }
 
 #[test]
-fn unsafe_code_outside_its_crate_falls_wherever_it_hides() {
+fn unsafe_code_outside_its_crate_fails_in_every_kind_of_file() {
     for place in [
         "src/a.rs",
         "tests/a.rs",
@@ -63,7 +63,7 @@ fn unsafe_code_outside_its_crate_falls_wherever_it_hides() {
     ] {
         let file = format!("crates/millpond/{place}");
         let tree = clean().with(&file, "\nmacro_rules! m { () => { unsafe { f() } } }");
-        falls(
+        fails(
             check,
             &tree,
             &format!("{file}:2"),
@@ -73,14 +73,14 @@ fn unsafe_code_outside_its_crate_falls_wherever_it_hides() {
 }
 
 #[test]
-fn xtask_and_examples_are_watched_too() {
+fn xtask_and_examples_are_checked_too() {
     let file = "xtask/src/lib.rs";
     let tree = clean()
         .with("xtask/Cargo.toml", "[package]\nname = \"xtask\"\n")
         .with(file, "#![forbid(unsafe_code)]\nunsafe fn f() {}");
-    falls(check, &tree, &format!("{file}:2"), "unsafe code belongs");
+    fails(check, &tree, &format!("{file}:2"), "unsafe code belongs");
     let tree = clean().with("examples/one.rs", "fn main() { unsafe { f() } }");
-    falls(check, &tree, "examples/one.rs:1", "safe code only");
+    fails(check, &tree, "examples/one.rs:1", "safe code only");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn every_crate_root_forbids_unsafe_code() {
     ] {
         let file = format!("crates/millpond/{root}");
         let tree = clean().with(&file, "// #![forbid(unsafe_code)]\nfn main() {}");
-        falls(check, &tree, &file, "#![forbid(unsafe_code)]");
+        fails(check, &tree, &file, "#![forbid(unsafe_code)]");
     }
 }
 
@@ -104,7 +104,7 @@ fn a_root_named_in_the_manifest_forbids_unsafe_code_too() {
         "crates/millpond/src/a.rs",
         "#![deny(unsafe_code)]\nfn main() {}",
     );
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond/src/a.rs:1",
@@ -113,7 +113,7 @@ fn a_root_named_in_the_manifest_forbids_unsafe_code_too() {
 }
 
 #[test]
-fn a_comment_may_stand_above_the_expression_or_its_statement() {
+fn a_comment_may_be_above_the_expression_or_its_statement() {
     let code = "fn f() {\n\
         // SAFETY: P1 - above the statement.\n\
         let a = g(\n    1,\n    |x| unsafe { h(x) },\n);\n\
@@ -121,12 +121,12 @@ fn a_comment_may_stand_above_the_expression_or_its_statement() {
         unsafe { h(x) },\n);\n\
         match a {\n    // SAFETY: P1 - above the arm.\n    Some(x) => unsafe { h(x) },\n    None => b,\n}\n}\n\
         // SAFETY: P1 - above the attribute.\n#[allow(x)]\nunsafe impl Send for A {}\n";
-    stands(safety::check, &park(code));
+    passes(safety::check, &park(code));
 }
 
 #[test]
-fn an_unsafe_block_without_a_comment_falls() {
-    falls(
+fn an_unsafe_block_without_a_comment_fails() {
+    fails(
         safety::check,
         &park("fn f() {\n    unsafe { g() }\n}\n"),
         &line(2),
@@ -137,46 +137,46 @@ fn an_unsafe_block_without_a_comment_falls() {
 #[test]
 fn the_comment_of_another_statement_does_not_count() {
     let code = "fn f() {\n    // SAFETY: P1 - ours.\n    unsafe { g() };\n    unsafe { g() };\n}\n";
-    falls(safety::check, &park(code), &line(4), "SAFETY");
+    fails(safety::check, &park(code), &line(4), "SAFETY");
 }
 
 #[test]
 fn a_comment_behind_an_empty_line_does_not_count() {
     let code = "// SAFETY: P1 - somewhere above.\n\nunsafe impl Send for A {}\n";
-    falls(safety::check, &park(code), &line(3), "directly above");
+    fails(safety::check, &park(code), &line(3), "directly above");
 }
 
 #[test]
 fn documentation_is_no_safety_comment() {
     let code = "/// SAFETY: P1 - as documentation.\nunsafe impl Send for A {}\n";
-    falls(safety::check, &park(code), &line(2), "SAFETY");
+    fails(safety::check, &park(code), &line(2), "SAFETY");
 }
 
 #[test]
-fn an_unsafe_block_in_a_macro_falls_like_any_other() {
+fn an_unsafe_block_in_a_macro_fails_like_any_other() {
     let code = "macro_rules! m {\n    () => {\n        unsafe { g() }\n    };\n}\n";
-    falls(safety::check, &park(code), &line(3), "SAFETY");
+    fails(safety::check, &park(code), &line(3), "SAFETY");
 }
 
 #[test]
-fn a_feeling_is_no_invariant() {
+fn a_comment_without_an_invariant_fails() {
     let code = "// SAFETY: this is fine.\nunsafe impl Send for A {}\n";
-    falls(safety::check, &park(code), &line(2), "cites no invariant");
+    fails(safety::check, &park(code), &line(2), "cites no invariant");
 }
 
 #[test]
-fn an_invariant_that_nobody_states_falls() {
+fn an_invariant_that_no_header_states_fails() {
     let code = "// SAFETY: P1 and P7 - hopefully.\nunsafe impl Send for A {}\n";
-    falls(safety::check, &park(code), &line(2), "cites P7");
+    fails(safety::check, &park(code), &line(2), "cites P7");
 }
 
 #[test]
-fn an_invariant_stated_twice_falls() {
+fn an_invariant_stated_twice_fails() {
     let tree = Tree::new(&[(
         "crates/millpond-raw/src/a.rs",
         "//! - **A1** one\n//! - **A1** two\n",
     )]);
-    falls(
+    fails(
         safety::check,
         &tree,
         "crates/millpond-raw/src/a.rs:2",
@@ -197,9 +197,9 @@ fn a_folder_states_invariants_for_its_files_and_for_no_others() {
             ("crates/millpond-raw/src/task/cell/raw.rs", cites),
         ])
     };
-    stands(safety::check, &tree());
+    passes(safety::check, &tree());
     let tree = tree().with("crates/millpond-raw/src/ring.rs", cites);
-    falls(
+    fails(
         safety::check,
         &tree,
         "crates/millpond-raw/src/ring.rs:2",
@@ -208,23 +208,23 @@ fn a_folder_states_invariants_for_its_files_and_for_no_others() {
 }
 
 #[test]
-fn an_unsafe_function_or_trait_says_what_it_demands() {
+fn an_unsafe_function_or_trait_documents_its_safety() {
     let good = "/// Frees.\n///\n/// # Safety\n/// Once.\n#[inline]\npub(crate) unsafe fn f() {}\n\
         /// # Safety\n/// Be good.\npub unsafe trait T {}\ntype F = unsafe fn(u8);\n";
-    stands(safety::check, &park(good));
-    falls(
+    passes(safety::check, &park(good));
+    fails(
         safety::check,
         &park("/// Frees.\npub unsafe fn f() {}\n"),
         &line(2),
         "# Safety",
     );
-    falls(
+    fails(
         safety::check,
         &park("unsafe extern \"C\" fn f() {}\n"),
         &line(1),
         "# Safety",
     );
-    falls(
+    fails(
         safety::check,
         &park("pub unsafe trait T {}\n"),
         &line(1),
@@ -233,8 +233,8 @@ fn an_unsafe_function_or_trait_says_what_it_demands() {
 }
 
 #[test]
-fn a_house_without_its_sheet_falls() {
-    falls(
+fn a_workspace_without_the_document_fails() {
+    fails(
         check,
         &clean().without("docs/safety.md"),
         "docs/safety.md",
@@ -243,10 +243,10 @@ fn a_house_without_its_sheet_falls() {
 }
 
 #[test]
-fn a_file_with_unsafe_code_and_no_row_falls() {
+fn a_file_with_unsafe_code_and_no_row_fails() {
     let code = "//! - **R1** x\n// SAFETY: R1 - x.\nunsafe impl Send for A {}\n";
     let tree = clean().with("crates/millpond-raw/src/ring.rs", code);
-    falls(
+    fails(
         check,
         &tree,
         "crates/millpond-raw/src/ring.rs",
@@ -255,18 +255,18 @@ fn a_file_with_unsafe_code_and_no_row_falls() {
 }
 
 #[test]
-fn a_row_without_its_file_or_without_unsafe_code_falls() {
+fn a_row_without_its_file_or_without_unsafe_code_fails() {
     for module in ["gone.rs", "lib.rs"] {
-        let sheet = format!("{SHEET}| `{module}` | x | `tests/loom_park.rs` |\n");
-        let tree = clean().with("docs/safety.md", &sheet);
-        falls(check, &tree, "docs/safety.md:6", "drop the row");
+        let document = format!("{DOCUMENT}| `{module}` | x | `tests/loom_park.rs` |\n");
+        let tree = clean().with("docs/safety.md", &document);
+        fails(check, &tree, "docs/safety.md:6", "drop the row");
     }
 }
 
 #[test]
-fn a_row_without_a_module_falls() {
-    let tree = clean().with("docs/safety.md", &format!("{SHEET}| park | x | y |\n"));
-    falls(
+fn a_row_without_a_module_fails() {
+    let tree = clean().with("docs/safety.md", &format!("{DOCUMENT}| park | x | y |\n"));
+    fails(
         check,
         &tree,
         "docs/safety.md:6",
@@ -275,9 +275,12 @@ fn a_row_without_a_module_falls() {
 }
 
 #[test]
-fn a_proof_that_does_not_exist_falls() {
-    let tree = clean().with("docs/safety.md", &SHEET.replace("loom_park", "loom_gone"));
-    falls(
+fn a_proof_that_does_not_exist_fails() {
+    let tree = clean().with(
+        "docs/safety.md",
+        &DOCUMENT.replace("loom_park", "loom_gone"),
+    );
+    fails(
         check,
         &tree,
         "docs/safety.md:5",
@@ -286,10 +289,10 @@ fn a_proof_that_does_not_exist_falls() {
 }
 
 #[test]
-fn a_row_without_a_proof_falls() {
+fn a_row_without_a_proof_fails() {
     let tree = clean().with(
         "docs/safety.md",
-        &SHEET.replace("`tests/loom_park.rs`", "trust us"),
+        &DOCUMENT.replace("`tests/loom_park.rs`", "trust us"),
     );
-    falls(check, &tree, "docs/safety.md:5", "no proof for `park.rs`");
+    fails(check, &tree, "docs/safety.md:5", "no proof for `park.rs`");
 }

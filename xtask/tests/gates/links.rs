@@ -4,7 +4,7 @@ use std::process::Command;
 
 use xtask::gates::links::check;
 
-use crate::tree::{Tree, falls, stands};
+use crate::tree::{Tree, fails, passes};
 
 const README: &str = "# The pond
 
@@ -40,14 +40,14 @@ fn clean() -> Tree {
 }
 
 #[test]
-fn a_house_without_dead_links_stands() {
-    stands(check, &clean());
+fn living_links_pass() {
+    passes(check, &clean());
 }
 
 #[test]
-fn a_dead_file_falls() {
+fn a_dead_file_fails() {
     let tree = clean().with("docs/a.md", "# A\n\nSee\n[this](gone.md).\n");
-    falls(
+    fails(
         check,
         &tree,
         "docs/a.md:4",
@@ -56,14 +56,14 @@ fn a_dead_file_falls() {
 }
 
 #[test]
-fn a_dead_image_falls() {
-    falls(
+fn a_dead_image_fails() {
+    fails(
         check,
         &clean().with("docs/a.md", "![x](gone.svg)"),
         "docs/a.md:1",
         "dead link",
     );
-    falls(
+    fails(
         check,
         &clean().with("docs/a.md", "<img src=\"gone.svg\">"),
         "docs/a.md:1",
@@ -72,10 +72,10 @@ fn a_dead_image_falls() {
 }
 
 #[test]
-fn a_dead_anchor_falls_here_and_elsewhere() {
+fn a_dead_anchor_fails_here_and_elsewhere() {
     let tree = clean().with("docs/a.md", "[this](words.md#two-words)");
-    falls(check, &tree, "docs/a.md:1", "dead anchor");
-    falls(
+    fails(check, &tree, "docs/a.md:1", "dead anchor");
+    fails(
         check,
         &clean().with("docs/a.md", "# A\n\n[this](#b)"),
         "docs/a.md:3",
@@ -84,9 +84,9 @@ fn a_dead_anchor_falls_here_and_elsewhere() {
 }
 
 #[test]
-fn a_reference_that_nobody_defines_falls() {
+fn an_undefined_reference_fails() {
     let tree = clean().with("docs/a.md", "[this][nowhere]");
-    falls(
+    fails(
         check,
         &tree,
         "docs/a.md:1",
@@ -95,25 +95,25 @@ fn a_reference_that_nobody_defines_falls() {
 }
 
 #[test]
-fn a_reference_to_a_dead_file_falls() {
+fn a_reference_to_a_dead_file_fails() {
     let tree = clean().with("docs/a.md", "[this][there]\n\n[there]: gone.md\n");
-    falls(check, &tree, "docs/a.md:1", "dead link `gone.md`");
+    fails(check, &tree, "docs/a.md:1", "dead link `gone.md`");
 }
 
 #[test]
-fn a_dead_path_in_backticks_falls() {
+fn a_dead_path_in_backticks_fails() {
     for path in [
         "crates/millpond/src/gone.rs",
         "docs/gone.md",
         "crates/millpond/src/{lib,gone}.rs",
     ] {
         let tree = clean().with("docs/a.md", &format!("See `{path}`."));
-        falls(check, &tree, "docs/a.md:1", "dead path");
+        fails(check, &tree, "docs/a.md:1", "dead path");
     }
 }
 
 #[test]
-fn a_malformed_address_falls() {
+fn a_malformed_address_fails() {
     for address in [
         "https://",
         "https:///docs",
@@ -121,18 +121,18 @@ fn a_malformed_address_falls() {
         "https://docs..rs/x",
     ] {
         let tree = clean().with("docs/a.md", &format!("[x]({address})"));
-        falls(check, &tree, "docs/a.md:1", "is no address");
+        fails(check, &tree, "docs/a.md:1", "is no address");
     }
 }
 
 #[test]
-fn a_link_out_of_the_repository_falls() {
+fn a_link_out_of_the_repository_fails() {
     let tree = clean().with("docs/a.md", "[x](../../elsewhere.md)");
-    falls(check, &tree, "docs/a.md:1", "leaves the repository");
+    fails(check, &tree, "docs/a.md:1", "leaves the repository");
 }
 
 #[test]
-fn a_dead_link_in_a_comment_falls() {
+fn a_dead_link_in_a_comment_fails() {
     let file = "crates/millpond/src/lib.rs";
     for comment in [
         "//! ok\n//! [x](gone.md)",
@@ -140,22 +140,22 @@ fn a_dead_link_in_a_comment_falls() {
         "\n/* [x](gone.md) */",
     ] {
         let tree = clean().with(file, &format!("{comment}\nfn f() {{}}\n"));
-        falls(check, &tree, &format!("{file}:2"), "dead link");
+        fails(check, &tree, &format!("{file}:2"), "dead link");
     }
     let tree = clean().with(file, "\nfn f() {} // see `docs/gone.md`\n");
-    falls(check, &tree, &format!("{file}:2"), "dead path");
+    fails(check, &tree, &format!("{file}:2"), "dead path");
 }
 
 #[test]
-fn what_git_ignores_is_not_ours() {
+fn files_that_git_ignores_are_not_checked() {
     let tree = clean()
         .with(".gitignore", "/target\n/drafts\n")
         .with("drafts/a.md", "[x](gone.md)");
-    falls(check, &tree, "drafts/a.md:1", "dead link");
+    fails(check, &tree, "drafts/a.md:1", "dead link");
     let made = Command::new("git")
         .args(["init", "--quiet"])
         .current_dir(tree.root())
         .status();
     assert!(made.expect("git runs").success());
-    stands(check, &tree);
+    passes(check, &tree);
 }

@@ -2,7 +2,7 @@
 
 use xtask::gates::ledger::orderings::check;
 
-use crate::tree::{Tree, falls, stands};
+use crate::tree::{Tree, fails, passes};
 
 const FILE: &str = "crates/millpond-raw/src/park.rs";
 
@@ -26,23 +26,23 @@ fn park(text: &str) -> Tree {
 }
 
 #[test]
-fn labelled_pairs_stand() {
-    stands(check, &park(CLEAN));
+fn labelled_pairs_pass() {
+    passes(check, &park(CLEAN));
 }
 
 #[test]
-fn an_ordering_without_a_label_falls() {
+fn an_ordering_without_a_label_fails() {
     let tree = park(&CLEAN.replace("// [P-tok]\n", "// the token\n").replace(
         "fn take",
         "fn look(&self) { self.word.swap(2, Ordering::AcqRel); } // [P-tok]\nfn take",
     ));
-    falls(check, &tree, &format!("{FILE}:4"), "`Release` has no label");
+    fails(check, &tree, &format!("{FILE}:4"), "`Release` has no label");
 }
 
 #[test]
 fn a_bare_name_needs_a_label_as_much_as_a_path() {
     let tree = park(&format!("{CLEAN}fn f() {{ X.load(Acquire); }}\n"));
-    falls(check, &tree, FILE, "`Acquire` has no label");
+    fails(check, &tree, FILE, "`Acquire` has no label");
 }
 
 #[test]
@@ -50,18 +50,18 @@ fn a_label_in_a_string_or_in_documentation_does_not_count() {
     let tree = park(&format!(
         "{CLEAN}fn f() {{ X.load(Acquire, \"[P-tok]\"); }}\n"
     ));
-    falls(check, &tree, FILE, "has no label");
+    fails(check, &tree, FILE, "has no label");
     let tree = park(&format!(
         "{CLEAN}/// [P-tok]\nfn f() {{ X.load(Acquire); }}\n"
     ));
-    falls(check, &tree, FILE, "has no label");
+    fails(check, &tree, FILE, "has no label");
 }
 
 #[test]
-fn the_label_of_the_line_above_is_not_borrowed() {
+fn the_label_of_the_line_above_does_not_count() {
     let text = "fn f() {\n    X.load(Acquire); // [P-tok]\n    X.load(Acquire);\n}\n";
     let tree = park(&format!("{CLEAN}{text}"));
-    falls(
+    fails(
         check,
         &tree,
         &format!("{FILE}:{}", CLEAN.lines().count() + 3),
@@ -70,7 +70,7 @@ fn the_label_of_the_line_above_is_not_borrowed() {
 }
 
 #[test]
-fn a_label_that_no_header_explains_falls() {
+fn a_label_that_no_header_explains_fails() {
     let tree = park(&CLEAN.replace("//! - `[P-tok]`", "//! - the pair:"));
     let report = check(tree.root()).unwrap();
     assert_eq!(report.findings.len(), 2, "one for each end:\n{report}");
@@ -92,13 +92,13 @@ fn a_folder_may_explain_the_labels_of_its_files() {
         ),
         ("crates/millpond-raw/src/park/thread.rs", &own),
     ]);
-    stands(check, &tree);
+    passes(check, &tree);
 }
 
 #[test]
 fn a_pair_has_two_ends() {
     let lonely = CLEAN.replace("Acquire) == 1", "Relaxed) == 1");
-    falls(
+    fails(
         check,
         &park(&lonely),
         &format!("{FILE}:4"),
@@ -107,23 +107,23 @@ fn a_pair_has_two_ends() {
 }
 
 #[test]
-fn the_ends_of_a_pair_may_stand_in_two_files() {
+fn the_ends_of_a_pair_may_be_in_two_files() {
     let half = |ordering: &str| {
         format!("//! `[P-tok]` the pair.\nfn f() {{ X.swap(1, {ordering}); }} // [P-tok]\n")
     };
     let one = half("Acquire");
     let other = half("Release");
-    stands(
+    passes(
         check,
         &Tree::new(&[(FILE, &one), ("crates/millpond-raw/src/task.rs", &other)]),
     );
 }
 
 #[test]
-fn the_library_is_held_to_the_same_rule() {
+fn the_library_follows_the_same_rule() {
     let file = "crates/millpond/src/pool.rs";
     let tree = park(CLEAN).with(file, "fn f() { X.load(Ordering::SeqCst); }");
-    falls(check, &tree, &format!("{file}:1"), "`SeqCst` has no label");
+    fails(check, &tree, &format!("{file}:1"), "`SeqCst` has no label");
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn a_file_for_tests_alone_is_left_out() {
         "crates/millpond-raw/src/park/proof.rs",
         "fn f() { X.load(Ordering::SeqCst); }",
     );
-    stands(check, &tree);
+    passes(check, &tree);
 }

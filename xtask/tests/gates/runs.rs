@@ -1,12 +1,12 @@
-//! The program itself: exit code, closing line, choice of steps. It runs on planted houses, so
+//! The program itself: exit code, closing line, choice of steps. It runs on planted workspaces, so
 //! that the verdict is known.
 
 use std::process::{Command, Output};
 
 use crate::tree::Tree;
 
-/// A house that is clean as far as `layers` and `links` can tell.
-fn house() -> Tree {
+/// A workspace on which `layers` and `links` pass.
+fn workspace() -> Tree {
     Tree::new(&[
         ("Cargo.toml", "[workspace]\n"),
         ("xtask/Cargo.toml", "[package]\nname = \"xtask\"\n"),
@@ -35,14 +35,14 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn a_good_run_ends_with_its_count_and_success() {
-    let output = xtask(&house(), &["test", "--only", "layers,links"]);
+    let output = xtask(&workspace(), &["test", "--only", "layers,links"]);
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(text(&output).lines().last(), Some("2 passed, 0 failed"));
 }
 
 #[test]
 fn a_failed_step_is_shown_and_does_not_stop_the_others() {
-    let tree = house().with("crates/millpond/src/dam.rs", "");
+    let tree = workspace().with("crates/millpond/src/dam.rs", "");
     let output = xtask(&tree, &["test", "--only", "layers,links"]);
     let text = text(&output);
     assert!(!output.status.success(), "{text}");
@@ -57,7 +57,7 @@ fn a_failed_step_is_shown_and_does_not_stop_the_others() {
 #[test]
 fn steps_with_nothing_to_do_fail() {
     let steps = "tests,exhaustion,portable,chaos,chaos-pool,loom,shuttle,weaken,program";
-    let output = xtask(&house(), &["test", "--only", steps]);
+    let output = xtask(&workspace(), &["test", "--only", steps]);
     assert!(!output.status.success());
     assert_eq!(
         text(&output).lines().last(),
@@ -68,9 +68,9 @@ fn steps_with_nothing_to_do_fail() {
 }
 
 #[test]
-fn a_gate_alone_tells_its_verdict_by_its_exit_code() {
-    assert!(xtask(&house(), &["layers"]).status.success());
-    let tree = house().with("crates/millpond/src/dam.rs", "");
+fn the_exit_code_of_a_single_gate_is_its_verdict() {
+    assert!(xtask(&workspace(), &["layers"]).status.success());
+    let tree = workspace().with("crates/millpond/src/dam.rs", "");
     let output = xtask(&tree, &["layers"]);
     assert!(!output.status.success());
     assert!(text(&output).contains("module `dam` has no rank"));
@@ -78,7 +78,7 @@ fn a_gate_alone_tells_its_verdict_by_its_exit_code() {
 
 #[test]
 fn the_list_shows_the_chosen_steps_and_runs_none() {
-    let tree = house();
+    let tree = workspace();
     let output = xtask(&tree, &["test", "--list", "--skip", "fmt"]);
     let text = text(&output);
     assert!(output.status.success());
@@ -90,14 +90,14 @@ fn the_list_shows_the_chosen_steps_and_runs_none() {
 }
 
 #[test]
-fn an_unknown_step_is_refused() {
-    let output = xtask(&house(), &["test", "--only", "lynx"]);
+fn an_unknown_step_is_an_error() {
+    let output = xtask(&workspace(), &["test", "--only", "lynx"]);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no step `lynx`"));
 }
 
 #[test]
-fn outside_the_house_xtask_says_where_to_go() {
+fn outside_a_workspace_xtask_says_where_to_run_it() {
     let tree = Tree::new(&[("a.txt", "")]);
     let output = xtask(&tree, &["layers"]);
     assert!(!output.status.success());

@@ -2,7 +2,7 @@
 
 use xtask::gates::seeds::check;
 
-use crate::tree::{Tree, falls, stands};
+use crate::tree::{Tree, fails, passes};
 
 const TEST: &str = "crates/millpond/tests/queues.rs";
 
@@ -31,12 +31,12 @@ fn clean() -> Tree {
 }
 
 #[test]
-fn a_house_whose_tests_have_one_seed_stands() {
-    stands(check, &clean());
+fn tests_with_the_fixed_seed_pass() {
+    passes(check, &clean());
 }
 
 #[test]
-fn every_other_source_of_randomness_falls() {
+fn every_other_source_of_randomness_fails() {
     let planted = [
         ("std::hash::RandomState::new()", "seed_kit"),
         ("rand::random::<u64>()", "seed_kit"),
@@ -49,13 +49,13 @@ fn every_other_source_of_randomness_falls() {
     ];
     for (source, instead) in planted {
         let tree = clean().with(TEST, &format!("fn f() {{\n    let x = {source};\n}}\n"));
-        falls(check, &tree, &format!("{TEST}:2"), instead);
+        fails(check, &tree, &format!("{TEST}:2"), instead);
     }
 }
 
 #[test]
-fn a_proptest_without_the_one_seed_falls() {
+fn a_proptest_without_the_fixed_seed_fails() {
     let plain = "proptest! {\n    #[test]\n    fn f(x in 0..9_u8) {}\n}\n";
     let tree = clean().with("examples/01.rs", plain);
-    falls(check, &tree, "examples/01.rs:1", "proptest_kit::config");
+    fails(check, &tree, "examples/01.rs:1", "proptest_kit::config");
 }

@@ -1,4 +1,4 @@
-//! Planted trees.
+//! Planted workspaces.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use anyhow::Result;
 use tempfile::TempDir;
 use xtask::report::Report;
 
-/// A small house in a temporary folder.
+/// A small workspace in a temporary folder.
 #[derive(Debug)]
 pub(crate) struct Tree {
     folder: TempDir,
@@ -43,16 +43,16 @@ impl Tree {
 
 type Check = fn(&Path) -> Result<Report>;
 
-/// The gate finds nothing wrong, though it looked.
+/// The gate checks something and finds nothing wrong.
 #[track_caller]
-pub(crate) fn stands(check: Check, tree: &Tree) {
+pub(crate) fn passes(check: Check, tree: &Tree) {
     let report = check(tree.root()).expect("the gate can read the tree");
     assert!(report.is_clean(), "{report}");
 }
 
-/// The gate finds exactly one thing wrong, at `place`, and says `words`.
+/// The gate finds exactly one violation, at `place`, and its text contains `words`.
 #[track_caller]
-pub(crate) fn falls(check: Check, tree: &Tree, place: &str, words: &str) {
+pub(crate) fn fails(check: Check, tree: &Tree, place: &str, words: &str) {
     let report = check(tree.root()).expect("the gate can read the tree");
     let [finding] = report.findings.as_slice() else {
         panic!("not one finding:\n{report}")

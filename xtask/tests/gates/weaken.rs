@@ -1,5 +1,5 @@
-//! The gate `weaken`: how mutants are made, which models are asked about them, and what their fate
-//! means. The real mutants run in the step itself.
+//! The gate `weaken`: how mutants are made, which models run on them, and what their results mean.
+//! The real mutants run in the step itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ fn planted() -> (Tree, Vec<Mutant>) {
     (tree, mutants)
 }
 
-/// What the lines look like that a switch for this mutant is on.
+/// The lines with the switch of this mutant.
 fn changed(mutant: &Mutant) -> String {
     let text = switch::switched(CODE, &[mutant]).unwrap();
     let differing: Vec<&str> = text
@@ -88,7 +88,7 @@ fn a_mutant_is_a_switch_around_one_ordering() {
 }
 
 #[test]
-fn two_mutants_on_a_line_do_not_get_in_each_others_way() {
+fn two_mutants_on_a_line_are_independent() {
     let (_tree, mutants) = planted();
     let pair: Vec<&Mutant> = mutants[2..4].iter().collect();
     let text = switch::switched(CODE, &pair).unwrap();
@@ -100,7 +100,7 @@ fn two_mutants_on_a_line_do_not_get_in_each_others_way() {
 }
 
 #[test]
-fn a_weakened_fence_is_one_that_models_do_not_see() {
+fn a_weakened_fence_is_a_compiler_fence() {
     let (_tree, mutants) = planted();
     let line = changed(&mutants[4]);
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_weakened_fence_is_one_that_models_do_not_see() {
 }
 
 #[test]
-fn each_crate_is_given_what_its_switches_ask() {
+fn each_crate_gets_the_module_that_its_switches_call() {
     let (tree, mutants) = planted();
     let tree = tree.with("crates/millpond-raw/src/lib.rs", "mod park;\n");
     let files = switch::files(tree.root(), &mutants, &[PACKAGE.to_string()]).unwrap();
@@ -131,7 +131,7 @@ fn each_crate_is_given_what_its_switches_ask() {
 }
 
 #[test]
-fn only_a_reason_excuses_an_ordering() {
+fn an_ordering_is_excused_by_a_reason_only() {
     let (_tree, mutants) = planted();
     assert_eq!(
         mutants[5].unmodelled.as_deref(),
@@ -145,7 +145,7 @@ fn only_a_reason_excuses_an_ordering() {
 }
 
 #[test]
-fn mutants_are_chosen_by_label_and_unknown_labels_are_refused() {
+fn mutants_are_chosen_by_label_and_unknown_labels_are_errors() {
     let (tree, _) = planted();
     let of = |label: &str| mutants(tree.root(), &[label.to_string()]);
     assert_eq!(of("P-tok").unwrap().len(), 4);
@@ -154,7 +154,7 @@ fn mutants_are_chosen_by_label_and_unknown_labels_are_refused() {
 }
 
 #[test]
-fn what_was_learnt_is_found_again_though_lines_have_moved() {
+fn rows_of_the_table_are_found_although_lines_have_moved() {
     let (tree, mutants) = planted();
     fs::create_dir_all(tree.root().join("xtask")).unwrap();
     let fates: Vec<Fate> = mutants
@@ -184,7 +184,7 @@ fn what_was_learnt_is_found_again_though_lines_have_moved() {
 }
 
 #[test]
-fn a_house_without_a_table_knows_nothing_in_advance() {
+fn without_a_table_there_are_no_hints() {
     let (tree, _) = planted();
     assert!(!hints::file(tree.root()).exists());
     assert_eq!(Hints::read(tree.root()), Hints::default());
@@ -220,7 +220,7 @@ fn the_table_names_label_place_ordering_and_verdict() {
 }
 
 #[test]
-fn the_copy_holds_the_crates_and_nothing_that_is_gone() {
+fn the_copy_holds_the_crates_and_no_deleted_file() {
     let manifest = "[workspace]\nmembers = [\"crates/*\", \"xtask\"]\ndefault-members = [\"xtask\"]\n\
         [profile.models]\ninherits = \"release\"\n";
     let tree = Tree::new(&[(FILE, CODE), ("Cargo.toml", manifest), ("xtask/a.rs", "")]);
@@ -244,7 +244,7 @@ fn the_copy_holds_the_crates_and_nothing_that_is_gone() {
 }
 
 #[test]
-fn what_is_changed_in_the_copy_stays_so_and_goes_again() {
+fn changed_files_of_the_copy_stay_changed_and_are_restored() {
     let manifest = "[workspace]\nmembers = [\"crates/*\"]\n";
     let tree = Tree::new(&[(FILE, CODE), ("Cargo.toml", manifest)]);
     let work = tree.root().join("target/weaken/work");

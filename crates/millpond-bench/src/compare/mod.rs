@@ -13,11 +13,11 @@
 //! do in one of five, so fewer than [`FEW_ROUNDS`] are warned about.
 //!
 //! That would be all if rounds of one run were as different as those of two. They are not: where
-//! memory happens to lie, or who else is on the machine, is the same for a whole run. How much that
-//! makes is known from the peers of the same suite, who are the same program in both runs: the noise is
+//! memory happens to lie, or what else runs on the machine, is the same for a whole run. How much that
+//! makes is known from the peers of the same suite, which are the same program in both runs: the noise is
 //! [`DEVIATIONS`] times their usual deviation (the median of them, which a few that did change do not
 //! move), and [`SMALLEST`] at least. On a quiet machine that is a few percent; on a busy one it is
-//! more, and less is told.
+//! more, and fewer changes are reported.
 //!
 //! # The day
 //!

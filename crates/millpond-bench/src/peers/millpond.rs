@@ -1,17 +1,17 @@
-//! Ours: [`ArrayQueue`] and [`LinkedQueue`], called as a user calls them. `put` and `take` look at
-//! the interrupt token each time, which no peer has.
+//! Ours: [`FifoQueue`], called as a user calls it. `put` and `take` check the interrupt token each time, which no
+//! peer has.
 
 use super::{Channel, Ends, Opened, Receive, Send};
-use millpond::queue::{ArrayQueue, BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::sync::Arc;
 
-/// [`ArrayQueue`].
+/// [`FifoQueue::bounded`].
 #[derive(Debug)]
-pub struct Array;
+pub struct Bounded;
 
-/// [`LinkedQueue`], with or without a bound.
+/// [`FifoQueue`] that frees the memory of a burst, with or without a bound.
 #[derive(Debug)]
-pub struct Linked;
+pub struct Growing;
 
 /// A shared queue.
 #[derive(Debug)]
@@ -23,32 +23,32 @@ impl<Q> Clone for Shared<Q> {
     }
 }
 
-impl Channel for Array {
-    const NAME: &'static str = "millpond array";
-    type Sender = Shared<ArrayQueue<u64>>;
-    type Receiver = Shared<ArrayQueue<u64>>;
+impl Channel for Bounded {
+    const NAME: &'static str = "millpond fifo";
+    type Sender = Shared<FifoQueue<u64>>;
+    type Receiver = Shared<FifoQueue<u64>>;
 
     /// # Panics
     ///
-    /// If no bound, or none that an array can have, is asked for.
+    /// If no bound, or a bound of 0, is asked for.
     fn open(ends: Ends) -> Opened<Self::Sender, Self::Receiver> {
-        let bound = ends.bound.expect("an array queue has a bound");
-        let queue = ArrayQueue::bounded(bound).expect("an array queue can have this bound");
+        let bound = ends.bound.expect("a bounded queue has a bound");
+        let queue = FifoQueue::bounded(bound).expect("the bound is not 0");
         shared(ends, queue)
     }
 }
 
-impl Channel for Linked {
-    const NAME: &'static str = "millpond linked";
-    type Sender = Shared<LinkedQueue<u64>>;
-    type Receiver = Shared<LinkedQueue<u64>>;
+impl Channel for Growing {
+    const NAME: &'static str = "millpond fifo growing";
+    type Sender = Shared<FifoQueue<u64>>;
+    type Receiver = Shared<FifoQueue<u64>>;
 
     /// # Panics
     ///
     /// If a bound of 0 is asked for.
     fn open(ends: Ends) -> Opened<Self::Sender, Self::Receiver> {
-        let queue = ends.bound.map_or_else(LinkedQueue::unbounded, |bound| {
-            LinkedQueue::bounded(bound).expect("a linked queue can have this bound")
+        let queue = ends.bound.map_or_else(FifoQueue::unbounded, |bound| {
+            FifoQueue::bounded_growing(bound).expect("the bound is not 0")
         });
         shared(ends, queue)
     }

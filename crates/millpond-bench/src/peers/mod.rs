@@ -1,7 +1,7 @@
 //! Others and us behind one trait, so that a workload is written once.
 //!
 //! A workload is generic over the trait and not written for `dyn`: the call of a channel costs as
-//! much as a virtual call, and everybody would pay for ours. Channels are here; pools are in [`pool`],
+//! much as a virtual call, and all would pay for ours. Channels are here; pools are in [`pool`],
 //! those that get more than they can do in [`overload`], timers in [`timers`], and those that run in a process of their own,
 //! because they are not written in Rust, in [`guest`].
 

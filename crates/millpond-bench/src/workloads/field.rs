@@ -1,6 +1,6 @@
-//! Who takes part wherever pools are compared by something else than what a task costs.
+//! The pools of all suites that compare something else than the cost of a task.
 //!
-//! The suite `pool` compares everybody. The others ask their questions of one of each kind: what many
+//! The suite `pool` compares all pools. The others ask their questions of one of each kind: what many
 //! write themselves, what most use, and what is most like ours.
 
 use crate::harness::Standing;

@@ -1,7 +1,7 @@
 //! What does a task cost that is made on one thread and run on another?
 //!
 //! One producer makes tasks and puts them into a queue, one consumer takes them out and runs them.
-//! Nobody joins. The queue is the same work for everybody; what differs is the memory of a task,
+//! No task is joined. The queue is the same work for all candidates; what differs is the memory of a task,
 //! which is had on one thread and given back on the other.
 //!
 //! A body adds its number to a sum of its own thread, so that it has something to carry and something
@@ -12,7 +12,7 @@ use crate::crew::{self, Member};
 use crate::figure::Figure;
 use crate::harness::{Candidate, Sample, Standing, Workload};
 use anyhow::{Result, ensure};
-use millpond::queue::{ArrayQueue, BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::task::{Task, TaskSpec};
 use std::cell::Cell;
 use std::sync::mpsc;
@@ -43,13 +43,16 @@ pub fn hand_over(bound: Option<usize>) -> Workload {
         run: Box::new(move |tasks| run(bound, tasks)),
     };
     let mut candidates = vec![
-        candidate("millpond task, linked", Standing::Ours, linked),
+        candidate("millpond task, growing", Standing::Ours, growing),
         candidate("boxed closure, crossbeam", Standing::Peer, crossbeam),
         candidate("boxed closure, kanal", Standing::Peer, kanal),
         candidate("boxed closure, std::sync::mpsc", Standing::Peer, std_mpsc),
     ];
     if bound.is_some() {
-        candidates.insert(0, candidate("millpond task, array", Standing::Ours, array));
+        candidates.insert(
+            0,
+            candidate("millpond task, bounded", Standing::Ours, bounded),
+        );
     }
     Workload {
         suite: SUITE.name,
@@ -64,15 +67,15 @@ pub fn hand_over(bound: Option<usize>) -> Workload {
     }
 }
 
-fn array(bound: Option<usize>, tasks: u64) -> Result<Sample> {
-    let queue = ArrayQueue::bounded(bound.unwrap_or(1))?;
+fn bounded(bound: Option<usize>, tasks: u64) -> Result<Sample> {
+    let queue = FifoQueue::bounded(bound.unwrap_or(1))?;
     ours(&queue, tasks)
 }
 
-fn linked(bound: Option<usize>, tasks: u64) -> Result<Sample> {
+fn growing(bound: Option<usize>, tasks: u64) -> Result<Sample> {
     match bound {
-        Some(bound) => ours(&LinkedQueue::bounded(bound)?, tasks),
-        None => ours(&LinkedQueue::unbounded(), tasks),
+        Some(bound) => ours(&FifoQueue::bounded_growing(bound)?, tasks),
+        None => ours(&FifoQueue::unbounded(), tasks),
     }
 }
 

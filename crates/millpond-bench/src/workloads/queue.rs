@@ -51,8 +51,8 @@ const fn entry<C: Channel>(standing: Standing, fits: fn(Ends) -> bool) -> Entry 
 
 /// THE table of candidates.
 const ENTRIES: &[Entry] = &[
-    entry::<millpond::Array>(Standing::Ours, |ends| ends.bound.is_some()),
-    entry::<millpond::Linked>(Standing::Ours, |_| true),
+    entry::<millpond::Bounded>(Standing::Ours, |ends| ends.bound.is_some()),
+    entry::<millpond::Growing>(Standing::Ours, |_| true),
     entry::<crossbeam::Crossbeam>(Standing::Peer, |_| true),
     entry::<flume::Flume>(Standing::Peer, |_| true),
     entry::<kanal::Kanal>(Standing::Peer, |_| true),
@@ -224,9 +224,9 @@ mod tests {
     fn messages_arrive_once_each_and_in_the_order_of_their_producer() {
         for (threads, bound) in [(1, Some(1)), (2, Some(1024)), (4, Some(1)), (4, None)] {
             if bound.is_some() {
-                moves_each_once_and_in_order::<millpond::Array>(threads, bound);
+                moves_each_once_and_in_order::<millpond::Bounded>(threads, bound);
             }
-            moves_each_once_and_in_order::<millpond::Linked>(threads, bound);
+            moves_each_once_and_in_order::<millpond::Growing>(threads, bound);
             moves_each_once_and_in_order::<crossbeam::Crossbeam>(threads, bound);
             moves_each_once_and_in_order::<flume::Flume>(threads, bound);
             moves_each_once_and_in_order::<kanal::Kanal>(threads, bound);

@@ -1,9 +1,10 @@
 //! The machine, as the page tells it.
 
 use millpond::machine::Machine;
+use millpond_bench::machine::Hardware;
 use serde::Serialize;
 
-/// The facts of a [`Machine`], for programs. An unknown one is `null`.
+/// The facts of a [`Machine`] and its [`Hardware`], for programs. An unknown one is `null`.
 #[derive(Debug, Serialize)]
 pub(super) struct Facts {
     cpu_model: Option<String>,
@@ -32,20 +33,20 @@ struct NodeFacts {
 }
 
 impl Facts {
-    pub(super) fn of(machine: &Machine) -> Self {
+    pub(super) fn of(machine: &Machine, hardware: &Hardware) -> Self {
         Self {
-            cpu_model: machine.cpu_model.clone(),
+            cpu_model: hardware.cpu_model.clone(),
             cpus_online: machine.online.as_ref().map(|list| list.len()),
             cpus_allowed: machine.allowed.as_ref().map(|list| list.len()),
             cpus_allowed_list: machine.allowed.as_ref().map(ToString::to_string),
             cpu_quota: machine.cpu_quota,
             effective_cpus: machine.effective_cpus(),
             worker_hint: machine.worker_hint().get(),
-            cores: Some(machine.cores.len()).filter(|&cores| cores > 0),
-            smt: machine.has_smt(),
-            memory_total_bytes: machine.memory_total,
+            cores: Some(hardware.cores.len()).filter(|&cores| cores > 0),
+            smt: hardware.has_smt(),
+            memory_total_bytes: hardware.memory_total,
             memory_limit_bytes: machine.memory_limit,
-            numa_nodes: machine
+            numa_nodes: hardware
                 .nodes
                 .iter()
                 .map(|node| NodeFacts {
@@ -54,11 +55,16 @@ impl Facts {
                     memory_bytes: node.memory,
                 })
                 .collect(),
-            kernel: machine.kernel.clone(),
-            clock_source: machine.clock_source.clone(),
-            hypervisor: machine.hypervisor,
-            own_pid_namespace: machine.own_pid_namespace,
+            kernel: hardware.kernel.clone(),
+            clock_source: hardware.clock_source.clone(),
+            hypervisor: hardware.hypervisor,
+            own_pid_namespace: hardware.own_pid_namespace,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn unknown() -> Self {
+        Self::of(&Machine::default(), &Hardware::default())
     }
 
     /// Name and text of each fact, for people. An unknown fact has no line.
@@ -162,11 +168,7 @@ mod tests {
 
     #[test]
     fn an_unknown_machine_says_only_what_follows_from_nothing() {
-        let names: Vec<_> = Facts::of(&Machine::default())
-            .lines()
-            .iter()
-            .map(|l| l.0)
-            .collect();
+        let names: Vec<_> = Facts::unknown().lines().iter().map(|l| l.0).collect();
         assert_eq!(names, ["quota", "workers"]);
     }
 
@@ -175,9 +177,12 @@ mod tests {
         let mut machine = Machine::default();
         machine.online = "0-7".parse().ok();
         machine.allowed = "0-3".parse().ok();
-        machine.cores = vec!["0,1".parse().unwrap(), "2,3".parse().unwrap()];
         machine.cpu_quota = Some(1.5);
-        let lines = Facts::of(&machine).lines();
+        let hardware = Hardware {
+            cores: vec!["0,1".parse().unwrap(), "2,3".parse().unwrap()],
+            ..Hardware::default()
+        };
+        let lines = Facts::of(&machine, &hardware).lines();
         let text = |name| lines.iter().find(|line| line.0 == name).unwrap().1.as_str();
         assert_eq!(
             text("CPUs"),
@@ -189,12 +194,16 @@ mod tests {
 
     #[test]
     fn only_certain_surroundings_are_named() {
-        let mut machine = Machine::default();
-        machine.hypervisor = Some(false);
-        assert_eq!(Facts::of(&machine).surroundings(), None);
-        machine.hypervisor = Some(true);
+        let surroundings = |hypervisor| {
+            let hardware = Hardware {
+                hypervisor,
+                ..Hardware::default()
+            };
+            Facts::of(&Machine::default(), &hardware).surroundings()
+        };
+        assert_eq!(surroundings(Some(false)), None);
         assert_eq!(
-            Facts::of(&machine).surroundings().as_deref(),
+            surroundings(Some(true)).as_deref(),
             Some("a virtual machine")
         );
     }

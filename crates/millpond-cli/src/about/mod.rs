@@ -20,21 +20,24 @@ use std::io::{self, IsTerminal};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use millpond::machine::Machine;
+use millpond_bench::machine::Hardware;
 
 use crate::args::AboutOptions;
 use crate::terminal::{Paint, print};
+use facts::Facts;
 use measure::Progress;
 use page::Page;
 
 pub(crate) fn run(options: &AboutOptions) -> Result<()> {
     let machine = Machine::read();
+    let hardware = Hardware::read_from("/", machine.online.as_ref());
     let costs = (!options.no_measure).then(|| {
         let bar = Bar::new(options.budget.as_millis() as u64);
         let costs = costs::measure(options.budget, &bar);
         bar.0.finish_and_clear();
         costs
     });
-    let page = Page::new(&machine, costs);
+    let page = Page::new(Facts::of(&machine, &hardware), costs);
     let text = if options.json {
         let mut text = serde_json::to_string_pretty(&page).context("cannot write the page")?;
         text.push('\n');

@@ -1,6 +1,5 @@
 //! The page as one value: what people read and what programs read come from it.
 
-use millpond::machine::Machine;
 use serde::Serialize;
 
 use super::costs::{Costs, Line};
@@ -43,14 +42,14 @@ pub(super) enum Found {
 }
 
 impl Page {
-    pub(super) fn new(machine: &Machine, costs: Option<Costs>) -> Self {
+    pub(super) fn new(machine: Facts, costs: Option<Costs>) -> Self {
         Self {
             name: "millpond",
             version: env!("CARGO_PKG_VERSION"),
             about: "The executor framework of java.util.concurrent, done the Rust way.",
             ready: READY,
             planned: PLANNED,
-            machine: Facts::of(machine),
+            machine,
             costs: costs.as_ref().map(lines),
         }
     }
@@ -89,7 +88,7 @@ mod tests {
     #[test]
     fn measured_and_skipped_lines_are_told_apart_by_their_fields() {
         let costs = planted(&[("clock", 25.0), ("task", 50.0)]);
-        let page = json(&Page::new(&Machine::default(), Some(costs)));
+        let page = json(&Page::new(Facts::unknown(), Some(costs)));
         let line = |key: &str| {
             let lines = page["costs"].as_array().unwrap();
             lines
@@ -110,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_page_without_costs_says_null() {
-        let page = json(&Page::new(&Machine::default(), None));
+        let page = json(&Page::new(Facts::unknown(), None));
         assert_eq!(page["costs"], Value::Null);
         assert_eq!(page["machine"]["worker_hint"], 1);
         assert_eq!(page["ready"].as_array().unwrap().len(), READY.len());

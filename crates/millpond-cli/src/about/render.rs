@@ -128,16 +128,13 @@ impl Unit {
 
 #[cfg(test)]
 mod tests {
-    use millpond::machine::Machine;
+    use super::super::facts::Facts;
 
     use super::super::costs::tests::planted;
     use super::*;
 
     fn shown(medians: &[(&str, f64)], paint: Paint) -> String {
-        page(
-            &Page::new(&Machine::default(), Some(planted(medians))),
-            paint,
-        )
+        page(&Page::new(Facts::unknown(), Some(planted(medians))), paint)
     }
 
     #[test]
@@ -167,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_room_is_on_the_page() {
-        let value = Page::new(&Machine::default(), None);
+        let value = Page::new(Facts::unknown(), None);
         let text = page(&value, Paint::fixed(false));
         for room in value.ready {
             assert!(

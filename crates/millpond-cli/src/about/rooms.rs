@@ -1,4 +1,4 @@
-//! What is in the box.
+//! The modules of the library, for the page.
 //!
 //! A ready row names the public path where its things live, and the table imports that path: a row
 //! that promises what is not there does not compile. A test looks the other way round, so that no
@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// A room that can be used today.
+/// A module that can be used today.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Room {
     /// The public path.
@@ -21,7 +21,7 @@ macro_rules! ready {
             use $first $(:: $next)* as _;)*
         }
 
-        /// Ready rooms, from the roof down to the ground.
+        /// Modules, from the highest rank down.
         pub(super) const READY: &[Room] = &[
             $(Room { path: concat!(stringify!($first) $(, "::", stringify!($next))*), holds: $holds },)*
         ];
@@ -39,10 +39,9 @@ ready! {
     millpond::interrupt => "asking a running task to stop, without killing anything",
     millpond::time => "Clock, the system's and a manual one for tests; saturating deadlines",
     millpond::thread => "ThreadFactory: how threads are started, named and sized",
-    millpond::stack => "what a running thread is doing: its stack, by function and line",
     millpond::adapt => "pure controllers: telling overload from a burst, time to drain",
     millpond::meter => "how long things took: counts, means and percentiles",
-    millpond::machine => "CPUs, quota, memory and NUMA nodes this process may use",
+    millpond::machine => "how many CPUs this process may use: mask and cgroup quota",
     millpond_raw::task => "the task cell: closure, result and waiters, 64 bytes if small",
     millpond_raw::park => "how anything waits and is woken; loom and shuttle check it",
     millpond_raw::sync => "our lock and atomics, and the seam that lets checkers in",

@@ -1,7 +1,7 @@
 //! The parameters that keys change, and what comes of it in a sentence.
 
-use millpond::manage::{Growth, Patch, PoolSnapshot};
-use millpond::pool::ThreadPool;
+use millpond::manage::{Growth, Patch};
+use millpond::pool::{PoolSnapshot, ThreadPool};
 
 use super::policy::Policy;
 use super::shop::{MOST_LOAD, Shop};

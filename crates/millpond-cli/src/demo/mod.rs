@@ -1,6 +1,6 @@
 //! The demo: a small shop on three pools, to look at and to meddle with.
 //!
-//! - `shop/` runs it: pools, those who come, and a ledger of its own. It knows of no screen.
+//! - `shop/` runs it: pools, customers, and a ledger of its own. It knows of no screen.
 //! - `reading.rs` is what can be seen of a department at one moment; everything that is shown comes
 //!   from readings.
 //! - `screen/` shows it on a terminal; `keys.rs` says what keys mean, `knob.rs` does it.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use millpond::pool::Rejection;
+use millpond::pool::RejectionPolicy;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
@@ -28,27 +28,27 @@ impl Policy {
         Policy::NewThread,
     ];
 
-    pub(super) fn rejection(self) -> Rejection {
+    pub(super) fn rejection(self) -> RejectionPolicy {
         match self {
-            Policy::Abort => Rejection::Abort,
-            Policy::CallerRuns => Rejection::CallerRuns,
-            Policy::Discard => Rejection::Discard,
-            Policy::DiscardOldest => Rejection::DiscardOldest,
-            Policy::Block => Rejection::Block(PATIENCE),
-            Policy::NewThread => Rejection::NewThread {
+            Policy::Abort => RejectionPolicy::Abort,
+            Policy::CallerRuns => RejectionPolicy::CallerRuns,
+            Policy::Discard => RejectionPolicy::Discard,
+            Policy::DiscardOldest => RejectionPolicy::DiscardOldest,
+            Policy::Block => RejectionPolicy::Block(PATIENCE),
+            Policy::NewThread => RejectionPolicy::NewThread {
                 at_most: EXTRA_THREADS,
             },
         }
     }
 
     /// The policy of a pool that got it from here.
-    pub(super) fn of(rejection: &Rejection) -> Self {
+    pub(super) fn of(rejection: &RejectionPolicy) -> Self {
         match rejection {
-            Rejection::CallerRuns => Policy::CallerRuns,
-            Rejection::Discard => Policy::Discard,
-            Rejection::DiscardOldest => Policy::DiscardOldest,
-            Rejection::Block(_) => Policy::Block,
-            Rejection::NewThread { .. } => Policy::NewThread,
+            RejectionPolicy::CallerRuns => Policy::CallerRuns,
+            RejectionPolicy::Discard => Policy::Discard,
+            RejectionPolicy::DiscardOldest => Policy::DiscardOldest,
+            RejectionPolicy::Block(_) => Policy::Block,
+            RejectionPolicy::NewThread { .. } => Policy::NewThread,
             _ => Policy::Abort,
         }
     }

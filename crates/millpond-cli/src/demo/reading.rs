@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use millpond::manage::PoolSnapshot;
 use millpond::meter::Distribution;
+use millpond::pool::PoolSnapshot;
 
 use super::policy::Policy;
 use super::shop::{Counts, Department};
@@ -32,14 +32,14 @@ pub(super) struct Working {
 
 impl Reading {
     pub(super) fn take(at: Duration, department: &Department) -> Self {
-        let figures = department.pool.figures();
+        let metrics = department.pool.metrics();
         Reading {
             at,
             snapshot: department.pool.snapshot(),
             policy: Policy::of(&department.pool.rejection()),
             counts: department.counts(),
-            wait: figures.wait,
-            run: figures.run,
+            wait: metrics.wait,
+            run: metrics.run,
             workers: workers(department),
             late: department.lateness(),
         }

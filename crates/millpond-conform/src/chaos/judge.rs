@@ -1,15 +1,16 @@
-//! Whether the books of a round balance. The rules are in the [module](super).
+//! Checks the ledger of a round against the rules in the [module](super).
 
+use super::counts::Counts;
 use super::ledger::{Entry, Fact, Ledger, Outcome};
-use super::tally::Tally;
-use millpond::manage::{PoolSnapshot, RunState};
+use millpond::manage::RunState;
+use millpond::pool::PoolSnapshot;
 use millpond::task::CancelReason;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Judges every task.
-pub(crate) fn tasks(ledger: &Ledger, tally: &mut Tally) {
+pub(crate) fn tasks(ledger: &Ledger, counts: &mut Counts) {
     for (id, entry) in ledger.entries() {
-        count(entry, tally);
+        count(entry, counts);
         for problem in task(ledger, entry) {
             let (values, dropped) = entry.values();
             ledger.wrong(format!(
@@ -33,20 +34,26 @@ fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
     };
     let (accepted, refused) = (entry.is(Fact::Accepted), entry.is(Fact::Refused));
     let (runs, (values, dropped)) = (entry.runs(), entry.values());
-    must(accepted != refused, "neither accepted nor refused (J2)");
-    must(runs <= 1, "ran twice (J3)");
-    must(entry.drops() == 1, "its closure was not dropped once (J5)");
+    must(
+        accepted != refused,
+        "neither accepted nor rejected (CHAOS-2)",
+    );
+    must(runs <= 1, "ran twice (CHAOS-3)");
+    must(
+        entry.drops() == 1,
+        "its closure was not dropped once (CHAOS-5)",
+    );
     must(
         values == runs && dropped == values,
-        "its value was not dropped once (J5)",
+        "its value was not dropped once (CHAOS-5)",
     );
     if !accepted {
         let only_by_us = runs == 0 || entry.is(Fact::BySubmitter);
-        must(only_by_us, "refused, and run by the pool (J2)");
+        must(only_by_us, "rejected, and run by the pool (CHAOS-2)");
         return problems;
     }
     if entry.is(Fact::Job) {
-        must(runs == 1, "a job of a scope did not run (J8)");
+        must(runs == 1, "a job of a scope did not run (CHAOS-8)");
         return problems;
     }
     if entry.is(Fact::JobAtRisk) {
@@ -56,32 +63,32 @@ fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
     let kept = entry.is(Fact::HasHandle) && !entry.is(Fact::LetGo);
     must(
         !kept || outcome.is_some(),
-        "its handle is not finished (J4)",
+        "its handle is not finished (CHAOS-4)",
     );
     if let Some(outcome) = outcome {
         must(
             agrees(ledger, entry, outcome),
-            "its handle cannot have come to that (J4)",
+            "its handle has an impossible outcome (CHAOS-4)",
         );
     }
     if entry.is(Fact::Removed) {
         let removed = outcome == Some(Outcome::Cancelled(CancelReason::Removed));
         must(
             runs == 0 && (removed || !kept),
-            "removed from the queue, and not cancelled (J4)",
+            "removed from the queue, and not cancelled (CHAOS-4)",
         );
     }
     if entry.is(Fact::Cancelled) && kept {
         let cancelled = outcome == Some(Outcome::Cancelled(CancelReason::Requested));
         must(
             cancelled,
-            "cancelled on request, and its handle has not heard of it (J4)",
+            "cancelled on request, and its handle does not know (CHAOS-4)",
         );
     }
     if runs == 0 {
         must(
             is_explained(ledger, entry),
-            "accepted, never run, and nobody knows why: lost (J3)",
+            "accepted, never run, without a reason: lost (CHAOS-3)",
         );
     }
     problems
@@ -102,7 +109,7 @@ fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
                 CancelReason::Expired => entry.is(Fact::MayExpire),
                 CancelReason::Shed | CancelReason::WaitedTooLong => can(&round.may_shed),
                 CancelReason::Discarded | CancelReason::ShutDown => can(&round.may_discard),
-                CancelReason::Refused => can(&round.may_fail),
+                CancelReason::Rejected => can(&round.may_fail),
                 CancelReason::Dropped => {
                     let outside = can(&round.may_run_outside) && can(&round.may_fail);
                     entry.is(Fact::HandedBack) || entry.is(Fact::ByPolicy) || outside
@@ -130,8 +137,8 @@ fn is_explained(ledger: &Ledger, entry: &Entry) -> bool {
         || round.into_iter().any(|flag| flag.load(Ordering::Relaxed))
 }
 
-fn count(entry: &Entry, tally: &mut Tally) {
-    tally.happened("tasks");
+fn count(entry: &Entry, counts: &mut Counts) {
+    counts.happened("tasks");
     let facts = [
         (Fact::Accepted, "tasks accepted"),
         (Fact::Refused, "tasks refused"),
@@ -141,14 +148,14 @@ fn count(entry: &Entry, tally: &mut Tally) {
         (Fact::JobAtRisk, "tasks of a task's scope"),
     ];
     for (fact, name) in facts {
-        tally.add(name, u64::from(entry.is(fact)));
+        counts.add(name, u64::from(entry.is(fact)));
     }
-    tally.add("tasks run", u64::from(entry.runs()));
+    counts.add("tasks run", u64::from(entry.runs()));
     match entry.outcome() {
         None => {}
-        Some(Outcome::Value) => tally.happened("outcome value"),
-        Some(Outcome::Panicked) => tally.happened("outcome panic"),
-        Some(Outcome::Cancelled(reason)) => tally.happened(match reason {
+        Some(Outcome::Value) => counts.happened("outcome value"),
+        Some(Outcome::Panicked) => counts.happened("outcome panic"),
+        Some(Outcome::Cancelled(reason)) => counts.happened(match reason {
             CancelReason::Requested => "outcome cancelled: requested",
             CancelReason::Dropped => "outcome cancelled: dropped",
             CancelReason::Discarded => "outcome cancelled: discarded",
@@ -157,14 +164,14 @@ fn count(entry: &Entry, tally: &mut Tally) {
             CancelReason::Expired => "outcome cancelled: expired",
             CancelReason::Shed => "outcome cancelled: shed",
             CancelReason::WaitedTooLong => "outcome cancelled: waited too long",
-            CancelReason::Refused => "outcome cancelled: refused",
+            CancelReason::Rejected => "outcome cancelled: refused",
             _ => "outcome cancelled: otherwise",
         }),
     }
 }
 
-/// J6: what the hooks heard.
-pub(crate) fn hooks(ledger: &Ledger, tally: &mut Tally) {
+/// CHAOS-6: the calls of the hooks.
+pub(crate) fn hooks(ledger: &Ledger, counts: &mut Counts) {
     let round = &ledger.round;
     let [before, completed, gone, terminated] = [
         &round.hooks_before,
@@ -173,21 +180,21 @@ pub(crate) fn hooks(ledger: &Ledger, tally: &mut Tally) {
         &round.terminated,
     ]
     .map(read);
-    tally.add("hooks that panicked", read(&round.hooks_panicked));
+    counts.add("hooks that panicked", read(&round.hooks_panicked));
     if before != completed + gone || terminated != 1 {
         ledger.wrong(format!(
-            "hooks (J6): {before} before, {completed} completed, {gone} gone, {terminated} ends"
+            "hooks (CHAOS-6): {before} before, {completed} completed, {gone} gone, {terminated} ends"
         ));
     }
 }
 
-/// J7: the books of the pool, which has terminated.
+/// CHAOS-7: the counters of the terminated pool.
 pub(crate) fn books(
     ledger: &Ledger,
     last: &PoolSnapshot,
     asked: u64,
     has_hooks: bool,
-    tally: &mut Tally,
+    counts: &mut Counts,
 ) {
     let round = &ledger.round;
     let figures = [
@@ -207,15 +214,15 @@ pub(crate) fn books(
         ("figure thread_failures", last.thread_failures),
     ];
     for (name, figure) in figures {
-        tally.add(name, figure);
+        counts.add(name, figure);
     }
     let must = |holds: bool, what: &str| {
         if !holds {
-            ledger.wrong(format!("books (J7): {what}\n    {last:?}"));
+            ledger.wrong(format!("books (CHAOS-7): {what}\n    {last:?}"));
         }
     };
     let at_rest =
-        last.workers + last.active + last.in_place + last.queued + last.extra_threads == 0;
+        last.workers + last.active + last.running_inline + last.queued + last.extra_threads == 0;
     must(
         last.state == RunState::Terminated && at_rest,
         "it is not at rest",
@@ -262,7 +269,7 @@ pub(crate) fn books(
     let completed = read(&round.hooks_completed);
     must(
         !has_hooks || last.completed == completed,
-        &format!("hooks heard of {completed}"),
+        &format!("hooks saw {completed}"),
     );
 }
 

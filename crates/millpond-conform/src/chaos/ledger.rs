@@ -1,7 +1,7 @@
-//! The ledger: an entry for each task, written by its closure, its value and whoever brought it.
+//! The ledger: an entry for each task, written by its closure, its value and its submitter.
 //!
-//! All counts are relaxed: a ledger that ordered the threads would hide the very races that it is
-//! kept for. They are read when everybody who wrote has been waited for.
+//! All counts are relaxed: a ledger that ordered the threads would hide the races that it is there to
+//! find. They are read after all writers have been joined.
 
 use super::shape::Policy;
 use millpond::task::{CancelReason, TaskHandle};

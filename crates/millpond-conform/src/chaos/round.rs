@@ -1,11 +1,11 @@
-//! One round, from the pool that is built to the books that are judged.
+//! One round: builds a pool, runs all threads on it, ends it and checks the ledger.
 
-use super::bank::{self, Bank, settle};
+use super::client::{self, Client, settle};
+use super::counts::Counts;
+use super::faulty::{FaultyFactory, FaultyHooks};
 use super::ledger::{Ledger, lock};
-use super::mill::{Bells, Mill};
 use super::shape::{End, Shape};
-use super::tally::Tally;
-use super::{judge, rng_of, storm};
+use super::{actions, judge, rng_of};
 use crate::kit::Rng;
 use millpond::executor::Lifecycle;
 use millpond::manage::OverloadOrder;
@@ -21,7 +21,7 @@ pub struct Played {
     /// What was drawn.
     pub shape: Shape,
     /// What happened, how often.
-    pub tally: Tally,
+    pub counts: Counts,
     /// All that is wrong; nothing, if all is well.
     pub wrong: Vec<String>,
 }
@@ -37,12 +37,12 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
     begins(&shape);
     // Tasks bring tasks; what finds no entry is not brought.
     let ledger = Ledger::new(shape.producers * shape.tasks * 4 + 64);
-    let mill = Arc::new(Mill::new(&ledger, shape.vices, rng.fork()));
-    let pool = build(&shape, &ledger, &mill, &mut rng);
-    let mut tally = Tally::default();
-    storm(&shape, &pool, &ledger, &mill, &mut rng, &mut tally);
+    let factory = Arc::new(FaultyFactory::new(&ledger, shape.faults, rng.fork()));
+    let pool = build(&shape, &ledger, &factory, &mut rng);
+    let mut counts = Counts::default();
+    actions(&shape, &pool, &ledger, &factory, &mut rng, &mut counts);
 
-    // J1. Whoever watches over this round ends it if this takes too long.
+    // CHAOS-1. The watchdog of this round ends it if this takes too long.
     let last = match shape.end {
         End::Drop => {
             drop(pool);
@@ -54,39 +54,39 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
             Some(pool)
         }
     };
-    wait_for(|| mill.living() == 0);
+    wait_for(|| factory.live_threads() == 0);
 
     for (id, mut handle) in lock(&ledger.pouch).drain(..) {
         match handle.try_join() {
             Some(joined) => settle(&ledger, id, joined),
             None => ledger.wrong(format!(
-                "the pool is over, and the handle of {id} is not (J4)"
+                "the pool is over, and the handle of {id} is not (CHAOS-4)"
             )),
         }
     }
-    judge::tasks(&ledger, &mut tally);
+    judge::tasks(&ledger, &mut counts);
     if shape.hooks > 0 {
-        judge::hooks(&ledger, &mut tally);
+        judge::hooks(&ledger, &mut counts);
     }
     if let Some(pool) = last {
-        let asked = mill.asked.load(Ordering::Relaxed);
+        let asked = factory.asked.load(Ordering::Relaxed);
         judge::books(
             &ledger,
             &pool.snapshot(),
             asked,
             shape.hooks > 0,
-            &mut tally,
+            &mut counts,
         );
     }
-    tally.happened(shape.queue.name());
+    counts.happened(shape.queue.name());
     if shape.overload.order == OverloadOrder::NewestFirst {
-        tally.happened("order newest first");
+        counts.happened("order newest first");
     }
-    tally.happened(shape.policy.name());
-    tally.happened(shape.end.name());
+    counts.happened(shape.policy.name());
+    counts.happened(shape.end.name());
     Played {
         shape,
-        tally,
+        counts,
         wrong: ledger.all_wrong(),
     }
 }
@@ -94,7 +94,7 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
 pub(crate) fn build(
     shape: &Shape,
     ledger: &Arc<Ledger>,
-    mill: &Arc<Mill>,
+    factory: &Arc<FaultyFactory>,
     rng: &mut Rng,
 ) -> ThreadPool {
     let sheds = &ledger.round.may_shed;
@@ -110,10 +110,10 @@ pub(crate) fn build(
         .shedding(shape.overload.shedding)
         .overload_order(shape.overload.order)
         .rejection(shape.policy.build(ledger, rng))
-        .threads(Arc::clone(mill));
+        .threads(Arc::clone(factory));
     let builder = match shape.hooks {
         0 => builder,
-        once_in => builder.hooks(Bells {
+        once_in => builder.hooks(FaultyHooks {
             ledger: Arc::clone(ledger),
             rng: Mutex::new(rng.fork()),
             once_in: once_in + 1,
@@ -123,16 +123,16 @@ pub(crate) fn build(
 }
 
 /// Everybody plays, until all who bring tasks have brought them and the end has been called for.
-fn storm(
+fn actions(
     shape: &Shape,
     pool: &ThreadPool,
     ledger: &Arc<Ledger>,
-    mill: &Mill,
+    factory: &FaultyFactory,
     rng: &mut Rng,
-    tally: &mut Tally,
+    counts: &mut Counts,
 ) {
     let over = AtomicBool::new(false);
-    let a_bank = || Bank {
+    let a_bank = || Client {
         pool: pool.clone(),
         ledger: Arc::clone(ledger),
         deadlines: shape.deadlines,
@@ -140,32 +140,32 @@ fn storm(
     thread::scope(|s| {
         let producers: Vec<_> = (0..shape.producers)
             .map(|_| {
-                let (bank, rng) = (a_bank(), rng.fork());
+                let (client, rng) = (a_bank(), rng.fork());
                 let produce = match shape.lone {
-                    true => storm::produce_alone,
-                    false => storm::produce,
+                    true => actions::produce_alone,
+                    false => actions::produce,
                 };
-                s.spawn(move || produce(&bank, rng, shape.tasks))
+                s.spawn(move || produce(&client, rng, shape.tasks))
             })
             .collect();
         let meddler = shape.meddles.then(|| {
-            let (bank, rng, over) = (a_bank(), rng.fork(), &over);
-            s.spawn(move || storm::meddle(&bank, mill, rng, over))
+            let (client, rng, over) = (a_bank(), rng.fork(), &over);
+            s.spawn(move || actions::meddle(&client, factory, rng, over))
         });
-        let (bank, mut own) = (a_bank(), rng.fork());
+        let (client, mut own) = (a_bank(), rng.fork());
         let ended_early = shape.end_after.map(|tasks| {
             wait_for(|| ledger.len() >= tasks || producers.iter().all(|one| one.is_finished()));
-            bank::end(&bank, &mut own, shape.end);
+            client::end(&client, &mut own, shape.end);
         });
         for producer in producers {
-            tally.merge(producer.join().expect("producers do not panic"));
+            counts.merge(producer.join().expect("producers do not panic"));
         }
         if ended_early.is_none() {
-            bank::end(&bank, &mut own, shape.end);
+            client::end(&client, &mut own, shape.end);
         }
         over.store(true, Ordering::Relaxed);
         if let Some(meddler) = meddler {
-            tally.merge(meddler.join().expect("the meddler does not panic"));
+            counts.merge(meddler.join().expect("the meddler does not panic"));
         }
     });
 }

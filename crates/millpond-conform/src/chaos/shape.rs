@@ -1,9 +1,9 @@
-//! What a round is made of, drawn from its seed.
+//! The shape of a round, drawn from its seed.
 
 use crate::kit::{OwnQueue, Rng};
-use millpond::manage::{CoDel, Growth, Overload, OverloadOrder};
-use millpond::pool::{Queue, Refusal, Rejection};
-use millpond::queue::{DequeQueue, PriorityQueue, WeighedQueue};
+use millpond::manage::{CoDel, Growth, OverloadOrder};
+use millpond::pool::{Queue, RejectionContext, RejectionPolicy};
+use millpond::queue::{BlockingDeque, PriorityQueue, WeightedQueue};
 use millpond::task::Task;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub struct Shape {
     pub(crate) policy: Policy,
     /// Once in how many calls a hook panics; 0 for no hooks at all.
     pub(crate) hooks: usize,
-    /// Once in how many threads the factory spoils one; 0 for never.
-    pub(crate) vices: usize,
+    /// Once in how many threads the factory lets one fail; 0 for never.
+    pub(crate) faults: usize,
     pub(crate) producers: usize,
     /// How many tasks each of them brings.
     pub(crate) tasks: usize,
@@ -118,7 +118,7 @@ impl Shape {
             } else {
                 0
             },
-            vices: if rng.once_in(3) { 1 + rng.below(12) } else { 0 },
+            faults: if rng.once_in(3) { 1 + rng.below(12) } else { 0 },
             producers,
             tasks,
             lone,
@@ -134,6 +134,20 @@ pub(crate) fn growth(rng: &mut Rng) -> Growth {
     match rng.once_in(2) {
         true => Growth::QueueFirst,
         false => Growth::ThreadsFirst,
+    }
+}
+
+/// How a pool protects itself from overload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overload {
+    pub(crate) max_queue_wait: Option<Duration>,
+    pub(crate) shedding: Option<CoDel>,
+    pub(crate) order: OverloadOrder,
+}
+
+impl Overload {
+    pub(crate) fn sheds(&self) -> bool {
+        self.max_queue_wait.is_some() || self.shedding.is_some()
     }
 }
 
@@ -205,10 +219,10 @@ impl Line {
                     PriorityQueue::by(|one: &Task, other: &Task| one.name().cmp(&other.name()));
                 Queue::own(by_name.with_bound(room).expect(SOME))
             }
-            Line::Deque(room) => Queue::own(DequeQueue::bounded(room).expect(SOME)),
+            Line::Deque(room) => Queue::own(BlockingDeque::bounded(room).expect(SOME)),
             Line::Weighed(bound) => {
                 let weigh = |task: &Task| task.name().map_or(1, |name| name.len() as u64 / 2);
-                Queue::own(WeighedQueue::bounded(bound as u64, weigh).expect(SOME))
+                Queue::own(WeightedQueue::bounded(bound as u64, weigh).expect(SOME))
             }
             Line::Own(room) => Queue::own(OwnQueue::bounded(room)),
         }
@@ -222,7 +236,7 @@ impl Policy {
             1 => Policy::CallerRuns,
             2 => Policy::Discard,
             3 => Policy::DiscardOldest,
-            4 => Policy::Block(rng.patience()),
+            4 => Policy::Block(rng.timeout()),
             5 => Policy::Block(Duration::from_millis(1 + rng.any() % 15)),
             6 => Policy::NewThread(1 + rng.below(3)),
             _ => Policy::Custom,
@@ -241,24 +255,24 @@ impl Policy {
         }
     }
 
-    pub(crate) fn build(self, ledger: &Arc<Ledger>, rng: &mut Rng) -> Rejection {
+    pub(crate) fn build(self, ledger: &Arc<Ledger>, rng: &mut Rng) -> RejectionPolicy {
         ledger.round.allow(self);
         match self {
-            Policy::Abort => Rejection::Abort,
-            Policy::CallerRuns => Rejection::CallerRuns,
-            Policy::Discard => Rejection::Discard,
-            Policy::DiscardOldest => Rejection::DiscardOldest,
-            Policy::Block(patience) => Rejection::Block(patience),
-            Policy::NewThread(at_most) => Rejection::NewThread { at_most },
+            Policy::Abort => RejectionPolicy::Abort,
+            Policy::CallerRuns => RejectionPolicy::CallerRuns,
+            Policy::Discard => RejectionPolicy::Discard,
+            Policy::DiscardOldest => RejectionPolicy::DiscardOldest,
+            Policy::Block(timeout) => RejectionPolicy::Block(timeout),
+            Policy::NewThread(at_most) => RejectionPolicy::NewThread { at_most },
             Policy::Custom => custom(Arc::clone(ledger), rng.fork()),
         }
     }
 }
 
 /// Gives back, drops or runs, as it comes.
-fn custom(ledger: Arc<Ledger>, rng: Rng) -> Rejection {
+fn custom(ledger: Arc<Ledger>, rng: Rng) -> RejectionPolicy {
     let rng = Mutex::new(rng);
-    Rejection::custom(move |task: Task, refusal: Refusal<'_>| {
+    RejectionPolicy::custom(move |task: Task, refusal: RejectionContext<'_>| {
         let choice = rng.lock().unwrap_or_else(PoisonError::into_inner).below(3);
         match choice {
             0 => return refusal.give_back(task),

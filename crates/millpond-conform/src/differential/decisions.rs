@@ -1,8 +1,8 @@
 //! Where our pool differs from Java's on purpose. The list is `decisions.md`, and nowhere else.
 //!
-//! Each decision has a number. Whatever in the generator or in one of the players is there because of
-//! a decision says so by that number, and a test holds the two together: a number that nobody knows
-//! and a decision that nobody obeys are both failures.
+//! Each decision has a number. Code in the generator or in one of the players that exists because of a
+//! decision cites that number, and a test compares the two: an unknown number and a decision that no
+//! code cites are both failures.
 
 use super::script::{Flavor, Policy, Script, Step};
 

@@ -1,4 +1,4 @@
-//! Java's side: one process that plays all scripts.
+//! Java's side: one process that runs all scripts.
 //!
 //! The sources in `java` are compiled with `javac` into the build directory when they are newer than
 //! what is there. (The launcher that runs a source file takes one file only and compiles it at every
@@ -77,25 +77,25 @@ pub struct Java {
     /// Gone when the process is to end.
     scripts: Option<ChildStdin>,
     reader: Reader,
-    patience: Duration,
+    timeout: Duration,
     version: String,
 }
 
 impl Java {
-    /// Starts the process on compiled classes. A step that has not come to rest after `patience` is
+    /// Starts the process on compiled classes. A step that has not come to rest after `timeout` is
     /// stuck.
     ///
     /// # Errors
     ///
     /// It cannot be started, or does not answer.
-    pub fn start(classes: &Path, patience: Duration) -> io::Result<Self> {
+    pub fn start(classes: &Path, timeout: Duration) -> io::Result<Self> {
         let mut command = Command::new("java");
         command
             .args(OPTIONS)
             .arg("-cp")
             .arg(classes)
             .arg("Differential");
-        command.arg(patience.as_millis().to_string());
+        command.arg(timeout.as_millis().to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| missing("java", &error))?;
         let scripts = child.stdin.take();
@@ -107,11 +107,11 @@ impl Java {
             child,
             scripts,
             reader: Reader::start(BufReader::new(output)),
-            patience,
+            timeout,
             version: String::new(),
         };
-        // The start has nothing to do with the patience for a step.
-        let greeting = java.reader.read(patience.max(Duration::from_secs(60)))?;
+        // The start has nothing to do with the timeout for a step.
+        let greeting = java.reader.read(timeout.max(Duration::from_secs(60)))?;
         java.version = greeting.join(" ");
         Ok(java)
     }
@@ -157,9 +157,9 @@ impl Reader {
     }
 
     /// All lines up to the next `end`.
-    fn read(&self, patience: Duration) -> io::Result<Log> {
+    fn read(&self, timeout: Duration) -> io::Result<Log> {
         let asked = self.ask.send(());
-        let answer = self.answers.recv_timeout(patience);
+        let answer = self.answers.recv_timeout(timeout);
         match (asked, answer) {
             (Ok(()), Ok(log)) => log,
             (_, Err(error)) => Err(gone(&format!("it does not answer ({error})"))),
@@ -188,7 +188,7 @@ impl Side for Java {
         // It gives up a step by itself; this is for a process that died or hangs as a whole.
         let log = self
             .reader
-            .read(self.patience * 2 + Duration::from_secs(5))?;
+            .read(self.timeout * 2 + Duration::from_secs(5))?;
         match log.is_empty() {
             false => Ok(log),
             true => Err(gone("it has ended")),

@@ -17,12 +17,12 @@
 //!
 //! Nothing is guessed from time; a player knows when nothing moves any more.
 //!
-//! - **R1** Java's player sees every thread enter and leave each wait, because the queues, the gates and
+//! - **REST-1** Java's player sees every thread enter and leave each wait, because the queues, the gates and
 //!   the threads are subclasses that say so (`java/Stage.java`).
-//! - **R2** Ours is looked at from outside: all threads that the pool has started are asleep in the
+//! - **REST-2** Ours is looked at from outside: all threads that the pool has started are asleep in the
 //!   kernel, at one instant ([`Stillness`](crate::kit::Stillness)). Time is a manual clock, so no sleeper
 //!   wakes by itself.
-//! - **R3** A player that does not come to rest says so in its log; the line then differs, or both are
+//! - **REST-3** A player that does not come to rest says so in its log; the line then differs, or both are
 //!   stuck, which is no agreement either.
 //!
 //! Differences that are ours by decision are listed in [`decisions`], with how the test deals with

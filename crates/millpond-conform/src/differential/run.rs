@@ -1,4 +1,4 @@
-//! Plays scripts on both sides until they are through or two logs differ.
+//! Runs scripts on both sides until all are done or two logs differ.
 
 use super::judge::{Disagreement, judge};
 use super::script::{Script, Step};
@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long a script is made shorter at most: a script that gets stuck costs a patience each time.
+/// How long a script is made shorter at most: a script that gets stuck costs a timeout each time.
 const SHRINKING: Duration = Duration::from_secs(120);
 
 /// Where a script comes from.

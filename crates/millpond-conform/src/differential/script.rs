@@ -1,7 +1,7 @@
 //! What a script is: a pool to begin with, and steps.
 //!
 //! The text form is the one of the files, of the pipe to Java and of what is printed on failure;
-//! `docs/differential.md` documents it. A script that was read is sound: whoever plays it needs to
+//! `docs/differential.md` documents it. A script that was parsed is valid: a player needs to
 //! check nothing.
 
 use std::fmt;

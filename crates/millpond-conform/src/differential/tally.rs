@@ -1,4 +1,4 @@
-//! What a run has seen: a test that never meets a refusal says nothing about refusals.
+//! Counts what a run has covered: a test without any rejection says nothing about rejections.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,15 +1,15 @@
 //! The engines that run tasks: what a step needs of each, and how each ends.
 
 use super::world::ledger;
-use crate::chaos::bank::{self, Bank, settle, settle_refusal, small_task};
+use crate::chaos::client::{self, Client, settle, settle_rejection, small_task};
+use crate::chaos::faulty::FaultyFactory;
 use crate::chaos::ledger::{Fact, Ledger, Value, lock};
-use crate::chaos::mill::Mill;
 use crate::chaos::round::{build, wait_for};
 use crate::chaos::shape::{End, Shape};
-use crate::chaos::{Tally, storm};
+use crate::chaos::{Counts, actions};
 use crate::kit::Rng;
 use millpond::executor::{
-    AtBound, CompletionService, ExecutorExt, Lifecycle, Rejected, SerialExecutor, TaskId,
+    CompletionService, ExecutorExt, Lifecycle, Rejected, SaturationPolicy, SerialExecutor, TaskId,
     ThreadPerTask,
 };
 use millpond::pool::ThreadPool;
@@ -22,11 +22,11 @@ use std::time::Duration;
 /// A pool of any shape.
 pub(super) struct PoolEngine {
     /// Gone when a step has dropped it.
-    bank: Mutex<Option<Bank>>,
+    client: Mutex<Option<Client>>,
     /// A handle that stays for the end, because thread-locals of workers hold others.
-    anchor: Mutex<Option<Bank>>,
+    anchor: Mutex<Option<Client>>,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) mill: Arc<Mill>,
+    pub(super) factory: Arc<FaultyFactory>,
     pub(super) shape: Shape,
     meddling: Mutex<()>,
 }
@@ -36,78 +36,78 @@ impl PoolEngine {
         let mut rng = Rng::new(shape);
         let shape = Shape::draw(&mut rng);
         let ledger = ledger();
-        let mill = Arc::new(Mill::new(&ledger, shape.vices, rng.fork()));
-        let pool = build(&shape, &ledger, &mill, &mut rng);
-        let bank = Bank {
+        let factory = Arc::new(FaultyFactory::new(&ledger, shape.faults, rng.fork()));
+        let pool = build(&shape, &ledger, &factory, &mut rng);
+        let client = Client {
             pool,
             ledger: Arc::clone(&ledger),
             deadlines,
         };
         PoolEngine {
-            bank: Mutex::new(Some(bank)),
+            client: Mutex::new(Some(client)),
             anchor: Mutex::default(),
             ledger,
-            mill,
+            factory,
             shape,
             meddling: Mutex::default(),
         }
     }
 
-    pub(super) fn bank(&self) -> Option<Bank> {
-        lock(&self.bank).clone()
+    pub(super) fn client(&self) -> Option<Client> {
+        lock(&self.client).clone()
     }
 
     /// The handle itself: the engine has none any more.
-    pub(super) fn take_bank(&self) -> Option<Bank> {
-        lock(&self.bank).take()
+    pub(super) fn take_bank(&self) -> Option<Client> {
+        lock(&self.client).take()
     }
 
     /// A handle that may outlive all others, in a thread-local of whichever worker. None for a pool
     /// that ends when its last handle goes: if that is in a worker of its own, it never does.
-    pub(super) fn bank_for_a_thread_local(&self) -> Option<Bank> {
+    pub(super) fn bank_for_a_thread_local(&self) -> Option<Client> {
         if self.shape.end == End::Drop {
             return None;
         }
-        let bank = self.bank()?;
-        *lock(&self.anchor) = Some(bank.clone());
-        Some(bank)
+        let client = self.client()?;
+        *lock(&self.anchor) = Some(client.clone());
+        Some(client)
     }
 
     pub(super) fn meddle(&self, seed: u64) {
         let (_alone, mut rng) = (lock(&self.meddling), Rng::new(seed));
-        if let Some(bank) = self.bank() {
+        if let Some(client) = self.client() {
             for _ in 0..3 {
-                storm::meddle_once(&bank, &self.mill, &mut rng, &mut Tally::default());
+                actions::meddle_once(&client, &self.factory, &mut rng, &mut Counts::default());
             }
         }
     }
 
     /// Ends it as its shape says, or lets the last handle go. Returns a handle for the judge.
-    pub(super) fn end(&self) -> Option<Bank> {
-        let mut rng = Rng::new(self.mill.asked.load(Ordering::Relaxed));
-        let (bank, anchor) = (self.take_bank(), lock(&self.anchor).take());
-        match (bank, anchor) {
+    pub(super) fn end(&self) -> Option<Client> {
+        let mut rng = Rng::new(self.factory.asked.load(Ordering::Relaxed));
+        let (client, anchor) = (self.take_bank(), lock(&self.anchor).take());
+        match (client, anchor) {
             (Some(_last), _) if self.shape.end == End::Drop => None,
-            (Some(bank), _) => {
-                bank::end(&bank, &mut rng, self.shape.end);
-                Some(bank)
+            (Some(client), _) => {
+                client::end(&client, &mut rng, self.shape.end);
+                Some(client)
             }
-            (None, Some(bank)) => {
-                bank.pool.shutdown();
-                Some(bank)
+            (None, Some(client)) => {
+                client.pool.shutdown();
+                Some(client)
             }
             (None, None) => None,
         }
     }
 
-    /// Waits until nothing is left of it (R1).
-    pub(super) fn wait(&self, bank: Option<&Bank>) {
-        if let Some(bank) = bank {
-            while bank.pool.await_termination().is_err() {}
+    /// Waits until nothing is left of it (PROGRAM-1).
+    pub(super) fn wait(&self, client: Option<&Client>) {
+        if let Some(client) = client {
+            while client.pool.await_termination().is_err() {}
         } else if self.shape.hooks > 0 {
             wait_for(|| self.ledger.round.terminated.load(Ordering::SeqCst) > 0);
         }
-        wait_for(|| self.mill.living() == 0);
+        wait_for(|| self.factory.live_threads() == 0);
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) struct TimerEngine {
     timers: Timers,
     ledger: Arc<Ledger>,
     /// The threads and the shape of a pool of its own.
-    own: Option<(Arc<Mill>, Shape)>,
+    own: Option<(Arc<FaultyFactory>, Shape)>,
     pouch: Mutex<Vec<(usize, Scheduled<Value>)>>,
 }
 
@@ -133,7 +133,7 @@ pub(super) struct EndedTimers {
 
 enum Timers {
     Owning(ScheduledPool<ThreadPool>),
-    On(ScheduledPool<Bank>),
+    On(ScheduledPool<Client>),
 }
 
 impl TimerEngine {
@@ -141,21 +141,21 @@ impl TimerEngine {
         let mut rng = Rng::new(shape);
         let shape = Shape::draw(&mut rng);
         let ledger = ledger();
-        let mill = Arc::new(Mill::new(&ledger, shape.vices, rng.fork()));
-        let pool = build(&shape, &ledger, &mill, &mut rng);
+        let factory = Arc::new(FaultyFactory::new(&ledger, shape.faults, rng.fork()));
+        let pool = build(&shape, &ledger, &factory, &mut rng);
         let builder = ScheduledPool::owning(pool).run_delayed_after_shutdown(rng.once_in(2));
-        let builder = builder.on_notice(|_| ());
+        let builder = builder.on_event(|_| ());
         TimerEngine {
-            timers: Timers::Owning(builder.sentries(rng.once_in(2)).build()),
+            timers: Timers::Owning(builder.worker_timers(rng.once_in(2)).build()),
             ledger,
-            own: Some((mill, shape)),
+            own: Some((factory, shape)),
             pouch: Mutex::default(),
         }
     }
 
-    pub(super) fn on(bank: Bank) -> Self {
+    pub(super) fn on(client: Client) -> Self {
         TimerEngine {
-            timers: Timers::On(ScheduledPool::on(bank).on_notice(|_| ()).build()),
+            timers: Timers::On(ScheduledPool::on(client).on_event(|_| ()).build()),
             ledger: ledger(),
             own: None,
             pouch: Mutex::default(),
@@ -183,7 +183,7 @@ impl TimerEngine {
             entry.note(Fact::HasHandle);
             let delay = Duration::from_micros(rng.any() % 3 * (rng.any() % 700));
             let scheduled = self.schedule(delay, task);
-            let Some(mut handle) = settle_refusal(&self.ledger, rng, id, scheduled) else {
+            let Some(mut handle) = settle_rejection(&self.ledger, rng, id, scheduled) else {
                 continue;
             };
             match rng.below(6) {
@@ -195,7 +195,7 @@ impl TimerEngine {
                     };
                     lock(&self.pouch).push((id, handle));
                 }
-                1 => match handle.join_timeout(rng.patience() * 10) {
+                1 => match handle.join_timeout(rng.timeout() * 10) {
                     Err(millpond::task::TaskError::TimedOut) => {
                         lock(&self.pouch).push((id, handle));
                     }
@@ -259,7 +259,7 @@ impl TimerEngine {
         }
     }
 
-    /// Ends it and waits until nothing is left of it (R1), its handle of the pool below included.
+    /// Ends it and waits until nothing is left of it (PROGRAM-1), its handle of the pool below included.
     pub(super) fn end(self, seed: u64) -> EndedTimers {
         let handed_back = match (&self.timers, seed % 3) {
             (Timers::Owning(timers), 0) => timers.shutdown_now(),
@@ -278,8 +278,8 @@ impl TimerEngine {
             Timers::Owning(timers) => while timers.await_termination().is_err() {},
             Timers::On(timers) => while timers.await_termination().is_err() {},
         }
-        if let Some((mill, _)) = &self.own {
-            wait_for(|| mill.living() == 0);
+        if let Some((factory, _)) = &self.own {
+            wait_for(|| factory.live_threads() == 0);
         }
         EndedTimers {
             may_lag: matches!(self.timers, Timers::On(_)) && seed.is_multiple_of(3),
@@ -293,24 +293,24 @@ impl TimerEngine {
 /// A thread for each task.
 pub(super) struct Crew {
     threads: ThreadPerTask,
-    mill: Arc<Mill>,
+    factory: Arc<FaultyFactory>,
     pub(super) ledger: Arc<Ledger>,
 }
 
 impl Crew {
     pub(super) fn new(threads: u64) -> Self {
         let ledger = ledger();
-        let mill = Arc::new(Mill::new(&ledger, 0, Rng::new(threads)));
+        let factory = Arc::new(FaultyFactory::new(&ledger, 0, Rng::new(threads)));
         let most = usize::try_from(threads).unwrap_or(1).max(1);
         let at_bound = match threads % 2 {
-            0 => AtBound::Refuse,
-            _ => AtBound::BlockFor(Duration::from_millis(5)),
+            0 => SaturationPolicy::Refuse,
+            _ => SaturationPolicy::BlockFor(Duration::from_millis(5)),
         };
         let builder = ThreadPerTask::builder("program", most).at_bound(at_bound);
-        let threads = builder.threads(Arc::clone(&mill)).build();
+        let threads = builder.threads(Arc::clone(&factory)).build();
         Crew {
             threads: threads.expect("what is drawn is valid"),
-            mill,
+            factory,
             ledger,
         }
     }
@@ -323,7 +323,7 @@ impl Crew {
             };
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = self.threads.submit(task);
-            if let Some(handle) = settle_refusal(&self.ledger, rng, id, submitted) {
+            if let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) {
                 match rng.once_in(3) {
                     true => settle(&self.ledger, id, handle.join()),
                     false => lock(&self.ledger.pouch).push((id, handle)),
@@ -335,13 +335,13 @@ impl Crew {
     pub(super) fn end(&self) {
         self.threads.shutdown();
         while self.threads.await_termination().is_err() {}
-        wait_for(|| self.mill.living() == 0);
+        wait_for(|| self.factory.live_threads() == 0);
     }
 }
 
-/// A serial executor, and what is known of its keys (R4).
+/// A serial executor, and what is known of its keys (PROGRAM-4).
 pub(super) struct SerialEngine {
-    serial: SerialExecutor<u64, Bank>,
+    serial: SerialExecutor<u64, Client>,
     keys: Arc<[Key; 3]>,
     pub(super) ledger: Arc<Ledger>,
 }
@@ -356,9 +356,9 @@ struct Key {
 }
 
 impl SerialEngine {
-    pub(super) fn new(bank: Bank) -> Self {
+    pub(super) fn new(client: Client) -> Self {
         SerialEngine {
-            serial: SerialExecutor::new(bank),
+            serial: SerialExecutor::new(client),
             keys: Arc::default(),
             ledger: ledger(),
         }
@@ -380,10 +380,12 @@ impl SerialEngine {
                 // A task that was refused is run by its submitter, in nobody's order.
                 let is_accepted = !ledger.entry(id).is(Fact::Refused);
                 if is_accepted && key.busy.swap(true, Ordering::SeqCst) {
-                    ledger.wrong(format!("two tasks of key {at} at once, {id} is one (R4)"));
+                    ledger.wrong(format!(
+                        "two tasks of key {at} at once, {id} is one (PROGRAM-4)"
+                    ));
                 }
                 if is_accepted && key.last[by].swap(number, Ordering::SeqCst) > number {
-                    ledger.wrong(format!("task {id} of key {at} was overtaken (R4)"));
+                    ledger.wrong(format!("task {id} of key {at} was overtaken (PROGRAM-4)"));
                 }
                 let free = Free(is_accepted.then_some(&key.busy));
                 let value = task();
@@ -392,7 +394,7 @@ impl SerialEngine {
             };
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = executor.submit(run);
-            let Some(handle) = settle_refusal(&self.ledger, rng, id, submitted) else {
+            let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) else {
                 continue;
             };
             if rng.once_in(6) {
@@ -415,17 +417,17 @@ impl Drop for Free<'_> {
     }
 }
 
-/// A completion service, and whose results are still to come (R5).
+/// A completion service, and whose results are still to come (PROGRAM-5).
 pub(super) struct ServiceEngine {
-    service: CompletionService<Value, Bank>,
+    service: CompletionService<Value, Client>,
     out: Mutex<HashMap<TaskId, usize>>,
     pub(super) ledger: Arc<Ledger>,
 }
 
 impl ServiceEngine {
-    pub(super) fn new(bank: Bank) -> Self {
+    pub(super) fn new(client: Client) -> Self {
         ServiceEngine {
-            service: CompletionService::new(bank),
+            service: CompletionService::new(client),
             out: Mutex::default(),
             ledger: ledger(),
         }
@@ -439,7 +441,7 @@ impl ServiceEngine {
         // Whoever takes the result must find the number here.
         let mut out = lock(&self.out);
         let submitted = self.service.submit(task);
-        if let Some(task_id) = settle_refusal(&self.ledger, rng, id, submitted) {
+        if let Some(task_id) = settle_rejection(&self.ledger, rng, id, submitted) {
             out.insert(task_id, id);
             if rng.once_in(8) {
                 self.ledger.entry(id).note(Fact::Asked);
@@ -449,28 +451,29 @@ impl ServiceEngine {
     }
 
     /// Takes a result, if one comes in time.
-    pub(super) fn take(&self, patience: Duration) -> bool {
-        let Ok(Some(arrived)) = self.service.poll_timeout(patience) else {
+    pub(super) fn take(&self, timeout: Duration) -> bool {
+        let Ok(Some(arrived)) = self.service.poll_timeout(timeout) else {
             return false;
         };
         match lock(&self.out).remove(&arrived.id) {
             Some(id) => settle(&self.ledger, id, arrived.result),
-            None => self
-                .ledger
-                .wrong(format!("{:?} arrived, and was not out (R5)", arrived.id)),
+            None => self.ledger.wrong(format!(
+                "{:?} arrived, and was not out (PROGRAM-5)",
+                arrived.id
+            )),
         }
         true
     }
 
     /// Takes all results that are still to come.
     pub(super) fn end(&self) {
-        while self.service.pending() + self.service.arrived() > 0 {
+        while self.service.pending() + self.service.ready_len() > 0 {
             self.take(Duration::from_millis(50));
         }
         if !lock(&self.out).is_empty() {
             let out = lock(&self.out).len();
             self.ledger
-                .wrong(format!("{out} results never arrived (R5)"));
+                .wrong(format!("{out} results never arrived (PROGRAM-5)"));
         }
     }
 }

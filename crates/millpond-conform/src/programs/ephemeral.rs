@@ -1,10 +1,10 @@
-//! Engines that come and go inside one step, and of which a task drops the last handle: one of their
-//! own, or of another engine's.
+//! Engines that live within one step, and whose last handle is dropped by a task: one of their own, or
+//! one of another engine.
 
 use super::world::ledger;
-use crate::chaos::bank::{Bank, settle_refusal, small_task};
+use crate::chaos::client::{Client, settle_rejection, small_task};
+use crate::chaos::faulty::FaultyFactory;
 use crate::chaos::ledger::{Fact, Ledger, Value, lock};
-use crate::chaos::mill::Mill;
 use crate::chaos::round::wait_for;
 use crate::kit::Rng;
 use millpond::executor::{
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// What all of them have together: a ledger, threads, and handles that were kept.
 pub(super) struct Ephemeral {
     ledger: Arc<Ledger>,
-    mill: Arc<Mill>,
+    factory: Arc<FaultyFactory>,
     scheduled: Mutex<Vec<(usize, Scheduled<Value>)>>,
 }
 
@@ -31,14 +31,14 @@ impl Ephemeral {
     pub(super) fn new() -> Self {
         let ledger = ledger();
         Ephemeral {
-            mill: Arc::new(Mill::new(&ledger, 0, Rng::new(0))),
+            factory: Arc::new(FaultyFactory::new(&ledger, 0, Rng::new(0))),
             ledger,
             scheduled: Mutex::default(),
         }
     }
 
     /// Builds an engine, on this pool or on threads of its own, submits a little, and lets it go.
-    pub(super) fn come_and_go(&self, bank: Bank, seed: u64) {
+    pub(super) fn come_and_go(&self, client: Client, seed: u64) {
         let rng = &mut Rng::new(seed);
         match rng.below(6) {
             0 => {
@@ -46,44 +46,44 @@ impl Ephemeral {
                 self.submit_some(rng, |task| pool.submit(task));
                 let own = pool.clone();
                 // Whether it is taken or not, the handle is dropped; so it is with all below.
-                let _ = pool.run(move || drop(own));
+                let _ = pool.execute(move || drop(own));
             }
             1 => {
                 let builder = ThreadPerTask::builder("ephemeral", 1 + rng.below(3));
-                let threads = builder.threads(Arc::clone(&self.mill)).build();
+                let threads = builder.threads(Arc::clone(&self.factory)).build();
                 let threads = Arc::new(threads.expect(VALID));
                 self.submit_some(rng, |task| threads.submit(task));
                 let own = Arc::clone(&threads);
-                let _ = threads.run(move || drop(own));
+                let _ = threads.execute(move || drop(own));
             }
             2 => {
                 let pool = self.small_pool(rng);
-                let timers = ScheduledPool::owning(pool).on_notice(|_| ()).build();
+                let timers = ScheduledPool::owning(pool).on_event(|_| ()).build();
                 self.schedule_some(rng, &timers);
                 let own = timers.clone();
                 let _ = timers.schedule(Duration::from_micros(rng.any() % 300), move || drop(own));
             }
             3 => {
-                let serial = SerialExecutor::new(bank);
+                let serial = SerialExecutor::new(client);
                 let key = serial.key(rng.any() % 2);
                 self.submit_some(rng, |task| key.submit(task));
                 let own = serial.clone();
-                let _ = key.run(move || drop(own));
+                let _ = key.execute(move || drop(own));
             }
             4 => {
-                let service = Arc::new(CompletionService::new(bank.clone()));
+                let service = Arc::new(CompletionService::new(client.clone()));
                 for _ in 0..1 + rng.below(3) {
                     let Some((id, task)) = small_task(&self.ledger, rng) else {
                         return;
                     };
                     // Results go with the service.
                     self.ledger.entry(id).note(Fact::LetGo);
-                    settle_refusal(&self.ledger, rng, id, service.submit(task));
+                    settle_rejection(&self.ledger, rng, id, service.submit(task));
                 }
                 let own = service;
-                let _ = bank.run(move || drop(own.poll_timeout(Duration::from_micros(200))));
+                let _ = client.execute(move || drop(own.poll_timeout(Duration::from_micros(200))));
             }
-            _ => self.spawn_future(&bank, rng),
+            _ => self.spawn_future(&client, rng),
         }
     }
 
@@ -92,7 +92,7 @@ impl Ephemeral {
         let builder = ThreadPool::builder("ephemeral").core(workers).max(workers);
         let builder = builder.queue(Queue::bounded(1 + rng.below(4)));
         builder
-            .threads(Arc::clone(&self.mill))
+            .threads(Arc::clone(&self.factory))
             .build()
             .expect(VALID)
     }
@@ -108,7 +108,7 @@ impl Ephemeral {
             };
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = submit(Box::new(task));
-            if let Some(handle) = settle_refusal(&self.ledger, rng, id, submitted) {
+            if let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) {
                 lock(&self.ledger.pouch).push((id, handle));
             }
         }
@@ -122,14 +122,14 @@ impl Ephemeral {
             self.ledger.entry(id).note(Fact::HasHandle);
             let delay = Duration::from_micros(rng.any() % 400);
             let scheduled = timers.schedule(delay, task);
-            if let Some(handle) = settle_refusal(&self.ledger, rng, id, scheduled) {
+            if let Some(handle) = settle_rejection(&self.ledger, rng, id, scheduled) {
                 lock(&self.scheduled).push((id, handle));
             }
         }
     }
 
     /// A future that wakes itself a few times; its handle may cancel it between two polls.
-    fn spawn_future(&self, bank: &Bank, rng: &mut Rng) {
+    fn spawn_future(&self, client: &Client, rng: &mut Rng) {
         let Some((id, task)) = small_task(&self.ledger, rng) else {
             return;
         };
@@ -149,7 +149,7 @@ impl Ephemeral {
             task()
         };
         let entry = self.ledger.entry(id);
-        match bank.spawn_future(future) {
+        match client.spawn_future(future) {
             Ok(handle) => {
                 entry.note(Fact::Accepted);
                 entry.note(Fact::HasHandle);
@@ -166,9 +166,9 @@ impl Ephemeral {
         }
     }
 
-    /// Waits until no thread is left (R1). What is left is judged.
+    /// Waits until no thread is left (PROGRAM-1). What is left is judged.
     pub(super) fn end(self) -> super::engines::EndedTimers {
-        wait_for(|| self.mill.living() == 0);
+        wait_for(|| self.factory.live_threads() == 0);
         super::engines::EndedTimers {
             ledger: self.ledger,
             has_hooks: false,

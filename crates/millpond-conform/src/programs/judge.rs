@@ -1,35 +1,35 @@
-//! Whether the books of a program balance. The rules are in the [module](super); pools are judged by
+//! Checks the ledgers of a program against the rules in the [module](super); pools are checked by
 //! [chaos](crate::chaos).
 
 use super::engines::{EndedTimers, PoolEngine};
-use crate::chaos::bank::{Bank, settle};
+use crate::chaos::client::{Client, settle};
 use crate::chaos::ledger::{Entry, Fact, Ledger, Outcome, lock};
 use crate::chaos::round::wait_for;
-use crate::chaos::{Tally, judge};
+use crate::chaos::{Counts, judge};
 use crate::kit::delays;
 use millpond::task::{CancelReason, TaskError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// R2. `last` is a handle, if there is one left.
-pub(super) fn pool(pool: &PoolEngine, last: Option<Bank>) {
-    let (ledger, tally) = (&pool.ledger, &mut Tally::default());
+/// PROGRAM-2. `last` is a handle, if there is one left.
+pub(super) fn pool(pool: &PoolEngine, last: Option<Client>) {
+    let (ledger, counts) = (&pool.ledger, &mut Counts::default());
     settle_all(ledger);
-    judge::tasks(ledger, tally);
+    judge::tasks(ledger, counts);
     let has_hooks = pool.shape.hooks > 0;
     if has_hooks {
-        judge::hooks(ledger, tally);
+        judge::hooks(ledger, counts);
     }
-    if let Some(bank) = last {
-        let asked = pool.mill.asked.load(Ordering::Relaxed);
-        judge::books(ledger, &bank.pool.snapshot(), asked, has_hooks, tally);
+    if let Some(client) = last {
+        let asked = pool.factory.asked.load(Ordering::Relaxed);
+        judge::books(ledger, &client.pool.snapshot(), asked, has_hooks, counts);
     }
 }
 
 /// The handles of a scheduled pool that has ended. By then all of them have heard, whichever thread ran their tasks,
 /// and values that nobody wants are gone. A pool on an executor of others that was stopped does not see a task which
-/// that has just taken out of its queue (K2 in `millpond`'s `schedule`), and nobody may have waited for the end: only
+/// that has just taken out of its queue (LIVENESS-5 in `millpond`'s `schedule`), and nobody may have waited for the end: only
 /// there it may take a moment.
 pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
     let ledger = ended.ledger;
@@ -41,7 +41,7 @@ pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
         };
         match joined {
             None | Some(Err(TaskError::TimedOut)) => ledger.wrong(format!(
-                "the scheduled pool is over, and the handle of {id} is not (R3)"
+                "the scheduled pool is over, and the handle of {id} is not (PROGRAM-3)"
             )),
             Some(joined) => settle(&ledger, id, joined),
         }
@@ -52,7 +52,7 @@ pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
         wait_for(|| ledger.entries().all(|(_, entry)| is_dropped(entry)) || Instant::now() > end);
     }
     if ended.has_hooks {
-        judge::hooks(&ledger, &mut Tally::default());
+        judge::hooks(&ledger, &mut Counts::default());
     }
     ledger
 }
@@ -62,13 +62,13 @@ fn settle_all(ledger: &Ledger) {
         match handle.try_join() {
             Some(joined) => settle(ledger, id, joined),
             None => ledger.wrong(format!(
-                "the engine is over, and the handle of {id} is not (R3)"
+                "the engine is over, and the handle of {id} is not (PROGRAM-3)"
             )),
         }
     }
 }
 
-/// R3, of an engine that is not a pool.
+/// PROGRAM-3, of an engine that is not a pool.
 pub(super) fn loosely(ledger: &Ledger) {
     settle_all(ledger);
     each(ledger, |entry| {
@@ -84,11 +84,11 @@ pub(super) fn loosely(ledger: &Ledger) {
         };
         if entry.is(Fact::Refused) {
             return (ran && !entry.is(Fact::BySubmitter))
-                .then_some("refused, and run all the same (R3)");
+                .then_some("rejected, and run nevertheless (PROGRAM-3)");
         }
         match () {
-            () if kept && outcome.is_none() => Some("its handle is not finished (R3)"),
-            () if !agrees => Some("its handle cannot have come to that (R3)"),
+            () if kept && outcome.is_none() => Some("its handle is not finished (PROGRAM-3)"),
+            () if !agrees => Some("its handle has an impossible outcome (PROGRAM-3)"),
             // What has no handle may be lost with the pool below; that pool's own tasks are judged
             // strictly.
             () => None,
@@ -96,11 +96,11 @@ pub(super) fn loosely(ledger: &Ledger) {
     });
 }
 
-/// R6.
+/// PROGRAM-6.
 pub(super) fn queue(ledger: &Ledger) {
     each(ledger, |entry| {
         let (is_in, runs) = (entry.is(Fact::Accepted), entry.runs());
-        (u32::from(is_in) != runs).then_some("an element was lost, or came out twice (R6)")
+        (u32::from(is_in) != runs).then_some("an element was lost, or came out twice (PROGRAM-6)")
     });
 }
 

@@ -1,6 +1,6 @@
-//! What is outside of all engines: destructors that submit, thread-locals, children of the process.
+//! Things outside of all engines: destructors that submit, thread-locals, child processes.
 
-use crate::chaos::bank::{Bank, bring, let_go};
+use crate::chaos::client::{Client, let_go, submit_task};
 use crate::kit::Rng;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Submits a task when it is dropped.
 pub(super) struct Submits {
-    bank: Bank,
+    client: Client,
     seed: u64,
-    living: Arc<AtomicUsize>,
+    live_threads: Arc<AtomicUsize>,
 }
 
 impl Submits {
-    pub(super) fn new(bank: Bank, seed: u64, living: &Arc<AtomicUsize>) -> Self {
-        living.fetch_add(1, Ordering::SeqCst);
+    pub(super) fn new(client: Client, seed: u64, live_threads: &Arc<AtomicUsize>) -> Self {
+        live_threads.fetch_add(1, Ordering::SeqCst);
         Submits {
-            bank,
+            client,
             seed,
-            living: Arc::clone(living),
+            live_threads: Arc::clone(live_threads),
         }
     }
 }
@@ -30,10 +30,10 @@ impl Drop for Submits {
         const DEEPEST: usize = 2;
 
         let mut rng = Rng::new(self.seed);
-        if let Some((id, handle)) = bring(&self.bank, &mut rng, DEEPEST) {
-            let_go(&self.bank, id, handle);
+        if let Some((id, handle)) = submit_task(&self.client, &mut rng, DEEPEST) {
+            let_go(&self.client, id, handle);
         }
-        self.living.fetch_sub(1, Ordering::SeqCst);
+        self.live_threads.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -47,9 +47,9 @@ pub(super) fn drop_with_the_thread(submits: Submits) {
     let _ = LEFT.try_with(|left| left.borrow_mut().extend(submits.take()));
 }
 
-/// Forks. The child touches a pool of its parent: it is refused, and ends (R7).
+/// Forks. The child uses a pool of its parent: it is rejected, and ends (PROGRAM-7).
 #[cfg(target_os = "linux")]
-pub(super) fn fork(bank: &Bank) {
+pub(super) fn fork(client: &Client) {
     use millpond::executor::{ExecutorExt, Lifecycle};
     use millpond_raw::fork::{Child, run_in_child};
     use std::sync::Mutex;
@@ -60,7 +60,7 @@ pub(super) fn fork(bank: &Bank) {
     static ALONE: Mutex<()> = Mutex::new(());
 
     let _alone = crate::chaos::ledger::lock(&ALONE);
-    let mut own = Some(bank.pool.clone());
+    let mut own = Some(client.pool.clone());
     let child = run_in_child(PATIENCE, || {
         let Some(pool) = own.take() else {
             return 2;
@@ -76,12 +76,12 @@ pub(super) fn fork(bank: &Bank) {
         Ok(Child::Exited(0)) => {}
         // Too many processes: nothing that a pool could help.
         Err(_) => {}
-        Ok(other) => bank
-            .ledger
-            .wrong(format!("a child that touched the pool: {other:?} (R7)")),
+        Ok(other) => client.ledger.wrong(format!(
+            "a child that touched the pool: {other:?} (PROGRAM-7)"
+        )),
     }
 }
 
 /// Other systems have no `fork`, or none that tests can use.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn fork(_: &Bank) {}
+pub(super) fn fork(_: &Client) {}

@@ -1,25 +1,25 @@
-//! Plays a program, ends everything, and has it judged.
+//! Runs a program, shuts everything down and checks the ledgers.
 
 use super::engines::PoolEngine;
 use super::judge;
 use super::outside::{Submits, drop_with_the_thread, fork};
 use super::program::{Program, Step};
 use super::world::{World, pick};
-use crate::chaos::bank::{self, Bank, bring_other, bring_some, let_go, small_task};
+use crate::chaos::actions;
+use crate::chaos::client::{self, Client, let_go, small_task, submit_other, submit_some};
 use crate::chaos::ledger::{Fact, lock};
 use crate::chaos::round::wait_for;
 use crate::chaos::shape::End;
-use crate::chaos::storm;
 use crate::kit::Rng;
 use millpond::executor::ExecutorExt;
-use millpond::task::Carried;
+use millpond::task::TaskLocal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 /// What a task carries whose end is to submit.
-static SUBMITS: Carried<Submits> = Carried::new();
+static SUBMITS: TaskLocal<Submits> = TaskLocal::new();
 
 /// What came of a program.
 #[derive(Clone, Debug, Default)]
@@ -56,29 +56,29 @@ impl World {
         match *step {
             Step::Storm { pool, seed, tasks } => {
                 let tasks = usize::try_from(tasks).unwrap_or(0);
-                drop(storm::produce(&self.bank(pool)?, Rng::new(seed), tasks));
+                drop(actions::produce(&self.client(pool)?, Rng::new(seed), tasks));
             }
             Step::Meddle { pool, seed } => pick(&self.pools, pool)?.meddle(seed),
             Step::Scope { pool, seed } => {
-                bank::scope(&self.bank(pool)?, &mut Rng::new(seed), false);
+                client::scope(&self.client(pool)?, &mut Rng::new(seed), false);
             }
             Step::Relay { pool, to, seed } => self.relay(pool, to, seed)?,
             Step::Destructor { pool, to, seed } => self.destructor(pool, to, seed)?,
             Step::Ephemeral { pool, seed } => {
-                self.ephemeral.come_and_go(self.bank(pool)?, seed);
+                self.ephemeral.come_and_go(self.client(pool)?, seed);
             }
             Step::Local { pool, to, seed } => {
-                let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
+                let (client, rng) = (self.client(pool)?, &mut Rng::new(seed));
                 let to = pick(&self.pools, to)?.bank_for_a_thread_local()?;
                 let submits = Submits::new(to, rng.any(), &self.destructors);
-                let brought = bring_other(&bank, rng, move || drop_with_the_thread(submits));
-                keep(&bank, brought);
+                let brought = submit_other(&client, rng, move || drop_with_the_thread(submits));
+                keep(&client, brought);
             }
             Step::DropIn { pool, of } => {
-                let bank = self.bank(pool)?;
+                let client = self.client(pool)?;
                 let dropped = pick(&self.pools, of)?.take_bank()?;
-                let brought = bring_other(&bank, &mut Rng::new(of), move || drop(dropped));
-                keep(&bank, brought);
+                let brought = submit_other(&client, &mut Rng::new(of), move || drop(dropped));
+                keep(&client, brought);
             }
             Step::Stop { pool, seed } => {
                 let end = match seed % 5 {
@@ -88,10 +88,10 @@ impl World {
                     3 => End::FromWithin,
                     _ => End::Shutdown,
                 };
-                bank::end(&self.bank(pool)?, &mut Rng::new(seed), end);
+                client::end(&self.client(pool)?, &mut Rng::new(seed), end);
             }
-            Step::Fork { pool } => fork(&self.bank(pool)?),
-            Step::Invoke { pool, seed, tasks } => invoke(&self.bank(pool)?, seed, tasks),
+            Step::Fork { pool } => fork(&self.client(pool)?),
+            Step::Invoke { pool, seed, tasks } => invoke(&self.client(pool)?, seed, tasks),
             Step::Spawn {
                 threads,
                 seed,
@@ -156,7 +156,7 @@ impl World {
                 to,
                 seed,
             } => {
-                let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
+                let (client, rng) = (self.client(pool)?, &mut Rng::new(seed));
                 let from = pick(&self.queues, from)?.clone();
                 let to = pick(&self.queues, to)?.clone();
                 let mut own = rng.fork();
@@ -167,40 +167,40 @@ impl World {
                         }
                     }
                 };
-                let brought = bring_other(&bank, rng, pipe);
-                keep(&bank, brought);
+                let brought = submit_other(&client, rng, pipe);
+                keep(&client, brought);
             }
         }
         Some(())
     }
 
     fn destructor(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
-        let (bank, rng) = (self.bank(pool)?, &mut Rng::new(seed));
-        let submits = Submits::new(self.bank(to)?, rng.any(), &self.destructors);
+        let (client, rng) = (self.client(pool)?, &mut Rng::new(seed));
+        let submits = Submits::new(self.client(to)?, rng.any(), &self.destructors);
         let is_carried = rng.once_in(2);
         let brought = match is_carried {
-            true => SUBMITS.scope(submits, || bring_other(&bank, rng, || ())),
-            false => bring_other(&bank, rng, move || drop(submits)),
+            true => SUBMITS.scope(submits, || submit_other(&client, rng, || ())),
+            false => submit_other(&client, rng, move || drop(submits)),
         };
         if let Some((id, handle)) = brought {
             if rng.once_in(2) {
-                bank.ledger.entry(id).note(Fact::Asked);
+                client.ledger.entry(id).note(Fact::Asked);
                 handle.cancel();
             }
             // A value is carried as long as there is a handle.
             match is_carried {
-                true => let_go(&bank, id, handle),
-                false => lock(&bank.ledger.pouch).push((id, handle)),
+                true => let_go(&client, id, handle),
+                false => lock(&client.ledger.pouch).push((id, handle)),
             }
         }
         Some(())
     }
 
     fn relay(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
-        let (bank, to, rng) = (self.bank(pool)?, self.bank(to)?, &mut Rng::new(seed));
+        let (client, to, rng) = (self.client(pool)?, self.client(to)?, &mut Rng::new(seed));
         let mut own = rng.fork();
-        let brought = bring_other(&bank, rng, move || bring_some(&to, &mut own, 1));
-        keep(&bank, brought);
+        let brought = submit_other(&client, rng, move || submit_some(&to, &mut own, 1));
+        keep(&client, brought);
         Some(())
     }
 }
@@ -211,30 +211,30 @@ type Brought = Option<(
 )>;
 
 /// Its handle is looked at in the end.
-fn keep(bank: &Bank, brought: Brought) {
-    lock(&bank.ledger.pouch).extend(brought);
+fn keep(client: &Client, brought: Brought) {
+    lock(&client.ledger.pouch).extend(brought);
 }
 
 /// Many at once. Whoever stops waiting cancels, so any of them may not have run.
-fn invoke(bank: &Bank, seed: u64, tasks: u64) {
+fn invoke(client: &Client, seed: u64, tasks: u64) {
     let rng = &mut Rng::new(seed);
     let mut all = Vec::new();
     for _ in 0..tasks {
-        let Some((id, task)) = small_task(&bank.ledger, rng) else {
+        let Some((id, task)) = small_task(&client.ledger, rng) else {
             return;
         };
-        let entry = bank.ledger.entry(id);
+        let entry = client.ledger.entry(id);
         entry.note(Fact::Accepted);
         entry.note(Fact::Asked);
         all.push(task);
     }
-    let patience = rng.patience() * 20;
+    let timeout = rng.timeout() * 20;
     match rng.below(3) {
-        0 => drop(bank.invoke_all(all)),
-        1 => drop(bank.invoke_all_timeout(all, patience)),
+        0 => drop(client.invoke_all(all)),
+        1 => drop(client.invoke_all_timeout(all, timeout)),
         _ => {
             let all = all.into_iter().map(|task| move || Ok::<_, ()>(task()));
-            drop(bank.invoke_any_timeout(all, patience));
+            drop(client.invoke_any_timeout(all, timeout));
         }
     }
 }
@@ -265,7 +265,7 @@ fn end(world: World) -> Played {
     ledgers.extend(crews.iter().map(|crew| Arc::clone(&crew.ledger)));
 
     // In a thread that ends: it may run what is handed back, and have thread-locals then.
-    let last: Vec<Option<Bank>> = thread::scope(|s| {
+    let last: Vec<Option<Client>> = thread::scope(|s| {
         let ender = s.spawn(|| pools.iter().map(PoolEngine::end).collect());
         ender.join().expect("to end a pool does not panic")
     });

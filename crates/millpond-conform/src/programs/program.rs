@@ -1,8 +1,8 @@
 //! A program as data and as text: its engines, and the steps of its threads.
 //!
-//! In the text each line is an engine or a step, a word and its numbers. Numbers that choose among
-//! what is there are taken modulo its length, so that any line may be left out. Lines that begin with
-//! `#` are for people.
+//! In the text each line is an engine or a step: a word and its numbers. Numbers that choose among
+//! engines are taken modulo their count, so that any line may be left out. Lines that begin with `#`
+//! are comments.
 
 use crate::kit::Rng;
 use std::fmt;

@@ -1,11 +1,11 @@
-//! The queues of a program. An element is a line of the ledger: who takes it out runs it.
+//! The queues of a program. An element is an entry of the ledger: the consumer that takes it runs it.
 
 use super::world::ledger;
 use crate::chaos::ledger::{Fact, Ledger, Stub};
 use crate::kit::Rng;
 use millpond::queue::{
-    ArrayQueue, BlockingQueue, DelayQueue, DequeQueue, HandOffQueue, LinkedQueue, Offered, Place,
-    PriorityQueue, Taken, TransferQueue, WeighedQueue,
+    BlockingDeque, BlockingQueue, DelayQueue, FifoQueue, HandOffQueue, Offered, PriorityQueue,
+    Taken, TransferQueue, WaitSlot, WeightedQueue,
 };
 use millpond::time::Clock;
 use std::ops::ControlFlow;
@@ -26,10 +26,10 @@ impl QueueEngine {
         let room = usize::try_from(bound).unwrap_or(1).max(1);
         let by_number = || PriorityQueue::by(|one: &Stub, other: &Stub| one.id.cmp(&other.id));
         let queue: Arc<dyn BlockingQueue<Stub>> = match flavor {
-            0 => Arc::new(ArrayQueue::bounded(room).expect(VALID)),
-            1 => Arc::new(LinkedQueue::unbounded()),
-            2 => Arc::new(LinkedQueue::bounded(room).expect(VALID)),
-            3 => Arc::new(DequeQueue::bounded(room).expect(VALID)),
+            0 => Arc::new(FifoQueue::bounded(room).expect(VALID)),
+            1 => Arc::new(FifoQueue::unbounded()),
+            2 => Arc::new(FifoQueue::bounded_growing(room).expect(VALID)),
+            3 => Arc::new(BlockingDeque::bounded(room).expect(VALID)),
             4 => Arc::new(by_number().with_bound(room).expect(VALID)),
             5 => Arc::new(by_number().aging(Duration::from_micros(100), |stub| stub.id as u32 % 3)),
             6 => {
@@ -40,7 +40,7 @@ impl QueueEngine {
             }
             7 => {
                 let weigh = |stub: &Stub| stub.id as u64 % 3;
-                Arc::new(WeighedQueue::bounded(bound + 2, weigh).expect(VALID))
+                Arc::new(WeightedQueue::bounded(bound + 2, weigh).expect(VALID))
             }
             8 => Arc::new(match bound % 2 {
                 0 => HandOffQueue::fair(),
@@ -61,10 +61,10 @@ impl QueueEngine {
         let entry = self.ledger.entry(stub.id);
         let is_in = match rng.below(3) {
             0 => self.queue.offer(stub).is_ok(),
-            1 => self.queue.offer_timeout(stub, rng.patience() * 5).is_ok(),
+            1 => self.queue.offer_timeout(stub, rng.timeout() * 5).is_ok(),
             _ => {
                 // As a future does that is dropped if it takes too long.
-                let (mut element, mut place) = (Some(stub), Place::default());
+                let (mut element, mut place) = (Some(stub), WaitSlot::default());
                 let mut looks = 0;
                 loop {
                     let queue = &self.queue;
@@ -87,14 +87,14 @@ impl QueueEngine {
     pub(super) fn take(&self, rng: &mut Rng) -> bool {
         let taken = match rng.below(4) {
             0 => self.queue.poll(),
-            1 => self.queue.poll_timeout(rng.patience() * 10).ok().flatten(),
+            1 => self.queue.poll_timeout(rng.timeout() * 10).ok().flatten(),
             2 => {
                 let mut last = None;
                 self.queue.drain_to(1, &mut |stub| last = Some(stub));
                 last
             }
             _ => {
-                let (mut place, mut looks) = (Place::default(), 0);
+                let (mut place, mut looks) = (WaitSlot::default(), 0);
                 loop {
                     match self.queue.poll_take(&mut place, Waker::noop()) {
                         Taken::Got(stub) => break Some(stub),
@@ -135,7 +135,7 @@ impl QueueEngine {
         rest.iter().for_each(|stub| drop(stub.runs()));
         if !self.queue.is_empty() || self.queue.poll().is_some() {
             self.ledger
-                .wrong("a queue was cleared and is not empty (R6)".to_owned());
+                .wrong("a queue was cleared and is not empty (PROGRAM-6)".to_owned());
         }
     }
 }

@@ -4,7 +4,7 @@ use super::engines::{Crew, PoolEngine, SerialEngine, ServiceEngine, TimerEngine}
 use super::ephemeral::Ephemeral;
 use super::program::{Engine, Program};
 use super::queues::QueueEngine;
-use crate::chaos::bank::Bank;
+use crate::chaos::client::Client;
 use crate::chaos::ledger::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -58,17 +58,17 @@ impl World {
                 Engine::Pool { .. } => {}
                 Engine::Scheduled { shape } => world.timers.push(TimerEngine::owning(*shape)),
                 Engine::ScheduledOn { pool } => {
-                    let bank = world.bank(*pool);
-                    world.timers.extend(bank.map(TimerEngine::on));
+                    let client = world.client(*pool);
+                    world.timers.extend(client.map(TimerEngine::on));
                 }
                 Engine::PerTask { threads } => world.crews.push(Crew::new(*threads)),
                 Engine::Serial { pool } => {
-                    let bank = world.bank(*pool);
-                    world.serials.extend(bank.map(SerialEngine::new));
+                    let client = world.client(*pool);
+                    world.serials.extend(client.map(SerialEngine::new));
                 }
                 Engine::Completion { pool } => {
-                    let bank = world.bank(*pool);
-                    world.services.extend(bank.map(ServiceEngine::new));
+                    let client = world.client(*pool);
+                    world.services.extend(client.map(ServiceEngine::new));
                 }
                 Engine::Queue { flavor, bound } => {
                     world.queues.push(QueueEngine::new(*flavor, *bound));
@@ -79,7 +79,7 @@ impl World {
     }
 
     /// A handle of a pool, unless it has been dropped.
-    pub(super) fn bank(&self, pool: u64) -> Option<Bank> {
-        pick(&self.pools, pool)?.bank()
+    pub(super) fn client(&self, pool: u64) -> Option<Client> {
+        pick(&self.pools, pool)?.client()
     }
 }

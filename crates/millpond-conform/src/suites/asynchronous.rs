@@ -1,13 +1,12 @@
 //! How futures wait in a bounded queue, beside threads.
 
 use super::item::{Item, item};
-use crate::kit::{Actor, DropCount};
+use crate::kit::{Actor, CountingWaker, DropCount};
 use millpond::queue::{AsyncQueue, QueueExt};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 /// Tests of how futures wait in a queue that is made by a function of its capacity.
 #[macro_export]
@@ -25,24 +24,15 @@ macro_rules! asynchronous_suite {
     };
 }
 
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 /// Polls futures by hand and counts how often they are called.
 struct Poller {
-    bell: Arc<Bell>,
+    bell: Arc<CountingWaker>,
     waker: Waker,
 }
 
 impl Poller {
     fn new() -> Self {
-        let bell = Arc::new(Bell(AtomicUsize::new(0)));
-        let waker = Waker::from(Arc::clone(&bell));
+        let (bell, waker) = CountingWaker::new();
         Poller { bell, waker }
     }
 
@@ -51,7 +41,7 @@ impl Poller {
     }
 
     fn calls(&self) -> usize {
-        self.bell.0.load(Ordering::SeqCst)
+        self.bell.count()
     }
 }
 
@@ -155,15 +145,15 @@ pub fn futures_and_threads_wait_together<Q: AsyncQueue<Item> + 'static>(
     let mut receiving = pin!(queue.recv());
     assert!(poller.poll(receiving.as_mut()).is_pending());
     let own = Arc::clone(&queue);
-    Actor::start("putter", move || own.put(item(1)).unwrap()).finish();
+    Actor::start("producer", move || own.put(item(1)).unwrap()).finish();
     assert!(matches!(poller.poll(receiving.as_mut()), Poll::Ready(got) if got == item(1)));
 
     let own = Arc::clone(&queue);
-    let taker = Actor::start("taker", move || own.take());
-    taker.await_parked("queue.take");
+    let consumer = Actor::start("consumer", move || own.take());
+    consumer.await_parked("queue.take");
     assert!(matches!(
         poller.poll(pin!(queue.send(item(2)))),
         Poll::Ready(Ok(()))
     ));
-    assert_eq!(taker.finish(), Ok(item(2)));
+    assert_eq!(consumer.finish(), Ok(item(2)));
 }

@@ -1,4 +1,4 @@
-//! What executors do that run tasks beside their callers, at least four at a time.
+//! Behaviours of executors that run at least four tasks in parallel to their callers.
 
 use super::executor::Make;
 use crate::kit::{Actor, FailureSink, Gate, Latch, Stopwatch, Stress, delays};
@@ -78,10 +78,10 @@ pub fn a_batch_out_of_time_cancels_what_is_unfinished_and_keeps_the_rest(make: &
                 0
             }),
         ];
-        let patience = delays::timeout() * factor;
+        let timeout = delays::timeout() * factor;
         let watch = Stopwatch::start();
-        let results = executor.invoke_all_timeout(bodies, patience).unwrap();
-        watch.assert_at_least(patience);
+        let results = executor.invoke_all_timeout(bodies, timeout).unwrap();
+        watch.assert_at_least(timeout);
         let [one, quick, two] = <[_; 3]>::try_from(results).unwrap();
         assert!(one.unwrap_err().is_cancelled() && two.unwrap_err().is_cancelled());
         match quick {
@@ -140,9 +140,9 @@ pub fn any_out_of_time_stops_all(make: &Make) {
     let bodies = [sleepers.candidate(), sleepers.candidate()];
     let executor = make();
     let watch = Stopwatch::start();
-    let patience = delays::small();
-    let error = executor.invoke_any_timeout(bodies, patience).unwrap_err();
-    watch.assert_at_least(patience);
+    let timeout = delays::small();
+    let error = executor.invoke_any_timeout(bodies, timeout).unwrap_err();
+    watch.assert_at_least(timeout);
     assert!(matches!(error, InvokeAnyError::TimedOut));
     sleepers.stopped.wait();
 }

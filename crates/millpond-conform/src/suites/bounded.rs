@@ -1,13 +1,11 @@
 //! What queues do that have a bound: refusing, waiting for room, and changing the bound in use.
 
 use super::item::{Make, Queue, full, item, offer_all, polled, ranks, with};
-use crate::kit::{Actor, DropCount, Gate, Stopwatch, delays};
+use crate::kit::{Actor, CountingWaker, DropCount, Gate, Stopwatch, delays};
 use millpond::interrupt;
-use millpond::queue::{CapacityError, Offered, Place, QueueExt, Reason, Refused};
+use millpond::queue::{CapacityError, OfferError, Offered, QueueExt, Reason, WaitSlot};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Wake, Waker};
 
 /// Tests of a queue with a bound, made by a [`Make`].
 #[macro_export]
@@ -32,18 +30,18 @@ macro_rules! bounded_suite {
             more_capacity_frees_those_who_wait
             less_capacity_keeps_the_elements_and_takes_no_new_ones
             a_capacity_that_cannot_be_had_changes_nothing
-            putters_that_gave_up_leave_nothing_behind
+            producers_that_gave_up_leave_nothing_behind
             room_that_comes_too_late_is_passed_on
         }
     };
 }
 
-/// A putter that waits for room, with an element of this rank.
-fn waiting_putter(queue: &Queue, rank: u32) -> Actor<Result<(), Refused<super::item::Item>>> {
+/// A producer that waits for room, with an element of this rank.
+fn waiting_producer(queue: &Queue, rank: u32) -> Actor<Result<(), OfferError<super::item::Item>>> {
     let own = Arc::clone(queue);
-    let putter = Actor::start("putter", move || own.put(item(rank)));
-    putter.await_parked_on("queue.put", &**queue);
-    putter
+    let producer = Actor::start("producer", move || own.put(item(rank)));
+    producer.await_parked_on("queue.put", &**queue);
+    producer
 }
 
 /// Holds: ArrayBlockingQueueTest.testConstructor1, LinkedBlockingDequeTest.testConstructor1
@@ -131,9 +129,9 @@ pub fn what_does_not_fit_in_bulk_comes_back_and_the_rest_stays(make: &Make) {
 /// Holds: LinkedBlockingDequeTest.testBlockingPut
 pub fn a_put_waits_for_room_until_it_is_interrupted(make: &Make) {
     let queue = full(make, 2);
-    let putter = waiting_putter(&queue, 9);
-    putter.interrupt();
-    let refused = putter.finish().unwrap_err();
+    let producer = waiting_producer(&queue, 9);
+    producer.interrupt();
+    let refused = producer.finish().unwrap_err();
     assert_eq!(refused.reason, Reason::Interrupted);
     assert_eq!(refused.element, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
@@ -146,18 +144,18 @@ pub fn a_pending_interrupt_ends_a_put_even_if_there_is_room(make: &Make) {
         let queue = make(2).unwrap();
         offer_all(&queue, 0..fill);
         let own = Arc::clone(&queue);
-        let putter = Actor::start_interrupted("putter", move || {
+        let producer = Actor::start_interrupted("producer", move || {
             let refused = own.put(item(9)).unwrap_err();
             assert_eq!(refused.reason, Reason::Interrupted);
             assert!(!interrupt::is_interrupted(), "what is reported is cleared");
             refused.element
         });
-        assert_eq!(putter.finish(), item(9));
+        assert_eq!(producer.finish(), item(9));
         let own = Arc::clone(&queue);
-        let putter = Actor::start_interrupted("putter", move || {
+        let producer = Actor::start_interrupted("producer", move || {
             own.offer_timeout(item(9), delays::longer()).unwrap_err()
         });
-        assert_eq!(putter.finish().reason, Reason::Interrupted);
+        assert_eq!(producer.finish().reason, Reason::Interrupted);
         assert_eq!(queue.len(), fill as usize);
     }
 }
@@ -166,11 +164,11 @@ pub fn a_pending_interrupt_ends_a_put_even_if_there_is_room(make: &Make) {
 /// Holds: LinkedBlockingDequeTest.testPutWithTake
 pub fn a_put_waits_for_a_take(make: &Make) {
     let queue = full(make, 2);
-    let putter = waiting_putter(&queue, 2);
+    let producer = waiting_producer(&queue, 2);
     assert_eq!(queue.take(), Ok(item(0)));
-    putter.finish().unwrap();
+    producer.finish().unwrap();
     assert_eq!(ranks(&queue), [1, 2]);
-    let again = waiting_putter(&queue, 3);
+    let again = waiting_producer(&queue, 3);
     again.interrupt();
     assert_eq!(again.finish().unwrap_err().reason, Reason::Interrupted);
     assert_eq!(ranks(&queue), [1, 2]);
@@ -182,7 +180,7 @@ pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Make) {
     let own = Arc::clone(&queue);
     let timed_out = Gate::new();
     let opener = timed_out.clone();
-    let putter = Actor::start("putter", move || {
+    let producer = Actor::start("producer", move || {
         let watch = Stopwatch::start();
         let refused = own.offer_timeout(item(9), delays::timeout()).unwrap_err();
         watch.assert_at_least(delays::timeout());
@@ -191,44 +189,44 @@ pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Make) {
         own.offer_timeout(refused.element, delays::longer())
     });
     timed_out.wait();
-    putter.interrupt_at("queue.put");
-    let refused = putter.finish().unwrap_err();
+    producer.interrupt_at("queue.put");
+    let refused = producer.finish().unwrap_err();
     assert_eq!(refused.reason, Reason::Interrupted);
     assert_eq!(refused.element, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
 }
 
-/// No patience at all tries once, and says that the time was up.
+/// No timeout at all tries once, and says that the time was up.
 pub fn a_timed_offer_without_patience_is_an_offer(make: &Make) {
     let queue = full(make, 2);
     let watch = Stopwatch::start();
-    for patience in delays::instants() {
-        let refused = queue.offer_timeout(item(9), patience).unwrap_err();
+    for timeout in delays::instants() {
+        let refused = queue.offer_timeout(item(9), timeout).unwrap_err();
         assert_eq!(refused.reason, Reason::TimedOut);
     }
     watch.assert_prompt();
     assert!(queue.poll().is_some());
-    for patience in delays::instants() {
+    for timeout in delays::instants() {
         let _ = queue.poll();
-        assert!(queue.offer_timeout(item(9), patience).is_ok());
+        assert!(queue.offer_timeout(item(9), timeout).is_ok());
     }
 }
 
 /// Holds: ArrayBlockingQueueTest.testOfferInExecutor, LinkedBlockingQueueTest.testOfferInExecutor
 /// Holds: LinkedBlockingDequeTest.testOfferInExecutor
 pub fn a_timed_offer_gets_the_room_that_comes(make: &Make) {
-    for patience in delays::eternities() {
+    for timeout in delays::eternities() {
         let queue = full(make, 2);
         let own = Arc::clone(&queue);
-        let putter = Actor::start("putter", move || {
+        let producer = Actor::start("producer", move || {
             assert!(own.offer(item(2)).is_err());
             let watch = Stopwatch::start();
-            own.offer_timeout(item(2), patience).unwrap();
+            own.offer_timeout(item(2), timeout).unwrap();
             watch.assert_prompt();
         });
-        putter.await_parked_on("queue.put", &*queue);
+        producer.await_parked_on("queue.put", &*queue);
         assert_eq!(queue.take(), Ok(item(0)));
-        putter.finish();
+        producer.finish();
         assert_eq!(polled(&queue), [1, 2]);
     }
 }
@@ -237,7 +235,7 @@ pub fn a_timed_offer_gets_the_room_that_comes(make: &Make) {
 pub fn whatever_makes_room_frees_a_put(make: &Make) {
     for way in 0..5 {
         let queue = full(make, 2);
-        let putter = waiting_putter(&queue, 2);
+        let producer = waiting_producer(&queue, 2);
         match way {
             0 => drop(queue.poll()),
             1 => assert!(queue.remove(&item(1))),
@@ -245,8 +243,8 @@ pub fn whatever_makes_room_frees_a_put(make: &Make) {
             3 => assert!(queue.drain_into(&mut Vec::new()) >= 2),
             _ => assert_eq!(queue.poll_timeout(delays::long()), Ok(Some(item(0)))),
         }
-        putter.finish().unwrap();
-        // A drain that goes on while it frees the putter may have moved its element as well.
+        producer.finish().unwrap();
+        // A drain that goes on while it frees the producer may have moved its element as well.
         assert!(queue.len() <= 2);
     }
 }
@@ -254,25 +252,25 @@ pub fn whatever_makes_room_frees_a_put(make: &Make) {
 /// Room that a failing drain has made is room.
 pub fn a_drain_that_fails_frees_a_put(make: &Make) {
     let queue = full(make, 2);
-    let putter = waiting_putter(&queue, 2);
+    let producer = waiting_producer(&queue, 2);
     let caught = catch_unwind(AssertUnwindSafe(|| {
         queue.drain_to(usize::MAX, &mut |_| resume_unwind(Box::new("no sack")))
     }));
     assert!(caught.is_err());
-    putter.finish().unwrap();
+    producer.finish().unwrap();
     assert_eq!(ranks(&queue), [1, 2]);
 }
 
 /// Two who wait need two takes; one take frees one.
 pub fn each_put_is_freed_by_room_of_its_own(make: &Make) {
     let queue = full(make, 1);
-    let putters = [1, 2].map(|rank| waiting_putter(&queue, rank));
+    let producers = [1, 2].map(|rank| waiting_producer(&queue, rank));
     assert_eq!(queue.take(), Ok(item(0)));
     let mut rest = vec![queue.take().unwrap().rank, queue.take().unwrap().rank];
     rest.sort_unstable();
     assert_eq!(rest, [1, 2]);
-    for putter in putters {
-        putter.finish().unwrap();
+    for producer in producers {
+        producer.finish().unwrap();
     }
     assert!(queue.is_empty());
 }
@@ -280,10 +278,10 @@ pub fn each_put_is_freed_by_room_of_its_own(make: &Make) {
 /// Growing a full queue lets in as many as there is new room for.
 pub fn more_capacity_frees_those_who_wait(make: &Make) {
     let queue = full(make, 1);
-    let putters = [1, 2].map(|rank| waiting_putter(&queue, rank));
+    let producers = [1, 2].map(|rank| waiting_producer(&queue, rank));
     queue.set_capacity(3).unwrap();
-    for putter in putters {
-        putter.finish().unwrap();
+    for producer in producers {
+        producer.finish().unwrap();
     }
     assert_eq!(queue.capacity(), Some(3));
     assert_eq!(queue.len(), 3);
@@ -296,13 +294,13 @@ pub fn less_capacity_keeps_the_elements_and_takes_no_new_ones(make: &Make) {
     queue.set_capacity(2).unwrap();
     assert_eq!(ranks(&queue), [0, 1, 2, 3]);
     assert_eq!(queue.remaining_capacity(), 0);
-    let putter = waiting_putter(&queue, 9);
+    let producer = waiting_producer(&queue, 9);
     for rank in 0..2 {
         assert_eq!(queue.poll(), Some(item(rank)));
         assert_eq!(queue.offer(item(8)).unwrap_err().reason, Reason::Full);
     }
     assert_eq!(queue.poll(), Some(item(2)));
-    putter.finish().unwrap();
+    producer.finish().unwrap();
     assert_eq!(polled(&queue), [3, 9]);
     offer_all(&queue, [0, 1]);
     assert!(queue.offer(item(2)).is_err());
@@ -321,22 +319,13 @@ pub fn a_capacity_that_cannot_be_had_changes_nothing(make: &Make) {
     assert_eq!(polled(&queue), [0, 1, 2]);
 }
 
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 /// Whoever gives up gets the element back, and no waker stays behind.
-pub fn putters_that_gave_up_leave_nothing_behind(make: &Make) {
+pub fn producers_that_gave_up_leave_nothing_behind(make: &Make) {
     let count = DropCount::new();
     let queue = full(make, 1);
-    let bell = Arc::new(Bell(AtomicUsize::new(0)));
-    let waker = Waker::from(Arc::clone(&bell));
+    let (bell, waker) = CountingWaker::new();
     for _ in 0..100 {
-        let (mut element, mut place) = (Some(item(9).counted(&count)), Place::default());
+        let (mut element, mut place) = (Some(item(9).counted(&count)), WaitSlot::default());
         let offered = queue.poll_offer(&mut element, &mut place, &waker);
         assert_eq!(offered, Offered::Wait);
         queue.leave_offer(&mut element, &mut place);
@@ -347,15 +336,14 @@ pub fn putters_that_gave_up_leave_nothing_behind(make: &Make) {
     assert_eq!(ranks(&queue), [0]);
 }
 
-/// A putter that is called and then gives up does not swallow the call.
+/// A producer that is called and then gives up does not swallow the call.
 pub fn room_that_comes_too_late_is_passed_on(make: &Make) {
     let queue = full(make, 1);
-    let gone = Arc::new(Bell(AtomicUsize::new(0)));
-    let waker = Waker::from(Arc::clone(&gone));
-    let (mut element, mut place) = (Some(item(8)), Place::default());
+    let (_gone, waker) = CountingWaker::new();
+    let (mut element, mut place) = (Some(item(8)), WaitSlot::default());
     let offered = queue.poll_offer(&mut element, &mut place, &waker);
     assert_eq!(offered, Offered::Wait);
-    let stays = waiting_putter(&queue, 9);
+    let stays = waiting_producer(&queue, 9);
     assert_eq!(queue.poll(), Some(item(0)));
     queue.leave_offer(&mut element, &mut place);
     if element.is_none() {
@@ -375,12 +363,13 @@ mod tests {
 
     #[test]
     fn the_suite_catches_a_queue_that_never_waits() {
-        // A queue that refuses at once has no putter parked in it; the actor ends instead.
+        // A queue that refuses at once has no producer parked in it; the actor ends instead.
         let make: Make = |capacity| {
-            millpond::queue::LinkedQueue::bounded(capacity).map(|queue| Arc::new(queue) as Queue)
+            millpond::queue::FifoQueue::bounded_growing(capacity)
+                .map(|queue| Arc::new(queue) as Queue)
         };
         let queue = super::super::item::empty(&make);
-        let caught = catch_unwind(AssertUnwindSafe(|| waiting_putter(&queue, 1)));
+        let caught = catch_unwind(AssertUnwindSafe(|| waiting_producer(&queue, 1)));
         assert!(caught.is_err(), "there is room, so nobody waits");
     }
 }

@@ -41,7 +41,7 @@ pub fn what_is_taken_is_finished_and_is_what_was_submitted(make: &Make) {
     let arrived = service.take().unwrap();
     assert_eq!(arrived.id, id);
     assert_eq!(arrived.result.unwrap(), "flour");
-    assert_eq!((service.pending(), service.arrived()), (0, 0));
+    assert_eq!((service.pending(), service.ready_len()), (0, 0));
 }
 
 /// Holds: ExecutorCompletionServiceTest.testPoll1
@@ -55,23 +55,23 @@ pub fn nothing_is_polled_before_it_is_finished(make: &Make) {
     assert!(service.poll_timeout(delays::timeout()).unwrap().is_none());
     assert_eq!(service.pending(), 1);
     gate.open();
-    until("it arrives", || service.arrived() == 1);
+    until("it arrives", || service.ready_len() == 1);
     assert_eq!(service.poll().unwrap().id, id);
     assert!(service.poll().is_none());
 }
 
-/// With no patience at once, with some after it, with endless when something comes.
+/// With no timeout at once, with some after it, with endless when something comes.
 pub fn a_timed_poll_waits_its_time_out(make: &Make) {
     let service = service(make);
-    for patience in delays::instants() {
-        assert!(service.poll_timeout(patience).unwrap().is_none());
+    for timeout in delays::instants() {
+        assert!(service.poll_timeout(timeout).unwrap().is_none());
     }
     let watch = Stopwatch::start();
     assert!(service.poll_timeout(delays::timeout()).unwrap().is_none());
     watch.assert_at_least(delays::timeout());
-    for patience in delays::eternities() {
+    for timeout in delays::eternities() {
         let own = Arc::clone(&service);
-        let taker = Actor::start("taker", move || own.poll_timeout(patience).unwrap());
+        let taker = Actor::start("taker", move || own.poll_timeout(timeout).unwrap());
         taker.await_parked("completion.take");
         service.submit(|| 7).unwrap();
         assert_eq!(taker.finish().unwrap().result.unwrap(), 7);
@@ -176,7 +176,7 @@ pub fn the_first_solution_cancels_the_others(make: &Make) {
     };
     assert_eq!(solution, 7);
     service.interrupt_all();
-    while service.pending() + service.arrived() > 0 {
+    while service.pending() + service.ready_len() > 0 {
         let rest = service.take().unwrap();
         assert!(rest.id != ids[1] && rest.result.is_err());
     }
@@ -189,7 +189,7 @@ pub fn what_is_refused_does_not_arrive(_: &Make) {
     manual.refuse(true);
     let refused = service.submit(|| 7).unwrap_err();
     assert_eq!((refused.task)(), 7);
-    assert_eq!((service.pending(), service.arrived()), (0, 0));
+    assert_eq!((service.pending(), service.ready_len()), (0, 0));
     assert!(service.poll().is_none());
 }
 

@@ -23,12 +23,12 @@ macro_rules! delay_suite {
             what_is_not_due_is_not_polled_nor_drained
             what_is_not_due_can_be_removed
             removing_any_element_keeps_the_order_of_the_others
-            a_taker_sleeps_until_the_first_is_due
+            a_consumer_sleeps_until_the_first_is_due
             a_new_first_element_is_not_missed
             a_leader_that_leaves_is_followed
             a_time_that_never_comes_never_comes
             a_real_delay_is_waited_out
-            takers_get_everything_as_it_falls_due
+            consumers_get_everything_as_it_falls_due
         }
     };
 }
@@ -132,15 +132,15 @@ pub fn removing_any_element_keeps_the_order_of_the_others(make: &Delays) {
 }
 
 /// The wait has a deadline, and ends when the element is due.
-pub fn a_taker_sleeps_until_the_first_is_due(make: &Delays) {
+pub fn a_consumer_sleeps_until_the_first_is_due(make: &Delays) {
     let (queue, hand) = by_hand(make);
     queue.offer_after(item(1), HOUR).unwrap();
     let own = Arc::clone(&queue);
-    let taker = Actor::start("taker", move || own.take());
-    taker.await_parked("queue.take");
+    let consumer = Actor::start("consumer", move || own.take());
+    consumer.await_parked("queue.take");
     until("it waits by the clock", || hand.sleepers() == 1);
     hand.advance(HOUR);
-    assert_eq!(taker.finish(), Ok(item(1)));
+    assert_eq!(consumer.finish(), Ok(item(1)));
 }
 
 /// Who sleeps until a later time looks again when something earlier comes.
@@ -148,32 +148,32 @@ pub fn a_new_first_element_is_not_missed(make: &Delays) {
     let (queue, hand) = by_hand(make);
     queue.offer_after(item(9), HOUR * 9).unwrap();
     let own = Arc::clone(&queue);
-    let taker = Actor::start("taker", move || own.take());
-    taker.await_parked("queue.take");
+    let consumer = Actor::start("consumer", move || own.take());
+    consumer.await_parked("queue.take");
     queue.offer_after(item(1), HOUR).unwrap();
     hand.advance(HOUR);
-    assert_eq!(taker.finish(), Ok(item(1)));
+    assert_eq!(consumer.finish(), Ok(item(1)));
 }
 
 /// One watches the time for all; if that one goes, another one takes over.
 pub fn a_leader_that_leaves_is_followed(make: &Delays) {
     let (queue, hand) = by_hand(make);
     queue.offer_after(item(1), HOUR).unwrap();
-    let takers: Vec<_> = (0..2)
+    let consumers: Vec<_> = (0..2)
         .map(|_| {
             let own = Arc::clone(&queue);
-            let taker = Actor::start("taker", move || own.take());
-            taker.await_parked("queue.take");
-            taker
+            let consumer = Actor::start("consumer", move || own.take());
+            consumer.await_parked("queue.take");
+            consumer
         })
         .collect();
-    for leaves in takers.iter().take(1) {
+    for leaves in consumers.iter().take(1) {
         leaves.interrupt();
     }
-    let mut takers = takers.into_iter();
-    assert!(takers.next().unwrap().finish().is_err());
+    let mut consumers = consumers.into_iter();
+    assert!(consumers.next().unwrap().finish().is_err());
     hand.advance(HOUR);
-    assert_eq!(takers.next().unwrap().finish(), Ok(item(1)));
+    assert_eq!(consumers.next().unwrap().finish(), Ok(item(1)));
 }
 
 /// A due time beyond all telling is no due time in the past.
@@ -202,14 +202,14 @@ pub fn a_real_delay_is_waited_out(make: &Delays) {
 }
 
 /// Holds: jtreg queues.DelayQueue/Stress
-pub fn takers_get_everything_as_it_falls_due(make: &Delays) {
+pub fn consumers_get_everything_as_it_falls_due(make: &Delays) {
     let make = *make;
     Stress::new("falling due").one_in(5).run(|round| {
         let queue = Arc::new(make());
-        let takers: Vec<_> = (0..3)
+        let consumers: Vec<_> = (0..3)
             .map(|_| {
                 let own = Arc::clone(&queue);
-                round.actor("taker", move |_| (own.take(), own.take()))
+                round.actor("consumer", move |_| (own.take(), own.take()))
             })
             .collect();
         for rank in 0..6 {
@@ -217,7 +217,7 @@ pub fn takers_get_everything_as_it_falls_due(make: &Delays) {
             queue.offer_after(item(rank), delay).unwrap();
             round.rng.jitter();
         }
-        let mut got: Vec<u32> = takers
+        let mut got: Vec<u32> = consumers
             .into_iter()
             .map(Actor::finish)
             .flat_map(|(one, two)| [one.unwrap().rank, two.unwrap().rank])

@@ -3,13 +3,13 @@
 use super::item::{Item, item};
 use crate::kit::{Actor, Gate, Stopwatch, delays};
 use millpond::interrupt::{self, Interrupted};
-use millpond::queue::{BlockingQueue, DequeQueue, QueueExt, Reason, Refused};
+use millpond::queue::{BlockingDeque, BlockingQueue, OfferError, QueueExt, Reason};
 use millpond_raw::task::current;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Makes a deque of this capacity.
-pub type Deques = fn(usize) -> DequeQueue<Item>;
+pub type Deques = fn(usize) -> BlockingDeque<Item>;
 
 /// Tests of a deque with a bound.
 #[macro_export]
@@ -33,13 +33,13 @@ macro_rules! deque_suite {
             a_timed_poll_without_patience_is_a_poll
             a_timed_poll_at_either_end_waits_its_time_out
             a_timed_poll_gets_what_is_offered_at_either_end
-            takers_at_both_ends_share_what_comes
+            consumers_at_both_ends_share_what_comes
         }
     };
 }
 
-type Deque = DequeQueue<Item>;
-type Answer = Result<(), Refused<Item>>;
+type Deque = BlockingDeque<Item>;
+type Answer = Result<(), OfferError<Item>>;
 
 /// The operations at one end, so that each body is written once.
 #[derive(Clone, Copy)]
@@ -54,23 +54,23 @@ struct End {
 }
 
 const FIRST: End = End {
-    offer: DequeQueue::offer_first,
-    put: DequeQueue::put_first,
-    offer_timeout: DequeQueue::offer_first_timeout,
-    poll: DequeQueue::poll_first,
-    take: DequeQueue::take_first,
-    poll_timeout: DequeQueue::poll_first_timeout,
-    peek: DequeQueue::peek_first,
+    offer: BlockingDeque::offer_first,
+    put: BlockingDeque::put_first,
+    offer_timeout: BlockingDeque::offer_first_timeout,
+    poll: BlockingDeque::poll_first,
+    take: BlockingDeque::take_first,
+    poll_timeout: BlockingDeque::poll_first_timeout,
+    peek: BlockingDeque::peek_first,
 };
 
 const LAST: End = End {
-    offer: DequeQueue::offer_last,
-    put: DequeQueue::put_last,
-    offer_timeout: DequeQueue::offer_last_timeout,
-    poll: DequeQueue::poll_last,
-    take: DequeQueue::take_last,
-    poll_timeout: DequeQueue::poll_last_timeout,
-    peek: DequeQueue::peek_last,
+    offer: BlockingDeque::offer_last,
+    put: BlockingDeque::put_last,
+    offer_timeout: BlockingDeque::offer_last_timeout,
+    poll: BlockingDeque::poll_last,
+    take: BlockingDeque::take_last,
+    poll_timeout: BlockingDeque::poll_last_timeout,
+    peek: BlockingDeque::peek_last,
 };
 
 /// Each end and the other one.
@@ -218,9 +218,9 @@ fn at<R: Send + 'static>(
 pub fn a_put_at_either_end_waits_until_it_is_interrupted(make: &Deques) {
     for (end, _) in ENDS {
         let deque = holding(make, 2, &[0, 1]);
-        let putter = at(&deque, move |deque| (end.put)(deque, item(9)));
-        putter.interrupt_at("queue.put");
-        let refused = putter.finish().unwrap_err();
+        let producer = at(&deque, move |deque| (end.put)(deque, item(9)));
+        producer.interrupt_at("queue.put");
+        let refused = producer.finish().unwrap_err();
         assert_eq!(
             (refused.element, refused.reason),
             (item(9), Reason::Interrupted)
@@ -234,10 +234,10 @@ pub fn a_put_at_either_end_waits_for_a_take_at_either_end(make: &Deques) {
     for (end, other) in ENDS {
         for taking in [end, other] {
             let deque = holding(make, 2, &[0, 1]);
-            let putter = at(&deque, move |deque| (end.put)(deque, item(9)));
-            putter.await_parked("queue.put");
+            let producer = at(&deque, move |deque| (end.put)(deque, item(9)));
+            producer.await_parked("queue.put");
             assert!((taking.take)(&deque).is_ok());
-            putter.finish().unwrap();
+            producer.finish().unwrap();
             assert_eq!((end.peek)(&deque), Some(item(9)));
             assert_eq!(deque.len(), 2);
         }
@@ -250,7 +250,7 @@ pub fn a_timed_offer_at_either_end_waits_its_time_out(make: &Deques) {
         let deque = holding(make, 2, &[0, 1]);
         let timed_out = Gate::new();
         let opener = timed_out.clone();
-        let putter = at(&deque, move |deque| {
+        let producer = at(&deque, move |deque| {
             let watch = Stopwatch::start();
             let refused = (end.offer_timeout)(deque, item(9), delays::timeout()).unwrap_err();
             watch.assert_at_least(delays::timeout());
@@ -259,8 +259,8 @@ pub fn a_timed_offer_at_either_end_waits_its_time_out(make: &Deques) {
             (end.offer_timeout)(deque, refused.element, delays::longer())
         });
         timed_out.wait();
-        putter.interrupt_at("queue.put");
-        assert_eq!(putter.finish().unwrap_err().reason, Reason::Interrupted);
+        producer.interrupt_at("queue.put");
+        assert_eq!(producer.finish().unwrap_err().reason, Reason::Interrupted);
         assert_eq!(ranks(&deque), [0, 1]);
     }
 }
@@ -272,18 +272,18 @@ pub fn a_timed_offer_at_either_end_waits_its_time_out(make: &Deques) {
 pub fn a_take_at_either_end_waits_until_it_is_interrupted(make: &Deques) {
     for (end, _) in ENDS {
         let deque = holding(make, 2, &[0]);
-        let taker = at(&deque, move |deque| {
+        let consumer = at(&deque, move |deque| {
             assert_eq!((end.take)(deque), Ok(item(0)), "what is there comes first");
             (end.take)(deque)
         });
-        taker.interrupt_at("queue.take");
-        assert_eq!(taker.finish(), Err(Interrupted));
-        let taker = at(&deque, move |deque| {
+        consumer.interrupt_at("queue.take");
+        assert_eq!(consumer.finish(), Err(Interrupted));
+        let consumer = at(&deque, move |deque| {
             (end.poll_timeout)(deque, delays::longer())
         });
-        taker.interrupt_at("queue.take");
+        consumer.interrupt_at("queue.take");
         assert_eq!(
-            taker.finish(),
+            consumer.finish(),
             Err(Interrupted),
             "an interrupt is no time-out"
         );
@@ -326,8 +326,8 @@ pub fn a_timed_poll_without_patience_is_a_poll(make: &Deques) {
             (end.poll_timeout)(&deque, Duration::ZERO),
             Ok(Some(item(5)))
         );
-        for patience in delays::instants() {
-            assert_eq!((end.poll_timeout)(&deque, patience), Ok(None));
+        for timeout in delays::instants() {
+            assert_eq!((end.poll_timeout)(&deque, timeout), Ok(None));
         }
     }
 }
@@ -352,29 +352,29 @@ pub fn a_timed_poll_gets_what_is_offered_at_either_end(make: &Deques) {
     for (end, other) in ENDS {
         for offering in [end, other] {
             let deque = holding(make, 2, &[]);
-            let taker = at(&deque, move |deque| {
+            let consumer = at(&deque, move |deque| {
                 (end.poll_timeout)(deque, delays::longer())
             });
-            taker.await_parked("queue.take");
+            consumer.await_parked("queue.take");
             let watch = Stopwatch::start();
             (offering.offer)(&deque, item(5)).unwrap();
-            assert_eq!(taker.finish(), Ok(Some(item(5))));
+            assert_eq!(consumer.finish(), Ok(Some(item(5))));
             watch.assert_prompt();
         }
     }
 }
 
 /// An element serves one of those who wait, at whichever end they stand.
-pub fn takers_at_both_ends_share_what_comes(make: &Deques) {
+pub fn consumers_at_both_ends_share_what_comes(make: &Deques) {
     let deque = holding(make, 2, &[]);
-    let takers = [FIRST, LAST].map(|end| {
-        let taker = at(&deque, move |deque| (end.take)(deque).unwrap().rank);
-        taker.await_parked("queue.take");
-        taker
+    let consumers = [FIRST, LAST].map(|end| {
+        let consumer = at(&deque, move |deque| (end.take)(deque).unwrap().rank);
+        consumer.await_parked("queue.take");
+        consumer
     });
     deque.offer_first(item(1)).unwrap();
     deque.offer_last(item(2)).unwrap();
-    let mut got = takers.map(Actor::finish);
+    let mut got = consumers.map(Actor::finish);
     got.sort_unstable();
     assert_eq!(got, [1, 2]);
 }

@@ -36,7 +36,7 @@ macro_rules! executor_suite {
     };
 }
 
-/// Every patience that there is: none, nearly none, and for ever.
+/// Every timeout that there is: none, nearly none, and for ever.
 fn patiences() -> impl Iterator<Item = Duration> {
     delays::instants().into_iter().chain(delays::eternities())
 }
@@ -48,7 +48,7 @@ pub fn an_action_is_run_once(make: &Make) {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
     executor
-        .run(move || {
+        .execute(move || {
             counted.fetch_add(1, Ordering::SeqCst);
         })
         .unwrap();
@@ -106,7 +106,7 @@ pub fn a_panic_costs_the_executor_nothing(make: &Make) {
     for _ in 0..10 {
         let _ = executor.submit(|| panic_any("no grain")).unwrap().join();
     }
-    let detached = executor.run(|| panic_any("nobody waits"));
+    let detached = executor.execute(|| panic_any("nobody waits"));
     assert!(detached.is_ok());
     // One that is busy with the panic may have to end first.
     let joined = loop {
@@ -128,8 +128,8 @@ pub fn all_of_nothing_is_nothing(make: &Make) {
     let executor = make();
     let nothing: [fn(); 0] = [];
     assert!(executor.invoke_all(nothing).unwrap().is_empty());
-    for patience in patiences() {
-        let results = executor.invoke_all_timeout(nothing, patience).unwrap();
+    for timeout in patiences() {
+        let results = executor.invoke_all_timeout(nothing, timeout).unwrap();
         assert!(results.is_empty());
     }
 }
@@ -144,8 +144,8 @@ pub fn all_come_back_finished_in_the_order_of_the_tasks(make: &Make) {
     let squares = executor.invoke_all(tasks()).unwrap();
     let squares: Vec<i32> = squares.into_iter().map(Result::unwrap).collect();
     assert_eq!(squares, [0, 1, 4]);
-    for patience in [delays::long(), Duration::MAX] {
-        let timed = make().invoke_all_timeout(tasks(), patience).unwrap();
+    for timeout in [delays::long(), Duration::MAX] {
+        let timed = make().invoke_all_timeout(tasks(), timeout).unwrap();
         let timed: Vec<i32> = timed.into_iter().map(Result::unwrap).collect();
         assert_eq!(timed, squares);
     }
@@ -157,7 +157,7 @@ pub fn all_come_back_finished_in_the_order_of_the_tasks(make: &Make) {
 /// Holds: ScheduledExecutorTest.testInvokeAll4, ScheduledExecutorSubclassTest.testInvokeAll4
 /// Holds: ScheduledExecutorTest.testTimedInvokeAll4, ScheduledExecutorSubclassTest.testTimedInvokeAll4
 pub fn one_that_fails_among_all_fails_alone(make: &Make) {
-    for patience in [Duration::MAX, delays::long()] {
+    for timeout in [Duration::MAX, delays::long()] {
         let tasks = (0..3).map(|number| {
             move || {
                 if number != 1 {
@@ -166,7 +166,7 @@ pub fn one_that_fails_among_all_fails_alone(make: &Make) {
                 number
             }
         });
-        let results = make().invoke_all_timeout(tasks, patience).unwrap();
+        let results = make().invoke_all_timeout(tasks, timeout).unwrap();
         let told: Vec<String> = results
             .into_iter()
             .map(|result| match result {
@@ -191,8 +191,8 @@ pub fn any_of_nothing_is_an_error(make: &Make) {
     let error = executor.invoke_any(nothing).unwrap_err();
     assert!(matches!(error, InvokeAnyError::Empty));
     assert!(error.to_string().contains("give at least one"));
-    for patience in patiences() {
-        let error = executor.invoke_any_timeout(nothing, patience).unwrap_err();
+    for timeout in patiences() {
+        let error = executor.invoke_any_timeout(nothing, timeout).unwrap_err();
         assert!(matches!(error, InvokeAnyError::Empty));
     }
 }

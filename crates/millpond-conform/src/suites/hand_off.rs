@@ -1,10 +1,10 @@
-//! What a queue does that holds nothing: elements go from hand to hand.
+//! Behaviours of a queue without capacity: a rendezvous of producers and consumers.
 
 use super::item::{Item, item};
 use crate::kit::{Actor, DropCount, Gate, Stopwatch, Stress, delays, until};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
-    AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, QueueExt, Reason, Refused,
+    AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, QueueExt, Reason,
 };
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ macro_rules! hand_off_suite {
     ($make:expr) => {
         $crate::bodies! { hand_off, ($make as $crate::suites::hand_off::Hands);
             it_is_empty_and_full_at_once
-            an_offer_without_a_taker_is_refused
-            a_poll_without_a_putter_gives_nothing
-            nothing_can_be_seen_or_removed_even_while_putters_wait
+            an_offer_without_a_consumer_is_refused
+            a_poll_without_a_producer_gives_nothing
+            nothing_can_be_seen_or_removed_even_while_producers_wait
             a_put_waits_until_it_is_interrupted_and_leaves_nothing
             a_put_meets_a_take_and_a_second_put_waits_again
             a_timed_offer_waits_its_time_out_and_not_less
-            an_offer_meets_a_waiting_taker
-            a_drain_takes_from_waiting_putters_and_frees_them
+            an_offer_meets_a_waiting_consumer
+            a_drain_takes_from_waiting_producers_and_frees_them
             those_who_wait_are_served_by_the_rule
             the_rule_holds_when_some_give_up
             its_capacity_cannot_be_changed
@@ -42,20 +42,23 @@ fn hands(make: &Hands) -> Arc<HandOffQueue<Item>> {
     Arc::new(make())
 }
 
-/// A putter that waits, with an element of this rank.
-fn waiting_putter(queue: &Arc<HandOffQueue<Item>>, rank: u32) -> Actor<Result<(), Refused<Item>>> {
+/// A producer that waits, with an element of this rank.
+fn waiting_producer(
+    queue: &Arc<HandOffQueue<Item>>,
+    rank: u32,
+) -> Actor<Result<(), OfferError<Item>>> {
     let own = Arc::clone(queue);
-    let putter = Actor::start("putter", move || own.put(item(rank)));
-    putter.await_parked("queue.put");
-    putter
+    let producer = Actor::start("producer", move || own.put(item(rank)));
+    producer.await_parked("queue.put");
+    producer
 }
 
-/// A taker that waits.
-fn waiting_taker(queue: &Arc<HandOffQueue<Item>>) -> Actor<Result<Item, Interrupted>> {
+/// A consumer that waits.
+fn waiting_consumer(queue: &Arc<HandOffQueue<Item>>) -> Actor<Result<Item, Interrupted>> {
     let own = Arc::clone(queue);
-    let taker = Actor::start("taker", move || own.take());
-    taker.await_parked("queue.take");
-    taker
+    let consumer = Actor::start("consumer", move || own.take());
+    consumer.await_parked("queue.take");
+    consumer
 }
 
 /// Holds: SynchronousQueueTest.testEmptyFull, SynchronousQueueTest.testEmptyFull_fair
@@ -70,15 +73,15 @@ pub fn it_is_empty_and_full_at_once(make: &Hands) {
 /// Holds: SynchronousQueueTest.testOffer, SynchronousQueueTest.testOffer_fair
 /// Holds: SynchronousQueueTest.testAdd, SynchronousQueueTest.testAdd_fair
 /// Holds: SynchronousQueueTest.testAddAll_ISE, SynchronousQueueTest.testAddAll_ISE_fair
-pub fn an_offer_without_a_taker_is_refused(make: &Hands) {
+pub fn an_offer_without_a_consumer_is_refused(make: &Hands) {
     let queue = make();
     for rank in 0..3 {
         let refused = queue.offer(item(rank)).unwrap_err();
         assert_eq!(refused.reason, Reason::Full);
         assert_eq!(refused.element, item(rank));
     }
-    for patience in delays::instants() {
-        let refused = queue.offer_timeout(item(1), patience).unwrap_err();
+    for timeout in delays::instants() {
+        let refused = queue.offer_timeout(item(1), timeout).unwrap_err();
         assert_eq!(refused.reason, Reason::TimedOut);
     }
     assert_eq!(queue.poll(), None, "nothing is left behind");
@@ -86,7 +89,7 @@ pub fn an_offer_without_a_taker_is_refused(make: &Hands) {
 
 /// Holds: SynchronousQueueTest.testPoll, SynchronousQueueTest.testPoll_fair
 /// Holds: SynchronousQueueTest.testRemove, SynchronousQueueTest.testRemove_fair
-pub fn a_poll_without_a_putter_gives_nothing(make: &Hands) {
+pub fn a_poll_without_a_producer_gives_nothing(make: &Hands) {
     assert_eq!(make().poll(), None);
 }
 
@@ -100,9 +103,9 @@ pub fn a_poll_without_a_putter_gives_nothing(make: &Hands) {
 /// Holds: SynchronousQueueTest.testToArray_fair
 /// Holds: SynchronousQueueTest.testIterator, SynchronousQueueTest.testIterator_fair
 /// Holds: SynchronousQueueTest.testIteratorRemove_fair
-pub fn nothing_can_be_seen_or_removed_even_while_putters_wait(make: &Hands) {
+pub fn nothing_can_be_seen_or_removed_even_while_producers_wait(make: &Hands) {
     let queue = hands(make);
-    let putter = waiting_putter(&queue, 1);
+    let producer = waiting_producer(&queue, 1);
     assert_eq!(queue.peek(), None);
     assert!(!queue.contains(&item(1)));
     assert!(!queue.remove(&item(1)));
@@ -111,22 +114,22 @@ pub fn nothing_can_be_seen_or_removed_even_while_putters_wait(make: &Hands) {
     assert!(queue.snapshot().is_empty());
     assert!(queue.is_empty());
     assert_eq!(queue.poll(), Some(item(1)), "it waits all the same");
-    putter.finish().unwrap();
+    producer.finish().unwrap();
 }
 
 /// Holds: SynchronousQueueTest.testBlockingPut, SynchronousQueueTest.testBlockingPut_fair
 pub fn a_put_waits_until_it_is_interrupted_and_leaves_nothing(make: &Hands) {
     let queue = hands(make);
-    let putter = waiting_putter(&queue, 1);
-    assert_eq!(queue.waiting_putters(), 1);
-    putter.interrupt();
-    let refused = putter.finish().unwrap_err();
+    let producer = waiting_producer(&queue, 1);
+    assert_eq!(queue.waiting_producers(), 1);
+    producer.interrupt();
+    let refused = producer.finish().unwrap_err();
     assert_eq!(refused.reason, Reason::Interrupted);
     assert_eq!(refused.element, item(1));
-    assert_eq!(queue.waiting_putters(), 0);
+    assert_eq!(queue.waiting_producers(), 0);
     assert_eq!(queue.poll(), None);
     let own = Arc::clone(&queue);
-    let pending = Actor::start_interrupted("putter", move || own.put(item(2)));
+    let pending = Actor::start_interrupted("producer", move || own.put(item(2)));
     assert_eq!(pending.finish().unwrap_err().reason, Reason::Interrupted);
 }
 
@@ -135,15 +138,15 @@ pub fn a_put_meets_a_take_and_a_second_put_waits_again(make: &Hands) {
     let queue = hands(make);
     let (own, met) = (Arc::clone(&queue), Gate::new());
     let opener = met.clone();
-    let putter = Actor::start("putter", move || {
+    let producer = Actor::start("producer", move || {
         own.put(item(1)).unwrap();
         opener.open();
         own.put(item(2))
     });
     assert_eq!(queue.take(), Ok(item(1)));
     met.wait();
-    putter.interrupt_at("queue.put");
-    assert_eq!(putter.finish().unwrap_err().element, item(2));
+    producer.interrupt_at("queue.put");
+    assert_eq!(producer.finish().unwrap_err().element, item(2));
     assert_eq!(queue.remaining_capacity(), 0);
 }
 
@@ -152,7 +155,7 @@ pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Hands) {
     let queue = hands(make);
     let (own, timed_out) = (Arc::clone(&queue), Gate::new());
     let opener = timed_out.clone();
-    let putter = Actor::start("putter", move || {
+    let producer = Actor::start("producer", move || {
         let watch = Stopwatch::start();
         let refused = own.offer_timeout(item(1), delays::timeout()).unwrap_err();
         watch.assert_at_least(delays::timeout());
@@ -161,8 +164,8 @@ pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Hands) {
         own.offer_timeout(refused.element, delays::longer())
     });
     timed_out.wait();
-    putter.interrupt_at("queue.put");
-    let refused = putter.finish().unwrap_err();
+    producer.interrupt_at("queue.put");
+    let refused = producer.finish().unwrap_err();
     assert_eq!(
         (refused.element, refused.reason),
         (item(1), Reason::Interrupted)
@@ -170,28 +173,28 @@ pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Hands) {
 }
 
 /// Holds: SynchronousQueueTest.testOfferInExecutor, SynchronousQueueTest.testOfferInExecutor_fair
-pub fn an_offer_meets_a_waiting_taker(make: &Hands) {
+pub fn an_offer_meets_a_waiting_consumer(make: &Hands) {
     let queue = hands(make);
     assert!(queue.offer(item(1)).is_err());
-    let taker = waiting_taker(&queue);
-    assert_eq!(queue.waiting_takers(), 1);
+    let consumer = waiting_consumer(&queue);
+    assert_eq!(queue.waiting_consumers(), 1);
     queue.offer(item(1)).unwrap();
-    assert_eq!(taker.finish(), Ok(item(1)));
-    assert_eq!(queue.waiting_takers(), 0);
+    assert_eq!(consumer.finish(), Ok(item(1)));
+    assert_eq!(queue.waiting_consumers(), 0);
 }
 
 /// Holds: SynchronousQueueTest.testDrainTo, SynchronousQueueTest.testDrainTo_fair
 /// Holds: SynchronousQueueTest.testDrainToWithActivePut_fair
-pub fn a_drain_takes_from_waiting_putters_and_frees_them(make: &Hands) {
+pub fn a_drain_takes_from_waiting_producers_and_frees_them(make: &Hands) {
     let queue = hands(make);
     let mut sink = Vec::new();
     assert_eq!(queue.drain_into(&mut sink), 0, "nobody puts");
-    let putters: Vec<_> = (0..3).map(|rank| waiting_putter(&queue, rank)).collect();
+    let producers: Vec<_> = (0..3).map(|rank| waiting_producer(&queue, rank)).collect();
     let moved = queue.drain_to(2, &mut |item| sink.push(item));
     assert_eq!(moved, 2);
     assert_eq!(queue.drain_into(&mut sink), 1);
-    for putter in putters {
-        putter.finish().unwrap();
+    for producer in producers {
+        producer.finish().unwrap();
     }
     sink.sort();
     assert_eq!(sink, [0, 1, 2].map(item));
@@ -205,31 +208,31 @@ pub fn those_who_wait_are_served_by_the_rule(make: &Hands) {
     } else {
         [2, 1, 0]
     };
-    let putters: Vec<_> = (0..3).map(|rank| waiting_putter(&queue, rank)).collect();
+    let producers: Vec<_> = (0..3).map(|rank| waiting_producer(&queue, rank)).collect();
     assert_eq!(
         std::array::from_fn(|_| queue.poll().unwrap().rank),
         expected
     );
-    putters
+    producers
         .into_iter()
-        .for_each(|putter| putter.finish().unwrap());
+        .for_each(|producer| producer.finish().unwrap());
 
-    let takers: Vec<_> = (0..3).map(|_| waiting_taker(&queue)).collect();
+    let consumers: Vec<_> = (0..3).map(|_| waiting_consumer(&queue)).collect();
     let mut served = [0; 3];
-    for (turn, taker) in expected.into_iter().enumerate() {
+    for (turn, consumer) in expected.into_iter().enumerate() {
         queue.offer(item(turn as u32)).unwrap();
-        served[taker as usize] = turn as u32;
+        served[consumer as usize] = turn as u32;
     }
-    for (taker, turn) in takers.into_iter().zip(served) {
-        assert_eq!(taker.finish(), Ok(item(turn)));
+    for (consumer, turn) in consumers.into_iter().zip(served) {
+        assert_eq!(consumer.finish(), Ok(item(turn)));
     }
 }
 
 /// Somebody who leaves the line changes nothing for the others.
 pub fn the_rule_holds_when_some_give_up(make: &Hands) {
     let queue = hands(make);
-    let mut putters: Vec<_> = (0..3).map(|rank| waiting_putter(&queue, rank)).collect();
-    let gone = putters.remove(1);
+    let mut producers: Vec<_> = (0..3).map(|rank| waiting_producer(&queue, rank)).collect();
+    let gone = producers.remove(1);
     gone.interrupt();
     assert_eq!(gone.finish().unwrap_err().element, item(1));
     let expected = if queue.is_fair() { [0, 2] } else { [2, 0] };
@@ -237,9 +240,9 @@ pub fn the_rule_holds_when_some_give_up(make: &Hands) {
         std::array::from_fn(|_| queue.poll().unwrap().rank),
         expected
     );
-    putters
+    producers
         .into_iter()
-        .for_each(|putter| putter.finish().unwrap());
+        .for_each(|producer| producer.finish().unwrap());
 }
 
 /// There is no capacity to change, and asking says so.
@@ -254,12 +257,12 @@ pub fn its_capacity_cannot_be_changed(make: &Hands) {
 /// The text says which kind it is and how many wait on each side.
 pub fn debug_text_tells_who_waits(make: &Hands) {
     let queue = hands(make);
-    let putter = waiting_putter(&queue, 1);
+    let producer = waiting_producer(&queue, 1);
     let text = format!("{queue:?}");
     assert!(text.contains("HandOffQueue"), "{text}");
-    assert!(text.contains("waiting_putters: 1"), "{text}");
+    assert!(text.contains("waiting_producers: 1"), "{text}");
     assert!(queue.poll().is_some());
-    putter.finish().unwrap();
+    producer.finish().unwrap();
 }
 
 /// A future can put to a thread, and a thread to a future.
@@ -293,7 +296,7 @@ pub fn a_future_that_gives_up_gets_its_element_back(make: &Hands) {
         let receiving = pin!(queue.recv());
         assert!(receiving.poll(&mut context).is_pending());
     }
-    assert_eq!(queue.waiting_takers(), 0);
+    assert_eq!(queue.waiting_consumers(), 0);
     assert!(queue.offer(item(2)).is_err(), "nobody waits any more");
 }
 
@@ -303,7 +306,7 @@ pub fn nothing_that_was_handed_over_is_kept(make: &Hands) {
     Stress::new("handed over").one_in(10).run(|round| {
         let count = Arc::new(DropCount::new());
         let (own, counted) = (Arc::clone(&queue), Arc::clone(&count));
-        let putter = round.actor("putter", move |rng| {
+        let producer = round.actor("producer", move |rng| {
             for rank in 0..4 {
                 rng.jitter();
                 own.put(item(rank).counted(&counted)).unwrap();
@@ -312,8 +315,8 @@ pub fn nothing_that_was_handed_over_is_kept(make: &Hands) {
         for rank in 0..4 {
             assert_eq!(queue.take(), Ok(item(rank)));
         }
-        putter.finish();
-        // The putter's stack may be a moment behind its last wake-up.
+        producer.finish();
+        // The producer's stack may be a moment behind its last wake-up.
         until("nothing is alive", || count.alive() == 0);
     });
 }

@@ -63,7 +63,7 @@ impl Held {
                 assert!(!interrupt::is_interrupted(), "nobody interrupts it");
                 ended.fetch_add(1, Ordering::SeqCst);
             });
-            service.run(body).unwrap();
+            service.execute(body).unwrap();
         }
         held.started.wait();
         held
@@ -157,7 +157,7 @@ pub fn an_interrupt_during_a_close_stops_the_tasks_and_is_kept(make: &Make) {
                 stop.open();
             }
         };
-        service.run(body).unwrap();
+        service.execute(body).unwrap();
         started.wait();
         let own = Arc::clone(&service);
         let close = move || {
@@ -190,7 +190,7 @@ pub fn nothing_is_taken_after_a_shutdown(make: &Make) {
         let refused = service.submit(|| 7).unwrap_err();
         assert!(refused.reason.is_shut_down());
         assert_eq!((refused.task)(), 7, "the closure comes back whole");
-        assert!(service.run(|| panic!("it ran")).is_err());
+        assert!(service.execute(|| panic!("it ran")).is_err());
         let error = service.invoke_all([|| ()]).unwrap_err();
         assert!(matches!(error, InvokeAllError::Rejected(reason) if reason.is_shut_down()));
         let error = service.invoke_any([|| Ok::<_, ()>(())]).unwrap_err();
@@ -227,8 +227,8 @@ pub fn waiting_for_the_end_has_its_limits(make: &Make) {
     let (service, gate) = (guarded(make), Gate::new());
     let held = Held::start(&**service, std::slice::from_ref(&gate));
     service.shutdown();
-    for patience in delays::instants() {
-        assert_eq!(service.await_termination_timeout(patience), Ok(false));
+    for timeout in delays::instants() {
+        assert_eq!(service.await_termination_timeout(timeout), Ok(false));
     }
     let watch = Stopwatch::start();
     assert_eq!(
@@ -242,8 +242,8 @@ pub fn waiting_for_the_end_has_its_limits(make: &Make) {
     waiter.interrupt();
     assert!(waiter.finish().is_err());
     gate.open();
-    for patience in delays::eternities() {
-        assert_eq!(service.await_termination_timeout(patience), Ok(true));
+    for timeout in delays::eternities() {
+        assert_eq!(service.await_termination_timeout(timeout), Ok(true));
     }
     assert_eq!(held.ended(), 1);
 }
@@ -255,7 +255,7 @@ pub fn what_the_tasks_wrote_is_there_after_the_end(make: &Make) {
         let cell = Arc::new(AtomicUsize::new(0));
         let own = Arc::clone(&cell);
         service
-            .run(move || own.store(7, Ordering::Relaxed))
+            .execute(move || own.store(7, Ordering::Relaxed))
             .unwrap();
         service.close().unwrap();
         assert_eq!(cell.load(Ordering::Relaxed), 7);

@@ -1,8 +1,8 @@
 //! The behaviours, each written once as a sentence, and the macros that ask for them.
 //!
-//! | suite | for whom |
+//! | suite | for |
 //! |---|---|
-//! | [`task_suite!`](crate::task_suite) | whoever runs a [`Task`](millpond::task::Task): a thread, an executor |
+//! | [`task_suite!`](crate::task_suite) | everything that runs a [`Task`](millpond::task::Task): a thread, an executor |
 //! | [`queue_suite!`](crate::queue_suite) | queues that hold elements |
 //! | [`waiting_suite!`](crate::waiting_suite) | all queues: how takers wait |
 //! | [`fifo_suite!`](crate::fifo_suite) | queues that keep the order of arrival |
@@ -25,10 +25,10 @@
 //! | [`pool_sizes_suite!`](crate::pool_sizes_suite) | pools: how many workers |
 //! | [`pool_idle_suite!`](crate::pool_idle_suite) | pools: when idle workers leave |
 //! | [`pool_factory_suite!`](crate::pool_factory_suite) | pools: where threads come from |
-//! | [`pool_hooks_suite!`](crate::pool_hooks_suite) | pools: what users are told |
+//! | [`pool_hooks_suite!`](crate::pool_hooks_suite) | pools: hooks and events |
 //! | [`pool_ends_suite!`](crate::pool_ends_suite) | pools: how they end |
 //! | [`pool_races_suite!`](crate::pool_races_suite) | pools: under pressure |
-//! | [`pool_waiting_suite!`](crate::pool_waiting_suite) | pools with a queue that holds: what waits |
+//! | [`pool_waiting_suite!`](crate::pool_waiting_suite) | pools with a queue that holds tasks: queued tasks |
 //! | [`pool_counts_suite!`](crate::pool_counts_suite) | pools with a queue that holds: figures |
 //! | [`pool_live_suite!`](crate::pool_live_suite) | pools with a queue that holds: changes |
 //! | [`pool_full_suite!`](crate::pool_full_suite) | pools with a bound: how they fill up |
@@ -38,8 +38,8 @@
 //! | [`scheduled_delays_suite!`](crate::scheduled_delays_suite) | scheduled pools: when things run |
 //! | [`scheduled_periods_suite!`](crate::scheduled_periods_suite) | scheduled pools: how series repeat |
 //! | [`scheduled_counts_suite!`](crate::scheduled_counts_suite) | scheduled pools: figures |
-//! | [`scheduled_leaving_suite!`](crate::scheduled_leaving_suite) | scheduled pools: what leaves before its time |
-//! | [`scheduled_policies_suite!`](crate::scheduled_policies_suite) | scheduled pools: what a shutdown means for what waits |
+//! | [`scheduled_leaving_suite!`](crate::scheduled_leaving_suite) | scheduled pools: cancelled and removed tasks |
+//! | [`scheduled_policies_suite!`](crate::scheduled_policies_suite) | scheduled pools: what a shutdown means for waiting tasks |
 //! | [`scheduled_ends_suite!`](crate::scheduled_ends_suite) | scheduled pools: how they end |
 //! | [`scheduled_races_suite!`](crate::scheduled_races_suite) | scheduled pools: under pressure |
 
@@ -88,7 +88,7 @@ pub mod waiting;
 pub mod weighed;
 
 /// Asks for suites, for one implementation, in a module of its own:
-/// `ask! { array, |capacity| ..., queue_suite waiting_suite }`.
+/// `ask! { fifo_bounded, |capacity| ..., queue_suite waiting_suite }`.
 #[macro_export]
 macro_rules! ask {
     ($module:ident, $subject:expr, $($suite:ident)+) => {

@@ -1,4 +1,4 @@
-//! How the suites of pools get their pools, and what they do with them before the curtain rises.
+//! Builds the pools for the suites, and prepares them for a test.
 
 use crate::kit::{FailureSink, Gate, Guard, Latch, Lifecycle, comes_true, until};
 use millpond::executor::{self, ExecutorExt};
@@ -34,8 +34,8 @@ impl Lifecycle for Ending {
         drop(executor::Lifecycle::shutdown_now(&self.0));
     }
 
-    fn await_end(&self, patience: Duration) -> bool {
-        comes_true(patience, || executor::Lifecycle::is_terminated(&self.0))
+    fn await_end(&self, timeout: Duration) -> bool {
+        comes_true(timeout, || executor::Lifecycle::is_terminated(&self.0))
     }
 
     fn is_busy(&self) -> bool {

@@ -4,7 +4,7 @@ use super::pond::{Held, Make, Pond};
 use crate::kit::{Actor, DropCount, Stress};
 use millpond::executor::{ExecutorExt, InvokeAllError, InvokeAnyError, Lifecycle, RejectReason};
 use millpond::interrupt;
-use millpond::pool::{Rejection, ThreadPool};
+use millpond::pool::{RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, TaskError, TaskHandle};
 use millpond::time::ManualClock;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn full(make: &Make) -> Full {
     let hand = ManualClock::new();
     let pond = Pond::new(make, 1, |pool| {
         let pool = pool.core(1).max(1).clock(hand.clock());
-        pool.rejection(Rejection::Block(PATIENCE))
+        pool.rejection(RejectionPolicy::Block(PATIENCE))
     });
     let held = pond.hold(1);
     let waiting = pond.queue_up(1).pop().unwrap();
@@ -101,7 +101,8 @@ pub fn a_caller_waits_no_longer_than_its_patience(make: &Make) {
 /// Once, as it would under `Abort`.
 pub fn without_patience_it_does_not_wait(make: &Make) {
     let full = full(make);
-    full.pond.set_rejection(Rejection::Block(Duration::ZERO));
+    full.pond
+        .set_rejection(RejectionPolicy::Block(Duration::ZERO));
     assert!(full.pond.submit(|| 7).unwrap_err().reason.is_saturated());
     full.held.release();
     full.waiting.join().unwrap();
@@ -166,7 +167,7 @@ pub fn a_caller_who_waits_is_interrupted(make: &Make) {
     full.pond.await_idle(1);
     let own = full.pond.pool();
     let roomy = Actor::start_interrupted("caller", move || {
-        let taken = own.run(|| ()).is_ok();
+        let taken = own.execute(|| ()).is_ok();
         (taken, interrupt::is_interrupted())
     });
     assert_eq!(
@@ -180,7 +181,7 @@ pub fn a_caller_who_waits_is_interrupted(make: &Make) {
 pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
     for stops in [false, true] {
         let pond = Pond::new(make, 1, |pool| {
-            let forever = Rejection::Block(Duration::MAX);
+            let forever = RejectionPolicy::Block(Duration::MAX);
             pool.core(1).max(1).rejection(forever)
         });
         let running = pond.occupy(1);
@@ -236,7 +237,7 @@ pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
     let make = *make;
     Stress::new("callers").one_in(50).run(|round| {
         let pond = Pond::new(&make, 1, |pool| {
-            let forever = Rejection::Block(Duration::MAX);
+            let forever = RejectionPolicy::Block(Duration::MAX);
             pool.core(1).max(2).rejection(forever)
         });
         let ran = Arc::new(AtomicUsize::new(0));
@@ -250,7 +251,7 @@ pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
                         let body = move || {
                             ran.fetch_add(1, Ordering::SeqCst);
                         };
-                        own.run(body).unwrap();
+                        own.execute(body).unwrap();
                     }
                 })
             })
@@ -269,7 +270,7 @@ pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
     let make = *make;
     Stress::new("blocked at the stop").one_in(20).run(|round| {
         let pond = Pond::new(&make, 1, |pool| {
-            let forever = Rejection::Block(Duration::MAX);
+            let forever = RejectionPolicy::Block(Duration::MAX);
             pool.core(1).max(1).rejection(forever)
         });
         let ran = Arc::new(AtomicUsize::new(0));

@@ -3,7 +3,7 @@
 use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{Actor, Factory, FailureSink, Gate, Start, Stress, until};
 use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::pool::Rejection;
+use millpond::pool::RejectionPolicy;
 use millpond::task::TaskSpec;
 use millpond::time::{Clock, Deadline};
 use std::panic::panic_any;
@@ -39,7 +39,7 @@ pub fn each_task_is_run_once_by_a_thread_of_the_pool(make: &Make) {
             assert!(here.name().is_some_and(|name| name.starts_with(&prefix)));
             ran[number].fetch_add(1, Ordering::SeqCst);
         });
-        pond.run(body).unwrap();
+        pond.execute(body).unwrap();
     }
     pond.close().unwrap();
     assert!(ran.iter().all(|times| times.load(Ordering::SeqCst) == 1));
@@ -87,7 +87,7 @@ pub fn the_count_of_tasks_is_what_ran_runs_and_waits(make: &Make) {
     let held = pond.hold(1);
     assert_eq!(pond.snapshot().task_count(), 1);
     for count in 2..=5 {
-        pond.run(|| ()).unwrap();
+        pond.execute(|| ()).unwrap();
         assert_eq!(pond.snapshot().task_count(), count);
     }
     let now = pond.snapshot();
@@ -124,7 +124,7 @@ pub fn what_fails_is_completed_too(make: &Make) {
             0 => (),
             _ => panic_any("no grain"),
         };
-        pond.run(body).unwrap();
+        pond.execute(body).unwrap();
     }
     pond.close().unwrap();
     let end = pond.snapshot();
@@ -160,7 +160,7 @@ pub fn no_figure_is_ever_too_high_and_none_goes_back(make: &Make) {
             let body = move || {
                 began.fetch_add(1, Ordering::SeqCst);
             };
-            pond.run(body).unwrap();
+            pond.execute(body).unwrap();
             round.rng.jitter();
         }
         pond.close().unwrap();
@@ -177,9 +177,9 @@ pub fn at_the_end_the_books_balance(make: &Make) {
         let pond = Pond::new(&make, 8, |pool| {
             let pool = pool.core(1).max(2);
             pool.rejection(match round.rng.below(3) {
-                0 => Rejection::Abort,
-                1 => Rejection::Discard,
-                _ => Rejection::CallerRuns,
+                0 => RejectionPolicy::Abort,
+                1 => RejectionPolicy::Discard,
+                _ => RejectionPolicy::CallerRuns,
             })
         });
         let late = Deadline::at(Clock::system().now());
@@ -195,7 +195,7 @@ pub fn at_the_end_the_books_balance(make: &Make) {
                     panic_any("no grain");
                 }
             };
-            if let Ok(handle) = pond.submit_spec(spec, body) {
+            if let Ok(handle) = pond.submit_with(spec, body) {
                 accepted += 1;
                 handles.push(handle);
             }

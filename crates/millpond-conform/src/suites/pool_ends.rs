@@ -5,7 +5,7 @@ use crate::kit::{Actor, DropCount, DropToken, Factory, Gate, Latch, Start, delay
 use millpond::executor::{ExecutorExt, Lifecycle, Rejected};
 use millpond::interrupt;
 use millpond::manage::RunState;
-use millpond::pool::{Hooks, Refusal, Rejection, RejectionHandler, ThreadPool};
+use millpond::pool::{Hooks, RejectionContext, RejectionHandler, RejectionPolicy, ThreadPool};
 use millpond::task::Task;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use std::sync::Arc;
@@ -218,7 +218,7 @@ pub fn a_forgotten_pool_ends_without_workers_with_idle_ones_and_with_busy_ones(m
             ran.fetch_add(1, Ordering::SeqCst);
         };
         // Where no task can wait, only one is taken.
-        accepted += usize::from(own.run(body).is_ok());
+        accepted += usize::from(own.execute(body).is_ok());
     }
     assert!(accepted > 0);
     drop(own);
@@ -246,7 +246,7 @@ pub fn the_last_handle_may_go_in_a_worker(make: &Make) {
                 false => assert!(!own.is_shutdown()),
             }
         };
-        pool.run(body).unwrap();
+        pool.execute(body).unwrap();
         drop(pool);
         gate.open();
         over.wait();
@@ -269,7 +269,7 @@ impl ThreadFactory for Counted {
 impl Hooks for Counted {}
 
 impl RejectionHandler for Counted {
-    fn reject(&self, task: Task, refusal: Refusal<'_>) -> Result<(), Rejected<Task>> {
+    fn reject(&self, task: Task, refusal: RejectionContext<'_>) -> Result<(), Rejected<Task>> {
         refusal.give_back(task)
     }
 }
@@ -285,11 +285,11 @@ pub fn nothing_is_left_of_a_pool_that_is_over(make: &Make) {
         let part = || Counted(count.token(), Threads::named(name.clone()));
         let pool = make(name.clone(), 4).core(2).max(2).hooks(part());
         let pool = pool.threads(part());
-        let pool = pool.rejection(Rejection::Custom(Arc::new(part())));
+        let pool = pool.rejection(RejectionPolicy::Custom(Arc::new(part())));
         let pool = pool.build().unwrap();
         for _ in 0..2 {
             let token = count.token();
-            pool.run(move || drop(token)).unwrap();
+            pool.execute(move || drop(token)).unwrap();
         }
         match number % 4 {
             0 => {}

@@ -1,10 +1,10 @@
-//! The policy that runs what is too much in threads outside the pool.
+//! The rejection policy that runs tasks on threads outside the pool.
 
 use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{DropCount, Factory, Gate, Latch, Start, until};
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
 use millpond::interrupt;
-use millpond::pool::Rejection;
+use millpond::pool::RejectionPolicy;
 use std::panic::panic_any;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ macro_rules! pool_extra_suite {
 fn full(make: &Make, at_most: usize) -> (Pond, super::pond::Held) {
     let pond = Pond::new(make, 1, |pool| {
         let pool = pool.core(1).max(1);
-        pool.rejection(Rejection::NewThread { at_most })
+        pool.rejection(RejectionPolicy::NewThread { at_most })
     });
     let held = pond.hold(1);
     pond.queue_up(1);
@@ -56,9 +56,10 @@ pub fn the_end_waits_for_extra_threads_and_a_stop_reaches_them(make: &Make) {
     for stops in [false, true] {
         let pond = Pond::new(make, 1, |pool| {
             let pool = pool.core(1).max(1);
-            pool.rejection(Rejection::NewThread { at_most: 1 })
+            pool.rejection(RejectionPolicy::NewThread { at_most: 1 })
         });
         let (started, gate) = (Latch::new(2), Gate::new());
+        let _open = gate.open_at_end();
         let body = || {
             let (started, gate) = (started.clone(), gate.clone());
             move || {
@@ -99,7 +100,7 @@ pub fn an_extra_thread_that_has_not_begun_gives_its_task_back_to_a_stop(make: &M
             _ => Start::At(at.clone()),
         });
         let pool = pool.core(1).max(1).threads(threads);
-        pool.rejection(Rejection::NewThread { at_most: 1 })
+        pool.rejection(RejectionPolicy::NewThread { at_most: 1 })
     });
     let running = pond.occupy(1);
     pond.queue_up(1);
@@ -124,7 +125,7 @@ pub fn an_extra_thread_that_does_not_come_costs_no_task(make: &Make) {
                 _ => decided.clone(),
             });
             let pool = pool.core(1).max(1).threads(threads);
-            pool.rejection(Rejection::NewThread { at_most: 1 })
+            pool.rejection(RejectionPolicy::NewThread { at_most: 1 })
         });
         let held = pond.hold(1);
         pond.queue_up(1);
@@ -150,11 +151,11 @@ pub fn a_panic_in_an_extra_thread_is_told(make: &Make) {
     let tell = told.clone();
     let pond = Pond::new(make, 1, |pool| {
         let pool = pool.core(1).max(1).on_panic(move |_| tell.arrive());
-        pool.rejection(Rejection::NewThread { at_most: 1 })
+        pool.rejection(RejectionPolicy::NewThread { at_most: 1 })
     });
     let held = pond.hold(1);
     pond.queue_up(1);
-    pond.run(|| panic_any("no grain")).unwrap();
+    pond.execute(|| panic_any("no grain")).unwrap();
     told.wait();
     until("it has gone", || pond.snapshot().extra_threads == 0);
     held.release();

@@ -1,4 +1,4 @@
-//! Where the threads of a pool come from, and what it does when they do not come.
+//! The thread factory of a pool, and what happens when it fails.
 
 use super::pond::{Make, Pond};
 use crate::kit::{DropCount, Factory, Rng, Start, until};
@@ -109,7 +109,7 @@ pub fn a_factory_that_gives_nothing_ever_leaves_no_worker_behind(make: &Make) {
         pool.core(3).max(3).threads(Arc::clone(&own))
     });
     for _ in 0..10 {
-        assert!(pond.run(|| panic!("it ran")).is_err());
+        assert!(pond.execute(|| panic!("it ran")).is_err());
     }
     assert_eq!(pond.snapshot().largest, 0, "nobody ever came");
     assert!(pond.shutdown_now().is_empty());
@@ -134,7 +134,7 @@ pub fn with_the_workers_that_there_are_it_goes_on(make: &Make) {
             ran.fetch_add(1, Ordering::SeqCst);
         };
         // A queue that holds takes it; where there is no place to wait, it comes back.
-        match pond.run(body) {
+        match pond.execute(body) {
             Ok(()) => accepted += 1,
             Err(refused) => {
                 assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
@@ -173,7 +173,7 @@ pub fn a_factory_that_fails_now_and_then_costs_no_task(make: &Make) {
             let body = move || {
                 own[number].fetch_add(1, Ordering::SeqCst);
             };
-            *accepted = pond.run(body).is_ok();
+            *accepted = pond.execute(body).is_ok();
         }
         pond.close().unwrap();
         for (number, accepted) in accepted.into_iter().enumerate() {

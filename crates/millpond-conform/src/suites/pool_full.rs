@@ -42,7 +42,7 @@ fn fill(pond: &Pond, gate: &Gate) -> Vec<(usize, usize)> {
     let mut seen = Vec::new();
     loop {
         let gate = gate.clone();
-        match pond.run(move || gate.wait()) {
+        match pond.execute(move || gate.wait()) {
             Err(refused) => {
                 assert!(refused.reason.is_saturated());
                 return seen;
@@ -62,6 +62,7 @@ fn fill(pond: &Pond, gate: &Gate) -> Vec<(usize, usize)> {
 /// Java's rule.
 pub fn first_the_core_then_the_queue_then_the_maximum_then_no_more(make: &Make) {
     let (pond, gate) = (small(make, Growth::QueueFirst), Gate::new());
+    let _open = gate.open_at_end();
     let seen = fill(&pond, &gate);
     assert_eq!(seen, [(1, 0), (2, 0), (2, 1), (2, 2), (3, 2), (4, 2)]);
     gate.open();
@@ -71,6 +72,7 @@ pub fn first_the_core_then_the_queue_then_the_maximum_then_no_more(make: &Make) 
 /// For those whose tasks block.
 pub fn threads_first_first_the_maximum_then_the_queue_then_no_more(make: &Make) {
     let (pond, gate) = (small(make, Growth::ThreadsFirst), Gate::new());
+    let _open = gate.open_at_end();
     let seen = fill(&pond, &gate);
     assert_eq!(seen, [(1, 0), (2, 0), (3, 0), (4, 0), (4, 1), (4, 2)]);
     gate.open();
@@ -101,19 +103,20 @@ pub fn threads_first_more_threads_are_for_those_that_wait_too(make: &Make) {
         Patch::new().max(4),
         Patch::new().max(4).growth(Growth::ThreadsFirst),
     ] {
-        let growth = match patch.growth {
+        let growth = match patch.get("growth") {
             None => Growth::ThreadsFirst,
             Some(_) => Growth::QueueFirst,
         };
         let pond = Pond::new(make, 2, |pool| pool.core(1).max(1).growth(growth));
         let (held, started, gate) = (pond.hold(1), Latch::new(2), Gate::new());
+        let _open = gate.open_at_end();
         for _ in 0..2 {
             let (started, gate) = (started.clone(), gate.clone());
             let body = move || {
                 started.arrive();
                 gate.wait();
             };
-            pond.run(body).unwrap();
+            pond.execute(body).unwrap();
         }
         assert_eq!(pond.snapshot().queued, 2);
         pond.apply(&patch).unwrap();
@@ -192,7 +195,7 @@ pub fn what_is_too_much_comes_back_whole_with_the_reason(make: &Make) {
 pub fn the_very_task_comes_back(make: &Make) {
     let (pond, held) = full(make);
     let (own, mut handle) = task::new(|| 7);
-    let refused = pond.execute(own).unwrap_err();
+    let refused = pond.execute_task(own).unwrap_err();
     assert!(!refused.task.is_gone());
     assert!(handle.try_join().is_none());
     refused.task.run();
@@ -216,7 +219,7 @@ pub fn there_is_room_for_exactly_as_many_as_was_said(make: &Make) {
                     Actor::start("submitter", move || {
                         for _ in 0..20 {
                             let gate = gate.clone();
-                            let taken = own.run(move || gate.wait()).is_ok();
+                            let taken = own.execute(move || gate.wait()).is_ok();
                             accepted.fetch_add(usize::from(taken), Ordering::SeqCst);
                         }
                         tries.arrive();
@@ -236,7 +239,7 @@ pub fn there_is_room_for_exactly_as_many_as_was_said(make: &Make) {
             });
             let mut last = taken;
             while pond
-                .run({
+                .execute({
                     let gate = gate.clone();
                     move || gate.wait()
                 })

@@ -1,4 +1,4 @@
-//! What a pool tells its user, and that it costs nothing when the user panics.
+//! Hooks and events of a pool, and that a panic in one of them is contained.
 
 use super::pond::{Make, Pond};
 use crate::kit::{FailureSink, Gate, until};
@@ -110,7 +110,7 @@ pub fn before_and_after_stand_around_each_task_on_its_worker(make: &Make) {
             own.note(Told::Ran(name.into(), here()));
             here()
         };
-        let handle = pond.submit_spec(TaskSpec::new().name(name), body);
+        let handle = pond.submit_with(TaskSpec::new().name(name), body);
         let worker = handle.unwrap().join().unwrap();
         assert_ne!(worker, here());
         expected.push(Told::Before(name.into(), worker));
@@ -136,14 +136,14 @@ pub fn they_hear_of_every_task_however_it_came(make: &Make) {
         assert_eq!(log.count(|told| matches!(told, Told::Before(..))), so_far);
         pond.await_idle(pond.snapshot().workers);
     };
-    pond.run(|| ()).unwrap();
+    pond.execute(|| ()).unwrap();
     told(1);
     pond.submit(|| 7).unwrap().join().unwrap();
     told(2);
     let named = TaskSpec::new().name("named");
-    pond.submit_spec(named, || 7).unwrap().join().unwrap();
+    pond.submit_with(named, || 7).unwrap().join().unwrap();
     told(3);
-    pond.execute(task::new(|| 7).0).unwrap();
+    pond.execute_task(task::new(|| 7).0).unwrap();
     told(4);
     assert_eq!(pond.invoke_all([|| 7, || 8]).unwrap().len(), 2);
     told(6);
@@ -161,7 +161,7 @@ pub fn they_are_told_what_became_of_the_task(make: &Make) {
     let after = |told: &Told| matches!(told, Told::After(..));
     let run = |task| {
         let before = log.count(after);
-        pond.execute(task).unwrap();
+        pond.execute_task(task).unwrap();
         until("it is told", || log.count(after) > before);
         pond.await_idle(1);
     };
@@ -205,8 +205,8 @@ pub fn they_are_told_what_became_of_the_task(make: &Make) {
     assert_eq!((now.completed, now.panicked), (5, 3));
     assert_eq!(now.cancelled_while_running, 1);
     assert_eq!((now.cancelled, now.expired), (1, 1));
-    let figures = pond.figures();
-    assert_eq!((figures.completed, figures.cancelled_while_running), (5, 1));
+    let metrics = pond.metrics();
+    assert_eq!((metrics.completed, metrics.cancelled_while_running), (5, 1));
 }
 
 /// Holds: ThreadPoolExecutorTest.testTerminated, ThreadPoolExecutorSubclassTest.testTerminated
@@ -307,7 +307,7 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
             let failed = pond.submit(|| panic_any("no grain")).unwrap().join();
             assert!(failed.unwrap_err().is_panicked());
             pond.await_idle(2);
-            pond.run(|| panic_any("nobody waits")).unwrap();
+            pond.execute(|| panic_any("nobody waits")).unwrap();
             pond.await_completed(3 * round + 3);
             pond.await_idle(2);
         }
@@ -398,7 +398,7 @@ impl Hooks for Busybody {
         self.use_it();
         let pool = self.pool.lock().unwrap().clone();
         if let Some(pool) = pool.filter(|_| self.more.fetch_add(1, Ordering::SeqCst) < 5) {
-            let _ = pool.run(|| ());
+            let _ = pool.execute(|| ());
         }
     }
 
@@ -434,14 +434,14 @@ pub fn a_panic_that_nobody_joins_is_told(make: &Make) {
             let name = uncaught.name().map(str::to_owned);
             own.lock()
                 .unwrap()
-                .push((name, text, uncaught.made_at().file()));
+                .push((name, text, uncaught.location().file()));
         })
     });
     let spec = || TaskSpec::new().name("grind");
-    let joined = pond.submit_spec(spec(), || panic_any("joined")).unwrap();
+    let joined = pond.submit_with(spec(), || panic_any("joined")).unwrap();
     assert!(joined.join().unwrap_err().is_panicked());
     pond.await_idle(1);
-    pond.execute(spec().build_detached(|| panic_any("detached")))
+    pond.execute_task(spec().build_detached(|| panic_any("detached")))
         .unwrap();
     pond.await_completed(2);
     pond.await_idle(1);

@@ -170,7 +170,7 @@ pub fn core_time_out_without_a_keep_alive_is_refused(make: &Make) {
         pool.core(1).max(1).keep_alive(Duration::ZERO)
     });
     let error = pond.set_core_may_time_out(true).unwrap_err();
-    assert_eq!(error.problems()[0].field(), "keep_alive");
+    assert_eq!(error.problems()[0].parameter(), "keep_alive");
     assert!(!pond.core_may_time_out());
     pond.set_keep_alive(A_MOMENT).unwrap();
     pond.set_core_may_time_out(true).unwrap();

@@ -1,4 +1,4 @@
-//! What shows only when many do it at once: no task is lost, none runs twice, and it always ends.
+//! Behaviours under concurrent use: no task is lost, none runs twice, and the pool always terminates.
 
 use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{DropCount, FailureSink, Gate, Latch, Stress, until};
@@ -89,7 +89,7 @@ pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
                             ran.fetch_add(1, Ordering::SeqCst);
                         };
                         rng.jitter();
-                        accepted += usize::from(own.run(body).is_ok());
+                        accepted += usize::from(own.execute(body).is_ok());
                     }
                     accepted
                 })
@@ -280,7 +280,7 @@ pub fn there_are_never_more_workers_than_the_maximum(make: &Make) {
                             std::thread::yield_now();
                             now.fetch_sub(1, Ordering::SeqCst);
                         };
-                        if let Err(refused) = own.run(body) {
+                        if let Err(refused) = own.execute(body) {
                             assert!(matches!(refused.reason, RejectReason::Saturated { .. }));
                         }
                         rng.jitter();
@@ -325,7 +325,7 @@ pub fn handles_that_are_dropped_at_once_end_it_once(make: &Make) {
                         ran.fetch_add(1, Ordering::SeqCst);
                         drop(inside);
                     };
-                    let accepted = own.run(body).is_ok();
+                    let accepted = own.execute(body).is_ok();
                     rng.jitter();
                     drop(own);
                     usize::from(accepted)
@@ -348,7 +348,7 @@ pub fn ends_of_all_kinds_at_once_are_one_end(make: &Make) {
         let hooks = Ends(Arc::clone(&ends), over);
         let pond = Pond::new(&make, 8, |pool| pool.core(2).max(3).hooks(hooks));
         for _ in 0..4 {
-            let _ = pond.run(|| ());
+            let _ = pond.execute(|| ());
         }
         let actors: Vec<_> = (0..4)
             .map(|which| {

@@ -1,10 +1,11 @@
-//! The rejection policies: what becomes of a task that there is no room for, or that comes too late.
+//! The rejection policies: what happens to a task that finds no room, or that is submitted too late.
 
 use super::pond::{Held, Make, Pond};
 use crate::kit::{DropCount, Stress, until};
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason, Rejected};
-use millpond::manage::PoolSnapshot;
-use millpond::pool::{Refusal, Rejection, RejectionHandler, ThreadPool};
+use millpond::pool::{
+    PoolSnapshot, RejectionContext, RejectionHandler, RejectionPolicy, ThreadPool,
+};
 use millpond::task::{self, CancelReason, Task, TaskError, TaskHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +33,7 @@ macro_rules! pool_refusal_suite {
 }
 
 /// One worker, one place: both taken.
-fn full(make: &Make, rejection: Rejection) -> (Pond, Held, TaskHandle<usize>) {
+fn full(make: &Make, rejection: RejectionPolicy) -> (Pond, Held, TaskHandle<usize>) {
     let pond = Pond::new(make, 1, |pool| pool.core(1).max(1).rejection(rejection));
     let held = pond.hold(1);
     let waiting = pond.queue_up(1).pop().unwrap();
@@ -46,7 +47,7 @@ struct Recorder {
 }
 
 impl RejectionHandler for Recorder {
-    fn reject(&self, task: Task, refusal: Refusal<'_>) -> Result<(), Rejected<Task>> {
+    fn reject(&self, task: Task, refusal: RejectionContext<'_>) -> Result<(), Rejected<Task>> {
         let reason = match &refusal.reason {
             RejectReason::Saturated { .. } => "saturated",
             RejectReason::ShutDown => "shut down",
@@ -76,11 +77,11 @@ fn without_refusals(mut now: PoolSnapshot) -> PoolSnapshot {
 pub fn a_handler_is_asked_once_for_each_refusal(make: &Make) {
     let recorder = Arc::new(Recorder::default());
     let handler: Arc<dyn RejectionHandler> = Arc::clone(&recorder) as _;
-    let (pond, held, waiting) = full(make, Rejection::Custom(handler));
+    let (pond, held, waiting) = full(make, RejectionPolicy::Custom(handler));
     let ask = |name: &'static str, reason: &str| {
         let before = without_refusals(pond.snapshot());
         let (own, mut handle) = task::TaskSpec::new().name(name).build(|| 7);
-        let refused = pond.execute(own).unwrap_err();
+        let refused = pond.execute_task(own).unwrap_err();
         assert!(handle.try_join().is_none(), "it stays incomplete");
         let asked = std::mem::take(&mut *recorder.asked.lock().unwrap());
         let expected = (
@@ -92,7 +93,7 @@ pub fn a_handler_is_asked_once_for_each_refusal(make: &Make) {
         assert_eq!(without_refusals(pond.snapshot()), before);
         refused.task.run();
         assert_eq!(handle.join().unwrap(), 7);
-        assert!(pond.submit(|| 7).is_err() && pond.run(|| ()).is_err());
+        assert!(pond.submit(|| 7).is_err() && pond.execute(|| ()).is_err());
         assert_eq!(
             std::mem::take(&mut *recorder.asked.lock().unwrap()).len(),
             2
@@ -141,9 +142,13 @@ pub fn each_policy_does_what_it_says(make: &Make) {
     let thrown = |reason| Became::Cancelled(reason);
     let late = || Became::Cancelled(CancelReason::ShutDown);
     let cases = [
-        (Rejection::Abort, Became::Back, Became::Back),
-        (Rejection::CallerRuns, Became::RanHere, Became::Back),
-        (Rejection::Discard, thrown(CancelReason::Discarded), late()),
+        (RejectionPolicy::Abort, Became::Back, Became::Back),
+        (RejectionPolicy::CallerRuns, Became::RanHere, Became::Back),
+        (
+            RejectionPolicy::Discard,
+            thrown(CancelReason::Discarded),
+            late(),
+        ),
     ];
     for (policy, when_full, when_late) in cases {
         let (pond, held, waiting) = full(make, policy.clone());
@@ -164,8 +169,8 @@ pub fn each_policy_does_what_it_says(make: &Make) {
         assert_eq!(end.rejected, 3);
         let counted = (end.caller_ran, end.discarded);
         match policy {
-            Rejection::Abort => assert_eq!(counted, (0, 0)),
-            Rejection::CallerRuns => assert_eq!(counted, (1, 0)),
+            RejectionPolicy::Abort => assert_eq!(counted, (0, 0)),
+            RejectionPolicy::CallerRuns => assert_eq!(counted, (1, 0)),
             _ => assert_eq!(counted, (0, 3)),
         }
     }
@@ -179,19 +184,19 @@ pub fn the_handler_can_be_read_and_changed(make: &Make) {
     let (first, second) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));
     let as_handler = |one: &Arc<Recorder>| -> Arc<dyn RejectionHandler> { Arc::clone(one) as _ };
     let is_it = |pond: &Pond, one: &Arc<Recorder>| match pond.rejection() {
-        Rejection::Custom(handler) => Arc::ptr_eq(&handler, &as_handler(one)),
+        RejectionPolicy::Custom(handler) => Arc::ptr_eq(&handler, &as_handler(one)),
         _ => false,
     };
-    let (pond, held, _) = full(make, Rejection::Custom(as_handler(&first)));
+    let (pond, held, _) = full(make, RejectionPolicy::Custom(as_handler(&first)));
     assert!(is_it(&pond, &first));
     assert!(pond.submit(|| ()).is_err());
-    pond.set_rejection(Rejection::Custom(as_handler(&second)));
+    pond.set_rejection(RejectionPolicy::Custom(as_handler(&second)));
     assert!(is_it(&pond, &second));
     assert!(pond.submit(|| ()).is_err());
     let asked = |one: &Arc<Recorder>| one.asked.lock().unwrap().len();
     assert_eq!((asked(&first), asked(&second)), (1, 1));
-    pond.set_rejection(Rejection::Discard);
-    assert!(matches!(pond.rejection(), Rejection::Discard));
+    pond.set_rejection(RejectionPolicy::Discard);
+    assert!(matches!(pond.rejection(), RejectionPolicy::Discard));
     assert_eq!(bring(&pond), Became::Cancelled(CancelReason::Discarded));
     assert_eq!(Arc::strong_count(&first), 1, "who is replaced is let go");
     held.release();
@@ -201,7 +206,7 @@ pub fn the_handler_can_be_read_and_changed(make: &Make) {
 pub fn a_handler_may_keep_the_task_and_run_it_later(make: &Make) {
     let kept: Arc<Mutex<Vec<Task>>> = Arc::default();
     let own = Arc::clone(&kept);
-    let keep = Rejection::custom(move |task, _| {
+    let keep = RejectionPolicy::custom(move |task, _| {
         own.lock().unwrap().push(task);
         Ok(())
     });
@@ -218,12 +223,12 @@ pub fn a_handler_may_keep_the_task_and_run_it_later(make: &Make) {
 
 /// No lock is held while it is asked.
 pub fn a_handler_may_change_the_pool_and_try_again(make: &Make) {
-    let grow = Rejection::custom(|task, refusal| {
+    let grow = RejectionPolicy::custom(|task, refusal| {
         let pool = refusal.pool;
         assert_eq!(pool.snapshot().queued, 1);
         pool.set_max(pool.max() + 1).unwrap();
-        pool.set_rejection(Rejection::Abort);
-        pool.execute(task)
+        pool.set_rejection(RejectionPolicy::Abort);
+        pool.execute_task(task)
     });
     let (pond, held, waiting) = full(make, grow);
     assert_eq!(pond.submit(|| 7).unwrap().join().unwrap(), 7);
@@ -235,7 +240,7 @@ pub fn a_handler_may_change_the_pool_and_try_again(make: &Make) {
 /// The panic is the caller's, the task is cancelled, and all goes on.
 pub fn a_handler_that_panics_costs_the_pool_nothing(make: &Make) {
     let count = DropCount::new();
-    let (pond, held, waiting) = full(make, Rejection::custom(|_, _| panic_any("no")));
+    let (pond, held, waiting) = full(make, RejectionPolicy::custom(|_, _| panic_any("no")));
     for _ in 0..3 {
         let token = count.token();
         let caught = catch_unwind(AssertUnwindSafe(|| pond.submit(move || drop(token))));
@@ -253,7 +258,9 @@ pub fn a_handler_that_panics_costs_the_pool_nothing(make: &Make) {
 /// Holds: ThreadPoolExecutorSubclassTest.testSaturatedExecute_DiscardOldestPolicy
 pub fn the_oldest_goes_and_the_new_one_comes(make: &Make) {
     let pond = Pond::new(make, 3, |pool| {
-        pool.core(1).max(1).rejection(Rejection::DiscardOldest)
+        pool.core(1)
+            .max(1)
+            .rejection(RejectionPolicy::DiscardOldest)
     });
     let held = pond.hold(1);
     let old = pond.queue_up(3);
@@ -278,7 +285,10 @@ pub fn the_oldest_goes_and_the_new_one_comes(make: &Make) {
 /// It comes back, rather than being thrown away itself.
 pub fn where_nothing_waits_the_oldest_is_not_to_be_had(make: &Make) {
     let pond = Pond::new(make, 1, |pool| {
-        let pool = pool.core(1).max(1).rejection(Rejection::DiscardOldest);
+        let pool = pool
+            .core(1)
+            .max(1)
+            .rejection(RejectionPolicy::DiscardOldest);
         pool.threads(crate::kit::Factory::new("none", |_| {
             crate::kit::Start::Refuse
         }))
@@ -292,15 +302,15 @@ pub fn where_nothing_waits_the_oldest_is_not_to_be_had(make: &Make) {
 /// Holds: ThreadPoolExecutorTest.testDiscardOldestOnShutdown
 /// Holds: ThreadPoolExecutorSubclassTest.testDiscardOldestOnShutdown
 pub fn too_late_means_too_late_for_every_policy(make: &Make) {
-    let (pond, held, waiting) = full(make, Rejection::DiscardOldest);
+    let (pond, held, waiting) = full(make, RejectionPolicy::DiscardOldest);
     pond.shutdown();
     assert_eq!(bring(&pond), Became::Cancelled(CancelReason::ShutDown));
     assert_eq!(pond.snapshot().queued, 1, "what it had it keeps");
     for policy in [
-        Rejection::Abort,
-        Rejection::CallerRuns,
-        Rejection::Block(std::time::Duration::MAX),
-        Rejection::NewThread { at_most: 5 },
+        RejectionPolicy::Abort,
+        RejectionPolicy::CallerRuns,
+        RejectionPolicy::Block(std::time::Duration::MAX),
+        RejectionPolicy::NewThread { at_most: 5 },
     ] {
         pond.set_rejection(policy.clone());
         let refused = pond.submit(|| panic!("it ran")).unwrap_err();
@@ -329,7 +339,7 @@ pub fn a_task_can_be_brought_again_and_again(make: &Make) {
                     let mut accepted = 0;
                     for _ in 0..50 {
                         let again = Arc::clone(&task);
-                        accepted += usize::from(own.run(move || again()).is_ok());
+                        accepted += usize::from(own.execute(move || again()).is_ok());
                         rng.jitter();
                     }
                     accepted
@@ -345,10 +355,10 @@ pub fn a_task_can_be_brought_again_and_again(make: &Make) {
 /// Nobody waits for ever for what was thrown away.
 pub fn batches_end_whatever_is_thrown_away(make: &Make) {
     for policy in [
-        Rejection::Discard,
-        Rejection::DiscardOldest,
-        Rejection::CallerRuns,
-        Rejection::custom(|task, _| {
+        RejectionPolicy::Discard,
+        RejectionPolicy::DiscardOldest,
+        RejectionPolicy::CallerRuns,
+        RejectionPolicy::custom(|task, _| {
             drop(task);
             Ok(())
         }),

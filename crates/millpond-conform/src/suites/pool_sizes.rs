@@ -1,10 +1,9 @@
-//! How many workers a pool has: what it is told, what it reports, what it refuses.
+//! The number of workers of a pool: its parameters, its counters, and invalid values.
 
 use super::pond::{Make, Pond, fresh_name};
 use crate::kit::{Factory, Start};
 use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::manage::Sizes;
-use millpond::pool::{PoolBuilder, Rejection};
+use millpond::pool::{PoolBuilder, RejectionPolicy, ThreadPool};
 use std::time::Duration;
 
 /// Tests of the sizes of a pool that is described by a [`Make`].
@@ -61,7 +60,7 @@ pub fn it_reports_what_it_was_told(make: &Make) {
 pub fn what_nobody_said_is_as_documented(make: &Make) {
     let pond = Pond::new(make, 1, |pool| pool);
     assert!(!pond.core_may_time_out());
-    assert!(matches!(pond.rejection(), Rejection::Abort));
+    assert!(matches!(pond.rejection(), RejectionPolicy::Abort));
     assert_eq!(pond.keep_alive(), Duration::from_secs(60));
     assert!(pond.core() >= 1 && pond.core() == pond.max());
     let max_only = Pond::new(make, 1, |pool| pool.max(3));
@@ -150,7 +149,7 @@ pub fn the_largest_number_of_workers_never_shrinks(make: &Make) {
 fn forms(make: &Make) -> [PoolBuilder; 4] {
     let form = || make(fresh_name(), 1);
     let factory = || Factory::new("never", |_| Start::Well);
-    let handler = || Rejection::custom(|task, refusal| refusal.give_back(task));
+    let handler = || RejectionPolicy::custom(|task, refusal| refusal.give_back(task));
     [
         form(),
         form().threads(factory()),
@@ -175,13 +174,13 @@ pub fn sizes_that_do_not_fit_are_refused_before_it_is_built(make: &Make) {
     let wrong = |builder: PoolBuilder| {
         let error = builder.build().expect_err("it does not fit");
         let problems = error.problems().iter();
-        let fields: Vec<&str> = problems.map(|problem| problem.field()).collect();
+        let fields: Vec<&str> = problems.map(|problem| problem.parameter()).collect();
         (fields.join(" "), error.to_string())
     };
     for form in forms(make) {
         let (fields, text) = wrong(form.core(0).max(0));
         assert_eq!(fields, "max");
-        assert!(text.contains("allow at least one worker"), "{text}");
+        assert!(text.contains("write an integer from 1"), "{text}");
     }
     for form in forms(make) {
         let (fields, text) = wrong(form.core(3).max(2));
@@ -189,14 +188,17 @@ pub fn sizes_that_do_not_fit_are_refused_before_it_is_built(make: &Make) {
         assert!(text.contains("core 3 is above max 2"), "{text}");
     }
     for form in forms(make) {
-        assert_eq!(wrong(form.core(0).max(Sizes::MOST_WORKERS + 1)).0, "max");
+        assert_eq!(
+            wrong(form.core(0).max(ThreadPool::MAX_WORKERS + 1)).0,
+            "max"
+        );
     }
     for form in forms(make) {
         let idle = form.keep_alive(Duration::ZERO).core_may_time_out(true);
         assert_eq!(wrong(idle.core(2).max(1)).0, "core keep_alive");
     }
     for form in forms(make) {
-        assert!(form.core(0).max(Sizes::MOST_WORKERS).build().is_ok());
+        assert!(form.core(0).max(ThreadPool::MAX_WORKERS).build().is_ok());
     }
 }
 
@@ -215,10 +217,10 @@ pub fn sizes_that_do_not_fit_are_refused_while_it_runs(make: &Make) {
             ),
             (pond.set_core(size + 1), "core"),
             (pond.set_max(0), "max"),
-            (pond.set_max(Sizes::MOST_WORKERS + 1), "max"),
+            (pond.set_max(ThreadPool::MAX_WORKERS + 1), "max"),
         ] {
             let error = change.unwrap_err();
-            assert_eq!(error.problems()[0].field(), field);
+            assert_eq!(error.problems()[0].parameter(), field);
             assert_eq!((pond.core(), pond.max()), (size, size), "nothing changes");
         }
     }

@@ -43,7 +43,7 @@ pub fn what_waits_can_be_seen_and_what_runs_cannot(make: &Make) {
     let mut handles = Vec::new();
     for (number, name) in ["one", "two", "three"].into_iter().enumerate() {
         let spec = TaskSpec::new().name(name);
-        handles.push(pond.submit_spec(spec, || ()).unwrap());
+        handles.push(pond.submit_with(spec, || ()).unwrap());
         assert_eq!(pond.snapshot().queued, number + 1);
     }
     let names = || -> Vec<String> {
@@ -65,7 +65,7 @@ pub fn what_waits_can_be_seen_and_what_runs_cannot(make: &Make) {
     assert_eq!(gone, [false, true, false]);
     assert!(
         pond.queued_tasks()[0]
-            .made_at()
+            .location()
             .file()
             .ends_with("pool_waiting.rs")
     );
@@ -162,7 +162,7 @@ pub fn what_is_handed_back_comes_in_order(make: &Make) {
     pond.occupy(1);
     for number in 0..8 {
         let spec = TaskSpec::new().name(number.to_string());
-        drop(pond.submit_spec(spec, || ()).unwrap());
+        drop(pond.submit_with(spec, || ()).unwrap());
     }
     let back = pond.shutdown_now();
     let names: Vec<&str> = back.iter().filter_map(Task::name).collect();
@@ -238,7 +238,7 @@ pub fn stops_that_race_hand_each_task_back_once(make: &Make) {
                 own.fetch_add(1, Ordering::SeqCst);
             };
             let spec = TaskSpec::new().name(number.to_string());
-            pond.submit_spec(spec, body).unwrap()
+            pond.submit_with(spec, body).unwrap()
         };
         let handles: Vec<_> = (0..40).map(|_| submit()).collect();
         let stoppers: Vec<_> = (0..3)
@@ -270,7 +270,7 @@ pub fn a_waiting_task_that_its_waiter_runs_is_not_run_again(make: &Make) {
     let handle = pond
         .submit(move || own.fetch_add(1, Ordering::SeqCst))
         .unwrap();
-    handle.join_here().unwrap();
+    handle.run_or_join().unwrap();
     held.release();
     pond.submit(|| ()).unwrap().join().unwrap();
     assert_eq!(ran.load(Ordering::SeqCst), 1);
@@ -284,17 +284,17 @@ pub fn what_is_too_late_is_shed(make: &Make) {
     let hand = millpond::time::ManualClock::new();
     let pond = Pond::new(make, 10, |pool| pool.core(1).max(1).clock(hand.clock()));
     let held = pond.hold(1);
-    let spec = |patience: Duration| {
+    let spec = |timeout: Duration| {
         let clock = hand.clock();
         TaskSpec::new()
-            .deadline(clock.deadline(patience))
+            .deadline(clock.deadline(timeout))
             .clock(clock)
     };
     let late = pond
-        .submit_spec(spec(Duration::from_secs(1)), || 7)
+        .submit_with(spec(Duration::from_secs(1)), || 7)
         .unwrap();
     let early = pond
-        .submit_spec(spec(Duration::from_secs(9)), || 8)
+        .submit_with(spec(Duration::from_secs(9)), || 8)
         .unwrap();
     hand.advance(Duration::from_secs(2));
     held.release();

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Describes a scheduled pool under test, by this clock: over a pool of its own, of this name and with
-/// so many workers. The suites choose policies, decorators and who hears notices.
+/// so many workers. The suites choose policies, decorators and who hears events.
 pub type Make = fn(String, usize, Clock) -> ScheduledBuilder<ThreadPool>;
 
 /// No delay.
@@ -47,8 +47,8 @@ impl Lifecycle for Ending {
         drop(executor::Lifecycle::shutdown_now(&self.0));
     }
 
-    fn await_end(&self, patience: Duration) -> bool {
-        comes_true(patience, || executor::Lifecycle::is_terminated(&self.0))
+    fn await_end(&self, timeout: Duration) -> bool {
+        comes_true(timeout, || executor::Lifecycle::is_terminated(&self.0))
     }
 
     fn is_busy(&self) -> bool {
@@ -128,13 +128,14 @@ impl Timers {
     pub fn hold(&self, workers: usize) -> Gate {
         use millpond::executor::ExecutorExt;
         let (gate, started) = (Gate::new(), Latch::new(workers));
+        let _open = gate.open_at_end();
         for _ in 0..workers {
             let (held, begun) = (gate.clone(), started.clone());
             let body = move || {
                 begun.arrive();
                 held.wait();
             };
-            self.below().run(body).expect("there is room");
+            self.below().execute(body).expect("there is room");
         }
         started.wait();
         gate

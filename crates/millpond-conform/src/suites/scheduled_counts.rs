@@ -3,7 +3,7 @@
 use super::scheduled::{HOUR, Make, NOW, SECOND, Timers};
 use crate::kit::{FailureSink, Gate, Latch, until};
 use millpond::executor::Lifecycle;
-use millpond::manage::Managed;
+use millpond::pool::ThreadPool;
 use millpond::schedule::{Scheduled, ScheduledPool};
 use millpond::thread::{ThreadFactory, Threads};
 use std::sync::Arc;
@@ -57,10 +57,10 @@ impl Held {
 pub fn the_core_is_as_it_was_told_until_it_is_changed(make: &Make) {
     let timers = Timers::plain(make, 3);
     assert_eq!(timers.executor().core(), 3);
-    assert_eq!(Managed::snapshot(&*timers).core, 3);
+    assert_eq!(timers.executor().snapshot().core, 3);
     hold(&timers).release();
     timers.executor().set_core(2).unwrap();
-    assert_eq!(Managed::snapshot(&*timers).core, 2);
+    assert_eq!(timers.executor().snapshot().core, 2);
 }
 
 /// Holds: ScheduledExecutorTest.testGetLargestPoolSize
@@ -95,7 +95,7 @@ pub fn workers_come_with_the_work_and_go_with_the_end(make: &Make) {
 /// Holds: ScheduledExecutorSubclassTest.testGetActiveCount
 pub fn who_runs_is_active_and_nobody_else(make: &Make) {
     let timers = Timers::plain(make, 2);
-    let active = |timers: &ScheduledPool<_>| Managed::snapshot(timers).active;
+    let active = |timers: &ScheduledPool<ThreadPool>| timers.executor().snapshot().active;
     assert_eq!(active(&timers), 0);
     let (sink, own) = (FailureSink::new(), timers.share());
     let look = sink.checked(move || assert_eq!(active(&own), 1));

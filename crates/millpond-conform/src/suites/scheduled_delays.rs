@@ -41,7 +41,7 @@ pub fn a_task_that_is_brought_without_a_delay_is_run_once_by_a_worker(make: &Mak
             own.note();
         });
         match zero {
-            false => timers.run(body).unwrap(),
+            false => timers.execute(body).unwrap(),
             true => drop(timers.schedule(Duration::ZERO, body).unwrap()),
         }
     }

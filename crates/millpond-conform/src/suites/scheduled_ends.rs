@@ -70,7 +70,7 @@ fn assert_refuses(timers: &ScheduledPool<ThreadPool>) {
     let shared = timers.series(Every::rate(SECOND)).start_shared(|| ());
     assert!(shared.unwrap_err().reason.is_shut_down());
     assert!(timers.submit(|| 7).unwrap_err().reason.is_shut_down());
-    assert!(timers.run(|| ()).unwrap_err().reason.is_shut_down());
+    assert!(timers.execute(|| ()).unwrap_err().reason.is_shut_down());
 }
 
 /// Lesson 30. Adapted: the policy of the pool below is not asked; who schedules has the closure again.
@@ -213,6 +213,7 @@ pub fn what_a_stop_hands_back_of_a_series_is_one_last_run(make: &Make) {
 pub fn what_runs_at_the_shutdown_is_left_alone(make: &Make) {
     let timers = Timers::plain(make, 2);
     let (gate, started) = (Gate::new(), Latch::new(2));
+    let _open = gate.open_at_end();
     let held = || {
         let (gate, begun) = (gate.clone(), started.clone());
         move || {

@@ -4,7 +4,7 @@ use super::scheduled::{Make, NOW, SECOND, Timers};
 use crate::kit::{Gate, Latch, until};
 use millpond::manage::Patch;
 use millpond::pool::ThreadPool;
-use millpond::schedule::{Every, OnFailure, RunOutcome, Scheduled, ScheduledPool, Then};
+use millpond::schedule::{Every, NextRun, OnFailure, RunOutcome, Scheduled, ScheduledPool};
 use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 
@@ -169,7 +169,7 @@ pub fn a_series_that_fails_ends_and_tells(make: &Make) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&heard);
     let timers = Timers::new(make, 1, |timers| {
-        timers.on_notice(move |notice| own.lock().unwrap().push(notice.clone()))
+        timers.on_event(move |event| own.lock().unwrap().push(event.clone()))
     });
     let mut runs = 0;
     let broken = move || {
@@ -198,9 +198,9 @@ pub fn a_series_that_fails_ends_and_tells(make: &Make) {
     let heard = heard.lock().unwrap();
     assert_eq!((heard[0].label.as_str(), heard[0].runs), ("stops", 2));
     assert_eq!(heard[0].outcome, RunOutcome::Panicked("no grain".into()));
-    assert_eq!(heard[0].then, Then::Nothing);
+    assert_eq!(heard[0].next, NextRun::Never);
     let rest = &heard[1..];
-    assert!(rest.len() == 3 && rest.iter().all(|notice| notice.then == Then::Next));
+    assert!(rest.len() == 3 && rest.iter().all(|event| event.next == NextRun::AsPlanned));
 }
 
 /// Runs every `period` seconds, three times, and then begins anew with the next period.

@@ -1,4 +1,4 @@
-//! What becomes of what waits when a scheduled pool is shut down: the two policies.
+//! What happens to waiting tasks when a scheduled pool is shut down: the two policies.
 
 use super::scheduled::{Make, NOW, SECOND, Timers};
 use crate::kit::{Gate, until};
@@ -161,7 +161,7 @@ pub fn the_policies_can_be_changed_when_it_is_shut_down_already(make: &Make) {
 /// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation
 pub fn a_series_that_goes_on_after_the_shutdown_ends_when_it_fails(make: &Make) {
     let timers = Timers::new(make, 1, |timers| {
-        timers.run_series_after_shutdown(true).on_notice(|_| ())
+        timers.run_series_after_shutdown(true).on_event(|_| ())
     });
     let mut runs = 0;
     let run = move || {

@@ -1,4 +1,4 @@
-//! What shows only when many do it at once: nothing that was accepted is forgotten.
+//! Behaviours under concurrent use: no accepted task is lost.
 
 use super::scheduled::{Make, SECOND, Timers, keeping};
 use crate::kit::{DropCount, Gate, Stress, until};

@@ -101,7 +101,7 @@ pub fn drains_race_with_puts_and_lose_nothing(make: &Make) {
     Stress::new("drains").one_in(10).run(|round| {
         let queue = make(3).unwrap();
         let own = Arc::clone(&queue);
-        let putter = round.actor("putter", move |rng| {
+        let producer = round.actor("producer", move |rng| {
             for rank in 0..20 {
                 rng.jitter();
                 own.put(item(rank)).unwrap();
@@ -115,7 +115,7 @@ pub fn drains_race_with_puts_and_lose_nothing(make: &Make) {
                 std::thread::yield_now();
             }
         }
-        putter.finish();
+        producer.finish();
         assert_each_once(&[drained], 20);
     });
 }

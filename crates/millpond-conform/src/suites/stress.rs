@@ -1,7 +1,7 @@
 //! What every queue does under pressure: each element comes out once, and nothing is left behind.
 //!
 //! Rounds are short and many. In each, producers and consumers use every form there is, are
-//! interrupted, run out of patience, and meanwhile the capacity changes.
+//! interrupted, run out of timeout, and meanwhile the capacity changes.
 
 use super::item::{Item, Make, Queue, item};
 use crate::kit::{Actor, DropCount, Gate, Rng, Round, Stress};
@@ -20,8 +20,8 @@ macro_rules! stress_suite {
             many_producers_and_one_consumer_agree
             one_producer_is_seen_in_its_own_order
             interrupted_producers_and_consumers_end_at_once
-            an_interrupt_of_a_taker_is_reported_or_still_pending
-            an_interrupt_of_a_putter_is_reported_or_still_pending
+            an_interrupt_of_a_consumer_is_reported_or_still_pending
+            an_interrupt_of_a_producer_is_reported_or_still_pending
         }
     };
 }
@@ -32,7 +32,7 @@ fn put_somehow(queue: &Queue, mut element: Item, rng: &mut Rng) {
         rng.jitter();
         let done = match rng.below(3) {
             0 => queue.offer(element),
-            1 => queue.offer_timeout(element, rng.patience()),
+            1 => queue.offer_timeout(element, rng.timeout()),
             _ => queue.put(element),
         };
         match done {
@@ -47,7 +47,7 @@ fn take_somehow(queue: &Queue, rng: &mut Rng) -> Option<Item> {
     rng.jitter();
     match rng.below(3) {
         0 => queue.poll(),
-        1 => queue.poll_timeout(rng.patience()).unwrap_or(None),
+        1 => queue.poll_timeout(rng.timeout()).unwrap_or(None),
         _ => queue
             .poll_timeout(Duration::from_micros(100))
             .unwrap_or(None),
@@ -205,56 +205,56 @@ pub fn interrupted_producers_and_consumers_end_at_once(make: &Make) {
 }
 
 /// A take that succeeds at the last moment leaves the interrupt set: none is lost.
-pub fn an_interrupt_of_a_taker_is_reported_or_still_pending(make: &Make) {
-    Stress::new("interrupted taker").one_in(4).run(|round| {
+pub fn an_interrupt_of_a_consumer_is_reported_or_still_pending(make: &Make) {
+    Stress::new("interrupted consumer").one_in(4).run(|round| {
         let queue = make(2).unwrap();
         let (own, sent) = (Arc::clone(&queue), Gate::new());
         let seen = sent.clone();
-        let taker = round.actor("taker", move |_| {
+        let consumer = round.actor("consumer", move |_| {
             let taken = own.take().is_ok();
             seen.wait();
             (taken, interrupt::is_interrupted())
         });
         let own = Arc::clone(&queue);
-        let putter = round.actor("putter", move |rng| {
+        let producer = round.actor("producer", move |rng| {
             rng.jitter();
             own.put(item(1)).unwrap();
         });
         round.rng.jitter();
-        taker.interrupt();
+        consumer.interrupt();
         sent.open();
-        let (taken, pending) = taker.finish();
+        let (taken, pending) = consumer.finish();
         assert_eq!(taken, pending, "success leaves it set, reporting clears it");
         if !taken {
             assert_eq!(queue.take(), Ok(item(1)));
         }
-        putter.finish();
+        producer.finish();
     });
 }
 
 /// A put that succeeds at the last moment leaves the interrupt set: none is lost.
-pub fn an_interrupt_of_a_putter_is_reported_or_still_pending(make: &Make) {
-    Stress::new("interrupted putter").one_in(4).run(|round| {
+pub fn an_interrupt_of_a_producer_is_reported_or_still_pending(make: &Make) {
+    Stress::new("interrupted producer").one_in(4).run(|round| {
         let queue = make(1).unwrap();
-        // Where there is room it is taken, so that the putter waits.
+        // Where there is room it is taken, so that the producer waits.
         let _ = queue.offer(item(0));
         let (own, sent) = (Arc::clone(&queue), Gate::new());
         let seen = sent.clone();
-        let putter = round.actor("putter", move |_| {
+        let producer = round.actor("producer", move |_| {
             let put = own.put(item(1)).is_ok();
             seen.wait();
             (put, interrupt::is_interrupted())
         });
         let own = Arc::clone(&queue);
-        let taker = round.actor("taker", move |rng| {
+        let consumer = round.actor("consumer", move |rng| {
             rng.jitter();
             own.poll_timeout(Duration::from_micros(200)).unwrap();
         });
         round.rng.jitter();
-        putter.interrupt();
+        producer.interrupt();
         sent.open();
-        let (put, pending) = putter.finish();
+        let (put, pending) = producer.finish();
         assert_eq!(put, pending, "success leaves it set, reporting clears it");
-        taker.finish();
+        consumer.finish();
     });
 }

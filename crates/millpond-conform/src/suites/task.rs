@@ -1,13 +1,15 @@
-//! What the handle of a task promises, whoever runs the task.
+//! The guarantees of a task's handle, wherever the task runs.
 
-use crate::kit::{Actor, DropCount, FailureSink, Gate, Latch, Stopwatch, Stress, delays, until};
+use crate::kit::{
+    Actor, CountingWaker, DropCount, FailureSink, Gate, Latch, Stopwatch, Stress, delays, until,
+};
 use millpond::interrupt;
 use millpond::task::{self, CancelReason, Task, TaskError, TaskSpec};
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Has a task run, at once or soon, here or elsewhere; it must not wait for its end.
@@ -43,14 +45,6 @@ macro_rules! task_suite {
             joins_race_with_runs_and_cancels_and_lose_nothing
         }
     };
-}
-
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
 }
 
 /// A task that is started and waits at a gate, its handle, and the gate.
@@ -236,12 +230,12 @@ pub fn a_cancel_lets_the_body_go_on_and_drops_its_value(start: &Start) {
 pub fn a_cancelled_task_has_no_value_for_anyone_who_waits(start: &Start) {
     let (handle, gate) = held_back(*start);
     let handle = handle.shared();
-    let waiters = [None, Some(delays::longer())].map(|patience| {
+    let waiters = [None, Some(delays::longer())].map(|timeout| {
         let handle = handle.clone();
         Actor::start("waiter", move || {
-            let joined = match patience {
+            let joined = match timeout {
                 None => handle.join().copied(),
-                Some(patience) => handle.join_timeout(patience).copied(),
+                Some(timeout) => handle.join_timeout(timeout).copied(),
             };
             joined.unwrap_err().is_cancelled()
         })
@@ -261,8 +255,8 @@ pub fn a_cancelled_task_has_no_value_for_anyone_who_waits(start: &Start) {
 pub fn a_join_without_patience_times_out_at_once(start: &Start) {
     let (mut handle, gate) = held_back(*start);
     let watch = Stopwatch::start();
-    for patience in delays::instants() {
-        assert!(handle.join_timeout(patience).unwrap_err().is_timed_out());
+    for timeout in delays::instants() {
+        assert!(handle.join_timeout(timeout).unwrap_err().is_timed_out());
     }
     watch.assert_prompt();
     gate.open();
@@ -282,9 +276,9 @@ pub fn a_timed_join_waits_its_time_out_and_not_less(start: &Start) {
 
 /// The largest patiences mean for ever, and do not wrap around into the past.
 pub fn a_join_with_endless_patience_waits_for_the_value(start: &Start) {
-    for patience in delays::eternities() {
+    for timeout in delays::eternities() {
         let (mut handle, gate) = held_back(*start);
-        let waiter = Actor::start("waiter", move || handle.join_timeout(patience).unwrap());
+        let waiter = Actor::start("waiter", move || handle.join_timeout(timeout).unwrap());
         waiter.await_parked("task.join");
         gate.open();
         assert_eq!(waiter.finish(), 7);
@@ -370,21 +364,20 @@ pub fn what_the_task_wrote_is_there_after_the_join(start: &Start) {
 /// A future that is polled twice is woken once, and not before there is something to see.
 pub fn an_awaiting_future_is_woken_once(start: &Start) {
     let (handle, gate) = held_back(*start);
-    let bell = Arc::new(Bell(AtomicUsize::new(0)));
-    let waker = Waker::from(Arc::clone(&bell));
+    let (bell, waker) = CountingWaker::new();
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(handle);
     for _ in 0..2 {
         assert!(future.as_mut().poll(&mut context).is_pending());
     }
-    assert_eq!(bell.0.load(Ordering::SeqCst), 0);
+    assert_eq!(bell.count(), 0);
     gate.open();
-    until("the bell rings", || bell.0.load(Ordering::SeqCst) > 0);
+    until("the bell rings", || bell.count() > 0);
     assert!(matches!(
         future.as_mut().poll(&mut context),
         Poll::Ready(Ok(7))
     ));
-    assert_eq!(bell.0.load(Ordering::SeqCst), 1);
+    assert_eq!(bell.count(), 1);
 }
 
 /// Holds: FutureTaskTest.testToString_incomplete, FutureTaskTest.testToString_normal
@@ -404,7 +397,7 @@ pub fn debug_text_tells_the_state(start: &Start) {
     let text = format!("{handle:?}");
     assert!(text.contains("panicked"), "{text}");
     let error = handle.join().unwrap_err().to_string();
-    assert_eq!(error, "task panicked: no grain");
+    assert_eq!(error, "the task panicked: no grain");
 
     for interrupts in [false, true] {
         let (_task, handle) = task::new(|| ());
@@ -458,7 +451,7 @@ pub fn joins_race_with_runs_and_cancels_and_lose_nothing(start: &Start) {
         let (task, handle) = task::new(move || value);
         let handle = handle.shared();
         let canceller = handle.clone();
-        let patience = round.rng.patience();
+        let timeout = round.rng.timeout();
         let cancels = round.rng.once_in(2);
         let runner = round.actor("runner", move |rng| {
             rng.jitter();
@@ -468,7 +461,7 @@ pub fn joins_race_with_runs_and_cancels_and_lose_nothing(start: &Start) {
             rng.jitter();
             cancels && canceller.cancel()
         });
-        if let Err(error) = handle.join_timeout(patience) {
+        if let Err(error) = handle.join_timeout(timeout) {
             assert!(error.is_timed_out() || error.is_cancelled());
         }
         let cancelled = canceller.finish();

@@ -2,7 +2,7 @@
 
 use super::item::{Item, item};
 use crate::kit::{Actor, DropCount, Stopwatch, delays};
-use millpond::queue::{BlockingQueue, QueueExt, Reason, Refused, TransferQueue};
+use millpond::queue::{BlockingQueue, OfferError, QueueExt, Reason, TransferQueue};
 use std::sync::Arc;
 
 /// Makes a transfer queue.
@@ -29,7 +29,7 @@ macro_rules! transfer_suite {
     };
 }
 
-type Sent = Actor<Result<(), Refused<Item>>>;
+type Sent = Actor<Result<(), OfferError<Item>>>;
 
 /// A transfer that waits for its consumer.
 fn waiting_transfer(queue: &Arc<TransferQueue<Item>>, element: Item) -> Sent {
@@ -152,8 +152,8 @@ pub fn a_timed_transfer_waits_its_time_out_and_leaves_nothing(make: &Transfers) 
         (item(1), Reason::TimedOut)
     );
     assert!(queue.is_empty());
-    for patience in delays::instants() {
-        let refused = queue.transfer_timeout(item(1), patience).unwrap_err();
+    for timeout in delays::instants() {
+        let refused = queue.transfer_timeout(item(1), timeout).unwrap_err();
         assert_eq!(refused.reason, Reason::TimedOut);
     }
     assert!(queue.is_empty());
@@ -161,11 +161,11 @@ pub fn a_timed_transfer_waits_its_time_out_and_leaves_nothing(make: &Transfers) 
 
 /// Holds: LinkedTransferQueueTest.testTryTransfer7
 pub fn a_timed_transfer_waits_behind_what_came_earlier(make: &Transfers) {
-    for patience in delays::eternities() {
+    for timeout in delays::eternities() {
         let queue = Arc::new(make());
         queue.offer(item(1)).unwrap();
         let own = Arc::clone(&queue);
-        let sender = Actor::start("sender", move || own.transfer_timeout(item(2), patience));
+        let sender = Actor::start("sender", move || own.transfer_timeout(item(2), timeout));
         sender.await_parked("queue.put");
         assert_eq!(queue.len(), 2);
         assert_eq!(queue.poll(), Some(item(1)));

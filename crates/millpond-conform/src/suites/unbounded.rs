@@ -12,7 +12,7 @@ macro_rules! unbounded_suite {
             there_is_always_room
             offers_always_succeed
             a_timed_offer_does_not_wait
-            a_put_never_waits_for_takers
+            a_put_never_waits_for_consumers
         }
     };
 }
@@ -44,21 +44,21 @@ pub fn offers_always_succeed(make: &Make) {
 pub fn a_timed_offer_does_not_wait(make: &Make) {
     let queue = empty(make);
     let watch = Stopwatch::start();
-    for patience in delays::instants().into_iter().chain(delays::eternities()) {
-        queue.offer_timeout(item(1), patience).unwrap();
+    for timeout in delays::instants().into_iter().chain(delays::eternities()) {
+        queue.offer_timeout(item(1), timeout).unwrap();
     }
     watch.assert_prompt();
 }
 
 /// Holds: PriorityBlockingQueueTest.testPutWithTake, DelayQueueTest.testPutWithTake
 /// Holds: LinkedTransferQueueTest.testOfferInExecutor
-pub fn a_put_never_waits_for_takers(make: &Make) {
+pub fn a_put_never_waits_for_consumers(make: &Make) {
     let queue = empty(make);
     let own = Arc::clone(&queue);
-    let putter = Actor::start("putter", move || {
+    let producer = Actor::start("producer", move || {
         (0..4 * ROOM as u32).for_each(|rank| own.put(item(rank)).unwrap());
     });
-    putter.finish();
+    producer.finish();
     assert_eq!(queue.len(), 4 * ROOM);
     assert_eq!(queue.take(), Ok(item(0)));
 }

@@ -1,15 +1,13 @@
-//! How takers wait, in every queue, also in one that only hands over.
+//! How consumers wait, in every queue, also in one that only hands over.
 
 use super::item::{Make, Queue, empty, item};
-use crate::kit::{Actor, DropCount, Gate, Stopwatch, delays, until};
+use crate::kit::{Actor, CountingWaker, DropCount, Gate, Stopwatch, delays, until};
 use millpond::interrupt::{self, Interrupted};
-use millpond::queue::{Place, Taken};
+use millpond::queue::{Taken, WaitSlot};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Wake, Waker};
 use std::time::Duration;
 
-/// Tests of how takers wait in a queue that is made by a [`Make`].
+/// Tests of how consumers wait in a queue that is made by a [`Make`].
 #[macro_export]
 macro_rules! waiting_suite {
     ($make:expr) => {
@@ -22,8 +20,8 @@ macro_rules! waiting_suite {
             a_waiting_take_is_interrupted_and_says_so
             an_interrupt_that_is_pending_ends_a_take_at_once
             an_interrupt_that_is_reported_is_cleared
-            a_taker_that_gave_up_gets_nothing_afterwards
-            takers_that_gave_up_leave_nothing_behind
+            a_consumer_that_gave_up_gets_nothing_afterwards
+            consumers_that_gave_up_leave_nothing_behind
             a_call_that_comes_too_late_is_passed_on
             elements_pass_between_threads
             a_waker_is_replaced_by_the_next_poll
@@ -38,27 +36,27 @@ macro_rules! waiting_suite {
 pub fn a_poll_without_patience_is_a_poll(make: &Make) {
     let queue = empty(make);
     let watch = Stopwatch::start();
-    for patience in delays::instants() {
-        assert_eq!(queue.poll_timeout(patience), Ok(None));
+    for timeout in delays::instants() {
+        assert_eq!(queue.poll_timeout(timeout), Ok(None));
     }
     watch.assert_prompt();
-    let putter = putter(&queue, 5);
+    let producer = producer(&queue, 5);
     assert_eq!(queue.poll_timeout(delays::longer()), Ok(Some(item(5))));
-    putter.finish();
+    producer.finish();
     assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
 }
 
 /// Somebody who puts an element of this rank.
-fn putter(queue: &Queue, rank: u32) -> Actor<()> {
+fn producer(queue: &Queue, rank: u32) -> Actor<()> {
     let queue = Arc::clone(queue);
-    Actor::start("putter", move || queue.put(item(rank)).unwrap())
+    Actor::start("producer", move || queue.put(item(rank)).unwrap())
 }
 
-/// Interrupts a taker in the wait that begins when nothing is left for it.
-fn interrupt_when_drained<R>(taker: &Actor<R>, queue: &Queue) {
+/// Interrupts a consumer in the wait that begins when nothing is left for it.
+fn interrupt_when_drained<R>(consumer: &Actor<R>, queue: &Queue) {
     until("the queue is empty", || queue.is_empty());
-    taker.await_parked_on("queue.take", &**queue);
-    taker.interrupt();
+    consumer.await_parked_on("queue.take", &**queue);
+    consumer.interrupt();
 }
 
 /// Holds: ArrayBlockingQueueTest.testTimedPoll, PriorityBlockingQueueTest.testTimedPoll
@@ -69,11 +67,11 @@ pub fn a_timed_poll_waits_its_time_out_and_not_less(make: &Make) {
     let watch = Stopwatch::start();
     assert_eq!(queue.poll_timeout(delays::timeout()), Ok(None));
     watch.assert_at_least(delays::timeout());
-    let putter = putter(&queue, 5);
+    let producer = producer(&queue, 5);
     let watch = Stopwatch::start();
     assert_eq!(queue.poll_timeout(delays::longer()), Ok(Some(item(5))));
     watch.assert_prompt();
-    putter.finish();
+    producer.finish();
 }
 
 /// Holds: BlockingQueueTest.testTimedPollWithOffer, SynchronousQueueTest.testTimedPollWithOffer
@@ -81,7 +79,7 @@ pub fn a_timed_poll_gets_what_is_put_meanwhile(make: &Make) {
     let queue = empty(make);
     let (own, timed_out) = (Arc::clone(&queue), Gate::new());
     let opener = timed_out.clone();
-    let taker = Actor::start("taker", move || {
+    let consumer = Actor::start("consumer", move || {
         assert_eq!(own.poll_timeout(delays::timeout()), Ok(None));
         opener.open();
         let watch = Stopwatch::start();
@@ -92,19 +90,19 @@ pub fn a_timed_poll_gets_what_is_put_meanwhile(make: &Make) {
     });
     timed_out.wait();
     queue.offer_timeout(item(5), delays::longer()).unwrap();
-    interrupt_when_drained(&taker, &queue);
-    taker.finish();
+    interrupt_when_drained(&consumer, &queue);
+    consumer.finish();
 }
 
 /// The largest patiences mean for ever, and do not wrap around into the past.
 pub fn a_poll_with_endless_patience_waits_for_an_element(make: &Make) {
-    for patience in delays::eternities() {
+    for timeout in delays::eternities() {
         let queue = empty(make);
         let own = Arc::clone(&queue);
-        let taker = Actor::start("taker", move || own.poll_timeout(patience));
-        taker.await_parked_on("queue.take", &*queue);
+        let consumer = Actor::start("consumer", move || own.poll_timeout(timeout));
+        consumer.await_parked_on("queue.take", &*queue);
         queue.offer(item(5)).unwrap();
-        assert_eq!(taker.finish(), Ok(Some(item(5))));
+        assert_eq!(consumer.finish(), Ok(Some(item(5))));
     }
 }
 
@@ -113,13 +111,13 @@ pub fn a_poll_with_endless_patience_waits_for_an_element(make: &Make) {
 pub fn a_waiting_poll_is_interrupted_and_says_so(make: &Make) {
     let queue = empty(make);
     let own = Arc::clone(&queue);
-    let taker = Actor::start("taker", move || {
+    let consumer = Actor::start("consumer", move || {
         let first = own.poll_timeout(delays::longer());
         (first, own.poll_timeout(delays::longer()))
     });
     queue.put(item(5)).unwrap();
-    interrupt_when_drained(&taker, &queue);
-    let (first, second) = taker.finish();
+    interrupt_when_drained(&consumer, &queue);
+    let (first, second) = consumer.finish();
     assert_eq!(first, Ok(Some(item(5))), "what is there comes first");
     assert_eq!(second, Err(Interrupted), "an interrupt is no time-out");
 }
@@ -130,7 +128,7 @@ pub fn a_waiting_take_is_interrupted_and_says_so(make: &Make) {
     let queue = empty(make);
     let (own, interrupted) = (Arc::clone(&queue), Gate::new());
     let opener = interrupted.clone();
-    let taker = Actor::start("taker", move || {
+    let consumer = Actor::start("consumer", move || {
         let taken = [own.take(), own.take(), own.take()];
         opener.open();
         // It goes on as if nothing had been.
@@ -138,10 +136,10 @@ pub fn a_waiting_take_is_interrupted_and_says_so(make: &Make) {
     });
     queue.put(item(1)).unwrap();
     queue.put(item(2)).unwrap();
-    interrupt_when_drained(&taker, &queue);
+    interrupt_when_drained(&consumer, &queue);
     interrupted.wait();
     queue.put(item(3)).unwrap();
-    let (taken, after) = taker.finish();
+    let (taken, after) = consumer.finish();
     assert_eq!(taken, [Ok(item(1)), Ok(item(2)), Err(Interrupted)]);
     assert_eq!(after, Ok(item(3)));
 }
@@ -152,29 +150,29 @@ pub fn an_interrupt_that_is_pending_ends_a_take_at_once(make: &Make) {
     let queue = empty(make);
     for timed in [false, true] {
         let own = Arc::clone(&queue);
-        let taker = Actor::start_interrupted("taker", move || match timed {
+        let consumer = Actor::start_interrupted("consumer", move || match timed {
             false => own.take().map(Some),
             true => own.poll_timeout(delays::longer()),
         });
-        assert_eq!(taker.finish(), Err(Interrupted));
+        assert_eq!(consumer.finish(), Err(Interrupted));
     }
 }
 
 /// Reporting an interrupt clears it, and what does not wait does not look.
 pub fn an_interrupt_that_is_reported_is_cleared(make: &Make) {
     let queue = empty(make);
-    let taker = Actor::start_interrupted("taker", move || {
+    let consumer = Actor::start_interrupted("consumer", move || {
         assert_eq!(queue.poll(), None);
         assert!(interrupt::is_interrupted(), "a poll does not wait");
         assert_eq!(queue.take(), Err(Interrupted));
         assert!(!interrupt::is_interrupted());
         assert_eq!(queue.poll_timeout(delays::timeout()), Ok(None));
     });
-    taker.finish();
+    consumer.finish();
 }
 
-/// An element that comes after a taker has gone is for another one.
-pub fn a_taker_that_gave_up_gets_nothing_afterwards(make: &Make) {
+/// An element that comes after a consumer has gone is for another one.
+pub fn a_consumer_that_gave_up_gets_nothing_afterwards(make: &Make) {
     let queue = empty(make);
     let own = Arc::clone(&queue);
     let gone = Actor::start("gone", move || own.take());
@@ -188,31 +186,12 @@ pub fn a_taker_that_gave_up_gets_nothing_afterwards(make: &Make) {
     assert_eq!(stays.finish(), Ok(item(5)));
 }
 
-struct Bell(AtomicUsize);
-
-impl Bell {
-    fn new() -> (Arc<Self>, Waker) {
-        let bell = Arc::new(Bell(AtomicUsize::new(0)));
-        (Arc::clone(&bell), Waker::from(bell))
-    }
-
-    fn rung(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 /// Holds: jtreg queues.BlockingQueue/PollMemoryLeak
-pub fn takers_that_gave_up_leave_nothing_behind(make: &Make) {
+pub fn consumers_that_gave_up_leave_nothing_behind(make: &Make) {
     let queue = empty(make);
-    let (bell, waker) = Bell::new();
+    let (bell, waker) = CountingWaker::new();
     for _ in 0..100 {
-        let mut place = Place::default();
+        let mut place = WaitSlot::default();
         assert!(matches!(
             queue.poll_take(&mut place, &waker),
             Taken::Wait(_)
@@ -221,22 +200,22 @@ pub fn takers_that_gave_up_leave_nothing_behind(make: &Make) {
     }
     drop(waker);
     assert_eq!(Arc::strong_count(&bell), 1, "no waker is left in the queue");
-    assert_eq!(bell.rung(), 0);
+    assert_eq!(bell.count(), 0);
 }
 
-/// A taker that is called and then gives up does not swallow the call.
+/// A consumer that is called and then gives up does not swallow the call.
 pub fn a_call_that_comes_too_late_is_passed_on(make: &Make) {
     let count = DropCount::new();
     let queue = empty(make);
-    let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| Bell::new()).unzip();
-    let mut places = [Place::default(), Place::default()];
+    let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| CountingWaker::new()).unzip();
+    let mut places = [WaitSlot::default(), WaitSlot::default()];
     for (place, waker) in places.iter_mut().zip(&wakers) {
         assert!(matches!(queue.poll_take(place, waker), Taken::Wait(_)));
     }
     queue.offer(item(5).counted(&count)).unwrap();
-    let called = usize::from(bells[1].rung() > 0);
+    let called = usize::from(bells[1].count() > 0);
     assert_eq!(
-        bells[0].rung() + bells[1].rung(),
+        bells[0].count() + bells[1].count(),
         1,
         "one element, one call"
     );
@@ -246,7 +225,7 @@ pub fn a_call_that_comes_too_late_is_passed_on(make: &Make) {
         // It was handed over, so the take has succeeded.
         Some(element) => assert_eq!(element, item(5)),
         None => {
-            assert_eq!(bells[other].rung(), 1, "the call is passed on");
+            assert_eq!(bells[other].count(), 1, "the call is passed on");
             match queue.poll_take(&mut places[other], &wakers[other]) {
                 Taken::Got(element) => assert_eq!(element, item(5)),
                 Taken::Wait(_) => panic!("the element is lost"),
@@ -261,22 +240,22 @@ pub fn a_call_that_comes_too_late_is_passed_on(make: &Make) {
 pub fn elements_pass_between_threads(make: &Make) {
     let queue = empty(make);
     let own = Arc::clone(&queue);
-    let taker = Actor::start("taker", move || {
+    let consumer = Actor::start("consumer", move || {
         assert_eq!(own.poll(), None);
         own.poll_timeout(delays::longer())
     });
-    taker.await_parked_on("queue.take", &*queue);
-    putter(&queue, 5).finish();
-    assert_eq!(taker.finish(), Ok(Some(item(5))));
+    consumer.await_parked_on("queue.take", &*queue);
+    producer(&queue, 5).finish();
+    assert_eq!(consumer.finish(), Ok(Some(item(5))));
     assert!(queue.is_empty());
 }
 
 /// Whoever polls again with another waker is woken through that one.
 pub fn a_waker_is_replaced_by_the_next_poll(make: &Make) {
     let queue = empty(make);
-    let (old_bell, old) = Bell::new();
-    let (bell, waker) = Bell::new();
-    let mut place = Place::default();
+    let (old_bell, old) = CountingWaker::new();
+    let (bell, waker) = CountingWaker::new();
+    let mut place = WaitSlot::default();
     assert!(matches!(queue.poll_take(&mut place, &old), Taken::Wait(_)));
     assert!(matches!(
         queue.poll_take(&mut place, &waker),
@@ -285,7 +264,7 @@ pub fn a_waker_is_replaced_by_the_next_poll(make: &Make) {
     drop(old);
     assert_eq!(Arc::strong_count(&old_bell), 1, "the old waker is let go");
     queue.offer(item(5)).unwrap();
-    assert_eq!((old_bell.rung(), bell.rung()), (0, 1));
+    assert_eq!((old_bell.count(), bell.count()), (0, 1));
     match queue.poll_take(&mut place, &waker) {
         Taken::Got(element) => assert_eq!(element, item(5)),
         Taken::Wait(_) => panic!("the element is lost"),

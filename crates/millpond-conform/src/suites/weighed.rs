@@ -2,11 +2,11 @@
 
 use super::item::{Item, item};
 use crate::kit::{Actor, Stopwatch, Stress, delays};
-use millpond::queue::{BlockingQueue, CapacityError, QueueExt, Reason, WeighedQueue};
+use millpond::queue::{BlockingQueue, CapacityError, QueueExt, Reason, WeightedQueue};
 use std::sync::Arc;
 
 /// Makes a queue that is bounded by this weight, in which an item weighs its rank.
-pub type Scales = fn(u64) -> Result<WeighedQueue<Item>, CapacityError>;
+pub type Scales = fn(u64) -> Result<WeightedQueue<Item>, CapacityError>;
 
 /// Tests of a queue that is bounded by weight.
 #[macro_export]
@@ -27,17 +27,17 @@ macro_rules! weighed_suite {
     };
 }
 
-fn scales(make: &Scales, bound: u64) -> Arc<WeighedQueue<Item>> {
+fn scales(make: &Scales, bound: u64) -> Arc<WeightedQueue<Item>> {
     Arc::new(make(bound).expect("a bound that it can have"))
 }
 
-type Put = Actor<Result<(), millpond::queue::Refused<Item>>>;
+type Put = Actor<Result<(), millpond::queue::OfferError<Item>>>;
 
-fn waiting_putter(queue: &Arc<WeighedQueue<Item>>, rank: u32) -> Put {
+fn waiting_producer(queue: &Arc<WeightedQueue<Item>>, rank: u32) -> Put {
     let own = Arc::clone(queue);
-    let putter = Actor::start("putter", move || own.put(item(rank)));
-    putter.await_parked("queue.put");
-    putter
+    let producer = Actor::start("producer", move || own.put(item(rank)));
+    producer.await_parked("queue.put");
+    producer
 }
 
 /// Ten of one are as much as one of ten.
@@ -103,12 +103,12 @@ pub fn a_heavy_element_waits_for_as_much_room_as_it_needs(make: &Scales) {
     for rank in [2, 2, 2] {
         queue.offer(item(rank)).unwrap();
     }
-    let putter = waiting_putter(&queue, 4);
+    let producer = waiting_producer(&queue, 4);
     assert_eq!(queue.poll(), Some(item(2)));
-    putter.await_parked("queue.put");
+    producer.await_parked("queue.put");
     assert_eq!(queue.len(), 2);
     assert_eq!(queue.poll(), Some(item(2)));
-    putter.finish().unwrap();
+    producer.finish().unwrap();
     assert_eq!(queue.weight(), 6);
 }
 
@@ -116,7 +116,7 @@ pub fn a_heavy_element_waits_for_as_much_room_as_it_needs(make: &Scales) {
 pub fn a_light_element_does_not_wait_behind_a_heavy_one(make: &Scales) {
     let queue = scales(make, 6);
     queue.offer(item(5)).unwrap();
-    let heavy = waiting_putter(&queue, 6);
+    let heavy = waiting_producer(&queue, 6);
     queue.put(item(1)).unwrap();
     assert_eq!(queue.weight(), 6);
     heavy.interrupt();
@@ -127,10 +127,10 @@ pub fn a_light_element_does_not_wait_behind_a_heavy_one(make: &Scales) {
 pub fn one_heavy_element_makes_room_for_many(make: &Scales) {
     let queue = scales(make, 6);
     queue.offer(item(6)).unwrap();
-    let putters: Vec<_> = [1, 2, 3].map(|rank| waiting_putter(&queue, rank)).into();
+    let producers: Vec<_> = [1, 2, 3].map(|rank| waiting_producer(&queue, rank)).into();
     assert_eq!(queue.poll(), Some(item(6)));
-    for putter in putters {
-        putter.finish().unwrap();
+    for producer in producers {
+        producer.finish().unwrap();
     }
     assert_eq!((queue.len(), queue.weight()), (3, 6));
 }
@@ -139,10 +139,10 @@ pub fn one_heavy_element_makes_room_for_many(make: &Scales) {
 pub fn a_higher_bound_frees_those_who_wait(make: &Scales) {
     let queue = scales(make, 2);
     queue.offer(item(2)).unwrap();
-    let putters: Vec<_> = [1, 2].map(|rank| waiting_putter(&queue, rank)).into();
+    let producers: Vec<_> = [1, 2].map(|rank| waiting_producer(&queue, rank)).into();
     queue.set_bound(5).unwrap();
-    for putter in putters {
-        putter.finish().unwrap();
+    for producer in producers {
+        producer.finish().unwrap();
     }
     assert_eq!((queue.weight(), queue.bound()), (5, 5));
 }
@@ -151,7 +151,7 @@ pub fn a_higher_bound_frees_those_who_wait(make: &Scales) {
 pub fn a_lower_bound_keeps_the_elements_and_returns_what_can_never_fit(make: &Scales) {
     let queue = scales(make, 6);
     queue.offer(item(6)).unwrap();
-    let heavy = waiting_putter(&queue, 5);
+    let heavy = waiting_producer(&queue, 5);
     queue.set_bound(3).unwrap();
     let refused = heavy.finish().unwrap_err();
     let too_heavy = Reason::TooHeavy {
@@ -170,10 +170,10 @@ pub fn the_bound_holds_at_every_moment(make: &Scales) {
     let make = *make;
     Stress::new("the bound holds").one_in(10).run(|round| {
         let queue = Arc::new(make(5).unwrap());
-        let putters: Vec<_> = (0..2)
+        let producers: Vec<_> = (0..2)
             .map(|_| {
                 let own = Arc::clone(&queue);
-                round.actor("putter", move |rng| {
+                round.actor("producer", move |rng| {
                     let mut total = 0;
                     for _ in 0..10 {
                         let weight = rng.below(6) as u32;
@@ -190,7 +190,7 @@ pub fn the_bound_holds_at_every_moment(make: &Scales) {
             assert!(weight <= 5, "{weight} in a queue bounded by 5");
             taken += queue.take().unwrap().rank;
         }
-        let put: u32 = putters.into_iter().map(Actor::finish).sum();
+        let put: u32 = producers.into_iter().map(Actor::finish).sum();
         assert_eq!(taken, put);
         assert_eq!((queue.len(), queue.weight()), (0, 0));
     });

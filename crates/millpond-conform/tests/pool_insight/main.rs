@@ -6,6 +6,6 @@
     reason = "a test stands outside: it uses std's locks, and burns the time that it measures"
 )]
 
-mod figures;
+mod metrics;
 mod mill;
 mod watched;

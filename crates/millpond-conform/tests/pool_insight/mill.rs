@@ -3,7 +3,7 @@
 use millpond::executor::ExecutorExt;
 use millpond::interrupt;
 use millpond::pool::ThreadPool;
-use millpond::pool::{NamedFigures, Notice, PoolBuilder, Queue};
+use millpond::pool::{PoolBuilder, PoolEvent, Queue, TaskMetrics};
 use millpond::task::{TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
 use millpond_conform::kit::{Gate, Latch, comes_true, delays};
@@ -19,7 +19,7 @@ pub(crate) fn ms(count: u64) -> Duration {
 pub(crate) struct Mill {
     pub(crate) hand: ManualClock,
     pub(crate) pond: Pond,
-    pub(crate) notices: Arc<Mutex<Vec<Notice>>>,
+    pub(crate) notices: Arc<Mutex<Vec<PoolEvent>>>,
 }
 
 impl Mill {
@@ -30,7 +30,7 @@ impl Mill {
             .core(1)
             .queue(Queue::bounded(100))
             .clock(hand.clock())
-            .on_notice(move |notice| heard.lock().unwrap().push(notice.clone()));
+            .on_event(move |notice| heard.lock().unwrap().push(notice.clone()));
         Mill {
             pond: Pond::of(shape(pool)),
             hand,
@@ -43,7 +43,7 @@ impl Mill {
         let hand = self.hand.clone();
         let spec = TaskSpec::new().name(name.to_owned());
         let body = move || hand.advance(takes);
-        self.pond.submit_spec(spec, body).unwrap()
+        self.pond.submit_with(spec, body).unwrap()
     }
 
     /// Has a task run until the gate opens or it is interrupted, and returns which.
@@ -57,26 +57,26 @@ impl Mill {
             interrupt::check().is_err()
         };
         let spec = TaskSpec::new().name(name);
-        let handle = self.pond.submit_spec(spec, body).unwrap();
+        let handle = self.pond.submit_with(spec, body).unwrap();
         started.wait();
         (gate, handle)
     }
 
-    pub(crate) fn notices(&self) -> Vec<Notice> {
+    pub(crate) fn notices(&self) -> Vec<PoolEvent> {
         self.notices.lock().unwrap().clone()
     }
 
     pub(crate) fn long_runs(&self) -> Vec<String> {
         let notices = self.notices();
         let runs = notices.iter().filter_map(|notice| match notice {
-            Notice::RunsLong(run) => Some(run.label.to_string()),
+            PoolEvent::LongRunning(run) => Some(run.label.to_string()),
             _ => None,
         });
         runs.collect()
     }
 }
 
-pub(crate) fn of<'a>(all: &'a [NamedFigures], name: &str) -> &'a NamedFigures {
+pub(crate) fn of<'a>(all: &'a [TaskMetrics], name: &str) -> &'a TaskMetrics {
     let found = all.iter().find(|named| named.label.to_string() == name);
     found.unwrap_or_else(|| panic!("{name} is not among {all:?}"))
 }

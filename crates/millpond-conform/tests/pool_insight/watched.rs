@@ -3,7 +3,7 @@
 use crate::mill::{Mill, ms};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
-use millpond::pool::{Label, Notice, Queue, Rejection, RunWarning};
+use millpond::pool::{Label, PoolEvent, Queue, RejectionPolicy, RunWarning};
 use millpond::pool::{ThreadPool, WorkerView};
 use millpond::task::{SharedHandle, TaskSpec};
 use millpond::time::ManualClock;
@@ -27,7 +27,7 @@ fn workers_say_who_they_are_and_what_they_run() {
         let task = busy.task.as_ref().expect("it runs");
         assert_eq!(task.label, Label::Name("grind".into()));
         assert_eq!(task.running_for, ms(1234));
-        assert!(task.made_at.unwrap().file().ends_with("mill.rs"));
+        assert!(task.location.unwrap().file().ends_with("mill.rs"));
         assert_eq!(
             busy.thread.as_deref(),
             Some(&*format!("{}-1", mill.pond.name()))
@@ -53,7 +53,7 @@ fn a_task_that_runs_too_long_is_told_of_once_while_it_runs() {
         assert!(mill.notices().is_empty());
         mill.hand.advance(ms(2));
         let notices = mill.notices();
-        let [Notice::RunsLong(run)] = &notices[..] else {
+        let [PoolEvent::LongRunning(run)] = &notices[..] else {
             panic!("{notices:?}");
         };
         assert_eq!(run.label.to_string(), "grind");
@@ -118,7 +118,7 @@ fn a_limit_may_interrupt_that_task_and_no_other() {
         mill.hand.advance(ms(100));
         assert!(hangs.join().unwrap(), "it was interrupted");
         let notices = mill.notices();
-        let [Notice::RunsLong(run)] = &notices[..] else {
+        let [PoolEvent::LongRunning(run)] = &notices[..] else {
             panic!("{notices:?}");
         };
         assert!(run.is_interrupted);
@@ -136,12 +136,12 @@ fn a_limit_may_interrupt_that_task_and_no_other() {
 #[test]
 fn by_the_machines_clock_a_hung_task_is_told_of_while_it_hangs() {
     case("real", || {
-        let notices = Arc::<Mutex<Vec<Notice>>>::default();
+        let notices = Arc::<Mutex<Vec<PoolEvent>>>::default();
         let heard = Arc::clone(&notices);
         let pool = ThreadPool::builder(fresh_name())
             .core(1)
             .run_warning(RunWarning::after(ms(20)).interrupts())
-            .on_notice(move |notice| heard.lock().unwrap().push(notice.clone()));
+            .on_event(move |notice| heard.lock().unwrap().push(notice.clone()));
         let pond = Pond::of(pool);
         let hangs = || interrupt::sleep(delays::long()).is_err();
         assert!(pond.submit(hangs).unwrap().join().unwrap());
@@ -150,10 +150,10 @@ fn by_the_machines_clock_a_hung_task_is_told_of_while_it_hangs() {
 }
 
 #[test]
-fn refusals_are_reported_with_figures_and_workers_but_not_too_often() {
+fn rejections_are_reported_with_a_snapshot_and_the_workers_but_not_too_often() {
     case("report", || {
         let every = ms(1000);
-        let report = Rejection::Report {
+        let report = RejectionPolicy::Report {
             at_most_every: every,
         };
         let mill = Mill::new(|pool| pool.queue(Queue::bounded(1)).rejection(report));
@@ -161,7 +161,7 @@ fn refusals_are_reported_with_figures_and_workers_but_not_too_often() {
         let waits = mill.bring("waits", ms(0));
         let refuse = || {
             let spec = TaskSpec::new().name("too much");
-            let refused = mill.pond.submit_spec(spec, || ()).unwrap_err();
+            let refused = mill.pond.submit_with(spec, || ()).unwrap_err();
             assert!(refused.reason.is_saturated(), "it is given back");
         };
         for _ in 0..3 {
@@ -170,10 +170,10 @@ fn refusals_are_reported_with_figures_and_workers_but_not_too_often() {
         mill.hand.advance(every);
         refuse();
         let notices = mill.notices();
-        let [Notice::Refused(first), Notice::Refused(second)] = &notices[..] else {
+        let [PoolEvent::Rejected(first), PoolEvent::Rejected(second)] = &notices[..] else {
             panic!("{notices:?}");
         };
-        assert_eq!((first.refusals, second.refusals), (1, 3));
+        assert_eq!((first.rejections, second.rejections), (1, 3));
         assert_eq!(first.label, "too much");
         assert_eq!(first.snapshot.queued, 1);
         assert_eq!(first.workers.len(), 1);
@@ -181,9 +181,9 @@ fn refusals_are_reported_with_figures_and_workers_but_not_too_often() {
         let said = notices[1].to_string();
         for part in [
             mill.pond.name(),
-            "refused too much",
+            "rejected too much",
             "runs grind",
-            "3 refusals",
+            "3 rejections",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
@@ -200,10 +200,10 @@ fn a_listener_that_panics_costs_nothing_but_itself() {
             .core(1)
             .queue(Queue::bounded(1))
             .clock(ManualClock::new().clock())
-            .rejection(Rejection::Report {
+            .rejection(RejectionPolicy::Report {
                 at_most_every: Duration::ZERO,
             })
-            .on_notice(|_| std::panic::resume_unwind(Box::new(())));
+            .on_event(|_| std::panic::resume_unwind(Box::new(())));
         let pond = Pond::of(pool);
         let held = pond.hold(1);
         pond.submit(|| ()).unwrap();
@@ -216,13 +216,13 @@ fn a_listener_that_panics_costs_nothing_but_itself() {
 #[test]
 fn a_wake_up_that_a_queue_forgets_is_healed_and_counted() {
     case("healed", || {
-        let notices = Arc::<Mutex<Vec<Notice>>>::default();
+        let notices = Arc::<Mutex<Vec<PoolEvent>>>::default();
         let heard = Arc::clone(&notices);
         let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
         let pool = ThreadPool::builder(fresh_name())
             .core(1)
             .queue(Queue::own(queue))
-            .on_notice(move |notice| heard.lock().unwrap().push(notice.clone()));
+            .on_event(move |notice| heard.lock().unwrap().push(notice.clone()));
         let pond = Pond::of(pool);
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
@@ -231,14 +231,14 @@ fn a_wake_up_that_a_queue_forgets_is_healed_and_counted() {
         until("its worker has been woken", || task.is_finished());
         task.join().unwrap();
         let health = pond.health();
-        assert_eq!(health.lost_wake_ups, 1);
-        assert!(!health.is_well());
+        assert_eq!(health.lost_wakeups, 1);
+        assert!(!health.is_healthy());
         until("the notice has come", || {
             let notices = notices.lock().unwrap();
-            matches!(&notices[..], [Notice::Healed { queued: 1, .. }])
+            matches!(&notices[..], [PoolEvent::LostWakeup { queued: 1, .. }])
         });
         let said = pond.explain().to_string();
-        assert!(said.contains("the watch had to wake them"), "{said}");
+        assert!(said.contains("the watchdog had to wake them"), "{said}");
     });
 }
 
@@ -250,7 +250,7 @@ fn a_pool_at_work_is_well_and_one_at_rest_is_not_watched() {
             pond.submit(|| ()).unwrap();
         }
         pond.await_completed(1000);
-        assert!(pond.health().is_well(), "{:?}", pond.health());
+        assert!(pond.health().is_healthy(), "{:?}", pond.health());
         pond.await_idle(2);
         assert!(
             pond.workers()
@@ -297,7 +297,7 @@ fn tasks_that_wait_for_each_other_are_named_in_a_notice_and_when_asked() {
         let (send, receive) = std::sync::mpsc::channel::<SharedHandle<bool>>();
         let joins = |name, receive: std::sync::mpsc::Receiver<SharedHandle<bool>>| {
             let body = move || receive.recv().unwrap().join().is_err();
-            let handle = mill.pond.submit_spec(TaskSpec::new().name(name), body);
+            let handle = mill.pond.submit_with(TaskSpec::new().name(name), body);
             handle.unwrap().shared()
         };
         let (back, other) = std::sync::mpsc::channel();
@@ -316,7 +316,7 @@ fn tasks_that_wait_for_each_other_are_named_in_a_notice_and_when_asked() {
         let got = [wheel.join().unwrap(), stone.join().unwrap()];
         assert_eq!(got, [&false, &true]);
         let notices = mill.notices();
-        let [Notice::Deadlock { pool, cycle }] = &notices[..] else {
+        let [PoolEvent::Deadlock { pool, cycle }] = &notices[..] else {
             panic!("{notices:?}");
         };
         assert_eq!(pool, mill.pond.name());

@@ -3,7 +3,7 @@
 use crate::mill::{Mill, ms};
 use millpond::executor::{ExecutorExt, ScopeError, SpawnFuture};
 use millpond::manage::CoDel;
-use millpond::pool::{Notice, PoolBuilder};
+use millpond::pool::{PoolBuilder, PoolEvent};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, TaskSpec};
 use millpond_conform::kit::{case, until};
@@ -18,8 +18,8 @@ fn telling(
 ) -> (Mill, Receiver<(String, CancelReason, u64)>) {
     let (tell, told) = mpsc::channel();
     let mill = Mill::new(|pool| {
-        shape(pool).on_notice(move |notice| match notice {
-            Notice::DroppedDetached(report) => {
+        shape(pool).on_event(move |notice| match notice {
+            PoolEvent::DroppedDetached(report) => {
                 let line = notice.to_string();
                 assert!(line.contains("nobody holds its handle"), "{line}");
                 let label = report.label.to_string();
@@ -48,8 +48,8 @@ fn every_audit_record_of_a_request_that_is_over_is_written() {
             let (audit, written) = (audit.pond.pool(), Arc::clone(&written));
             let deadline = requests.hand.clock().deadline(ms(30));
             let spec = TaskSpec::new().name("request").deadline(deadline);
-            let request = requests.pond.submit_spec(spec, move || {
-                audit.run(move || {
+            let request = requests.pond.submit_with(spec, move || {
+                audit.execute(move || {
                     written.fetch_add(1, Ordering::Relaxed);
                 })
             });
@@ -73,7 +73,9 @@ fn what_is_dropped_without_a_handle_is_told_at_once_and_then_now_and_then() {
         let drop_some = |count: u64| {
             let held = mill.pond.hold(1);
             for _ in 0..count {
-                mill.pond.run_spec(hurried(&mill, "hint"), || ()).unwrap();
+                mill.pond
+                    .execute_with(hurried(&mill, "hint"), || ())
+                    .unwrap();
             }
             mill.hand.advance(ms(10));
             held.release();
@@ -100,7 +102,7 @@ fn what_is_shed_without_a_handle_is_told_with_its_reason() {
     case("shed", || {
         let (mill, told) = telling(|pool| pool.max_queue_wait(ms(100)));
         let held = mill.pond.hold(1);
-        mill.pond.run(|| ()).unwrap();
+        mill.pond.execute(|| ()).unwrap();
         mill.hand.advance(ms(200));
         held.release();
         let last = mill.await_rest();
@@ -114,7 +116,7 @@ fn what_is_shed_without_a_handle_is_told_with_its_reason() {
         let held = mill.pond.hold(1);
         for _ in 0..50 {
             let hand = mill.hand.clone();
-            mill.pond.run(move || hand.advance(ms(10))).unwrap();
+            mill.pond.execute(move || hand.advance(ms(10))).unwrap();
         }
         held.release();
         let last = mill.await_rest();
@@ -130,7 +132,7 @@ fn what_has_a_handle_tells_its_handle_and_nobody_else() {
         let (mill, told) = telling(|pool| pool.max_queue_wait(ms(100)));
         let held = mill.pond.hold(1);
         let plain = mill.pond.submit(|| ()).unwrap();
-        let late = mill.pond.submit_spec(hurried(&mill, "late"), || ());
+        let late = mill.pond.submit_with(hurried(&mill, "late"), || ());
         let shared = mill.pond.submit(|| ()).unwrap().shared();
         let future = mill.pond.pool().spawn_future(async {}).unwrap();
         let gone = mill.pond.submit(|| ()).unwrap();
@@ -154,7 +156,7 @@ fn a_task_whose_handle_was_dropped_has_none() {
     case("handle dropped", || {
         let (mill, told) = telling(|pool| pool.max_queue_wait(ms(100)));
         let held = mill.pond.hold(1);
-        drop(mill.pond.submit_spec(hurried(&mill, "a task"), || ()));
+        drop(mill.pond.submit_with(hurried(&mill, "a task"), || ()));
         mill.hand.advance(ms(20));
         held.release();
         let expired = |label: &str| (label.to_owned(), CancelReason::Expired, 1);
@@ -171,7 +173,7 @@ fn a_task_whose_handle_was_dropped_has_none() {
         let held = mill.pond.hold(1);
         let timers = ScheduledPool::on(mill.pond.pool()).build();
         let (due, late) = (mill.hand.clock().deadline(ms(0)), hurried(&mill, "a timer"));
-        drop(timers.schedule_spec(late, due, || ()).unwrap());
+        drop(timers.schedule_with(late, due, || ()).unwrap());
         until("it is handed over", || mill.pond.snapshot().queued == 1);
         mill.hand.advance(ms(20));
         held.release();
@@ -189,9 +191,9 @@ fn the_jobs_of_a_scope_are_lost_only_if_they_expire_and_nobody_joins_them() {
         let mut held = Some(mill.pond.hold(1));
         mill.pond
             .scope(|s| {
-                drop(s.submit_spec(hurried(&mill, "unjoined"), count)?);
-                s.run(count)?;
-                let joined = s.submit_spec(hurried(&mill, "joined"), count)?;
+                drop(s.submit_with(hurried(&mill, "unjoined"), count)?);
+                s.execute(count)?;
+                let joined = s.submit_with(hurried(&mill, "joined"), count)?;
                 mill.hand.advance(ms(200));
                 held.take().unwrap().release();
                 mill.await_rest();
@@ -209,8 +211,11 @@ fn the_jobs_of_a_scope_are_lost_only_if_they_expire_and_nobody_joins_them() {
 
 #[test]
 fn what_its_caller_or_an_extra_thread_was_to_run_and_drops_is_told_too() {
-    use millpond::pool::{Queue, Rejection};
-    let policies = [Rejection::CallerRuns, Rejection::NewThread { at_most: 1 }];
+    use millpond::pool::{Queue, RejectionPolicy};
+    let policies = [
+        RejectionPolicy::CallerRuns,
+        RejectionPolicy::NewThread { at_most: 1 },
+    ];
     for policy in policies {
         case("refused", || {
             let (mill, told) =
@@ -218,7 +223,7 @@ fn what_its_caller_or_an_extra_thread_was_to_run_and_drops_is_told_too() {
             let held = mill.pond.hold(1);
             let late = hurried(&mill, "late");
             mill.hand.advance(ms(10));
-            mill.pond.run_spec(late, || ()).unwrap();
+            mill.pond.execute_with(late, || ()).unwrap();
             assert_eq!(told.recv().unwrap().1, CancelReason::Expired);
             assert_eq!(mill.pond.snapshot().dropped_detached, 1);
             held.release();

@@ -1,8 +1,7 @@
 //! A pool of one worker, by a clock that its tasks move, and what became of them.
 
 use millpond::executor::ExecutorExt;
-use millpond::manage::PoolSnapshot;
-use millpond::pool::{PoolBuilder, Queue, ThreadPool};
+use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, ThreadPool};
 use millpond::task::{CancelReason, TaskError, TaskHandle};
 use millpond::time::ManualClock;
 use millpond_conform::kit::until;

@@ -143,7 +143,7 @@ fn low_tasks_are_delayed_for_as_long_as_promised_and_then_it_is_their_turn() {
                 number
             };
             let spec = TaskSpec::new().priority(priority);
-            mill.pond.submit_spec(spec, body).unwrap()
+            mill.pond.submit_with(spec, body).unwrap()
         };
         let held = mill.pond.hold(1);
         let low = bring(100, Priority::Low);
@@ -172,5 +172,5 @@ fn urgent(pool: &ThreadPool, hand: ManualClock, ran: Arc<Mutex<Vec<u64>>>, numbe
         }
         hand.advance(ms(10));
     };
-    pool.run(body).unwrap();
+    pool.execute(body).unwrap();
 }

@@ -4,7 +4,7 @@ use crate::mill::{Mill, SHED, TOO_LONG, ms, why, whys};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{CoDel, Invalid, OverloadOrder, Patch};
 use millpond::pool::{Queue, ThreadPool};
-use millpond::queue::{ArrayQueue, PriorityQueue};
+use millpond::queue::{FifoQueue, PriorityQueue};
 use millpond::task::{CancelReason, Task, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::ManualClock;
@@ -26,7 +26,7 @@ fn what_has_waited_for_too_long_is_dropped_and_says_so() {
         let error = early.join().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "task cancelled: it had waited in the queue for longer than its executor allows"
+            "the task was cancelled: it had waited in the queue for longer than its executor allows"
         );
         assert_eq!(why(in_time), None, "it has waited for as long as it may");
         let last = mill.await_rest();
@@ -112,14 +112,14 @@ fn a_deadline_that_has_passed_is_the_reason_before_all_others() {
     case("reasons", || {
         let mill = Mill::new(|pool| pool.max_queue_wait(ms(10)));
         let held = mill.pond.hold(1);
-        let spec = |patience| {
+        let spec = |timeout| {
             let clock = mill.hand.clock();
             TaskSpec::new()
-                .deadline(clock.deadline(patience))
+                .deadline(clock.deadline(timeout))
                 .clock(clock)
         };
-        let expired = mill.pond.submit_spec(spec(ms(20)), || 1).unwrap();
-        let waited = mill.pond.submit_spec(spec(ms(21)), || 2).unwrap();
+        let expired = mill.pond.submit_with(spec(ms(20)), || 1).unwrap();
+        let waited = mill.pond.submit_with(spec(ms(21)), || 2).unwrap();
         mill.hand.advance(ms(20));
         held.release();
         assert_eq!(why(expired), Some(CancelReason::Expired));
@@ -252,7 +252,7 @@ fn a_refusal_says_how_long_the_queue_needs_to_the_millisecond() {
         let (time, text) = refusal();
         assert_eq!(time, Some(ms(30)));
         assert!(
-            text.contains("; it drains in about 30 ms): try again"),
+            text.contains("; it drains in about 30 ms: try again"),
             "{text}"
         );
         assert_eq!(mill.pond.snapshot().drains_in, Some(ms(30)));
@@ -271,7 +271,7 @@ fn a_refusal_says_how_long_the_queue_needs_to_the_millisecond() {
 #[test]
 fn a_pool_without_figures_does_not_guess() {
     case("no figures", || {
-        let mill = Mill::new(|pool| pool.queue(Queue::bounded(1)).without_figures());
+        let mill = Mill::new(|pool| pool.queue(Queue::bounded(1)).without_metrics());
         mill.bring(0, 40).join().unwrap();
         let held = mill.pond.hold(1);
         let waits = mill.bring(1, 0);
@@ -291,11 +291,14 @@ fn every_wrong_parameter_is_named_and_changes_nothing() {
         .overload_order(OverloadOrder::NewestFirst)
         .build();
     let error = built.unwrap_err();
-    let fields: Vec<_> = error.problems().iter().map(Invalid::field).collect();
-    assert_eq!(fields, ["max_queue_wait", "shedding", "overload_order"]);
+    let fields: Vec<_> = error.problems().iter().map(Invalid::parameter).collect();
+    assert_eq!(
+        fields,
+        ["max_queue_wait", "shedding_target", "overload_order"]
+    );
 
     let own = [
-        Queue::own(ArrayQueue::bounded(4).unwrap()),
+        Queue::own(FifoQueue::bounded(4).unwrap()),
         Queue::own(PriorityQueue::by(|_: &Task, _: &Task| {
             std::cmp::Ordering::Equal
         })),
@@ -333,7 +336,7 @@ fn queues_of_the_users_shed_too() {
                 let pool = pool.max_queue_wait(ms(100)).shedding(CoDel::default());
                 match own {
                     true => pool.queue(Queue::own(OwnQueue::bounded(100))),
-                    false => pool.queue(Queue::own(ArrayQueue::bounded(100).unwrap())),
+                    false => pool.queue(Queue::own(FifoQueue::bounded(100).unwrap())),
                 }
             });
             let held = mill.pond.hold(1);

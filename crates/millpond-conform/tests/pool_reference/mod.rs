@@ -187,7 +187,7 @@ impl Model {
             };
             match decide(&now) {
                 Step::ShutDown => return Err(Why::ShutDown),
-                Step::Refuse => return Err(Why::Saturated),
+                Step::Reject => return Err(Why::Saturated),
                 Step::Start { .. } if self.start(Some(task)) => return Ok(()),
                 Step::Start { .. } if !has_room || self.workers() == 0 => {
                     return Err(Why::NoThread);
@@ -385,7 +385,7 @@ impl Model {
         self.expire();
     }
 
-    fn may_be_over(&mut self) {
+    fn try_terminate(&mut self) {
         let is_empty = self.state == RunState::Stopped || self.queue.is_empty();
         let is_left = self.workers() + self.extras.len() > 0;
         if matches!(self.state, RunState::ShutDown | RunState::Stopped) && is_empty && !is_left {
@@ -407,7 +407,7 @@ impl Model {
             self.counts.panicked += u64::from(self.panics[id]);
             self.look_for_work();
         }
-        self.may_be_over();
+        self.try_terminate();
     }
 
     pub(crate) fn cancel(&mut self, id: usize) -> bool {
@@ -429,7 +429,7 @@ impl Model {
         if !removed.is_gone {
             self.fates[id] = Fate::Cancelled(CancelReason::Removed);
         }
-        self.may_be_over();
+        self.try_terminate();
         !removed.is_gone
     }
 
@@ -438,7 +438,7 @@ impl Model {
         self.queue.retain(|task| !task.is_gone);
         let purged = before - self.queue.len();
         self.counts.cancelled += purged as u64;
-        self.may_be_over();
+        self.try_terminate();
         purged
     }
 
@@ -490,7 +490,7 @@ impl Model {
         if self.state == RunState::Running {
             self.state = RunState::ShutDown;
             self.nudge();
-            self.may_be_over();
+            self.try_terminate();
         }
     }
 
@@ -507,7 +507,7 @@ impl Model {
             self.fates[task.id] = Fate::Cancelled(CancelReason::Dropped);
         }
         self.nudge();
-        self.may_be_over();
+        self.try_terminate();
         back.into_iter().map(|task| task.id).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The scripts of `queue_model.rs`: what can be done to a queue, at random and from a file.
 //!
-//! A file says on its first line which queue it is, `Delay bound 1` or `Linked unbounded`, and then has
+//! A file says on its first line which queue it is, `Delay bound 1` or `FifoGrowing unbounded`, and then has
 //! one step on each line, written as a failure prints it: `OfferAfter(0, 1)`, `Remove { divisor: 2,
 //! limit: 1 }`. Lines that begin with `#` are for people.
 
@@ -105,8 +105,8 @@ impl FromStr for Script {
         let first = lines.next().ok_or("there is no line")?;
         let (words, numbers) = words(first);
         let flavor = match words.first().copied() {
-            Some("Array") => Flavor::Array,
-            Some("Linked") => Flavor::Linked,
+            Some("FifoBounded") => Flavor::FifoBounded,
+            Some("FifoGrowing") => Flavor::FifoGrowing,
             Some("Deque") => Flavor::Deque,
             Some("Priority") => Flavor::Priority,
             Some("Aging") => Flavor::Aging,

@@ -1,4 +1,4 @@
-//! The trait behind every wait, and which implementation the present thread waits through.
+//! The trait behind every wait, and the implementation that the current thread waits through.
 
 use super::{ThreadBlock, Woken};
 use crate::sync::local;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// How a strand waits. Both methods keep the token rule of the [module](super).
+/// How a strand waits. Both methods follow the token rule of the [module](super).
 pub trait Block: fmt::Debug + Send + Sync + 'static {
-    /// Waits for a token, until `deadline` if there is one. Only the strand itself calls it.
+    /// Waits for a token, until `deadline` if there is one. Called only by the strand itself.
     fn park(&self, deadline: Option<Instant>) -> Woken;
 
-    /// What leaves a token with the strand. It stays valid after the strand has ended, and then
-    /// does nothing.
+    /// A waker that leaves a token with the strand. It stays valid after the strand has ended, and then does
+    /// nothing.
     fn waker(self: Arc<Self>) -> Waker;
 }
 
@@ -22,10 +22,9 @@ local! {
     static CURRENT: RefCell<Option<Arc<dyn Block>>> = RefCell::new(None);
 }
 
-/// The block of the present thread; a [`ThreadBlock`] is made at its first wait.
+/// The block of the current thread; a [`ThreadBlock`] is made at its first wait.
 ///
-/// Thread-local destructors may wait as well, after `CURRENT` is gone. They get a block for that
-/// one wait.
+/// Thread-local destructors may wait as well, after `CURRENT` is gone. They get a block for that one wait.
 pub(super) fn current() -> Arc<dyn Block> {
     CURRENT
         .try_with(|current| {
@@ -38,7 +37,7 @@ pub(super) fn current() -> Arc<dyn Block> {
         .unwrap_or_else(|_| Arc::new(ThreadBlock::new()))
 }
 
-/// Runs `f`; every wait of the present thread meanwhile goes through `block`.
+/// Runs `f`; every wait of the current thread meanwhile goes through `block`.
 ///
 /// ```
 /// use millpond_raw::park::{self, Block, Site, ThreadBlock, Woken};

@@ -1,38 +1,43 @@
 //! The Block seam: how anything waits and is woken.
 //!
-//! Whatever runs code one step after another is a *strand*: an operating-system thread, or a
-//! virtual thread. A strand that has to wait [`park`](Strand::park)s; whoever ends its wait holds
-//! its [`Waker`] and calls it. Everything that waits in millpond, queues, handles, futures, latches,
-//! is written once on top of these two and works on every kind of strand.
+//! A *strand* is whatever runs code one step after another: an operating-system thread or a virtual thread. A
+//! strand that has to wait [`park`](Strand::park)s, and is woken through its [`Waker`]. Everything that waits
+//! in millpond (queues, handles, futures, latches) is written once on top of these two and works on every
+//! kind of strand.
+//!
+//! | file | what |
+//! |---|---|
+//! | `block` | the trait behind every wait, and which implementation the current thread uses |
+//! | `thread_block` | the implementation of an operating-system thread: one futex word |
+//! | `probe` | the registry of parked strands, for tests |
 //!
 //! # The token rule
 //!
 //! 1. A wake leaves a token with the strand. Two wakes before a park leave one token, not two.
-//! 2. A park that finds a token takes it and returns at once; otherwise it sleeps until a token
-//!    comes, and takes that.
-//! 3. A park may return for no reason. A token may be left over from an earlier wait. Hence every
-//!    wait is a loop around *its own* condition, and a token is only a hint to look again.
-//! 4. What the waker's thread wrote before the wake is visible after the park that took its token.
+//! 2. A park that finds a token takes it and returns at once; otherwise it sleeps until a token comes, and
+//!    takes that.
+//! 3. A park may return spuriously. A token may be left over from an earlier wait. Hence every wait is a loop
+//!    around *its own* condition, and a token is only a hint to check it again.
+//! 4. What the waking thread wrote before the wake is visible after the park that took its token.
 //!
 //! # The hook
 //!
-//! A thread waits through its own [`ThreadBlock`], a futex, unless something is installed with
-//! [`with_block`]: then every wait of that thread goes through the installed [`Block`]. A carrier
-//! installs the block of the virtual thread that it mounts, whose `park` unmounts it and lets the
-//! carrier go on; a fork-join worker installs one that starts a spare, parks the thread and retires
-//! the spare.
+//! A thread waits through its own [`ThreadBlock`], a futex, unless a [`Block`] is installed with
+//! [`with_block`]: then every wait of that thread goes through that block. A carrier installs the block of
+//! the virtual thread that it mounts, whose `park` unmounts it and lets the carrier go on; a fork-join worker
+//! installs one that starts a spare worker, parks the thread and retires the spare.
 //!
-//! # Why std's `Waker` is the door
+//! # Why std's `Waker`
 //!
-//! A wait list that holds wakers serves threads and futures alike, and needs no second kind of
-//! entry. A thread's waker is its block in an `Arc`; waking it is one virtual call more than
-//! unparking by hand, beside a system call.
+//! A wait queue that holds wakers serves threads and futures alike, and needs one kind of entry. A thread's
+//! waker is its block in an `Arc`; waking it costs one virtual call more than unparking directly, next to a
+//! system call.
 //!
-//! # Who waits where
+//! # Observing waits
 //!
-//! Each park names its [`Site`]. With the feature `probe` (tests) a registry remembers them:
-//! [`probe`] answers "thread `taker` is parked in queue.take", the only honest way to know that a
-//! thread has really blocked before a test interrupts it.
+//! Each park names its [`Site`]. With the feature `probe` (tests) a registry records them: [`probe`] answers
+//! "thread `consumer` is parked in queue.take", the only reliable way to know that a thread has really
+//! blocked before a test interrupts it.
 
 mod block;
 pub mod probe;
@@ -49,7 +54,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// Where a strand waits, for those who look: the name of the call, and which object it is about.
+/// Where a strand waits, for observers: the name of the call, and the object it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     name: &'static str,
@@ -57,12 +62,12 @@ pub struct Site {
 }
 
 impl Site {
-    /// A place by name, in the form `room.call`: `"queue.take"`.
+    /// A site by name, in the form `room.call`: `"queue.take"`.
     pub const fn new(name: &'static str) -> Self {
         Site { name, object: 0 }
     }
 
-    /// The same place, at this object.
+    /// The same site, at this object.
     pub fn on<T: ?Sized>(self, object: &T) -> Self {
         Site {
             object: core::ptr::from_ref(object).cast::<()>().addr(),
@@ -70,7 +75,7 @@ impl Site {
         }
     }
 
-    /// The name of the place.
+    /// The name of the site.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -90,10 +95,9 @@ impl fmt::Display for Site {
     }
 }
 
-/// The strand that runs the present code, ready to wait.
+/// The current strand, ready to wait.
 ///
-/// Get it once per wait, hand its [`waker`](Strand::waker) to whoever shall end the wait, and park
-/// in a loop around the condition:
+/// Get it once per wait, hand out its [`waker`](Strand::waker), and park in a loop around the condition:
 ///
 /// ```
 /// use millpond_raw::park::{self, Site};
@@ -117,11 +121,11 @@ impl fmt::Display for Site {
 #[derive(Debug)]
 pub struct Strand {
     block: Arc<dyn Block>,
-    // A strand parks itself and nobody else.
+    // A strand parks only itself.
     _stays_here: PhantomData<*const ()>,
 }
 
-/// The strand that runs the present code.
+/// The current strand.
 pub fn current() -> Strand {
     Strand {
         block: block::current(),
@@ -129,9 +133,9 @@ pub fn current() -> Strand {
     }
 }
 
-/// The present thread, whatever block is installed: for a wait that must work where that one has
-/// failed. A token that is on its way to another strand of this thread does not come here.
-pub(crate) fn of_thread() -> Strand {
+/// The current thread, whatever block is installed: for a wait that must work where the block has failed.
+/// Tokens for other strands of this thread do not reach it.
+pub(crate) fn bare_thread() -> Strand {
     Strand {
         block: Arc::new(ThreadBlock::new()),
         _stays_here: PhantomData,
@@ -139,25 +143,25 @@ pub(crate) fn of_thread() -> Strand {
 }
 
 impl Strand {
-    /// What ends this strand's park. Any thread may call it, any number of times, at any time.
+    /// A waker that ends this strand's park. Any thread may call it, any number of times, at any time.
     pub fn waker(&self) -> Waker {
         Arc::clone(&self.block).waker()
     }
 
-    /// Waits for a token, or for no reason.
+    /// Waits for a token. May return spuriously.
     pub fn park(&self, site: Site) {
         let _ = self.wait(site, None);
     }
 
-    /// Waits for a token until `deadline`, or for no reason. `TimedOut` means that the deadline
-    /// has passed and no token was taken.
+    /// Waits for a token until `deadline`. May return spuriously. `TimedOut` means that the deadline has
+    /// passed and no token was taken.
     pub fn park_until(&self, site: Site, deadline: Instant) -> Woken {
         self.wait(site, Some(deadline))
     }
 
     fn wait(&self, site: Site, deadline: Option<Instant>) -> Woken {
         user_code::check(Kind::Wait);
-        let _noted = probe::note(site, deadline.is_some());
+        let _recorded = probe::record(site, deadline.is_some());
         self.block.park(deadline)
     }
 }

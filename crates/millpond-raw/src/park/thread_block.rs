@@ -9,12 +9,12 @@
 //!
 //! # Invariants
 //!
-//! - **P1** Only the strand itself moves the word to PARKED or EMPTY; a waker only moves it to
-//!   TOKEN. Hence a token, once there, stays until the strand takes it.
-//! - **P2** A waker enters the kernel only if it replaced PARKED: waking a strand that is awake
+//! - **PARK-1** Only the strand itself moves the word to PARKED or EMPTY; a waker only moves it to TOKEN.
+//!   Hence a token stays until the strand takes it.
+//! - **PARK-2** A waker enters the kernel only if it replaced PARKED: waking a strand that is awake
 //!   costs one swap.
-//! - **P3** The strand sleeps only while the word is PARKED, and a waker changes the word before
-//!   it wakes; so the futex rule (look and sleep are one step) leaves no gap for a lost wake-up.
+//! - **PARK-3** The strand sleeps only while the word is PARKED, and a waker changes the word before it
+//!   wakes; the futex compares and sleeps in one step, so no wake-up is lost.
 //!
 //! # Orderings
 //!
@@ -80,14 +80,14 @@ impl Default for ThreadBlock {
 
 impl Block for ThreadBlock {
     fn park(&self, deadline: Option<Instant>) -> Woken {
-        // P1: if the CAS fails the word can only be TOKEN, and stays so until we take it.
+        // PARK-1: if the CAS fails the word is TOKEN, and stays so until we take it.
         let parked = self
             .word
             .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok();
         if !parked {
             let taken = self.take_token();
-            debug_assert!(taken, "P1: nobody but the strand takes its token");
+            debug_assert!(taken, "PARK-1: only the strand takes its token");
             return Woken::Maybe;
         }
         chaos::point("park.announced");
@@ -108,7 +108,7 @@ impl Block for ThreadBlock {
 }
 
 impl ThreadBlock {
-    /// Stops being parked at the deadline; a token that comes at the last moment is taken.
+    /// Unparks at the deadline; a token that comes at the last moment is taken.
     fn leave(&self) -> Woken {
         let left = self
             .word
@@ -118,7 +118,7 @@ impl ThreadBlock {
             return Woken::TimedOut;
         }
         let taken = self.take_token();
-        debug_assert!(taken, "P1: the word was not PARKED, so it is TOKEN");
+        debug_assert!(taken, "PARK-1: the word was not PARKED, so it is TOKEN");
         Woken::Maybe
     }
 }

@@ -14,10 +14,10 @@ fn what_is_put_in_is_there_until_the_box_drops() {
     assert_eq!(Arc::strong_count(&probe), 1);
 }
 
-/// A multiple of what goes to and from a depot at a time, and more than a rack holds.
+/// A multiple of a batch, and more than a magazine holds.
 const COUNT: usize = 192;
 
-/// Where some boxes of one kind are while all of them live.
+/// The addresses of some boxes of one type while all of them live.
 fn addresses<T: Default>() -> Vec<usize> {
     let boxes: Vec<_> = (0..COUNT).map(|_| Recycled::new(T::default())).collect();
     let address = |place: &T| core::ptr::from_ref(place).addr();
@@ -25,7 +25,7 @@ fn addresses<T: Default>() -> Vec<usize> {
 }
 
 fn are_aligned_and_apart<T: Default>() {
-    // Again and again, so that most of them are in memory that was used before.
+    // Repeated, so that most of them are in recycled memory.
     for _ in 0..5 {
         let mut found = addresses::<T>();
         found.sort_unstable();
@@ -66,15 +66,15 @@ fn a_destructor_that_panics_does_not_keep_the_memory() {
     let place = |one: &Recycled<Grenade>| core::ptr::from_ref::<Grenade>(one).addr();
     let first = Recycled::new(Grenade([0; 32]));
     let was = place(&first);
-    crate::quiet::drop(first);
+    crate::catch_panic::drop(first);
     let next = Recycled::new(Grenade([0; 32]));
     let reused = place(&next) == was;
-    crate::quiet::drop(next);
+    crate::catch_panic::drop(next);
     assert!(reused || cfg!(millpond_plain_memory));
 }
 
-/// Somebody who keeps a pointer to a box that is gone, and writes to it. What is on the rack is the next to
-/// be had, so that is noticed at once.
+/// A write through a stale pointer. The magazine is a stack, so the next box gets this very object and finds
+/// out.
 #[cfg(all(
     target_os = "linux",
     debug_assertions,
@@ -86,13 +86,13 @@ fn memory_that_is_written_to_after_it_was_freed_ends_the_process_when_it_is_had_
     for (word, ends) in [(None, 7), (Some(0), -1), (Some(19), -1)] {
         let child = run_in_child(30, || {
             let place = Recycled::new([0_u64; 20]).into_raw();
-            // SAFETY: R5 - from `into_raw`, once.
+            // SAFETY: RECYCLE-5 - from `into_raw`, once.
             drop(unsafe { Recycled::from_raw(place) });
             if let Some(word) = word {
-                // SAFETY: R3 - it is memory, because a sheet lives as long as the racks of this thread have
-                // slabs of it; that R4 is broken is what this is about.
+                // SAFETY: RECYCLE-3 - it is memory, because a slab lives as long as this thread's magazines
+                // hold objects of it; that RECYCLE-4 is broken is the point of this test.
                 let word = unsafe { place.cast::<u64>().add(word) };
-                // SAFETY: R3 - as above.
+                // SAFETY: RECYCLE-3 - as above.
                 unsafe { word.write(7) };
             }
             let again = Recycled::new([7_u64; 20]);
@@ -106,13 +106,13 @@ fn memory_that_is_written_to_after_it_was_freed_ends_the_process_when_it_is_had_
     }
 }
 
-/// What goes round between threads. All of it is about one class, which no other test of this crate
-/// uses, and one test at a time.
+/// Objects that move between threads. All of these tests use one class, which no other test of this crate
+/// uses, and run one at a time.
 #[cfg(not(millpond_plain_memory))]
 mod going_round {
     use super::super::depot::BATCH;
-    use super::super::slab::Class;
-    use super::super::threads::idle;
+    use super::super::object::SizeClass;
+    use super::super::thread_cache::idle;
     use super::*;
     use crate::sync::{Mutex, local, thread};
     use core::cell::RefCell;
@@ -122,7 +122,7 @@ mod going_round {
     static ALONE: Mutex<()> = Mutex::new(());
 
     fn in_depot() -> usize {
-        idle(Class::of(Layout::new::<Odd>()).unwrap())
+        idle(SizeClass::of(Layout::new::<Odd>()).unwrap())
     }
 
     fn boxes(count: usize) -> Vec<Recycled<Odd>> {
@@ -130,7 +130,7 @@ mod going_round {
     }
 
     #[test]
-    fn a_thread_that_ends_leaves_its_slabs_to_the_others() {
+    fn a_thread_that_ends_leaves_its_objects_to_the_others() {
         let _alone = ALONE.lock();
         let there = thread::spawn(addresses::<Odd>).join().unwrap();
         assert!(in_depot() >= there.len());
@@ -139,29 +139,29 @@ mod going_round {
     }
 
     #[test]
-    fn slabs_go_to_and_from_the_depot_by_batches() {
+    fn objects_go_to_and_from_the_depot_by_batches() {
         let _alone = ALONE.lock();
         thread::spawn(|| drop(boxes(10 * BATCH))).join().unwrap();
         let (made_here, all) = thread::spawn(|| (boxes(3), in_depot())).join().unwrap();
         thread::spawn(move || {
             let all = all + BATCH - 3;
-            assert_eq!(in_depot(), all, "what its maker had left is back");
+            assert_eq!(in_depot(), all, "the rest of the maker's batch is back");
             let mut held = boxes(1);
             assert_eq!(in_depot(), all - BATCH, "the first takes a batch");
             held.extend(boxes(BATCH - 1));
-            assert_eq!(in_depot(), all - BATCH, "which is enough for as many");
+            assert_eq!(in_depot(), all - BATCH, "which serves a whole batch");
             held.extend(boxes(1));
             assert_eq!(in_depot(), all - 2 * BATCH);
             drop(held);
-            assert_eq!(in_depot(), all - 2 * BATCH, "a rack holds two");
+            assert_eq!(in_depot(), all - 2 * BATCH, "a magazine holds two batches");
             drop(made_here);
-            assert_eq!(in_depot(), all - BATCH, "and gives one away for the third");
+            assert_eq!(in_depot(), all - BATCH, "and returns one for the third");
         })
         .join()
         .unwrap();
     }
 
-    /// It makes and drops boxes when its thread ends.
+    /// It makes and drops boxes during its thread's teardown.
     struct Late(Vec<Recycled<Odd>>);
 
     impl Drop for Late {
@@ -186,8 +186,8 @@ mod going_round {
     fn a_thread_that_is_torn_down_makes_and_drops_boxes_and_loses_none() {
         let _alone = ALONE.lock();
         let fill = |late: &RefCell<Late>| late.borrow_mut().0.extend(boxes(20));
-        // Thread-local values go in the order in which they were made, or the other way round: so
-        // the racks are gone in one of these, and in the other they are not.
+        // Thread-local values are dropped in the order of their creation, or in reverse: so the magazines are
+        // gone in one of these threads, and in the other they are not.
         let ends = [
             thread::spawn(move || LATE.with(fill)),
             thread::spawn(move || {

@@ -1,91 +1,91 @@
-//! What all sides of a scope share, and what outlives it: the roster, and the first panic that
-//! nobody took.
+//! The shared state of a scope, which outlives it: the job list, and the first panic that no handle took.
 
-use super::roster::{Phase, Roster};
-use super::slot::Erased;
-use super::state::Reading;
-use crate::quiet;
+use super::job_list::{JobList, Phase};
+use super::slot::SlotRef;
+use super::state::JobState;
+use crate::catch_panic;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::task::{Outcome, Panic};
-use crate::waits::Waits;
+use crate::wait_queue::WaitQueue;
 
 pub(super) struct Core<M> {
-    roster: Mutex<Roster<M>>,
-    /// Whether jobs are refused. Written and obeyed under the roster's lock; a look without it is
-    /// good for those who would rather not begin.
+    job_list: Mutex<JobList<M>>,
+    /// Whether new jobs are rejected. Written and obeyed under the lock of the job list; a load without the
+    /// lock is a hint.
     stopped: AtomicBool,
-    /// Where the owner sleeps, to be woken when a job is brought.
-    news: Waits,
+    /// Where the owner waits for jobs to be published.
+    new_jobs: WaitQueue,
     panic: Mutex<Option<Panic>>,
 }
 
 impl<M> Core<M> {
     pub(super) fn new() -> Self {
         Core {
-            roster: Mutex::new(Roster::new()),
+            job_list: Mutex::new(JobList::new()),
             stopped: AtomicBool::new(false),
-            news: Waits::new(),
+            new_jobs: WaitQueue::new(),
             panic: Mutex::new(None),
         }
     }
 
-    /// Lets jobs in. Returns false if it did so before.
+    /// Opens the scope for jobs. Returns false if it was opened before.
     pub(super) fn open(&self) -> bool {
-        let mut roster = self.roster.lock();
-        let is_new = roster.phase == Phase::New;
+        let mut job_list = self.job_list.lock();
+        let is_new = job_list.phase == Phase::New;
         if is_new {
-            roster.phase = Phase::Open;
+            job_list.phase = Phase::Open;
         }
         is_new
     }
 
-    /// Lets no job in any more, if there is none. Returns whether that is so.
+    /// Closes the scope if no job is left. Returns whether it did.
     pub(super) fn close(&self) -> bool {
-        let mut roster = self.roster.lock();
-        let is_over = roster.is_empty();
-        if is_over {
-            roster.phase = Phase::Closed;
+        let mut job_list = self.job_list.lock();
+        let is_done = job_list.is_empty();
+        if is_done {
+            job_list.phase = Phase::Closed;
         }
-        is_over
+        is_done
     }
 
-    /// J1: puts the job on the roster. Returns false, and does nothing, if none may come.
-    pub(super) fn link(&self, job: &Erased<M>) -> bool {
-        let mut roster = self.roster.lock();
-        if roster.phase != Phase::Open || self.is_stopped() {
+    /// SCOPE-1: adds the job to the list. Returns false, and does nothing, if the scope is not open or
+    /// stopped.
+    pub(super) fn add(&self, job: &SlotRef<M>) -> bool {
+        let mut job_list = self.job_list.lock();
+        if job_list.phase != Phase::Open || self.is_stopped() {
             return false;
         }
-        let number = roster.push(job.clone());
+        let number = job_list.push(job.clone());
         job.set_number(number);
         true
     }
 
-    /// Notes that a job can be run by whoever waits, and wakes the owner if it sleeps.
-    pub(super) fn bring(&self, job: &Erased<M>) {
-        let asleep = {
-            let mut roster = self.roster.lock();
-            job.state().bring();
-            roster.brought += 1;
-            core::mem::take(&mut roster.asleep)
+    /// Publishes the job, so that a waiting thread may run it, and wakes the owner if it sleeps.
+    pub(super) fn publish(&self, job: &SlotRef<M>) {
+        let wake_owner = {
+            let mut job_list = self.job_list.lock();
+            job.state().mark_published();
+            job_list.published += 1;
+            core::mem::take(&mut job_list.owner_asleep)
         };
-        if asleep {
-            self.news.wake_all();
+        if wake_owner {
+            self.new_jobs.wake_all();
         }
     }
 
     pub(super) fn remove(&self, number: u64) {
-        // It may be the last reference: it drops outside the lock.
-        let job = self.roster.lock().remove(number);
+        // It may be the last reference, so it is dropped outside the lock.
+        let job = self.job_list.lock().remove(number);
         drop(job);
     }
 
-    pub(super) fn find(&self, from: u64, wanted: fn(Reading) -> bool) -> Option<Erased<M>> {
-        self.roster.lock().find(from, wanted).cloned()
+    pub(super) fn find(&self, from: u64, wanted: fn(JobState) -> bool) -> Option<SlotRef<M>> {
+        self.job_list.lock().find(from, wanted).cloned()
     }
 
     pub(super) fn stop(&self) {
-        let _roster = self.roster.lock();
+        let _roster = self.job_list.lock();
         self.stopped.store(true, Ordering::Relaxed);
     }
 
@@ -93,37 +93,38 @@ impl<M> Core<M> {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn brought(&self) -> u64 {
-        self.roster.lock().brought
+    pub(super) fn published(&self) -> u64 {
+        self.job_list.lock().published
     }
 
     pub(super) fn len(&self) -> usize {
-        self.roster.lock().len()
+        self.job_list.lock().len()
     }
 
-    /// Where the owner waits for jobs to be brought.
-    pub(super) fn news(&self) -> &Waits {
-        &self.news
+    /// Where the owner waits for jobs to be published.
+    pub(super) fn new_jobs(&self) -> &WaitQueue {
+        &self.new_jobs
     }
 
-    /// Whether no more than `seen` jobs have been brought. If so the next one wakes the owner.
-    pub(super) fn no_more_than(&self, seen: u64) -> bool {
-        let mut roster = self.roster.lock();
-        roster.asleep = roster.brought <= seen;
-        roster.asleep
+    /// Announces that the owner is about to sleep: returns true, and has the next published job wake it,
+    /// unless more than `seen` jobs have been published.
+    pub(super) fn announce_sleep(&self, seen: u64) -> bool {
+        let mut job_list = self.job_list.lock();
+        job_list.owner_asleep = job_list.published <= seen;
+        job_list.owner_asleep
     }
 
-    /// What to do with an outcome that nobody takes: a panic is kept if it is the first.
+    /// Disposes of an outcome that no handle takes: the first panic is kept, everything else is dropped.
     pub(super) fn dispose<T>(&self, outcome: Outcome<T>) {
         let Outcome::Panicked(panic) = outcome else {
-            return quiet::drop(outcome);
+            return catch_panic::drop(outcome);
         };
         let mut first = self.panic.lock();
         if first.is_none() {
             *first = Some(panic);
         } else {
             drop(first);
-            quiet::drop(panic);
+            catch_panic::drop(panic);
         }
     }
 
@@ -134,6 +135,6 @@ impl<M> Core<M> {
 
 impl<M> Drop for Core<M> {
     fn drop(&mut self) {
-        quiet::drop(self.take_panic());
+        catch_panic::drop(self.take_panic());
     }
 }

@@ -1,64 +1,65 @@
-//! The sides of a job: its maker's, its executor's, its handle's, and everybody's.
+//! The views of a job: its maker has a [`NewJob`], its executor a [`Stub`], its handle is a [`Job`], and
+//! everything else has a [`JobRef`].
 
 use super::Core;
-use super::slot::{Claimed, Erased, Returns, Slot};
-use super::state::{Cancelled, Reading};
+use super::slot::{Claimed, Slot, SlotRef, TakeOutcome};
+use super::state::{CancelResult, JobState};
 use crate::task::{CancelReason, Outcome};
-use crate::waits::Ticket;
+use crate::wait_queue::Ticket;
 use core::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// A job as anybody may see it, also when its scope is over: what it borrows does not show.
-pub struct JobRef<M>(pub(super) Erased<M>);
+/// A reference to a job without its types and borrows. It may outlive the scope.
+pub struct JobRef<M>(pub(super) SlotRef<M>);
 
 impl<M> JobRef<M> {
-    /// Its place among the jobs of its scope, from 0.
+    /// Its number among the jobs of its scope, from 0.
     pub fn number(&self) -> u64 {
         self.0.number()
     }
 
-    /// What has happened to it.
-    pub fn state(&self) -> Reading {
+    /// Its state.
+    pub fn state(&self) -> JobState {
         self.0.state().read()
     }
 
     /// The scope that it belongs to.
-    pub fn remote(&self) -> Remote<M> {
-        Remote(Arc::clone(self.0.core()))
+    pub fn scope_ref(&self) -> ScopeRef<M> {
+        ScopeRef(Arc::clone(self.0.core()))
     }
 
-    /// Becomes the owner of the closure; `None` if it has one.
+    /// Claims the closure; `None` if it has been claimed.
     pub fn claim(&self) -> Option<Claimed<M>> {
         self.0.claim()
     }
 
-    /// Cancels the job. One that has not started never will, and its closure is dropped before this
-    /// returns. Of one that runs the outcome is dropped.
-    pub fn cancel(&self, reason: CancelReason) -> Cancelled {
+    /// Cancels the job. If it has not started it never will, and its closure is dropped before this returns.
+    /// If it runs, its outcome will be dropped.
+    pub fn cancel(&self, reason: CancelReason) -> CancelResult {
         self.0.cancel(reason)
     }
 
-    /// Asks for `waker` to be woken when the job changes; `None` if `over` is true of it. It is
-    /// woken at least when the job is finished, when it has ended, and when it becomes a stray.
-    /// Whoever gives up must [`leave`](JobRef::leave).
-    pub fn enlist(&self, waker: &Waker, over: fn(Reading) -> bool) -> Option<Ticket> {
-        self.0.enlist(waker, over)
+    /// Registers `waker` to be woken when the job changes; `None` if `over` is already true of it. It is
+    /// woken at least when the job is finished, when it has ended, and when its stub is dropped. A waiter
+    /// that gives up must [`unregister`](JobRef::unregister).
+    pub fn register(&self, waker: &Waker, over: fn(JobState) -> bool) -> Option<Ticket> {
+        self.0.register(waker, over)
     }
 
-    /// Replaces the waker that was enlisted; false if it has been woken already.
-    pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
-        self.0.waits().renew(ticket, waker)
+    /// Replaces the registered waker; false if it has been woken already.
+    pub fn update_waker(&self, ticket: Ticket, waker: &Waker) -> bool {
+        self.0.waiters().update_waker(ticket, waker)
     }
 
-    /// Takes back what [`enlist`](JobRef::enlist) asked for.
-    pub fn leave(&self, ticket: Ticket) {
-        self.0.waits().leave(ticket);
+    /// Undoes [`register`](JobRef::register).
+    pub fn unregister(&self, ticket: Ticket) {
+        self.0.waiters().unregister(ticket);
     }
 }
 
 impl<M: Clone> JobRef<M> {
-    /// The value that travels with the job, once it has been brought.
+    /// The metadata of the job, once it has been published.
     pub fn meta(&self) -> Option<M> {
         self.0.meta().lock().clone()
     }
@@ -87,42 +88,42 @@ impl<M> fmt::Debug for JobRef<M> {
     }
 }
 
-/// A scope as anybody may see it, also when it is over.
-pub struct Remote<M>(pub(super) Arc<Core<M>>);
+/// A reference to a scope without its lifetime. It may outlive the scope.
+pub struct ScopeRef<M>(pub(super) Arc<Core<M>>);
 
-impl<M> Remote<M> {
-    /// The first job with this number or a higher one of which `wanted` is true and that is not
-    /// over: an ended one is here as long as its outcome is.
-    pub fn find(&self, from: u64, wanted: fn(Reading) -> bool) -> Option<JobRef<M>> {
+impl<M> ScopeRef<M> {
+    /// The first unfinished job with this number or a higher one of which `wanted` is true. An ended job is
+    /// listed as long as its outcome is there.
+    pub fn find(&self, from: u64, wanted: fn(JobState) -> bool) -> Option<JobRef<M>> {
         self.0.find(from, wanted).map(JobRef)
     }
 
-    /// Lets no more jobs in.
+    /// Rejects all further jobs.
     pub fn stop(&self) {
         self.0.stop();
     }
 
-    /// Whether no more jobs are let in.
+    /// Whether it has been stopped.
     pub fn is_stopped(&self) -> bool {
         self.0.is_stopped()
     }
 
-    /// How many jobs have been [brought](Fresh::bring).
-    pub fn brought(&self) -> u64 {
-        self.0.brought()
+    /// How many jobs have been [published](NewJob::publish).
+    pub fn published(&self) -> u64 {
+        self.0.published()
     }
 
-    /// How many jobs are not over.
+    /// How many jobs are listed.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no job that is not over.
+    /// Whether no job is listed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is the same scope.
+    /// Whether both refer to the same scope.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -133,35 +134,37 @@ impl<M> Remote<M> {
     }
 }
 
-impl<M> Clone for Remote<M> {
+impl<M> Clone for ScopeRef<M> {
     fn clone(&self) -> Self {
-        Remote(Arc::clone(&self.0))
+        ScopeRef(Arc::clone(&self.0))
     }
 }
 
-impl<M> fmt::Debug for Remote<M> {
+impl<M> fmt::Debug for ScopeRef<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote")
+        f.debug_struct("ScopeRef")
             .field("jobs", &self.len())
             .field("stopped", &self.is_stopped())
             .finish()
     }
 }
 
-/// What goes to an executor in the place of a job. It may be kept, lost or used at any time: it runs
-/// the job if that is still there to be run.
+/// What an executor gets in place of a job. It may be kept, lost or used at any time: it runs the job if its
+/// closure is still there.
 ///
-/// Dropping it makes the job a stray: it is then up to whoever waits for it.
-#[must_use = "a stub that is dropped leaves its job to whoever waits for it"]
+/// Dropping it unused leaves the job to the threads that wait for it.
+#[must_use = "dropping a stub leaves its job to the threads that wait for it"]
 pub struct Stub<M>(Option<JobRef<M>>);
 
 impl<M> Stub<M> {
     /// The job.
     pub fn job(&self) -> &JobRef<M> {
-        self.0.as_ref().expect("it is only taken by value")
+        self.0
+            .as_ref()
+            .expect("only methods that take `self` empty it")
     }
 
-    /// Becomes the owner of the closure; `None` if it has one.
+    /// Claims the closure; `None` if it has been claimed.
     pub fn claim(mut self) -> Option<Claimed<M>> {
         self.0.take().and_then(|job| job.claim())
     }
@@ -170,7 +173,7 @@ impl<M> Stub<M> {
 impl<M> Drop for Stub<M> {
     fn drop(&mut self) {
         if let Some(job) = &self.0 {
-            job.0.stray();
+            job.0.mark_stub_dropped();
         }
     }
 }
@@ -181,45 +184,45 @@ impl<M> fmt::Debug for Stub<M> {
     }
 }
 
-/// A job that has just been made. Dropping it cancels the job; its maker gives it a
-/// [handle](Fresh::handle), or [leaves it alone](Fresh::detach).
+/// A new job. Dropping it cancels the job; its maker takes a [handle](NewJob::handle) or
+/// [detaches](NewJob::detach) it.
 #[must_use = "dropping it cancels the job"]
-pub struct Fresh<F, T, M> {
-    /// Empty only while `self` is taken apart.
+pub struct NewJob<F, T, M> {
+    /// `None` only while `self` is being consumed.
     slot: Option<Arc<Slot<F, T, M>>>,
     job: JobRef<M>,
 }
 
-impl<F, T, M> Fresh<F, T, M> {
-    pub(super) fn new(slot: Arc<Slot<F, T, M>>, job: Erased<M>) -> Self {
-        Fresh {
+impl<F, T, M> NewJob<F, T, M> {
+    pub(super) fn new(slot: Arc<Slot<F, T, M>>, job: SlotRef<M>) -> Self {
+        NewJob {
             slot: Some(slot),
             job: JobRef(job),
         }
     }
 
-    /// The job as anybody may see it.
+    /// A reference to the job.
     pub fn job(&self) -> &JobRef<M> {
         &self.job
     }
 
-    /// What goes to the executor. One is enough.
+    /// A stub for the executor. One is enough.
     pub fn stub(&self) -> Stub<M> {
         Stub(Some(self.job.clone()))
     }
 
-    /// Gives the job a value to travel with. From now on whoever waits may run it.
-    pub fn bring(&self, meta: M) {
+    /// Publishes the job with its metadata: from now on a waiting thread may run it.
+    pub fn publish(&self, meta: M) {
         let before = self.job.0.meta().lock().replace(meta);
         drop(before);
-        self.job.0.core().bring(&self.job.0);
+        self.job.0.core().publish(&self.job.0);
     }
 
-    /// Takes the closure back out of a job that has not started. Then there is no job.
+    /// Takes the closure back out of a job that has not started, which ends the job.
     ///
     /// # Errors
     ///
-    /// The job, if somebody has started or cancelled it.
+    /// The job, if it was started or cancelled.
     pub fn reclaim(mut self) -> Result<F, Self> {
         match self.slot.as_ref().and_then(|slot| slot.reclaim()) {
             Some(closure) => {
@@ -231,11 +234,11 @@ impl<F, T, M> Fresh<F, T, M> {
     }
 }
 
-impl<F: Send, T: Send, M: Send> Fresh<F, T, M> {
-    /// Leaves the job alone: nobody takes its outcome, and a panic goes to the scope.
+impl<F: Send, T: Send, M: Send> NewJob<F, T, M> {
+    /// Gives up the outcome: a value is dropped, and a panic goes to the scope.
     pub fn detach(mut self) {
         let job = &self.job.0;
-        if let (Some(slot), true) = (self.slot.take(), job.state().orphan()) {
+        if let (Some(slot), true) = (self.slot.take(), job.state().detach()) {
             dispose(&*slot, job.core());
         }
     }
@@ -247,7 +250,10 @@ impl<F: Send, T: Send, M: Send> Fresh<F, T, M> {
         T: 'scope,
         M: 'scope,
     {
-        let slot = self.slot.take().expect("it is only taken by value");
+        let slot = self
+            .slot
+            .take()
+            .expect("only methods that take `self` empty it");
         Job {
             job: self.job.clone(),
             outcome: slot,
@@ -255,42 +261,42 @@ impl<F: Send, T: Send, M: Send> Fresh<F, T, M> {
     }
 }
 
-impl<F, T, M> Drop for Fresh<F, T, M> {
+impl<F, T, M> Drop for NewJob<F, T, M> {
     fn drop(&mut self) {
         if self.slot.is_some() {
-            let _ = self.job.cancel(CancelReason::Refused);
+            let _ = self.job.cancel(CancelReason::Rejected);
         }
     }
 }
 
-impl<F, T, M> fmt::Debug for Fresh<F, T, M> {
+impl<F, T, M> fmt::Debug for NewJob<F, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Fresh").field(&self.job).finish()
+        f.debug_tuple("NewJob").field(&self.job).finish()
     }
 }
 
-/// Takes the outcome of a job without a handle, if it is there.
-fn dispose<T, M>(outcome: &dyn Returns<T>, core: &Core<M>) {
+/// Disposes of the outcome of a job without a handle, if it is there.
+fn dispose<T, M>(outcome: &dyn TakeOutcome<T>, core: &Core<M>) {
     if let Some(outcome) = outcome.take() {
         core.dispose(outcome);
     }
 }
 
-/// The handle of a job: it may take the outcome. What the job borrows is in its type.
+/// The handle of a job: it may take the outcome. Its type carries what the job borrows.
 ///
-/// Dropping it lets the job go on alone.
+/// Dropping it detaches the job.
 pub struct Job<'scope, T, M> {
     job: JobRef<M>,
-    outcome: Arc<dyn Returns<T> + 'scope>,
+    outcome: Arc<dyn TakeOutcome<T> + 'scope>,
 }
 
 impl<T, M> Job<'_, T, M> {
-    /// The job as anybody may see it.
+    /// A reference to the job.
     pub fn job(&self) -> &JobRef<M> {
         &self.job
     }
 
-    /// Takes the outcome, once the job is finished. A value or a panic can be taken once.
+    /// Takes the outcome of a finished job. A value or a panic can be taken once.
     pub fn take(&self) -> Option<Outcome<T>> {
         self.outcome.take()
     }
@@ -298,7 +304,7 @@ impl<T, M> Job<'_, T, M> {
 
 impl<T, M> Drop for Job<'_, T, M> {
     fn drop(&mut self) {
-        if self.job.0.state().orphan() {
+        if self.job.0.state().detach() {
             dispose(&*self.outcome, self.job.0.core());
         }
     }

@@ -1,88 +1,94 @@
 //! Scopes: closures that borrow, given to executors that may do anything with them.
 //!
-//! An executor takes `'static` tasks, and what it makes of them is its own affair: it runs them late
-//! or never, hands them back, leaks them. So a closure that borrows is not given to it. It stays in
-//! a *slot* of its scope, and what the executor gets is a *stub*: a reference to the slot that runs
-//! the closure if it is still there.
+//! An executor takes `'static` tasks, and may run them late or never, hand them back, or leak them. So a
+//! closure that borrows is not given to it. The closure stays in a *slot* of its scope, and the executor gets
+//! a *stub*: a reference to the slot that runs the closure if it is still there.
 //!
 //! ```text
-//!   owner's stack                        heap                             anywhere, for ever
-//!   +-----------+   roster   +-------------------------------+
+//!   owner's stack                        heap                             anywhere, forever
+//!   +-----------+  job list  +-------------------------------+
 //!   |  Scope    |----------->| Slot: state | closure/outcome |<---------- Stub, in a task
 //!   +-----------+            +-------------------------------+
 //!                                  ^ Job<'scope, T>, the handle
 //! ```
 //!
-//! Whoever *claims* the slot owns the closure: a runner of the stub, a canceller, or who waits for
-//! the job and runs it in place. The scope does not end before every slot is empty: what nobody
-//! has claimed is claimed, what runs is waited for, and outcomes that nobody took are dropped. A stub
-//! that comes later finds an empty slot.
+//! A thread that *claims* the slot owns the closure: one that runs the stub, one that cancels the job, or one
+//! that waits for the job and runs it inline. The scope does not end before every slot is empty: it claims
+//! what is unclaimed, waits for what runs, and drops the outcomes that no handle took. A stub that is used
+//! later finds an empty slot.
+//!
+//! | file | what |
+//! |---|---|
+//! | `core` | the shared state of a scope, which outlives it |
+//! | `job_list` | the jobs that are not over |
+//! | `slot` | closure and outcome of one job |
+//! | `state` | the state word of a slot |
+//! | `job` | what maker, executor, handle and everything else hold of a job |
 //!
 //! # Why not the task cell
 //!
-//! The outcome in a task cell belongs to its one handle, until the last reference is gone. Here the
-//! scope must be able to take it away, because the last reference may be a stub that is never
-//! dropped.
+//! The outcome in a task cell belongs to its one handle until the last reference is gone. Here the scope must
+//! be able to take the outcome away, because the last reference may be a stub that is never dropped.
 //!
-//! # What it costs
+//! # Costs
 //!
-//! One allocation for each job, and one for the scope. The roster grows to the number of jobs that
-//! are there at a time.
+//! One allocation per job, and one per scope. The job list grows to the number of jobs that are there at a
+//! time.
 //!
 //! # Invariants
 //!
 //! The bits of the state word are explained in [`state`].
 //!
-//! - **J1** A slot is on the roster from before its lifetime is forgotten until it is *over*: until
-//!   nothing is in its stage and nothing of the job runs. Slots get on the roster only while
-//!   [`Scope::enter`] runs, and that does not return before the roster is empty and closed, in one
-//!   step under its lock. `enter` and [`Scope::job`] both borrow the scope for `'scope`, and
-//!   [`Scope`] is invariant in it: so all that a closure of `'scope` borrows lives while `enter` runs.
-//! - **J2** The closure is in the stage until CLAIMED is set, and belongs to whoever set it.
-//! - **J3** From CLAIMED to ENDED the stage belongs to the claimer alone. Whoever claims sets ENDED,
-//!   when the closure is gone and the outcome is in the stage or gone, and touches nothing that the
-//!   job borrows after that.
-//! - **J4** With ENDED and without TAKEN the stage holds the outcome: a payload if PANICKED, else a
-//!   value. It belongs to whoever sets TAKEN. An outcome that is CANCELLED or ORPHAN before it is
-//!   published is the claimer's.
-//! - **J5** Whoever takes something out of a slot after ENDED, or has taken it out when it sets ENDED,
-//!   has what that borrows in its own type, or borrows the scope for `'scope`. So nobody needs to
-//!   wait for it: the compiler does.
-//! - **J6** A waiter is in `waits` before WAITER is announced, under the lock of `waits`; and whatever
-//!   changes the state reads WAITER in that very step. Both touch one word, so one of them is
-//!   first: the waiter sees the change, or the change sees the waiter.
-//! - **J7** No panic lets `enter` return before the roster is closed. That of its closure is caught.
-//!   Destructors of users' values that go with a slot (meta, wakers, outcomes) are called quietly.
-//!   A [`Block`](park::Block) that panics is caught, and from then on the thread is parked without it;
-//!   its panic comes out of `enter` at the end. Whatever else unwinds from the wait ends the process.
+//! - **SCOPE-1** A slot is on the job list from before its lifetime is erased until it is *over*: nothing is
+//!   in its stage and nothing of the job runs. Slots are added only while [`Scope::enter`] runs, and `enter`
+//!   does not return before the list is found empty and closed, in one step under its lock. `enter` and
+//!   [`Scope::job`] both borrow the scope for `'scope`, and [`Scope`] is invariant in it: so all that a
+//!   closure of `'scope` borrows lives while `enter` runs.
+//! - **SCOPE-2** The closure is in the stage until CLAIMED is set, and belongs to the thread that set it.
+//! - **SCOPE-3** From CLAIMED to ENDED the stage belongs to the claimer alone. The claimer sets ENDED when
+//!   the closure is gone and the outcome is in the stage or gone, and touches nothing that the job borrows
+//!   after that.
+//! - **SCOPE-4** With ENDED and without TAKEN the stage holds the outcome: a payload if PANICKED, else a
+//!   value. It belongs to the thread that sets TAKEN. An outcome that is CANCELLED or DETACHED before it is
+//!   published belongs to the claimer.
+//! - **SCOPE-5** A thread that takes something out of a slot after ENDED, or has taken it out when it sets
+//!   ENDED, has the borrows in its own type, or borrows the scope for `'scope`. So the scope need not wait
+//!   for it: the compiler does.
+//! - **SCOPE-6** A waiter is in `waiters` before WAITER is announced, under the lock of `waiters`; and every
+//!   change of the state reads WAITER in the same atomic step. Both steps modify one word, so one is first:
+//!   the waiter sees the change, or the change sees the waiter.
+//! - **SCOPE-7** No panic lets `enter` return before the job list is closed. A panic of its closure is
+//!   caught. Destructors of users' values that go with a slot (metadata, wakers, outcomes) run inside
+//!   [`catch_panic`]. A panic of a [`Block`](park::Block) is caught, from then on the thread parks without that
+//!   block, and the panic is resumed when `enter` ends. Any other panic during the wait aborts the process.
 //!
 //! # Orderings
 //!
-//! - `[J-out]` Ending a job releases its outcome and all that its body did to what it borrows;
-//!   whoever reads that it has ended acquires that.
+//! - `[J-out]` Ending a job releases its outcome and all that its body did to what it borrows; a thread that
+//!   reads ENDED acquires that.
 
 mod core;
 mod job;
+mod job_list;
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod panics;
-mod roster;
 mod slot;
 pub mod state;
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests;
 
-pub use job::{Fresh, Job, JobRef, Remote, Stub};
+pub use job::{Job, JobRef, NewJob, ScopeRef, Stub};
 pub use slot::Claimed;
-pub use state::{Cancelled, Reading};
+pub use state::{CancelResult, JobState};
 
 use self::core::Core;
+use crate::catch_panic::{self, Payload};
 use crate::park::{self, Site, Strand};
-use crate::quiet::{self, Payload};
 use crate::sync::IN_MODEL;
 use crate::task::Panic;
 use crate::user_code::{self, Kind};
-use crate::waits::{Ticket, Waits};
-use slot::{Erased, Slot};
+use crate::wait_queue::{Ticket, WaitQueue};
+use slot::{Slot, SlotRef};
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -134,49 +140,49 @@ use std::sync::Arc;
 /// }
 /// ```
 pub struct Scope<'scope, M> {
-    remote: Remote<M>,
-    /// Invariant (J1): a scope of `'scope` is no scope of anything shorter.
+    scope_ref: ScopeRef<M>,
+    /// Invariant (SCOPE-1): a scope of `'scope` is no scope of anything shorter.
     _lifetime: PhantomData<&'scope mut &'scope ()>,
 }
 
 impl<M: Send + 'static> Scope<'_, M> {
-    /// A scope that nobody has entered.
+    /// A scope that has not been entered.
     pub fn new() -> Self {
         Scope {
-            remote: Remote(Arc::new(Core::new())),
+            scope_ref: ScopeRef(Arc::new(Core::new())),
             _lifetime: PhantomData,
         }
     }
 }
 
 impl<'scope, M: Send + 'static> Scope<'scope, M> {
-    /// Runs `f`, in which jobs can be made, and waits until all of them are over, also if it
-    /// panics. What has not started by then is dropped; whoever wants it to run sees to that in `f`.
+    /// Runs `f`, in which jobs can be made, and waits until all of them are over, also if `f` panics. Jobs
+    /// that have not started by then are dropped unrun.
     ///
     /// # Panics
     ///
-    /// If `f` does, if the [`Block`](park::Block) of this thread does (at the end, when all jobs are
-    /// over), or if it was called before.
+    /// If `f` does, if the [`Block`](park::Block) of this thread does (resumed when all jobs are over), or if
+    /// it was called before.
     pub fn enter<R>(&'scope self, f: impl FnOnce() -> R) -> R {
         assert!(self.core().open(), "a scope can be entered once");
         user_code::check(Kind::Closure);
         let returned = catch_unwind(AssertUnwindSafe(f));
-        let waited = quiet::or_abort("a scope waits for its jobs", || self.end());
+        let waited = catch_panic::or_abort("a scope waits for its jobs", || self.end());
         match (returned, waited) {
             (Ok(value), Ok(())) => value,
             (Ok(value), Err(payload)) => {
-                quiet::drop(value);
+                catch_panic::drop(value);
                 resume_unwind(payload)
             }
             (Err(payload), waited) => {
-                quiet::drop(waited);
+                catch_panic::drop(waited);
                 resume_unwind(payload)
             }
         }
     }
 
-    /// J1: waits until all jobs are over, and lets no other come. Returns the panic of the thread's
-    /// block if that could not wait (J7).
+    /// SCOPE-1: waits until all jobs are over, and closes the list. Returns the panic of the thread's block,
+    /// if that panicked (SCOPE-7).
     fn end(&'scope self) -> Result<(), Payload> {
         let site = Site::new("scope.end").on(&**self.core());
         let mut waited = Ok(());
@@ -187,7 +193,7 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
                 drop(job.claim());
                 while !job.state().is_ended() {
                     if waited.is_err() {
-                        self.wait_as(&park::of_thread(), &job, u64::MAX, site);
+                        self.wait_as(&park::bare_thread(), &job, u64::MAX, site);
                     } else if IN_MODEL {
                         self.wait(&job, u64::MAX, site);
                     } else {
@@ -209,35 +215,34 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
     ///
     /// # Errors
     ///
-    /// The closure, if the scope has not been entered, is over, or has been
-    /// [stopped](Remote::stop).
-    pub fn job<F, T>(&'scope self, f: F) -> Result<Fresh<F, T, M>, Refused<F>>
+    /// The closure, if the scope has not been entered, is over, or has been [stopped](ScopeRef::stop).
+    pub fn job<F, T>(&'scope self, f: F) -> Result<NewJob<F, T, M>, ScopeClosed<F>>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
         let slot = Arc::new(Slot::new(Arc::clone(self.core()), f));
-        // SAFETY: J1 - `link` puts it on the roster, or it is taken apart here, in both cases
-        // before anybody else gets hold of it; and `F` and `T` are of `'scope`.
-        let job = unsafe { Erased::new(Arc::clone(&slot)) };
-        if self.core().link(&job) {
-            return Ok(Fresh::new(slot, job));
+        // SAFETY: SCOPE-1 - `add` lists it, or it is emptied here, in both cases before it is shared; and `F`
+        // and `T` are of `'scope`.
+        let job = unsafe { SlotRef::new(Arc::clone(&slot)) };
+        if self.core().add(&job) {
+            return Ok(NewJob::new(slot, job));
         }
         let closure = slot.reclaim();
-        Err(Refused(closure.expect("nobody else has seen it")))
+        Err(ScopeClosed(closure.expect("it was never shared")))
     }
 
-    /// The scope as anybody may see it.
-    pub fn remote(&self) -> &Remote<M> {
-        &self.remote
+    /// A reference to the scope.
+    pub fn scope_ref(&self) -> &ScopeRef<M> {
+        &self.scope_ref
     }
 
-    /// Drops the outcomes of ended jobs that nobody has taken, and keeps the first panic. Returns
-    /// whether there were any; dropping them may have made new jobs.
+    /// Drops the outcomes of ended jobs that no handle has taken, and keeps the first panic. Returns whether
+    /// there were any; dropping them may have made new jobs.
     pub fn sweep(&'scope self) -> bool {
         let mut swept = false;
-        while let Some(job) = self.core().find(0, Reading::is_ended) {
-            // SAFETY: J5 - we borrow the scope for `'scope`.
+        while let Some(job) = self.core().find(0, JobState::is_ended) {
+            // SAFETY: SCOPE-5 - we borrow the scope for `'scope`.
             unsafe { job.clear() };
             self.core().remove(job.number());
             swept = true;
@@ -245,33 +250,33 @@ impl<'scope, M: Send + 'static> Scope<'scope, M> {
         swept
     }
 
-    /// Waits until the job has ended or is a stray, or until more than `seen` jobs have been brought,
-    /// or for no reason.
+    /// Waits until the job has ended, its stub was dropped, or more than `seen` jobs have been published. May
+    /// return spuriously.
     pub fn wait(&self, job: &JobRef<M>, seen: u64, site: Site) {
         self.wait_as(&park::current(), job, seen, site);
     }
 
     fn wait_as(&self, here: &Strand, job: &JobRef<M>, seen: u64, site: Site) {
         let waker = here.waker();
-        let over = |state: Reading| state.is_ended() || state.is_stray();
-        let Some(place) = job.enlist(&waker, over) else {
+        let over = |state: JobState| state.is_ended() || state.is_stub_dropped();
+        let Some(ticket) = job.register(&waker, over) else {
             return;
         };
-        let _place = Listed(job.0.waits(), place);
-        let news = self.core().news();
-        if let Some(ticket) = news.enlist(&waker, || self.core().no_more_than(seen)) {
-            let _ticket = Listed(news, ticket);
+        let _in_job = Registered(job.0.waiters(), ticket);
+        let new_jobs = self.core().new_jobs();
+        if let Some(ticket) = new_jobs.register(&waker, || self.core().announce_sleep(seen)) {
+            let _in_scope = Registered(new_jobs, ticket);
             here.park(site);
         }
     }
 
-    /// The first panic that nobody took, once. It is final after [`sweep`](Scope::sweep).
+    /// Takes the first panic that no handle took. It is final after [`sweep`](Scope::sweep).
     pub fn take_panic(&self) -> Option<Panic> {
         self.core().take_panic()
     }
 
     fn core(&self) -> &Arc<Core<M>> {
-        &self.remote.0
+        &self.scope_ref.0
     }
 }
 
@@ -283,24 +288,24 @@ impl<M: Send + 'static> Default for Scope<'_, M> {
 
 impl<M> fmt::Debug for Scope<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Scope").field(&self.remote).finish()
+        f.debug_tuple("Scope").field(&self.scope_ref).finish()
     }
 }
 
-/// A closure that a scope would not have.
-pub struct Refused<F>(pub F);
+/// A closure rejected by a scope that is not open.
+pub struct ScopeClosed<F>(pub F);
 
-impl<F> fmt::Debug for Refused<F> {
+impl<F> fmt::Debug for ScopeClosed<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused").finish_non_exhaustive()
+        f.debug_struct("ScopeClosed").finish_non_exhaustive()
     }
 }
 
-/// One who waits, and leaves the list when this drops: also if its park panics.
-struct Listed<'a>(&'a Waits, Ticket);
+/// A registered waker, unregistered on drop: also if the park panics.
+struct Registered<'a>(&'a WaitQueue, Ticket);
 
-impl Drop for Listed<'_> {
+impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        self.0.leave(self.1);
+        self.0.unregister(self.1);
     }
 }

@@ -1,4 +1,4 @@
-//! What panics while a scope ends, and what must hold all the same: no job is left running (J1, J7).
+//! Panics while a scope ends: in every case no job is left running (SCOPE-1, SCOPE-7).
 
 use super::*;
 use crate::park::{Block, ThreadBlock, Woken, with_block};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
-/// A value that panics when it is dropped, and says how often that was.
+/// Panics when it is dropped, and counts that.
 struct Grenade(Arc<AtomicU32>);
 
 impl Drop for Grenade {
@@ -19,8 +19,8 @@ impl Drop for Grenade {
     }
 }
 
-/// What a job borrows. It lives for ever, so that a scope which ends too early fails a test instead
-/// of corrupting it; `is_at_work` is true while the job runs.
+/// What a job borrows. It is a static, so that a scope which ends too early fails a test instead of
+/// corrupting it; `is_at_work` is true while the job runs.
 struct Borrowed {
     is_at_work: AtomicBool,
     may_end: AtomicBool,
@@ -34,8 +34,7 @@ impl Borrowed {
         }
     }
 
-    /// The body of a job: it goes on for a while after it may end, so that whoever should have waited
-    /// for it and did not is noticed.
+    /// The body of a job. It goes on for a while after it may end, so that a missing wait is noticed.
     fn work(&self) {
         self.is_at_work.store(true, Ordering::Release);
         while !self.may_end.load(Ordering::Acquire) {
@@ -45,9 +44,9 @@ impl Borrowed {
         self.is_at_work.store(false, Ordering::Release);
     }
 
-    /// Runs the job elsewhere, and returns once it does.
+    /// Runs the job on another thread, and returns once it has started.
     fn start<M: Send + 'static>(&self, job: &JobRef<M>) -> thread::JoinHandle<()> {
-        let claimed = job.claim().expect("nobody else has");
+        let claimed = job.claim().expect("it is unclaimed");
         let runner = thread::spawn(move || claimed.run(&|| ()));
         while !self.is_at_work.load(Ordering::Acquire) {
             thread::yield_now();
@@ -68,14 +67,14 @@ fn a_destructor_of_metadata_that_panics_does_not_end_a_scope_before_its_jobs() {
     let (mut runner, mut handle) = (None, None);
     let left = catch_unwind(AssertUnwindSafe(|| {
         scope.enter(|| {
-            // These are dropped by the end of the scope, their metadata with them.
+            // These are dropped unrun by the end of the scope, with their metadata.
             for _ in 0..3 {
                 let unrun = scope.job(|| ()).unwrap();
-                unrun.bring(Grenade(Arc::clone(&dropped)));
+                unrun.publish(Grenade(Arc::clone(&dropped)));
                 unrun.detach();
             }
             let ended = scope.job(|| 7).unwrap();
-            ended.bring(Grenade(Arc::clone(&dropped)));
+            ended.publish(Grenade(Arc::clone(&dropped)));
             ended.job().claim().unwrap().run(&|| ());
             handle = Some(ended.handle());
 
@@ -85,23 +84,23 @@ fn a_destructor_of_metadata_that_panics_does_not_end_a_scope_before_its_jobs() {
             BORROWED.may_end.store(true, Ordering::Release);
         });
     }));
-    assert!(BORROWED.has_ended(), "its job runs, and the scope is over");
+    assert!(BORROWED.has_ended(), "the scope ended before its job");
     assert!(left.is_ok(), "a destructor costs nothing but itself");
-    assert!(scope.remote().is_empty());
+    assert!(scope.scope_ref().is_empty());
     runner.unwrap().join().unwrap();
     assert_eq!(dropped.load(Ordering::Relaxed), 3);
     drop(handle);
     assert_eq!(dropped.load(Ordering::Relaxed), 4);
 }
 
-/// Panics when it shall park, and lets the job go on then.
+/// Lets the job end and panics, instead of parking.
 #[derive(Debug)]
 struct Broken {
     own: Arc<ThreadBlock>,
-    /// What to do before the panic.
+    /// Set before the panic.
     may_end: &'static AtomicBool,
     parks: AtomicU32,
-    /// Whether to panic when asked for a waker, and not in the park.
+    /// Whether to panic in `waker`, and not in `park`.
     in_waker: bool,
 }
 
@@ -135,9 +134,9 @@ impl Block for Broken {
     }
 }
 
-/// Ends a scope, a job of which runs, on a thread that waits through `block`. Returns how.
+/// Ends a scope with a running job on a thread that waits through `block`. Returns how.
 fn end_through(block: Arc<dyn Block>, borrowed: &'static Borrowed) -> Result<(), &'static str> {
-    // This one is freed soon after the scope: AddressSanitizer sees whoever uses it then.
+    // Freed soon after the scope: AddressSanitizer sees a later use.
     let grain = Box::new([3, 4, 5]);
     let scope = Scope::<()>::new();
     let mut runner = None;
@@ -154,8 +153,8 @@ fn end_through(block: Arc<dyn Block>, borrowed: &'static Borrowed) -> Result<(),
             });
         });
     }));
-    assert!(borrowed.has_ended(), "its job runs, and the scope is over");
-    assert!(scope.remote().is_empty());
+    assert!(borrowed.has_ended(), "the scope ended before its job");
+    assert!(scope.scope_ref().is_empty());
     runner.unwrap().join().unwrap();
     left.map_err(|payload| *payload.downcast::<&str>().unwrap())
 }
@@ -168,7 +167,7 @@ fn a_block_that_panics_does_not_end_a_scope_before_its_jobs_and_its_panic_comes_
         let left = end_through(block.clone(), borrowed);
         assert_eq!(left, Err("the block's panic"));
         let parks = block.parks.load(Ordering::Relaxed);
-        assert_eq!(parks, 1, "whoever has panicked once is not asked again");
+        assert_eq!(parks, 1, "a block that has panicked is not used again");
     }
 }
 
@@ -188,16 +187,16 @@ fn a_block_that_panics_while_a_panic_is_on_its_way_does_not_replace_it() {
             });
         });
     }));
-    assert!(BORROWED.has_ended(), "its job runs, and the scope is over");
+    assert!(BORROWED.has_ended(), "the scope ended before its job");
     runner.unwrap().join().unwrap();
     let payload = left.unwrap_err();
     assert_eq!(payload.downcast_ref(), Some(&"the body's panic"));
 }
 
-/// Wakes nobody, and panics when it is dropped.
-struct Deaf(Grenade, Arc<ThreadBlock>);
+/// A waker whose destructor panics.
+struct PanicsOnDrop(Grenade, Arc<ThreadBlock>);
 
-impl Wake for Deaf {
+impl Wake for PanicsOnDrop {
     fn wake(self: Arc<Self>) {
         let _its_own = &self.0;
         self.1.unpark();
@@ -206,9 +205,9 @@ impl Wake for Deaf {
 
 /// Its wakers panic when they are dropped.
 #[derive(Debug)]
-struct WithDeafWakers(Arc<ThreadBlock>, Arc<AtomicU32>, &'static AtomicBool);
+struct WithPanickingWakers(Arc<ThreadBlock>, Arc<AtomicU32>, &'static AtomicBool);
 
-impl Block for WithDeafWakers {
+impl Block for WithPanickingWakers {
     fn park(&self, deadline: Option<Instant>) -> Woken {
         self.2.store(true, Ordering::Release);
         self.0.park(deadline)
@@ -216,7 +215,7 @@ impl Block for WithDeafWakers {
 
     fn waker(self: Arc<Self>) -> Waker {
         let grenade = Grenade(Arc::clone(&self.1));
-        Waker::from(Arc::new(Deaf(grenade, Arc::clone(&self.0))))
+        Waker::from(Arc::new(PanicsOnDrop(grenade, Arc::clone(&self.0))))
     }
 }
 
@@ -225,9 +224,9 @@ fn a_waker_whose_destructor_panics_does_not_end_a_scope_before_its_jobs() {
     static BORROWED: Borrowed = Borrowed::new();
     let dropped = Arc::new(AtomicU32::new(0));
     let block = Arc::new(ThreadBlock::new());
-    let block = WithDeafWakers(block, Arc::clone(&dropped), &BORROWED.may_end);
+    let block = WithPanickingWakers(block, Arc::clone(&dropped), &BORROWED.may_end);
     let left = end_through(Arc::new(block), &BORROWED);
     assert!(dropped.load(Ordering::Relaxed) >= 1);
-    // Who drops the last clone of the waker, the owner or the job's runner, is a matter of chance.
+    // Whether the owner or the job's runner drops the last clone of the waker is a matter of timing.
     assert!(matches!(left, Ok(()) | Err("the destructor's panic")));
 }

@@ -1,49 +1,49 @@
-//! The slot of one job: where its closure waits, and later its outcome. Invariants J1 to J6 are in
-//! the [module](super).
+//! The slot of one job: it holds the closure, and later its outcome. Invariants SCOPE-1 to SCOPE-6 are in the
+//! [module](super).
 
 use super::Core;
-use super::state::{AtomicState, Cancel, Cancelled, Completed, Reading};
-use crate::quiet;
+use super::state::{AtomicState, Cancel, CancelResult, Completed, JobState};
+use crate::catch_panic;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, UnsafeCell, chaos};
 use crate::task::{CancelReason, Outcome, Panic};
 use crate::user_code::{self, Kind};
-use crate::waits::{Ticket, Waits};
+use crate::wait_queue::{Ticket, WaitQueue};
 use core::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// The number of a slot that has never been on the roster. No job gets that far.
+/// The number of a slot that was never listed. No job gets that far.
 const NO_NUMBER: u64 = u64::MAX;
 
-/// What a slot has whatever its closure is; nothing of it borrows.
-struct Head<M> {
+/// The part of a slot that does not depend on its closure; nothing in it borrows.
+struct SlotHeader<M> {
     core: Arc<Core<M>>,
     state: AtomicState,
-    /// [`NO_NUMBER`] until it is written under the roster's lock, before anybody else sees the slot.
+    /// [`NO_NUMBER`] until it is set under the lock of the job list, before the slot is shared.
     number: AtomicU64,
-    waits: Waits,
+    waiters: WaitQueue,
     meta: Mutex<Option<M>>,
 }
 
-/// J7: the meta value is the user's, and the slot may go while its scope ends.
-impl<M> Drop for Head<M> {
+/// SCOPE-7: the metadata is the user's, and may be dropped while the scope ends.
+impl<M> Drop for SlotHeader<M> {
     fn drop(&mut self) {
         let meta = self.meta.lock().take();
-        quiet::drop(meta);
+        catch_panic::drop(meta);
     }
 }
 
-/// The slot itself.
+/// A slot with its types.
 pub(super) struct Slot<F, T, M> {
-    head: Head<M>,
+    head: SlotHeader<M>,
     stage: UnsafeCell<Stage<F, T>>,
 }
 
-/// The closure, or what became of it. The state word says which (J2 to J4). All of them begin at
-/// its first byte (`repr(C)`), so a pointer to the stage is a pointer to what is in it. Nothing in
-/// it is dropped with the slot.
+/// The closure, or its outcome. The state word says which (SCOPE-2 to SCOPE-4). All variants begin at the
+/// first byte (`repr(C)`), so a pointer to the stage is a pointer to its content. Nothing in it is dropped
+/// with the slot.
 #[repr(C)]
 union Stage<F, T> {
     closure: ManuallyDrop<F>,
@@ -51,20 +51,20 @@ union Stage<F, T> {
     payload: ManuallyDrop<Panic>,
 }
 
-// SAFETY: J2, J4 - closure, value and payload, all of which may be sent, move from thread to thread
-// and are never shared; the rest of the slot may be.
+// SAFETY: SCOPE-2, SCOPE-4 - closure, value and payload are `Send`, move from thread to thread and are never
+// shared; the rest of the slot is `Sync`.
 unsafe impl<F: Send, T: Send, M: Send> Send for Slot<F, T, M> {}
-// SAFETY: J2, J4 - as above.
+// SAFETY: SCOPE-2, SCOPE-4 - as above.
 unsafe impl<F: Send, T: Send, M: Send> Sync for Slot<F, T, M> {}
 
 impl<F, T, M> Slot<F, T, M> {
     pub(super) fn new(core: Arc<Core<M>>, closure: F) -> Self {
         Slot {
-            head: Head {
+            head: SlotHeader {
                 core,
                 state: AtomicState::new(),
                 number: AtomicU64::new(NO_NUMBER),
-                waits: Waits::new(),
+                waiters: WaitQueue::new(),
                 meta: Mutex::new(None),
             },
             stage: UnsafeCell::new(Stage {
@@ -73,65 +73,62 @@ impl<F, T, M> Slot<F, T, M> {
         }
     }
 
-    /// The closure, if nobody has claimed it; then the job is over.
+    /// Takes the closure if it is unclaimed, which ends the job.
     pub(super) fn reclaim(&self) -> Option<F> {
         if !self.head.state.claim() {
             return None;
         }
-        // SAFETY: J2 - claimed just now.
+        // SAFETY: SCOPE-2 - claimed just now.
         let closure = unsafe { self.take_closure() };
-        // What it borrows is in the caller's type from here on (J5).
-        self.head.bury();
+        // From here on the caller's type carries the borrows (SCOPE-5).
+        self.head.end_empty();
         Some(closure)
     }
 
     /// # Safety
     ///
-    /// J2: the caller has claimed the closure, and takes it once.
+    /// SCOPE-2: the caller has claimed the closure, and takes it once.
     unsafe fn take_closure(&self) -> F {
-        // SAFETY: J2 - by contract.
+        // SAFETY: SCOPE-2 - by contract.
         self.stage
             .with_mut(|stage| unsafe { stage.cast::<F>().read() })
     }
 
     /// # Safety
     ///
-    /// J4: the stage holds an outcome, a payload if `panicked`, which is the caller's to take.
+    /// SCOPE-4: the stage holds an outcome, a payload if `panicked`, which is the caller's to take.
     unsafe fn take_outcome(&self, panicked: bool) -> Outcome<T> {
-        match panicked {
-            // SAFETY: J4 - by contract.
-            true => Outcome::Panicked(
-                self.stage
-                    .with_mut(|stage| unsafe { stage.cast::<Panic>().read() }),
-            ),
-            // SAFETY: J4 - by contract.
-            false => Outcome::Completed(
-                self.stage
-                    .with_mut(|stage| unsafe { stage.cast::<T>().read() }),
-            ),
+        if panicked {
+            // SAFETY: SCOPE-4 - by contract.
+            let payload = |stage: *mut Stage<F, T>| unsafe { stage.cast::<Panic>().read() };
+            Outcome::Panicked(self.stage.with_mut(payload))
+        } else {
+            // SAFETY: SCOPE-4 - by contract.
+            let value = |stage: *mut Stage<F, T>| unsafe { stage.cast::<T>().read() };
+            Outcome::Completed(self.stage.with_mut(value))
         }
     }
 
-    /// J5: the outcome of an ended job, unless it is gone.
+    /// SCOPE-5: takes the outcome of an ended job, unless it is gone.
     fn take_ended(&self) -> Option<Outcome<T>> {
         let seen = self.head.state.read();
         if !seen.is_ended() || !self.head.state.take() {
             return None;
         }
-        // SAFETY: J4 - it has ended, and TAKEN is ours.
+        // SAFETY: SCOPE-4 - it has ended, and TAKEN is ours.
         Some(unsafe { self.take_outcome(seen.is_panicked()) })
     }
 }
 
-/// What those can do with a slot who do not know its types.
-trait Slotted<M>: Send + Sync {
-    fn head(&self) -> &Head<M>;
+/// The operations on a slot that do not need its types.
+trait AnySlot<M>: Send + Sync {
+    fn head(&self) -> &SlotHeader<M>;
 
     /// Runs the body and ends the job. `panicked` is called before the end if the body panics.
     ///
     /// # Safety
     ///
-    /// J2: the caller has claimed the closure, and calls this or `discard` once.
+    /// SCOPE-2: the caller has claimed the closure, and calls this or `discard` once.
     unsafe fn run(&self, panicked: &dyn Fn());
 
     /// Drops the closure and ends the job.
@@ -145,17 +142,17 @@ trait Slotted<M>: Send + Sync {
     ///
     /// # Safety
     ///
-    /// J5: what the outcome borrows lives during this call.
+    /// SCOPE-5: what the outcome borrows lives during this call.
     unsafe fn clear(&self);
 }
 
-impl<F, T, M> Slotted<M> for Slot<F, T, M>
+impl<F, T, M> AnySlot<M> for Slot<F, T, M>
 where
     F: FnOnce() -> T + Send,
     T: Send,
     M: Send,
 {
-    fn head(&self) -> &Head<M> {
+    fn head(&self) -> &SlotHeader<M> {
         &self.head
     }
 
@@ -163,14 +160,14 @@ where
     ///
     /// By contract of the trait.
     unsafe fn run(&self, panicked: &dyn Fn()) {
-        // SAFETY: J2 - by contract.
+        // SAFETY: SCOPE-2 - by contract.
         let closure = unsafe { self.take_closure() };
         user_code::check(Kind::Closure);
-        // Whatever the closure owns is dropped inside the catch, also when it returns.
+        // What the closure owns is dropped inside the catch, also when it returns.
         let outcome = catch_unwind(AssertUnwindSafe(closure));
         let is_panicked = outcome.is_err();
         if is_panicked {
-            let _ = quiet::call(panicked);
+            let _ = catch_panic::call(panicked);
         }
         let filled = match outcome {
             Ok(value) => Stage {
@@ -180,19 +177,19 @@ where
                 payload: ManuallyDrop::new(Panic::new(payload)),
             },
         };
-        // SAFETY: J3 - the stage is the claimer's and holds nothing now.
+        // SAFETY: SCOPE-3 - the stage is the claimer's, and empty now.
         self.stage.with_mut(|stage| unsafe { stage.write(filled) });
         chaos::point("scope.complete");
         match self.head.state.complete(is_panicked) {
             Completed::Delivered { waiter } => self.head.wake_if(waiter),
             Completed::Unwanted(seen) => {
-                // SAFETY: J4 - not published, so it is still the claimer's.
+                // SAFETY: SCOPE-4 - not published, so it is still the claimer's.
                 let outcome = unsafe { self.take_outcome(is_panicked) };
                 match seen.cancelled() {
-                    Some(_) => quiet::drop(outcome),
+                    Some(_) => catch_panic::drop(outcome),
                     None => self.head.core.dispose(outcome),
                 }
-                self.head.bury();
+                self.head.end_empty();
             }
         }
     }
@@ -201,9 +198,9 @@ where
     ///
     /// By contract of the trait.
     unsafe fn discard(&self) {
-        // SAFETY: J2 - by contract.
-        quiet::drop(unsafe { self.take_closure() });
-        self.head.bury();
+        // SAFETY: SCOPE-2 - by contract.
+        catch_panic::drop(unsafe { self.take_closure() });
+        self.head.end_empty();
     }
 
     /// # Safety
@@ -216,73 +213,73 @@ where
     }
 }
 
-impl<M> Head<M> {
-    /// Ends the job with nothing in the stage, wakes who waits for it, and takes it off the roster.
-    fn bury(&self) {
-        chaos::point("scope.bury");
-        let waiter = self.state.bury();
+impl<M> SlotHeader<M> {
+    /// Ends the job with an empty stage, wakes the waiters, and takes it off the list.
+    fn end_empty(&self) {
+        chaos::point("scope.end_empty");
+        let waiter = self.state.end_empty();
         self.wake_if(waiter);
-        self.leave_roster();
+        self.leave_list();
     }
 
     fn wake_if(&self, waiter: bool) {
         if waiter {
-            self.waits.wake_all();
+            self.waiters.wake_all();
         }
     }
 
-    fn leave_roster(&self) {
+    fn leave_list(&self) {
         self.core.remove(self.number.load(Ordering::Relaxed));
     }
 }
 
-/// The side of a slot that knows what its closure returns.
-pub(super) trait Returns<T>: Send + Sync {
-    /// The outcome, once the job is finished and unless it was taken before.
+/// The operation on a slot that needs the type of the outcome.
+pub(super) trait TakeOutcome<T>: Send + Sync {
+    /// Takes the outcome of a finished job, unless it was taken before.
     fn take(&self) -> Option<Outcome<T>>;
 }
 
-impl<F: Send, T: Send, M: Send> Returns<T> for Slot<F, T, M> {
+impl<F: Send, T: Send, M: Send> TakeOutcome<T> for Slot<F, T, M> {
     fn take(&self) -> Option<Outcome<T>> {
         if let Some(reason) = self.head.state.read().cancelled() {
             return Some(Outcome::Cancelled(reason));
         }
         let outcome = self.take_ended()?;
-        self.head.leave_roster();
+        self.head.leave_list();
         Some(outcome)
     }
 }
 
-/// A slot without its types, and above all without the lifetime of what its closure borrows.
-pub(super) struct Erased<M>(Arc<dyn Slotted<M>>);
+/// A reference to a slot, without its types and without the lifetime of what its closure borrows.
+pub(super) struct SlotRef<M>(Arc<dyn AnySlot<M>>);
 
-impl<M> Clone for Erased<M> {
+impl<M> Clone for SlotRef<M> {
     fn clone(&self) -> Self {
-        Erased(Arc::clone(&self.0))
+        SlotRef(Arc::clone(&self.0))
     }
 }
 
-impl<M: 'static> Erased<M> {
-    /// Forgets the types and the lifetime.
+impl<M: 'static> SlotRef<M> {
+    /// Erases the types and the lifetime.
     ///
     /// # Safety
     ///
-    /// J1: what `F` and `T` borrow lives until the slot is over, for which the caller answers.
+    /// SCOPE-1: the caller ensures that what `F` and `T` borrow lives until the slot is over.
     pub(super) unsafe fn new<'scope, F, T>(slot: Arc<Slot<F, T, M>>) -> Self
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
         M: Send,
     {
-        let slot: Arc<dyn Slotted<M> + 'scope> = slot;
-        // SAFETY: J1 - by contract; the two types differ in a lifetime and in nothing else.
-        Erased(unsafe {
-            mem::transmute::<Arc<dyn Slotted<M> + 'scope>, Arc<dyn Slotted<M> + 'static>>(slot)
+        let slot: Arc<dyn AnySlot<M> + 'scope> = slot;
+        // SAFETY: SCOPE-1 - by contract; the two types differ in a lifetime only.
+        SlotRef(unsafe {
+            mem::transmute::<Arc<dyn AnySlot<M> + 'scope>, Arc<dyn AnySlot<M> + 'static>>(slot)
         })
     }
 }
 
-impl<M> Erased<M> {
+impl<M> SlotRef<M> {
     pub(super) fn state(&self) -> &AtomicState {
         &self.0.head().state
     }
@@ -303,7 +300,7 @@ impl<M> Erased<M> {
         self.0.head().number.store(number, Ordering::Relaxed);
     }
 
-    /// Claims the closure; `None` if it is gone.
+    /// Claims the closure; `None` if it has been claimed.
     pub(super) fn claim(&self) -> Option<Claimed<M>> {
         self.state().claim().then(|| {
             chaos::point("scope.claimed");
@@ -311,24 +308,24 @@ impl<M> Erased<M> {
         })
     }
 
-    pub(super) fn cancel(&self, reason: CancelReason) -> Cancelled {
+    pub(super) fn cancel(&self, reason: CancelReason) -> CancelResult {
         match self.state().cancel(reason) {
-            Cancel::TooLate => Cancelled::TooLate,
+            Cancel::TooLate => CancelResult::TooLate,
             Cancel::Running { waiter } => {
                 self.0.head().wake_if(waiter);
-                Cancelled::Running
+                CancelResult::Running
             }
             Cancel::Unrun => {
                 chaos::point("scope.cancelled");
-                // SAFETY: J2 - claimed by the cancellation.
+                // SAFETY: SCOPE-2 - claimed by the cancellation.
                 unsafe { self.0.discard() };
-                Cancelled::Unrun
+                CancelResult::Unrun
             }
         }
     }
 
-    pub(super) fn stray(&self) {
-        let waiter = self.state().stray();
+    pub(super) fn mark_stub_dropped(&self) {
+        let waiter = self.state().mark_stub_dropped();
         self.0.head().wake_if(waiter);
     }
 
@@ -336,21 +333,21 @@ impl<M> Erased<M> {
     ///
     /// # Safety
     ///
-    /// J5: what the outcome borrows lives during this call.
+    /// SCOPE-5: what the outcome borrows lives during this call.
     pub(super) unsafe fn clear(&self) {
-        // SAFETY: J5 - by contract.
+        // SAFETY: SCOPE-5 - by contract.
         unsafe { self.0.clear() };
     }
 
-    /// J6: in the list first, announced second, both under the list's lock.
-    pub(super) fn enlist(&self, waker: &Waker, over: fn(Reading) -> bool) -> Option<Ticket> {
+    /// SCOPE-6: registered first, announced second, both under the queue's lock.
+    pub(super) fn register(&self, waker: &Waker, over: fn(JobState) -> bool) -> Option<Ticket> {
         let head = self.0.head();
-        head.waits
-            .enlist(waker, || !over(head.state.announce_waiter()))
+        head.waiters
+            .register(waker, || !over(head.state.announce_waiter()))
     }
 
-    pub(super) fn waits(&self) -> &Waits {
-        &self.0.head().waits
+    pub(super) fn waiters(&self) -> &WaitQueue {
+        &self.0.head().waiters
     }
 
     pub(super) fn is(&self, other: &Self) -> bool {
@@ -360,14 +357,14 @@ impl<M> Erased<M> {
 
 /// A claimed closure: run it, or drop this to drop it.
 #[must_use = "dropping it drops the job's closure unrun"]
-pub struct Claimed<M>(Option<Erased<M>>);
+pub struct Claimed<M>(Option<SlotRef<M>>);
 
 impl<M> Claimed<M> {
-    /// Runs the body, and delivers the outcome. If it panics, `panicked` is called before anybody
-    /// can see the end of the job.
+    /// Runs the body and delivers the outcome. If the body panics, `panicked` is called before the job is
+    /// seen to have ended.
     pub fn run(mut self, panicked: &dyn Fn()) {
         if let Some(job) = self.0.take() {
-            // SAFETY: J2 - this is the claim, and it is used up.
+            // SAFETY: SCOPE-2 - this is the claim, and it is used up.
             unsafe { job.0.run(panicked) };
         }
     }
@@ -376,9 +373,9 @@ impl<M> Claimed<M> {
 impl<M> Drop for Claimed<M> {
     fn drop(&mut self) {
         if let Some(job) = self.0.take() {
-            // To others it looks like a body that runs, so nothing is discarded here.
+            // The claim is ours, so `cancel` finds a running body and does not discard the closure.
             let _ = job.cancel(CancelReason::Dropped);
-            // SAFETY: J2 - this is the claim, and it is used up.
+            // SAFETY: SCOPE-2 - this is the claim, and it is used up.
             unsafe { job.0.discard() };
         }
     }

@@ -2,21 +2,21 @@
 //!
 //! | bit | set when | by | and |
 //! |---|---|---|---|
-//! | CLAIMED | somebody takes the closure over | runner, canceller or maker, once | set before ENDED |
+//! | CLAIMED | a thread takes the closure over | runner, canceller or maker, once | set before ENDED |
 //! | ENDED | closure and body are gone, and the outcome is in the stage or gone too | the claimer, once | the scope's owner waits for it |
 //! | PANICKED | the outcome is a payload | together with ENDED | |
 //! | CANCELLED | the handle is finished without an outcome | canceller, once, never after ENDED | comes with a reason |
-//! | WAITER | somebody is in the list of waiters | waiters, under the list's lock | a hint: the waiter may have left |
-//! | TAKEN | the outcome is out of the stage | whoever takes it, once, or the claimer together with ENDED | |
-//! | ORPHAN | there is no handle that could take the outcome | the handle when it drops, or at birth | |
-//! | BROUGHT | the job has what it needs to be run by whoever waits | its maker, once | |
-//! | STRAY | the executor has dropped the stub unrun | the stub | of no meaning once CLAIMED |
+//! | WAITER | a waiter is registered | waiters, under the queue's lock | a hint: the waiter may have left |
+//! | TAKEN | the outcome is out of the stage | the thread that takes it, once, or the claimer together with ENDED | |
+//! | DETACHED | no handle can take the outcome | the handle when it drops, or the maker | |
+//! | PUBLISHED | the job has its metadata, so a waiting thread may run it | its maker, once | |
+//! | STUB_DROPPED | the executor has dropped the stub unused | the stub | meaningless once CLAIMED |
 //!
-//! No bit is ever cleared. For the handle the job is *finished* when ENDED or CANCELLED is set.
-//! CANCELLED wins: an outcome that comes later is dropped.
+//! No bit is ever cleared. For the handle the job is *finished* when ENDED or CANCELLED is set. CANCELLED
+//! wins: an outcome that comes later is dropped.
 //!
-//! [`Reading`] is a plain copy of the word that answers questions; only [`AtomicState`] touches
-//! memory. Its transitions name what their caller has to do next.
+//! [`JobState`] is a plain copy of the word that answers questions; only [`AtomicState`] touches memory. Its
+//! transitions return what their caller has to do next.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::task::CancelReason;
@@ -28,28 +28,28 @@ const PANICKED: usize = 1 << 2;
 const CANCELLED: usize = 1 << 3;
 const WAITER: usize = 1 << 4;
 const TAKEN: usize = 1 << 5;
-const ORPHAN: usize = 1 << 6;
-const STRAY: usize = 1 << 7;
+const DETACHED: usize = 1 << 6;
+const STUB_DROPPED: usize = 1 << 7;
 const REASON_SHIFT: u32 = 8;
-const BROUGHT: usize = 1 << 16;
+const PUBLISHED: usize = 1 << 16;
 const REASON_MASK: usize = 0xff << REASON_SHIFT;
 
-/// A copy of the state word, as it was at one moment.
+/// A copy of the state word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Reading(usize);
+pub struct JobState(usize);
 
-impl Reading {
-    /// Whether the closure has an owner: somebody runs it, has run it, or has dropped it.
+impl JobState {
+    /// Whether the closure has been claimed: it runs, has run, or was dropped.
     pub fn is_claimed(self) -> bool {
         self.0 & CLAIMED != 0
     }
 
-    /// Whether it has been [brought](super::Fresh::bring) and nobody has started it.
+    /// Whether it has been [published](super::NewJob::publish) and not started.
     pub fn is_unstarted(self) -> bool {
-        self.0 & (BROUGHT | CLAIMED) == BROUGHT
+        self.0 & (PUBLISHED | CLAIMED) == PUBLISHED
     }
 
-    /// Whether nothing of the job runs any more, or ever will.
+    /// Whether nothing of the job runs, or ever will.
     pub fn is_ended(self) -> bool {
         self.0 & ENDED != 0
     }
@@ -59,14 +59,14 @@ impl Reading {
         self.0 & (ENDED | CANCELLED) != 0
     }
 
-    /// Whether there is no handle that could take the outcome.
-    pub fn is_orphan(self) -> bool {
-        self.0 & ORPHAN != 0
+    /// Whether no handle can take the outcome.
+    pub fn is_detached(self) -> bool {
+        self.0 & DETACHED != 0
     }
 
-    /// Whether nobody has started it, and its executor has given it up: it is up to whoever waits.
-    pub fn is_stray(self) -> bool {
-        self.0 & (STRAY | CLAIMED) == STRAY
+    /// Whether it has not started and its executor has dropped the stub: a waiting thread has to run it.
+    pub fn is_stub_dropped(self) -> bool {
+        self.0 & (STUB_DROPPED | CLAIMED) == STUB_DROPPED
     }
 
     /// Why it was cancelled, if it was.
@@ -84,7 +84,7 @@ impl Reading {
     }
 }
 
-impl fmt::Debug for Reading {
+impl fmt::Debug for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cancelled() {
             Some(reason) if self.is_ended() => write!(f, "cancelled ({reason})"),
@@ -92,64 +92,64 @@ impl fmt::Debug for Reading {
             None if self.is_panicked() => f.write_str("panicked"),
             None if self.is_ended() => f.write_str("completed"),
             None if self.is_claimed() => f.write_str("running"),
-            None if self.is_stray() => f.write_str("given up by its executor"),
+            None if self.is_stub_dropped() => f.write_str("dropped by its executor"),
             None => f.write_str("queued"),
         }
     }
 }
 
-/// What a cancellation found.
+/// The result of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelResult {
     /// The job was finished before.
     TooLate,
-    /// Nobody had started it, and nobody ever will: its closure is gone.
+    /// It had not started and never will: its closure is gone.
     Unrun,
     /// Its body runs, and its outcome will be dropped.
     Running,
 }
 
-/// What the word says of a cancellation.
+/// The transition of a cancellation.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "who cancels an unrun job owns its closure; waiters are to be woken"]
+#[must_use = "the canceller of an unrun job owns its closure, and must wake the waiters"]
 pub(super) enum Cancel {
     TooLate,
-    /// The closure is the caller's to drop. Then [`AtomicState::bury`], and wake as that says.
+    /// The caller owns the closure: drop it, then [`AtomicState::end_empty`], and wake as that says.
     Unrun,
     Running {
         waiter: bool,
     },
 }
 
-/// What the end of a body came to.
+/// The transition at the end of a body.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "an unwanted outcome is the runner's to drop; waiters are to be woken"]
+#[must_use = "the runner must dispose of an unwanted outcome, and wake the waiters"]
 pub(super) enum Completed {
     /// The outcome is published.
     Delivered { waiter: bool },
-    /// Nobody will take it. It is the caller's to dispose of; then [`AtomicState::bury`].
-    Unwanted(Reading),
+    /// No handle will take it. The caller disposes of it, then calls [`AtomicState::end_empty`].
+    Unwanted(JobState),
 }
 
 /// The state word.
 pub(super) struct AtomicState(AtomicUsize);
 
 impl AtomicState {
-    /// A job whose closure waits, with a handle.
+    /// An unclaimed job with a handle.
     pub(super) fn new() -> Self {
         AtomicState(AtomicUsize::new(0))
     }
 
-    /// The state now. What an ended one has left behind may be read.
-    pub(super) fn read(&self) -> Reading {
+    /// The current state. What an ended job has left behind may be read.
+    pub(super) fn read(&self) -> JobState {
         // [J-out]
-        Reading(self.0.load(Ordering::Acquire))
+        JobState(self.0.load(Ordering::Acquire))
     }
 
-    /// Tries to become the owner of the closure; says whether it worked.
+    /// Tries to claim the closure; returns whether it did.
     ///
-    /// Relaxed: the closure was written before the slot was shared, and who loses touches nothing.
-    #[must_use = "whoever claims a closure runs it or drops it"]
+    /// Relaxed: the closure was written before the slot was shared, and the loser touches nothing.
+    #[must_use = "a claimed closure must be run or dropped"]
     pub(super) fn claim(&self) -> bool {
         !self.set(CLAIMED, Ordering::Relaxed).is_claimed()
     }
@@ -159,7 +159,7 @@ impl AtomicState {
     /// Relaxed: the reason is in the word itself.
     pub(super) fn cancel(&self, reason: CancelReason) -> Cancel {
         let mark = CLAIMED | CANCELLED | usize::from(reason.code()) << REASON_SHIFT;
-        let mut seen = Reading(self.0.load(Ordering::Relaxed));
+        let mut seen = JobState(self.0.load(Ordering::Relaxed));
         loop {
             if seen.is_finished() {
                 return Cancel::TooLate;
@@ -176,12 +176,12 @@ impl AtomicState {
         }
     }
 
-    /// Ends the job: publishes what the caller has put into the stage.
+    /// Ends the job: publishes the outcome that the caller has put into the stage.
     pub(super) fn complete(&self, panicked: bool) -> Completed {
         let ended = if panicked { ENDED | PANICKED } else { ENDED };
-        let mut seen = Reading(self.0.load(Ordering::Relaxed));
+        let mut seen = JobState(self.0.load(Ordering::Relaxed));
         loop {
-            if seen.0 & (CANCELLED | ORPHAN) != 0 {
+            if seen.0 & (CANCELLED | DETACHED) != 0 {
                 return Completed::Unwanted(seen);
             }
             // [J-out]
@@ -196,53 +196,53 @@ impl AtomicState {
         }
     }
 
-    /// Ends the job with nothing in the stage. Returns whether somebody is to be woken.
-    pub(super) fn bury(&self) -> bool {
+    /// Ends the job with an empty stage. Returns whether there are waiters to wake.
+    pub(super) fn end_empty(&self) -> bool {
         // [J-out]
         self.set(ENDED | TAKEN, Ordering::Release).has_waiter()
     }
 
-    /// Tries to become the owner of the outcome of an ended job; says whether it worked.
+    /// Tries to take ownership of the outcome of an ended job; returns whether it did.
     ///
     /// Relaxed: the caller has [read](AtomicState::read) that it has ended.
-    #[must_use = "whoever takes an outcome moves it out of the stage"]
+    #[must_use = "a taken outcome must be moved out of the stage"]
     pub(super) fn take(&self) -> bool {
         self.set(TAKEN, Ordering::Relaxed).0 & TAKEN == 0
     }
 
-    /// Notes that there is no handle. Returns whether the outcome has come before.
-    pub(super) fn orphan(&self) -> bool {
-        self.set(ORPHAN, Ordering::Relaxed).is_ended()
+    /// Records that there is no handle. Returns whether the job has already ended.
+    pub(super) fn detach(&self) -> bool {
+        self.set(DETACHED, Ordering::Relaxed).is_ended()
     }
 
-    /// Notes that it can be run by whoever waits.
+    /// Records that a waiting thread may run it.
     ///
-    /// Relaxed: what it needs for that is under a lock.
-    pub(super) fn bring(&self) {
-        self.set(BROUGHT, Ordering::Relaxed);
+    /// Relaxed: the metadata is under a lock.
+    pub(super) fn mark_published(&self) {
+        self.set(PUBLISHED, Ordering::Relaxed);
     }
 
-    /// Notes that the stub is gone unrun. Returns whether somebody is to be woken.
-    pub(super) fn stray(&self) -> bool {
-        let before = self.set(STRAY, Ordering::Relaxed);
+    /// Records that the stub was dropped unused. Returns whether there are waiters to wake.
+    pub(super) fn mark_stub_dropped(&self) -> bool {
+        let before = self.set(STUB_DROPPED, Ordering::Relaxed);
         before.has_waiter() && !before.is_claimed()
     }
 
-    /// Announces that somebody waits, and returns the state at that moment.
+    /// Announces a waiter, and returns the state at that moment.
     ///
-    /// Relaxed: the waiter itself travels under the lock of the list (J6).
-    pub(super) fn announce_waiter(&self) -> Reading {
+    /// Relaxed: the waker itself is under the lock of the queue (SCOPE-6).
+    pub(super) fn announce_waiter(&self) -> JobState {
         self.set(WAITER, Ordering::Relaxed)
     }
 
-    fn set(&self, bits: usize, order: Ordering) -> Reading {
-        Reading(self.0.fetch_or(bits, order))
+    fn set(&self, bits: usize, order: Ordering) -> JobState {
+        JobState(self.0.fetch_or(bits, order))
     }
 
-    fn swap_word(&self, seen: Reading, next: usize, order: Ordering) -> Result<(), Reading> {
+    fn swap_word(&self, seen: JobState, next: usize, order: Ordering) -> Result<(), JobState> {
         self.0
             .compare_exchange_weak(seen.0, next, order, Ordering::Relaxed)
             .map(drop)
-            .map_err(Reading)
+            .map_err(JobState)
     }
 }

@@ -1,11 +1,11 @@
-//! What needs no race to be seen.
+//! Behaviour of scopes on one thread; the races are in `tests/scenarios`.
 
 use super::*;
 use crate::task::{CancelReason, Outcome};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 fn run(job: &JobRef<()>) {
-    job.claim().expect("nobody else has").run(&|| ());
+    job.claim().expect("it is unclaimed").run(&|| ());
 }
 
 #[test]
@@ -25,58 +25,58 @@ fn a_scope_is_entered_once() {
 }
 
 #[test]
-fn a_refused_closure_takes_nobody_off_the_roster() {
+fn a_rejected_closure_removes_no_job_from_the_list() {
     let scope = Scope::<()>::new();
     scope.enter(|| {
         scope.job(|| ()).unwrap().detach();
-        scope.remote().stop();
+        scope.scope_ref().stop();
         assert!(scope.job(|| ()).is_err());
-        assert_eq!(scope.remote().len(), 1);
+        assert_eq!(scope.scope_ref().len(), 1);
     });
-    assert!(scope.remote().is_empty());
+    assert!(scope.scope_ref().is_empty());
 }
 
 #[test]
-fn a_job_is_off_the_roster_as_soon_as_nothing_is_left_of_it() {
+fn a_job_leaves_the_list_as_soon_as_nothing_is_left_of_it() {
     let scope = Scope::<()>::new();
     scope.enter(|| {
         let detached = scope.job(|| ()).unwrap();
         let job = detached.job().clone();
         detached.detach();
         run(&job);
-        assert!(scope.remote().is_empty(), "run without a handle");
+        assert!(scope.scope_ref().is_empty(), "run without a handle");
 
         let taken = scope.job(|| 7).unwrap().handle();
         run(taken.job());
-        assert_eq!(scope.remote().len(), 1, "the value is there");
+        assert_eq!(scope.scope_ref().len(), 1, "the value is there");
         assert!(matches!(taken.take(), Some(Outcome::Completed(7))));
-        assert!(scope.remote().is_empty(), "taken");
+        assert!(scope.scope_ref().is_empty(), "taken");
 
         let dropped = scope.job(|| 7).unwrap().handle();
         run(dropped.job());
         drop(dropped);
-        assert!(scope.remote().is_empty(), "dropped after the end");
+        assert!(scope.scope_ref().is_empty(), "dropped after the end");
 
         let left = scope.job(|| 7).unwrap().handle();
         let job = left.job().clone();
         drop(left);
         run(&job);
-        assert!(scope.remote().is_empty(), "dropped before the end");
+        assert!(scope.scope_ref().is_empty(), "dropped before the end");
 
         let cancelled = scope.job(|| 7).unwrap().handle();
         assert_eq!(
             cancelled.job().cancel(CancelReason::Requested),
-            Cancelled::Unrun
+            CancelResult::Unrun
         );
-        assert!(scope.remote().is_empty(), "cancelled");
+        assert!(scope.scope_ref().is_empty(), "cancelled");
 
         assert_eq!((scope.job(|| 7).unwrap().reclaim().unwrap())(), 7);
-        assert!(scope.remote().is_empty(), "taken back");
+        assert!(scope.scope_ref().is_empty(), "taken back");
     });
 }
 
 #[test]
-fn a_fresh_job_that_is_dropped_is_cancelled() {
+fn a_new_job_that_is_dropped_is_cancelled() {
     let scope = Scope::<()>::new();
     scope.enter(|| {
         let stub = scope.job(|| ()).unwrap().stub();
@@ -113,7 +113,7 @@ fn of_two_panics_that_nobody_takes_the_first_is_kept() {
 }
 
 #[test]
-fn the_end_is_told_of_a_panic_before_anybody_sees_it() {
+fn the_panic_hook_runs_before_the_job_is_seen_to_end() {
     let scope = Scope::<()>::new();
     scope.enter(|| {
         let job = scope.job(|| resume_unwind(Box::new("one"))).unwrap();
@@ -135,16 +135,16 @@ fn the_value_of_a_cancelled_body_is_dropped_as_soon_as_it_ends() {
         let handle = scope.job(move || value).unwrap().handle();
         let claimed = handle.job().claim().unwrap();
         let found = handle.job().cancel(CancelReason::Requested);
-        assert_eq!(found, Cancelled::Running);
+        assert_eq!(found, CancelResult::Running);
         claimed.run(&|| ());
         assert_eq!(Arc::strong_count(&owned), 1);
-        assert!(scope.remote().is_empty(), "nothing is left of it");
+        assert!(scope.scope_ref().is_empty(), "nothing is left of it");
         assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
     });
 }
 
 #[test]
-fn the_panic_of_a_cancelled_body_is_nobodys() {
+fn the_panic_of_a_cancelled_body_is_dropped() {
     let scope = Scope::<()>::new();
     scope.enter(|| {
         let job = scope.job(|| resume_unwind(Box::new("late"))).unwrap();
@@ -166,7 +166,7 @@ fn a_job_is_claimed_once_whatever_became_of_it() {
         assert!(job.job().claim().is_none(), "it is being run");
         assert_eq!(
             job.job().cancel(CancelReason::Requested),
-            Cancelled::Running
+            CancelResult::Running
         );
         assert!(job.job().claim().is_none(), "it was cancelled");
         claimed.run(&|| ());
@@ -196,7 +196,7 @@ fn the_end_waits_for_what_the_destructor_of_a_value_makes() {
         run(stub.job());
     });
     assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
-    assert!(scope.remote().is_empty());
+    assert!(scope.scope_ref().is_empty());
 }
 
 #[test]
@@ -206,9 +206,9 @@ fn the_end_waits_for_what_it_makes_itself_by_dropping_values() {
         let inside = Some(Arc::clone(&owned));
         let made = scope.job(|| Makes(&scope, inside)).unwrap().handle();
         run(made.job());
-        // It is not dropped, and its value stays where it is.
+        // The handle is not dropped, so the value stays in the slot.
         kept.set(Some(made));
     });
     assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
-    assert!(scope.remote().is_empty());
+    assert!(scope.scope_ref().is_empty());
 }

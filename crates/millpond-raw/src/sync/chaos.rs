@@ -1,16 +1,15 @@
 //! Chaos: seeded random yields at labelled points.
 //!
-//! Between two steps of a protocol, and before every atomic operation, stands a [`point`]. Built with `--cfg millpond_chaos` it
-//! yields, spins or sleeps for a moment, or mostly does nothing, by a generator of its own for each
-//! thread; otherwise it is no code at all. It widens by hand the windows that a fast machine keeps
-//! shut, and unlike a model it runs the real thing: real threads, real futexes, any size.
+//! A [`point`] stands between the steps of a protocol, and before every atomic operation. Built with `--cfg
+//! millpond_chaos` it yields, spins or sleeps for a moment, or mostly does nothing, by a random generator per
+//! thread; otherwise it is no code at all. It widens the race windows that a fast machine keeps shut, and
+//! unlike a model it runs the real thing: real threads, real futexes, any size.
 //!
-//! The seed comes from `MILLPOND_CHAOS_SEED` (a number; 1 if unset). The same seed gives each
-//! thread the same stream of disturbances; what the operating system makes of it differs from run
-//! to run, so a seed narrows a search rather than replaying one schedule. `cargo xtask test`
-//! prints the seeds that it runs.
+//! The seed comes from `MILLPOND_CHAOS_SEED` (a number; 1 if unset). The same seed gives each thread the same
+//! stream of disturbances; what the operating system makes of it differs from run to run, so a seed narrows a
+//! search and does not replay a schedule. `cargo xtask test` prints the seeds that it runs.
 
-/// Disturbs the present thread, in chaos builds.
+/// Disturbs the current thread, in chaos builds.
 ///
 /// The label says where, in the words of the protocol: `"task.complete"`, `"lock.release"`.
 #[inline(always)]
@@ -70,7 +69,7 @@ mod disturb {
         thread_local! {
             static STREAM: Cell<Option<u64>> = const { Cell::new(None) };
         }
-        // The label takes part, so that two points hit in turn do not share one rhythm.
+        // The label is mixed in, so that two alternating points do not share one rhythm.
         let salt = label.len() as u64;
         let _ = STREAM.try_with(|stream| {
             let (state, drawn) = next(stream.get().unwrap_or_else(fresh_stream).wrapping_add(salt));

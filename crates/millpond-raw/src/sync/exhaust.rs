@@ -1,22 +1,22 @@
-//! Exhaustion on demand: a process that is short of something, for tests.
+//! Resource exhaustion on demand, for tests.
 //!
-//! Code that starts threads must live with an operating system that refuses them, gives them small
-//! stacks, or has one CPU for all of them. No test can bring a machine into that state for itself
-//! alone. So in test builds (feature `probe`) the variable `MILLPOND_EXHAUST` says what this process
-//! is short of, and [`thread::start`](super::thread::start) behaves as such a system does. Builds
-//! without the feature do not contain any of this.
+//! Code that starts threads must cope with an operating system that refuses them, gives them small stacks, or
+//! has one CPU for all of them. No test can bring a machine into that state for itself alone. So in test
+//! builds (feature `probe`) the variable `MILLPOND_EXHAUST` says what this process is short of, and
+//! [`thread::start`](super::thread::start) behaves as such a system does. Builds without the feature contain
+//! none of this.
 //!
-//! | word | what it means |
+//! | word | meaning |
 //! |---|---|
 //! | `threads:N` | the first N threads of the library start, every later one is refused |
 //! | `timer` | threads whose names begin with `millpond-timer` are refused |
-//! | `stack:BYTES` | the stack of every thread of the library for which nobody asked for another size |
-//! | `cpus:1` | one CPU; the test kit sees to it |
-//! | `engines:N` | N other executors are alive; the test kit sees to it |
+//! | `stack:BYTES` | the stack size of library threads that do not ask for another |
+//! | `cpus:1` | one CPU; the test kit arranges it |
+//! | `engines:N` | N other executors are alive; the test kit arranges it |
 //!
-//! Words are separated by commas. Refusals are lines on standard error, past the capture of libtest,
-//! so that a supervisor knows whether a test was refused anything, and how often: somebody who asks
-//! again and again without a pause spins.
+//! Words are separated by commas. Each refusal is a line on standard error, past the capture of libtest, so
+//! that a supervisor knows whether a test was refused anything, and how often: a caller that retries without
+//! a pause spins.
 
 #![allow(
     clippy::disallowed_types,
@@ -29,33 +29,33 @@ use std::io::{self, Write as _};
 /// The name of the variable.
 pub const VARIABLE: &str = "MILLPOND_EXHAUST";
 
-/// The beginning of the line that tells of a refusal; behind it are its number, from 1, and a name.
+/// The prefix of a line that reports a refusal; its number, from 1, and the thread's name follow.
 pub const REFUSED: &str = "exhausted: refusal";
 
-/// So many refusals are told, each in a line. Of more only those whose number is a power of two are.
-const TOLD: u64 = 16;
+/// How many refusals are reported one by one; of later ones only those whose number is a power of two.
+const REPORTED: u64 = 16;
 
 /// What the process is short of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exhaustion {
     /// How many threads of the library start before the first is refused.
     pub threads: Option<u64>,
-    /// Whether the process-wide timer gets no thread.
+    /// Whether the process-wide timer is refused its thread.
     pub timer: bool,
-    /// The stack of a thread of the library for which nobody asked for a size, in bytes.
+    /// The stack size in bytes of library threads that do not ask for one.
     pub stack: Option<usize>,
-    /// Whether there is one CPU only.
+    /// Whether there is only one CPU.
     pub one_cpu: bool,
     /// How many other executors are alive.
     pub engines: Option<usize>,
 }
 
 impl Exhaustion {
-    /// What `text` says.
+    /// Parses the variable.
     ///
     /// # Errors
     ///
-    /// A sentence, if a word is not in the table of the module.
+    /// A sentence, if a word is not in the table above.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut all = Exhaustion::default();
         for word in text.split(',').filter(|word| !word.is_empty()) {
@@ -84,9 +84,9 @@ impl Exhaustion {
     ///
     /// # Panics
     ///
-    /// If the variable holds a word that nobody knows.
+    /// If the variable holds an unknown word.
     pub fn of_this_process() -> Exhaustion {
-        // Not a `OnceLock`, whose inside a checker of threads does not see.
+        // Not a `OnceLock`, which a thread sanitizer cannot see into.
         static READ: super::Mutex<Option<Exhaustion>> = super::Mutex::new(None);
         *READ
             .lock()
@@ -107,17 +107,17 @@ impl Exhaustion {
     }
 }
 
-/// Says yes or no to a thread of the library, and what stack it gets.
+/// Admits or refuses a thread of the library, and returns its stack size.
 pub(crate) fn admit(name: Option<&str>, stack: Option<usize>) -> io::Result<Option<usize>> {
-    static ASKED: AtomicU64 = AtomicU64::new(0);
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
     static REFUSALS: AtomicU64 = AtomicU64::new(0);
     let exhaustion = Exhaustion::of_this_process();
-    let number = ASKED.fetch_add(1, Ordering::Relaxed);
+    let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
     if exhaustion.refuses(number, name) {
         let refusal = REFUSALS.fetch_add(1, Ordering::Relaxed) + 1;
-        if refusal <= TOLD || refusal.is_power_of_two() {
+        if refusal <= REPORTED || refusal.is_power_of_two() {
             let line = format!("{REFUSED} {refusal}: {}\n", name.unwrap_or("no name"));
-            // Who does not listen misses a remark. One call, so that lines of threads do not mix.
+            // Errors are ignored. One call, so that lines of threads do not mix.
             let _ = io::stderr().write_all(line.as_bytes());
         }
         let text = format!("{VARIABLE} allows no more threads");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_small_unless_somebody_asks_for_another() {
+    fn a_stack_is_small_unless_another_size_is_asked_for() {
         let tiny = Exhaustion::parse("stack:65536").unwrap();
         assert_eq!(tiny.stack(None), Some(65_536));
         assert_eq!(tiny.stack(Some(1 << 20)), Some(1 << 20));

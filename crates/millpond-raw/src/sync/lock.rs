@@ -7,40 +7,40 @@
 //!    +---- unlock (swap) --+------- unlock (swap) + wake one ----+
 //! ```
 //!
-//! Without contention a lock is one CAS and an unlock one swap, and neither enters the kernel. A
-//! thread that finds the lock taken looks a few times more, then marks it CONTENDED and sleeps. It
-//! also *takes* the lock as CONTENDED, because it cannot know whether others still sleep: one wake
-//! too many at the end of a contended phase, never one too few.
+//! Without contention a lock is one CAS and an unlock one swap, and neither enters the kernel. A thread that
+//! finds the lock taken spins a little, then marks it CONTENDED and sleeps. It also *takes* the lock as
+//! CONTENDED, because it cannot know whether others still sleep: one wake too many at the end of a contended
+//! phase, never one too few.
 //!
-//! It does not poison: code of ours never runs users' code under a lock, and a guard dropped while
-//! unwinding leaves the data as the last finished step did. It is not fair and not re-entrant.
+//! It does not poison: user code never runs under our locks, and a guard dropped while unwinding leaves the
+//! data as the last finished step did. It is not fair and not re-entrant.
 //!
-//! It sleeps on the futex directly and not through [`crate::park`]: these locks guard a few
-//! instructions, and a virtual thread that unmounted in the middle of them would leave them held.
-//! **Nobody parks, and nobody calls users' code, while holding one**: in test builds the guard of
-//! [`user_code`] watches over that, and each lock tells it when it is taken and released.
+//! It sleeps on the futex directly and not through [`crate::park`]: these locks guard a few instructions, and
+//! a virtual thread that unmounted in the middle would leave them held. **No thread parks or calls user code
+//! while it holds one**: in test builds [`user_code`] checks that, and each lock reports to it when it is
+//! taken and released.
 //!
 //! # Why an unlock is a swap
 //!
-//! A look and a plain store would lose a sleeper who marks the word between the two, and `membarrier` by the
-//! sleeper does not help: the thread may be interrupted in just that place. What does work is a second word
-//! that counts who waits, looked at after the store, and a `membarrier` before one sleeps. Measured, and not
-//! taken: it saves 0.3 to 1.2 ns of a lock that nobody wants, nothing that shows in a queue between threads
-//! or in a pool, and each who sleeps disturbs all other processors for 1.2 µs.
+//! A load and a plain store would lose a sleeper that marks the word between the two, and a `membarrier` by
+//! the sleeper does not help: the owner may be preempted at just that point. What does work is a second word
+//! that counts waiters, read after the store, and a `membarrier` before one sleeps. Measured and rejected: it
+//! saves 0.3 to 1.2 ns of an uncontended lock, nothing that shows in a queue between threads or in a pool,
+//! and each sleeper interrupts all other processors for 1.2 µs.
 //!
 //! # Invariants
 //!
-//! - **L1** A thread that moved the word from FREE to HELD or CONTENDED owns the lock until it
-//!   swaps FREE in. Only the owner makes a reference to the data.
-//! - **L2** The data's access ends before the word turns FREE (the fields of [`MutexGuard`] drop
-//!   in that order).
-//! - **L3** A thread sleeps only while the word is CONTENDED, and whoever swaps CONTENDED for FREE
-//!   wakes one.
+//! - **LOCK-1** A thread that moved the word from FREE to HELD or CONTENDED owns the lock until it swaps FREE
+//!   in. Only the owner makes a reference to the data.
+//! - **LOCK-2** The access to the data ends before the word turns FREE (the fields of [`MutexGuard`] drop in
+//!   that order).
+//! - **LOCK-3** A thread sleeps only while the word is CONTENDED, and a thread that swaps CONTENDED for FREE
+//!   wakes one sleeper.
 //!
 //! # Orderings
 //!
-//! - `[L-own]` Unlock releases, lock acquires: the next owner sees what the last one wrote. Both
-//!   ways into the lock, the CAS and the slow swap, are ends of the pair.
+//! - `[L-own]` Unlock releases, lock acquires: the next owner sees what the last one wrote. Both ways into
+//!   the lock, the CAS and the slow swap, acquire.
 
 use super::atomic::Ordering;
 use super::{Futex, MutPtr, UnsafeCell, chaos, hint, spins};
@@ -52,7 +52,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
-/// The word without the data.
+/// The lock without data.
 #[derive(Debug)]
 pub(crate) struct RawLock {
     word: Futex,
@@ -67,7 +67,7 @@ impl RawLock {
         }
     }
 
-    /// What it is known by to the guard of [`user_code`].
+    /// Its identity for [`user_code`].
     #[inline]
     fn address(&self) -> *const () {
         core::ptr::from_ref(self).cast()
@@ -94,7 +94,7 @@ impl RawLock {
         for _ in 0..spins() {
             match self.word.load(Ordering::Relaxed) {
                 FREE if self.try_lock() => return,
-                // Others sleep already: the queue is long, spinning would only delay it.
+                // Others sleep already; spinning would only delay them.
                 CONTENDED => break,
                 _ => hint::spin_loop(),
             }
@@ -116,7 +116,7 @@ impl RawLock {
     }
 }
 
-/// A value that one thread at a time may touch.
+/// A value that one thread at a time may access.
 ///
 /// ```
 /// use millpond_raw::sync::Mutex;
@@ -130,15 +130,15 @@ pub struct Mutex<T: ?Sized> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: L1 - a reference to the data exists in one thread at a time, so moving `T` between
-// threads is all that sharing the lock amounts to.
+// SAFETY: LOCK-1 - a reference to the data exists in one thread at a time, so sharing the lock amounts to
+// moving `T` between threads.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
-// SAFETY: L1 - as above.
+// SAFETY: LOCK-1 - as above.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
     const_outside_models! {
-        /// Puts `value` behind a lock.
+        /// A lock around `value`.
         pub fn new(value: T) -> Self {
             Mutex {
                 lock: RawLock::new(),
@@ -147,39 +147,39 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The word alone, for those who take the lock and leave the data.
+    /// The lock without its data.
     #[allow(dead_code, reason = "only where processes fork")]
     pub(crate) fn raw(&self) -> &RawLock {
         &self.lock
     }
 
-    /// Takes the value out.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until the lock is free and takes it. A thread that already holds it waits for ever.
+    /// Acquires the lock. A thread that already holds it deadlocks.
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.lock.lock();
-        user_code::locked(self.lock.address());
+        user_code::record_locked(self.lock.address());
         MutexGuard {
             data: self.data.get_mut(),
             _unlock: Unlock(&self.lock),
         }
     }
 
-    /// Takes the lock if it is free.
+    /// Acquires the lock if it is free.
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         if !self.lock.try_lock() {
             return None;
         }
-        user_code::locked(self.lock.address());
+        user_code::record_locked(self.lock.address());
         Some(MutexGuard {
             data: self.data.get_mut(),
             _unlock: Unlock(&self.lock),
@@ -202,10 +202,10 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-/// The right to touch the data; the lock is free again when it is dropped.
+/// Access to the data; dropping it releases the lock.
 #[must_use = "a guard that is dropped at once guards nothing"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    // L2: fields drop in this order, the access before the lock.
+    // LOCK-2: fields drop in this order, the access before the lock.
     data: MutPtr<T>,
     _unlock: Unlock<'a>,
 }
@@ -215,13 +215,13 @@ struct Unlock<'a>(&'a RawLock);
 impl Drop for Unlock<'_> {
     #[inline]
     fn drop(&mut self) {
-        user_code::unlocked(self.0.address());
+        user_code::record_unlocked(self.0.address());
         self.0.unlock();
     }
 }
 
-// SAFETY: L1 - sharing a guard shares `&T` and nothing else. It is not `Send`, because `MutPtr`
-// holds a raw pointer: a lock is released where it was taken, which is what loom expects too.
+// SAFETY: LOCK-1 - sharing a guard shares `&T` and nothing else. It is not `Send`, because `MutPtr` holds a
+// raw pointer: a lock is released where it was taken, as loom expects too.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
@@ -229,7 +229,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: L1 - the guard owns the lock for as long as the reference lives.
+        // SAFETY: LOCK-1 - the guard owns the lock for as long as the reference lives.
         self.data.with(|data| unsafe { &*data })
     }
 }
@@ -237,7 +237,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: L1 - the guard owns the lock, and `&mut self` makes this the only reference.
+        // SAFETY: LOCK-1 - the guard owns the lock, and `&mut self` makes this the only reference.
         self.data.with(|data| unsafe { &mut *data })
     }
 }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_guard_dropped_by_a_panic_frees_the_lock_and_keeps_the_data() {
         let jar = Mutex::new(1);
-        let held = crate::quiet::call(|| {
+        let held = crate::catch_panic::call(|| {
             let mut guard = jar.lock();
             *guard = 2;
             std::panic::resume_unwind(Box::new(()));

@@ -1,7 +1,7 @@
-//! The Sync seam: one name for atomics, locks, cells and threads, whoever checks them.
+//! The Sync seam: atomics, locks, cells and threads under one name, whatever checks them.
 //!
-//! All code of millpond takes its primitives from here and from nowhere else (`clippy.toml` fences
-//! the std ones), so the same source runs under four backends:
+//! All code of millpond takes its primitives from here and from nowhere else (`clippy.toml` forbids the std
+//! ones), so the same source runs under four backends:
 //!
 //! | backend | switch | what it checks |
 //! |---|---|---|
@@ -10,27 +10,33 @@
 //! | shuttle | `--cfg millpond_shuttle` | random and PCT schedules of whole protocols |
 //! | chaos | `--cfg millpond_chaos` | std with seeded random yields at labelled points ([`chaos`]) |
 //!
-//! In builds with the feature `probe` the starting of threads can be made to fail from outside, see
-//! `exhaust`.
+//! With the feature `probe` thread starts can be made to fail from outside, see `exhaust`.
 //!
-//! `--cfg millpond_portable` goes with std: it takes the futex of platforms without one, so that
-//! the fallback is built and tested on Linux too.
+//! `--cfg millpond_portable` goes with std: it selects the futex of platforms without one, so that the
+//! fallback is built and tested on Linux too.
+//!
+//! | file | what |
+//! |---|---|
+//! | `backend` | the primitives of std, loom and shuttle |
+//! | `futex` | a word to sleep on |
+//! | `lock` | the mutex |
+//! | `chaos` | seeded random yields |
+//! | `exhaust` | failures of thread starts on demand |
 //!
 //! # What is ours
 //!
-//! [`Mutex`] and the parkers of [`crate::park`] are built on [`Futex`], a 32-bit word one can sleep
-//! on. Reasons: std's mutex is not instrumented and gives false races under a thread sanitizer; its
-//! condition variable makes a system call per notify whether or not anyone waits; and a checker
-//! can only explore what it can see. Under loom and shuttle the futex is a model (a lock and a
-//! condition variable of the checker), while lock and parker stay the very code users run.
+//! [`Mutex`] and the parkers of [`crate::park`] are built on [`Futex`], a 32-bit word to sleep on. Reasons:
+//! std's mutex is not instrumented and gives false races under a thread sanitizer; its condition variable
+//! makes a system call per notify even without a waiter; and a checker can only explore what it can see.
+//! Under loom and shuttle the futex is a model (a lock and a condition variable of the checker), while lock
+//! and parker are the very code users run.
 //!
-//! `Arc` stays std's: its protocol is not ours to prove, and wakers are made of it.
+//! `Arc` is std's: its protocol is not ours to prove, and wakers are made of it.
 
 #[cfg(all(millpond_loom, millpond_shuttle))]
 compile_error!("millpond_loom and millpond_shuttle are two backends: choose one");
 
-/// A function that can initialise a static, except under checkers, whose primitives are born in a
-/// model and die with it.
+/// A function that is `const`, except under checkers, whose primitives belong to one run of a model.
 macro_rules! const_outside_models {
     ($(#[$attr:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty)?) -> $made:ty $body:block) => {
         $(#[$attr])*
@@ -62,12 +68,11 @@ pub use futex::{Futex, Woken};
 pub(crate) use lock::RawLock;
 pub use lock::{Mutex, MutexGuard};
 
-/// Whether a checker runs this, and not a user. There a panic is a failed model on its way to the
-/// checker, which is not to be caught, and nothing ends the process.
+/// Whether a checker runs this. Then a panic is a failed model on its way to the checker, which must not be
+/// caught, and nothing aborts the process.
 pub(crate) const IN_MODEL: bool = cfg!(any(millpond_loom, millpond_shuttle));
 
-/// How often a waiter looks again before it sleeps. Models do not: a spin is a schedule that differs
-/// from its neighbour in nothing, and there are thousands of them.
+/// How often a waiter spins before it sleeps. Models do not spin: it multiplies schedules that do not differ.
 pub const fn spins() -> u32 {
     if IN_MODEL { 0 } else { 64 }
 }

@@ -1,47 +1,47 @@
-//! What the present thread runs, and what its blocking calls obey: the token of the task, and the
-//! stops of the engines behind it.
+//! The task that the current thread runs, and what its blocking calls obey: the token of the task, and the
+//! stops of the enclosing engines.
 //!
 //! ```text
-//!   Stop::enter ( Stop::enter ( task ( task run in place ) ) )
+//!   Stop::enter ( Stop::enter ( task ( task run inline ) ) )
 //!        |             |                       |
-//!        +---- next <--+---- stops <-- here --> token          told: how many of the stops that are
-//!                                                              set have been reported here
+//!        +---- next <--+---- stops <-- here --> token          reported: how many of the stops that
+//!                                                              are set this task has reported
 //! ```
 //!
-//! A token interrupts one task, and reporting it clears it. A [`Stop`] interrupts every task that an
-//! engine runs, those to come included, so reporting it must not clear it: the task only remembers
-//! that it has been told. All of that is in four words of the thread. Running a task swaps the
-//! token and leaves the stops alone, so being stopped costs a task nothing, unless it blocks. The fourth
-//! word leads to the frame around, so that one can ask which bodies are on the stack ([`bodies`]).
+//! A token interrupts one task, and reporting it clears it. A [`Stop`] interrupts every task that an engine
+//! runs, also future ones, so reporting it must not clear it: the task only remembers that it has reported
+//! it. All of that is in four words of the thread. Running a task swaps the token and leaves the stops alone,
+//! so a stop costs a task nothing until it blocks. The fourth word leads to the enclosing frame, so that the
+//! bodies on the stack can be listed ([`bodies`]).
 //!
-//! The four words are four thread-locals and not one of four words. Together they would be copied by
-//! halves that do not match what has just been written, and a processor waits at such a copy until
-//! the writes are through: that was a twentieth of a small task.
+//! The four words are four thread-locals and not one of four words. A struct would be copied by wide loads
+//! that overlap the narrow stores just made, and the failed store forwarding took a twentieth of a small
+//! task.
 //!
-//! Nobody outside this file gets at a token through the thread. So no caller can obey the token and
-//! forget the stops.
+//! Nothing outside this file reaches a token through the thread. So no caller can obey the token and forget
+//! the stops.
 //!
 //! # Rules
 //!
-//! 1. What runs in no task is never interrupted, also inside an engine.
-//! 2. A task that is run in place obeys its own token and not that of the task around it. The stops
-//!    are the same: it is the same thread.
-//! 3. Each task is told of a stop once. What the task around it was told before it began, it is not
-//!    told again: whoever has reported a stop and cleans up may run a task in place for that.
+//! 1. Code outside tasks is never interrupted, also inside an engine.
+//! 2. A task that is run inline obeys its own token and not that of the enclosing task. The stops are the
+//!    same: it is the same thread.
+//! 3. Each task reports a stop once. What the enclosing task had reported before it ran this one inline is
+//!    not reported again: a task that cleans up after a stop may run another one for that.
 //!
 //! # Invariants
 //!
-//! - **N1** Each pointer of a frame is null or points to what is borrowed by a running [`enter`] or
-//!   [`enter_engine`] of this thread, or to the former frame in the [`within`] that has replaced it; which
+//! - **CURRENT-1** Each pointer of a frame is null or points to what is borrowed by a running [`enter`] or
+//!   [`enter_engine`] of this thread, or to the former frame in the [`within`] that has replaced it; `within`
 //!   puts the former frame back before its borrow ends, also when it unwinds.
-//! - **N2** Frames are read on their own thread only, and no reference that is made from one outlives
-//!   the call of this module that has made it.
-//! - **N3** A stop that is set stays set. So among the stops of a frame the number of those that are
-//!   set only grows, and one that is above `told` says that there is something new.
+//! - **CURRENT-2** Frames are read on their own thread only, and no reference made from one outlives the call
+//!   of this module that made it.
+//! - **CURRENT-3** A stop that is set stays set. So the number of set stops of a frame only grows, and if it
+//!   is above `reported` there is an unreported one.
 
 use super::{Stop, Token};
 use crate::sync::local;
-use crate::waits::Ticket;
+use crate::wait_queue::Ticket;
 use core::cell::Cell;
 use core::{iter, ptr};
 use std::task::Waker;
@@ -55,85 +55,84 @@ local! {
 }
 
 local! {
-    static TOLD: Cell<usize> = Cell::new(0);
+    static REPORTED: Cell<usize> = Cell::new(0);
 }
 
 local! {
-    static AROUND: Cell<*const Frame> = Cell::new(ptr::null());
+    static PARENT: Cell<*const Frame> = Cell::new(ptr::null());
 }
 
-/// What is obeyed: the four words of a thread at one moment.
+/// The four words of a thread at one moment.
 #[derive(Clone, Copy)]
 struct Frame {
     /// Null outside tasks.
     token: *const Token,
-    /// The innermost engine's; null outside engines.
+    /// That of the innermost engine; null outside engines.
     stops: *const Link,
-    /// How many of the stops that are set have been reported to the task.
-    told: usize,
-    /// What was here before; null if nothing was.
-    around: *const Frame,
+    /// How many of the set stops the task has reported.
+    reported: usize,
+    /// The enclosing frame; null if there is none.
+    parent: *const Frame,
 }
 
-/// A stop, and those of the engines around it.
+/// A stop, and those of the enclosing engines.
 struct Link {
     stop: *const Stop,
     next: *const Link,
 }
 
 impl Frame {
-    const NOWHERE: Frame = Frame {
+    const EMPTY: Frame = Frame {
         token: ptr::null(),
         stops: ptr::null(),
-        told: 0,
-        around: ptr::null(),
+        reported: 0,
+        parent: ptr::null(),
     };
 
     #[inline]
     fn here() -> Self {
-        // In a thread that is being torn down nothing can be noted, so nothing runs there.
+        // A thread that is being torn down has no thread-locals, and runs no task.
         Frame {
             token: TOKEN.try_with(Cell::get).unwrap_or(ptr::null()),
             stops: STOPS.try_with(Cell::get).unwrap_or(ptr::null()),
-            told: TOLD.try_with(Cell::get).unwrap_or(0),
-            around: AROUND.try_with(Cell::get).unwrap_or(ptr::null()),
+            reported: REPORTED.try_with(Cell::get).unwrap_or(0),
+            parent: PARENT.try_with(Cell::get).unwrap_or(ptr::null()),
         }
     }
 
-    /// Puts it in the place of what is here. In a thread that is being torn down there is nowhere to
-    /// note it.
+    /// Makes it the current frame. Does nothing in a thread that is being torn down.
     #[inline]
     fn set(self) {
         let _ = TOKEN.try_with(|token| token.set(self.token));
         let _ = STOPS.try_with(|stops| stops.set(self.stops));
-        let _ = TOLD.try_with(|told| told.set(self.told));
-        let _ = AROUND.try_with(|around| around.set(self.around));
+        let _ = REPORTED.try_with(|reported| reported.set(self.reported));
+        let _ = PARENT.try_with(|parent| parent.set(self.parent));
     }
 
     #[inline]
     fn token(&self) -> Option<&Token> {
-        // SAFETY: N1 - null, or borrowed by an `enter` further down this stack; N2 - for one call.
+        // SAFETY: CURRENT-1 - null, or borrowed by an `enter` further down this stack; CURRENT-2 - for one call.
         unsafe { self.token.as_ref() }
     }
 
     #[inline]
     fn stops(&self) -> impl Iterator<Item = &Stop> {
-        // SAFETY: N1 - null, or in an `enter_engine` further down this stack; N2 - for one call.
+        // SAFETY: CURRENT-1 - null, or in an `enter_engine` further down this stack; CURRENT-2 - for one call.
         let first = unsafe { self.stops.as_ref() };
-        // SAFETY: N1, N2 - as above.
+        // SAFETY: CURRENT-1, CURRENT-2 - as above.
         iter::successors(first, |link| unsafe { link.next.as_ref() })
-            // SAFETY: N1 - never null, and borrowed by the `enter_engine` that the link is in.
+            // SAFETY: CURRENT-1 - never null, and borrowed by the `enter_engine` that the link is in.
             .map(|link| unsafe { &*link.stop })
     }
 
-    /// N3.
+    /// CURRENT-3.
     #[inline]
     fn stops_set(&self) -> usize {
         self.stops().filter(|stop| stop.is_set()).count()
     }
 }
 
-/// Runs `f` with a frame made of the present one.
+/// Runs `f` in a frame derived from the current one.
 #[inline]
 fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
     struct Restore(Frame);
@@ -147,24 +146,24 @@ fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
 
     let restore = Restore(Frame::here());
     let inside = Frame {
-        around: ptr::from_ref(&restore.0),
+        parent: ptr::from_ref(&restore.0),
         ..frame(restore.0)
     };
     inside.set();
     f()
 }
 
-/// Shows the tokens of all tasks whose bodies are on the stack of this thread, the innermost first.
-/// Masked ones are among them, for they wait as well.
+/// Calls `see` with the token of each task whose body is on the stack of this thread, the innermost first.
+/// Masked ones are included, for they wait as well.
 pub fn bodies(mut see: impl FnMut(&Token)) {
     let mut frame = Frame::here();
     loop {
         if let Some(token) = frame.token() {
             see(token);
         }
-        // SAFETY: N1 - null, or in a `within` further down this stack; N2 - copied at once.
-        match unsafe { frame.around.as_ref() } {
-            Some(around) => frame = *around,
+        // SAFETY: CURRENT-1 - null, or in a `within` further down this stack; CURRENT-2 - copied at once.
+        match unsafe { frame.parent.as_ref() } {
+            Some(parent) => frame = *parent,
             None => return,
         }
     }
@@ -174,62 +173,62 @@ pub fn bodies(mut see: impl FnMut(&Token)) {
 #[inline]
 pub(super) fn enter<R>(token: &Token, f: impl FnOnce() -> R) -> R {
     within(
-        |around| Frame {
+        |parent| Frame {
             token: ptr::from_ref(token),
-            ..around
+            ..parent
         },
         f,
     )
 }
 
-/// Runs `f`, in no task, with this stop behind all tasks that it runs.
+/// Runs `f` outside any task, with this stop behind all tasks that it runs.
 pub(super) fn enter_engine<R>(stop: &Stop, f: impl FnOnce() -> R) -> R {
     let link = Link {
         stop: ptr::from_ref(stop),
         next: Frame::here().stops,
     };
     within(
-        |around| Frame {
+        |parent| Frame {
             token: ptr::null(),
             stops: ptr::from_ref(&link),
-            ..around
+            ..parent
         },
         f,
     )
 }
 
-/// Runs `f` in no task, as an engine's own code does: nothing interrupts it. The tasks that it runs
-/// obey the engines all the same.
+/// Runs `f` outside any task, as an engine's own code: nothing interrupts it. The tasks that it runs obey the
+/// enclosing engines all the same.
 ///
 /// This is for a task that is itself an engine, between the tasks that it runs.
 #[inline]
 pub fn outside<R>(f: impl FnOnce() -> R) -> R {
     within(
-        |around| Frame {
+        |parent| Frame {
             token: ptr::null(),
-            ..around
+            ..parent
         },
         f,
     )
 }
 
-/// Runs `f` in no task and in no engine: nothing interrupts it, and no stop the tasks that it runs.
-/// What comes meanwhile is noticed afterwards.
+/// Runs `f` outside any task and engine: nothing interrupts it or the tasks that it runs. What comes
+/// meanwhile is noticed afterwards.
 #[inline]
 pub fn masked<R>(f: impl FnOnce() -> R) -> R {
-    within(|_| Frame::NOWHERE, f)
+    within(|_| Frame::EMPTY, f)
 }
 
-/// Whether the running task is interrupted: by its token, or by a stop that it has not been told of.
+/// Whether the running task is interrupted: by its token, or by a stop that it has not reported.
 #[inline]
 pub fn is_set() -> bool {
     let here = Frame::here();
     here.token()
-        .is_some_and(|token| token.is_set() || here.stops_set() > here.told)
+        .is_some_and(|token| token.is_set() || here.stops_set() > here.reported)
 }
 
-/// Reports an interrupt of the running task: clears its token, and has told it of all stops. All
-/// that has come by now is one interrupt.
+/// Reports an interrupt of the running task: clears its token and marks all set stops as reported. All that
+/// has come by now is one interrupt.
 #[inline]
 pub fn take() -> bool {
     let here = Frame::here();
@@ -237,43 +236,42 @@ pub fn take() -> bool {
         return false;
     };
     let taken = token.take();
-    let told = here.stops_set();
-    if told <= here.told {
+    let reported = here.stops_set();
+    if reported <= here.reported {
         return taken;
     }
-    let _ = TOLD.try_with(|now| now.set(told));
+    let _ = REPORTED.try_with(|now| now.set(reported));
     true
 }
 
-/// Interrupts the running task, as when it takes back that it has reported an interrupt. Returns
-/// false if none runs here.
+/// Interrupts the running task, to undo that it has reported an interrupt. Returns false outside tasks.
 pub fn set() -> bool {
     let here = Frame::here();
     here.token().map(Token::set).is_some()
 }
 
-/// Whether an engine around has been stopped, and whoever runs here has not been told of it. An
-/// engine that is itself run by another one asks this before it runs the next task.
+/// Whether an enclosing engine has been stopped, and the code that runs here has not reported it. An engine
+/// that is itself run by another one asks this before it runs the next task.
 pub fn is_stopped() -> bool {
     let here = Frame::here();
-    here.stops_set() > here.told
+    here.stops_set() > here.reported
 }
 
-/// Runs `f`, in which the running task blocks: whatever may interrupt it wakes the waker meanwhile.
-/// `f` looks ([`take`], [`is_set`]) before it parks: what has come before wakes nobody.
-pub fn listed<R>(waker: &Waker, f: impl FnOnce() -> R) -> R {
+/// Runs `f`, in which the running task blocks: an interrupt or a stop wakes `waker` meanwhile. `f` must check
+/// ([`take`], [`is_set`]) before it parks: what was set before wakes nothing.
+pub fn with_interrupt_waker<R>(waker: &Waker, f: impl FnOnce() -> R) -> R {
     let here = Frame::here();
     match here.token() {
         None => f(),
         Some(token) => {
-            let _listed = Listed::new(token, waker);
-            listed_at(here.stops(), waker, f)
+            let _registered = Registered::new(token, waker);
+            registered_with(here.stops(), waker, f)
         }
     }
 }
 
-/// Has the waker in the lists of all stops: a call for each, so that nothing is allocated.
-fn listed_at<'a, R>(
+/// Registers the waker with all stops, by recursion, so that nothing is allocated.
+fn registered_with<'a, R>(
     mut stops: impl Iterator<Item = &'a Stop>,
     waker: &Waker,
     f: impl FnOnce() -> R,
@@ -281,32 +279,32 @@ fn listed_at<'a, R>(
     match stops.next() {
         None => f(),
         Some(stop) => {
-            let _listed = Listed::new(stop.token(), waker);
-            listed_at(stops, waker, f)
+            let _registered = Registered::new(stop.token(), waker);
+            registered_with(stops, waker, f)
         }
     }
 }
 
-/// Being in the list of a token.
-struct Listed<'a> {
+/// A waker registered with a token.
+struct Registered<'a> {
     token: &'a Token,
-    /// None if it was set before.
+    /// `None` if the token was set.
     ticket: Option<Ticket>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> Registered<'a> {
     fn new(token: &'a Token, waker: &Waker) -> Self {
-        Listed {
+        Registered {
             token,
-            ticket: token.enlist(waker),
+            ticket: token.register(waker),
         }
     }
 }
 
-impl Drop for Listed<'_> {
+impl Drop for Registered<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.token.leave(ticket);
+            self.token.unregister(ticket);
         }
     }
 }
@@ -344,7 +342,7 @@ mod tests {
         token.enter(|| {
             stop.enter(|| {
                 assert!(!is_set() && !take() && !set());
-                assert!(is_stopped(), "nobody was told");
+                assert!(is_stopped(), "it was not reported");
             });
             assert!(is_set() && !is_stopped());
         });
@@ -369,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_that_is_put_back_is_told_once_more() {
+    fn an_interrupt_that_is_put_back_is_reported_again() {
         let stop = Stop::new();
         stop.set();
         stop.enter(|| {
@@ -383,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_blocks_is_in_every_list_and_leaves_them_all() {
+    fn a_blocking_task_is_in_every_queue_and_leaves_them_all() {
         struct Bell(AtomicU32);
         impl Wake for Bell {
             fn wake(self: Arc<Self>) {
@@ -394,11 +392,12 @@ mod tests {
         let waker = Waker::from(Arc::clone(&bell));
         let (token, stops) = (Token::new(), [Stop::new(), Stop::new()]);
         let block = |rings: &dyn Fn()| {
-            stops[0].enter(|| stops[1].enter(|| token.enter(|| listed(&waker, rings))));
+            stops[0]
+                .enter(|| stops[1].enter(|| token.enter(|| with_interrupt_waker(&waker, rings))));
             bell.0.load(Ordering::Relaxed)
         };
         assert_eq!(block(&|| assert_eq!(Arc::strong_count(&bell), 5)), 0);
-        assert_eq!(Arc::strong_count(&bell), 2, "it is in no list");
+        assert_eq!(Arc::strong_count(&bell), 2, "it is in no queue");
         assert_eq!(block(&|| token.set()), 1);
         assert_eq!(block(&|| stops[0].set()), 2);
         assert_eq!(block(&|| stops[1].set()), 3);

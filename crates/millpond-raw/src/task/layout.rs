@@ -1,4 +1,4 @@
-//! What a cell looks like, and the functions that know the closure's type. Invariants T1 to T8 are in
+//! The layout of a cell, and the functions that know the closure's type. Invariants TASK-1 to TASK-8 are in
 //! the [module](super).
 //!
 //! ```text
@@ -7,73 +7,74 @@
 //!              +--- Header ----------------+- of a millpond task -----+-- stage ----
 //! ```
 //!
-//! With a meta of 24 bytes a task whose closure and value take up to 16 bytes each is one cache line.
-//! Tests here and in `millpond` hold that.
+//! With 24 bytes of metadata, a task whose closure and value take up to 16 bytes each is one cache line.
+//! Tests here and in `millpond` assert that.
 
 use super::state::AtomicState;
 use super::{Panic, Token};
-use crate::quiet;
+use crate::catch_panic;
 use crate::recycle::Recycled;
 use crate::sync::UnsafeCell;
 use crate::user_code::{self, Kind};
-use crate::waits::Ticket;
+use crate::wait_queue::Ticket;
 use core::any::TypeId;
 use core::mem::{ManuallyDrop, needs_drop};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// What every cell begins with.
+/// The beginning of every cell.
 #[repr(C)]
 pub(super) struct Header {
     pub(super) state: AtomicState,
     pub(super) vtable: &'static Vtable,
-    /// Where interrupts go, and the way to the lists of all who wait.
+    /// The interrupt flag, and the way to the queues of waiters.
     pub(super) token: Token,
 }
 
 impl Header {
-    /// Asks for `waker` to be woken when the task is finished; `None` if it is.
-    pub(super) fn enlist(&self, waker: &Waker) -> Option<Ticket> {
+    /// Registers `waker` to be woken when the task is finished; `None` if it is.
+    pub(super) fn register(&self, waker: &Waker) -> Option<Ticket> {
         if self.is_of_another_process() {
             return None;
         }
-        // T8: in the list first, announced second, both under the list's lock.
-        let joiners = self.token.joiners_or_new();
-        joiners.enlist(waker, || self.state.announce_waiter())
+        // TASK-8: registered first, announced second, both under the queue's lock.
+        let joiners = self.token.joiners_or_init();
+        joiners.register(waker, || self.state.announce_waiter())
     }
 
-    /// Replaces the waker that was enlisted; false if it has been woken already.
-    pub(super) fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
+    /// Replaces the registered waker; false if it has been woken already.
+    pub(super) fn update_waker(&self, ticket: Ticket, waker: &Waker) -> bool {
         let joiners = self.token.joiners();
-        !self.is_of_another_process() && joiners.is_some_and(|joiners| joiners.renew(ticket, waker))
+        !self.is_of_another_process()
+            && joiners.is_some_and(|joiners| joiners.update_waker(ticket, waker))
     }
 
-    /// Takes back what [`enlist`](Header::enlist) asked for.
-    pub(super) fn leave(&self, ticket: Ticket) {
+    /// Undoes [`register`](Header::register).
+    pub(super) fn unregister(&self, ticket: Ticket) {
         if self.is_of_another_process() {
             return;
         }
         if let Some(joiners) = self.token.joiners() {
-            joiners.leave(ticket);
+            joiners.unregister(ticket);
         }
     }
 
-    /// Whether the process has forked since: then a thread that is not here may have the locks of the
-    /// lists, and those who wait are not here either.
+    /// Whether the process has forked since: then the locks of the queues may be held by a thread of the
+    /// parent, and the waiters are in the parent too.
     #[cold]
     fn is_of_another_process(&self) -> bool {
         self.state.is_of_another_process()
     }
 
-    /// Sets the token, and wakes the body if it blocks here.
+    /// Sets the token, and wakes the body if it blocks.
     pub(super) fn interrupt(&self) {
         if !self.is_of_another_process() {
             self.token.set();
         }
     }
 
-    /// Wakes the joiners that the step which finished the task has seen (T8).
+    /// Wakes the joiners, after the step that finished the task has seen one (TASK-8).
     pub(super) fn wake_joiners(&self) {
         if self.state.read_after_waiter().is_of_another_process() {
             return;
@@ -84,7 +85,7 @@ impl Header {
     }
 }
 
-/// Header and meta: as much of a cell as is known without the closure's type.
+/// Header and metadata: the part of a cell that does not depend on the closure's type.
 #[repr(C)]
 pub(super) struct Prefix<M> {
     header: Header,
@@ -98,8 +99,8 @@ pub(super) struct TaskCell<F, T, M> {
     stage: UnsafeCell<Stage<F, T>>,
 }
 
-/// The closure, or what became of it. The state word says which (T2 to T4). All of them begin at
-/// its first byte (`repr(C)`), so a pointer to the stage is a pointer to what is in it.
+/// The closure, or its outcome. The state word says which (TASK-2 to TASK-4). All variants begin at the first
+/// byte (`repr(C)`), so a pointer to the stage is a pointer to its content.
 #[repr(C)]
 union Stage<F, T> {
     closure: ManuallyDrop<F>,
@@ -107,25 +108,25 @@ union Stage<F, T> {
     payload: ManuallyDrop<Panic>,
 }
 
-/// What only code that knows the closure's type can do. Each function relies on T5.
+/// The functions that know the closure's type. Each relies on TASK-5.
 pub(super) struct Vtable {
     /// Moves the closure out, runs it, and moves the outcome in. Returns whether it panicked.
     pub(super) run: unsafe fn(NonNull<Header>) -> bool,
-    /// All of the life of a cell that is the caller's alone, in one go: runs the closure as the current
-    /// task, drops what it returns, and frees the cell. Returns the payload of its panic.
+    /// The fast path for a cell with one reference: runs the closure as the current task, drops what it
+    /// returns, and frees the cell. Returns the payload of its panic.
     pub(super) run_alone: unsafe fn(NonNull<Header>) -> Option<Panic>,
     pub(super) drop_closure: unsafe fn(NonNull<Header>),
-    /// What the closure is.
+    /// The type of the closure.
     pub(super) closure_type: fn() -> TypeId,
-    /// Moves the closure to a place that is fit for it.
+    /// Moves the closure to a destination of its type.
     pub(super) move_closure: unsafe fn(NonNull<Header>, *mut ()),
-    /// `None` if there is nothing to do.
+    /// `None` if the value needs no drop.
     pub(super) drop_value: Option<unsafe fn(NonNull<Header>)>,
-    /// Where the value is.
+    /// A pointer to the value.
     pub(super) value: unsafe fn(NonNull<Header>) -> *mut (),
-    /// Where the payload is.
+    /// A pointer to the payload.
     pub(super) payload: unsafe fn(NonNull<Header>) -> *mut Panic,
-    /// Frees the memory, and drops header and meta, but nothing in the stage.
+    /// Drops header and metadata, and frees the memory. The stage must be empty.
     pub(super) free: unsafe fn(NonNull<Header>),
 }
 
@@ -136,16 +137,17 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
         drop_closure: Self::drop_closure,
         closure_type: TypeId::of::<F>,
         move_closure: Self::move_closure,
-        drop_value: match needs_drop::<T>() {
-            true => Some(Self::drop_value),
-            false => None,
+        drop_value: if needs_drop::<T>() {
+            Some(Self::drop_value)
+        } else {
+            None
         },
         value: Self::value,
         payload: Self::payload,
         free: Self::free,
     };
 
-    /// A cell that nobody has claimed.
+    /// An unclaimed cell.
     #[inline]
     pub(super) fn new(closure: F, meta: M, references: u32) -> Self {
         let header = Header {
@@ -163,20 +165,20 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
 
     /// # Safety
     ///
-    /// T5: `header` is the header of a cell of this very type. T1: it lives while the reference is
+    /// TASK-5: `header` is the header of a cell of this very type. TASK-1: it lives while the reference is
     /// used.
     unsafe fn stage<'a>(header: NonNull<Header>) -> &'a UnsafeCell<Stage<F, T>> {
-        // SAFETY: T5, T1 - by contract.
+        // SAFETY: TASK-5, TASK-1 - by contract.
         unsafe { &(*header.cast::<Self>().as_ptr()).stage }
     }
 
     /// # Safety
     ///
-    /// As [`Self::stage`], and T2: the caller owns the closure.
+    /// As [`Self::stage`], and TASK-2: the caller owns the closure.
     unsafe fn take_closure(header: NonNull<Header>) -> F {
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         let stage = unsafe { Self::stage(header) };
-        // SAFETY: T2 - the closure is there, it is the caller's, and nobody takes it again.
+        // SAFETY: TASK-2 - the closure is there, the caller owns it, and takes it once.
         stage.with_mut(|stage| unsafe { stage.cast::<F>().read() })
     }
 
@@ -184,10 +186,10 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     ///
     /// As [`Self::take_closure`].
     unsafe fn run(header: NonNull<Header>) -> bool {
-        // SAFETY: T2 - by contract.
+        // SAFETY: TASK-2 - by contract.
         let closure = unsafe { Self::take_closure(header) };
         user_code::check(Kind::Closure);
-        // T7: whatever the closure owns is dropped inside the catch, also when it returns.
+        // TASK-7: what the closure owns is dropped inside the catch, also when it returns.
         let outcome = catch_unwind(AssertUnwindSafe(closure));
         let panicked = outcome.is_err();
         let filled = match outcome {
@@ -198,29 +200,29 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
                 payload: ManuallyDrop::new(Panic::new(payload)),
             },
         };
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         let stage = unsafe { Self::stage(header) };
-        // SAFETY: T3 - the stage is the caller's and holds nothing now.
+        // SAFETY: TASK-3 - the stage is the caller's, and empty now.
         stage.with_mut(|stage| unsafe { stage.write(filled) });
         panicked
     }
 
     /// # Safety
     ///
-    /// As [`Self::take_closure`], and T1: the caller owns the only reference, and gives it up.
+    /// As [`Self::take_closure`], and TASK-1: the caller owns the only reference, and gives it up.
     unsafe fn run_alone(header: NonNull<Header>) -> Option<Panic> {
-        // SAFETY: T2 - by contract.
+        // SAFETY: TASK-2 - by contract.
         let closure = unsafe { Self::take_closure(header) };
-        // SAFETY: T1 - the caller's reference is held until the body is over.
+        // SAFETY: TASK-1 - the caller's reference is held until the body has ended.
         let token = unsafe { &(*header.as_ptr()).token };
         user_code::check(Kind::Closure);
-        // T7: as in `run`.
+        // TASK-7: as in `run`.
         let outcome = token.enter(|| catch_unwind(AssertUnwindSafe(closure)));
-        // SAFETY: T1 - the only reference; nothing was put into the stage.
+        // SAFETY: TASK-1 - the only reference; the stage is empty.
         unsafe { Self::free(header) };
         match outcome {
             Ok(value) => {
-                quiet::drop(value);
+                catch_panic::drop(value);
                 None
             }
             Err(payload) => Some(Panic::new(payload)),
@@ -231,67 +233,67 @@ impl<F: FnOnce() -> T + 'static, T, M> TaskCell<F, T, M> {
     ///
     /// As [`Self::take_closure`].
     unsafe fn drop_closure(header: NonNull<Header>) {
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         let stage = unsafe { Self::stage(header) };
         user_code::check(Kind::Destructor);
-        // Where it is: what of it needs no destructor is not even looked at.
+        // In place, so that parts without a destructor are not even moved.
         let drop = |closure: *mut F| {
-            // SAFETY: T2 - the closure is there, it is the caller's, and nobody takes it again.
-            let _ = quiet::call(|| unsafe { closure.drop_in_place() });
+            // SAFETY: TASK-2 - the closure is there, the caller owns it, and takes it once.
+            let _ = catch_panic::call(|| unsafe { closure.drop_in_place() });
         };
         stage.with_mut(|stage| drop(stage.cast()));
     }
 
     /// # Safety
     ///
-    /// As [`Self::take_closure`], and T5: `place` may be written with an `F`.
+    /// As [`Self::take_closure`], and TASK-5: `place` may be written with an `F`.
     unsafe fn move_closure(header: NonNull<Header>, place: *mut ()) {
-        // SAFETY: T2 - by contract.
+        // SAFETY: TASK-2 - by contract.
         let closure = unsafe { Self::take_closure(header) };
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         unsafe { place.cast::<F>().write(closure) };
     }
 
     /// # Safety
     ///
-    /// As [`Self::stage`], and T4: the stage holds a value that is the caller's.
+    /// As [`Self::stage`], and TASK-4: the stage holds a value that is the caller's.
     unsafe fn drop_value(header: NonNull<Header>) {
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         let stage = unsafe { Self::stage(header) };
-        // SAFETY: T4 - the value is there, it is the caller's, and nobody takes it again.
+        // SAFETY: TASK-4 - the value is there, the caller owns it, and takes it once.
         let value = stage.with_mut(|stage| unsafe { stage.cast::<T>().read() });
-        quiet::drop(value);
+        catch_panic::drop(value);
     }
 
     /// # Safety
     ///
-    /// As [`Self::stage`], and T4: the stage holds a value.
+    /// As [`Self::stage`], and TASK-4: the stage holds a value.
     unsafe fn value(header: NonNull<Header>) -> *mut () {
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         let stage = unsafe { Self::stage(header) };
-        // A read as far as the checker is concerned: T4 orders whoever takes after all readers.
+        // A read to the checker: TASK-4 orders the taker after all readers.
         stage.with(|stage| stage.cast_mut().cast())
     }
 
     /// # Safety
     ///
-    /// As [`Self::stage`], and T4: the stage holds a payload.
+    /// As [`Self::stage`], and TASK-4: the stage holds a payload.
     unsafe fn payload(header: NonNull<Header>) -> *mut Panic {
-        // SAFETY: T5 - by contract.
+        // SAFETY: TASK-5 - by contract.
         let stage = unsafe { Self::stage(header) };
         stage.with(|stage| stage.cast_mut().cast())
     }
 
     /// # Safety
     ///
-    /// As [`Self::stage`], T1: the caller gave the last reference back, and the stage is empty.
+    /// As [`Self::stage`], TASK-1: the caller gave the last reference back, and the stage is empty.
     unsafe fn free(header: NonNull<Header>) {
-        // SAFETY: T5, T1 - it came from a box of this type, and nobody else has it.
+        // SAFETY: TASK-5, TASK-1 - it came from a box of this type, and no reference is left.
         let cell = unsafe { Recycled::from_raw(header.cast::<Self>()) };
-        // Nothing to do there, but a checker shall see that freeing is an access like any other.
+        // A no-op that lets a checker see that freeing is an exclusive access.
         cell.stage.with_mut(drop);
-        // T7: the meta value is the user's.
-        quiet::drop(cell);
+        // TASK-7: the metadata is the user's.
+        catch_panic::drop(cell);
     }
 }
 

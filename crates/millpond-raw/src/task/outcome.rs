@@ -2,33 +2,33 @@
 //!
 //! # Invariants
 //!
-//! - **Q1** `&Panic` gives away `&str` only, out of a `&'static str` or a `String`, both of which may
-//!   be shared; nobody reaches a payload of another type without owning the `Panic`.
+//! - **PANIC-1** `&Panic` gives away `&str` only, out of a `&'static str` or a `String`, both of which are
+//!   `Sync`; a payload of any other type is reached only by the owner of the `Panic`.
 
-use crate::quiet::Payload;
+use crate::catch_panic::Payload;
 use core::fmt;
 
-/// How a task ended, and what it left.
+/// The outcome of a task.
 #[derive(Debug)]
 pub enum Outcome<T, P = Panic> {
-    /// The closure returned this.
+    /// The value that the closure returned.
     Completed(T),
-    /// The closure panicked with this.
+    /// What the closure panicked with.
     Panicked(P),
-    /// There will be no value.
+    /// The task was cancelled: there is no value.
     Cancelled(CancelReason),
 }
 
-/// What a closure panicked with.
+/// The payload of a panic.
 ///
-/// A payload can be sent but, being of any type, not shared between threads. This is: by reference
-/// it shows a text and nothing else.
+/// A payload is `Send` but, being of any type, not `Sync`. This type is: by reference it shows a text and
+/// nothing else.
 pub struct Panic(Payload);
 
-// SAFETY: Q1 - a shared `Panic` is only asked for its text.
+// SAFETY: PANIC-1 - a shared `Panic` is only asked for its text.
 unsafe impl Sync for Panic {}
 
-// Whoever owns it decides what to do with what is left of a panic; std's `JoinHandle` says the same.
+// As std's `JoinHandle`: the owner decides what to do with what is left of a panic.
 impl core::panic::UnwindSafe for Panic {}
 impl core::panic::RefUnwindSafe for Panic {}
 
@@ -38,7 +38,7 @@ impl Panic {
         Panic(payload)
     }
 
-    /// The text of the panic, if its payload is one: what `panic!("...")` leaves.
+    /// The text of the panic, if its payload is one, as `panic!("...")` leaves it.
     ///
     /// ```
     /// use millpond_raw::task::Panic;
@@ -53,12 +53,12 @@ impl Panic {
         }
     }
 
-    /// The payload itself.
+    /// The payload.
     pub fn into_payload(self) -> Payload {
         self.0
     }
 
-    /// Lets the panic go on in the present thread.
+    /// Resumes the panic on the current thread.
     pub fn resume(self) -> ! {
         std::panic::resume_unwind(self.0)
     }
@@ -67,12 +67,12 @@ impl Panic {
 impl fmt::Debug for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Panic")
-            .field(&self.message().unwrap_or("payload is no text"))
+            .field(&self.message().unwrap_or("the payload is not text"))
             .finish()
     }
 }
 
-/// One line of the table below: its place is its code in the state word.
+/// Each line of the table below is a reason; its position is its code in the state word.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
         /// Why a task will have no outcome.
@@ -96,29 +96,29 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Somebody asked for it, through the handle.
-    Requested = "cancelled on request",
-    /// The task was dropped before it ran, by whoever held it.
-    Dropped = "dropped before it ran",
-    /// A policy threw it out to make room, or threw it away for lack of room.
-    Discarded = "discarded by the rejection policy",
-    /// Somebody took it out of its queue.
-    Removed = "removed from the queue",
+    /// It was requested through the handle.
+    Requested = "a handle requested it",
+    /// The task was dropped before it ran.
+    Dropped = "it was dropped before it ran",
+    /// The rejection policy discarded it, to make room or for lack of room.
+    Discarded = "the rejection policy discarded it",
+    /// It was removed from its queue.
+    Removed = "it was removed from its queue",
     /// Its executor was shut down before its turn came.
     ShutDown = "its executor was shut down before it ran",
     /// Its deadline passed before its turn came.
     Expired = "its deadline passed before it ran",
     /// It was shed under overload.
-    Shed = "shed: its executor was overloaded when its turn came, and it had waited too long",
-    /// It had waited for longer than any task of its executor may.
+    Shed = "it was shed: its executor was overloaded when its turn came, and it had waited too long",
+    /// It had waited in the queue for longer than its executor allows.
     WaitedTooLong = "it had waited in the queue for longer than its executor allows",
-    /// Its executor would not have it.
-    Refused = "its executor refused it",
-    /// Who waited for it has stopped waiting: another one was first, or the time was up.
+    /// Its executor rejected it.
+    Rejected = "its executor rejected it",
+    /// Its caller has stopped waiting for it: another task was first, or the time was up.
     Abandoned = "its caller stopped waiting for it",
-    /// Who waited for its work has done it in its place. Only the tasks that go to executors in the
-    /// name of a scope's, and that have no handles, end so.
-    RunInPlace = "done in its place by who waited for it",
+    /// A waiting thread has done its work. Only the tasks that stand for a scope's jobs in an executor end
+    /// so; they have no handles.
+    RanInline = "a waiting thread has done its work",
 }
 
 impl CancelReason {
@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(CancelReason::from_code(reason.code()), reason);
             assert!(
                 reason.code() < 1 << 7,
-                "the highest bit of the byte is BEGUN in the state word"
+                "the highest bit of the byte is STARTED in the state word"
             );
         }
     }

@@ -1,17 +1,16 @@
-//! A handle for many: it shows the outcome and takes nothing. Invariants are in the
-//! [module](super).
+//! The shared handle, which shows the outcome and takes nothing. Invariants are in the [module](super).
 
 use super::cell::CellRef;
 use super::layout::Header;
-use super::state::Reading;
-use super::{Body, BodyEnd, CancelReason, Outcome, Panic, Place, Token, Witness};
-use crate::waits::Ticket;
+use super::state::TaskState;
+use super::{Body, BodyEnd, CancelReason, InlineRunner, Outcome, Panic, Token, Witness};
+use crate::wait_queue::Ticket;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::Waker;
 
-/// One of any number of handles to a task. The outcome stays in the cell until the last is gone.
+/// One of any number of handles to a task. The outcome stays in the cell until the last handle is gone.
 ///
 /// ```
 /// use millpond_raw::task::{self, Outcome};
@@ -28,18 +27,18 @@ pub struct Shared<T, M = ()> {
     _types: PhantomData<(T, M)>,
 }
 
-// SAFETY: T4 - the value is read from many threads and dropped on any of them.
+// SAFETY: TASK-4 - the value is read from many threads and dropped on any of them.
 unsafe impl<T: Send + Sync, M: Send + Sync> Send for Shared<T, M> {}
-// SAFETY: T4 - as above, and a `Panic` may be shared.
+// SAFETY: TASK-4 - as above, and a `Panic` may be shared.
 unsafe impl<T: Send + Sync, M: Send + Sync> Sync for Shared<T, M> {}
 
-// A pointer: what it points to stays where it is, and no panic leaves it half changed (T7).
+// A pointer: the cell does not move with it, and no panic leaves the cell half changed (TASK-7).
 impl<T, M> Unpin for Shared<T, M> {}
 impl<T, M> UnwindSafe for Shared<T, M> {}
 impl<T, M> RefUnwindSafe for Shared<T, M> {}
 
 impl<T, M> Shared<T, M> {
-    /// Takes over one of the cell's references, the one handle's.
+    /// Takes over the reference of the one handle.
     pub(super) fn own(cell: CellRef) -> Self {
         Shared {
             cell,
@@ -47,15 +46,15 @@ impl<T, M> Shared<T, M> {
         }
     }
 
-    /// The value that travels with the task.
+    /// The metadata of the task.
     pub fn meta(&self) -> &M {
-        // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
+        // SAFETY: TASK-1 - borrowed from our reference; TASK-6 - made with an `M`.
         unsafe { self.cell.meta() }
     }
 
-    /// What has happened to the task.
-    pub fn state(&self) -> Reading {
-        // SAFETY: T1 - our reference.
+    /// The state of the task.
+    pub fn state(&self) -> TaskState {
+        // SAFETY: TASK-1 - our reference.
         unsafe { self.cell.read() }
     }
 
@@ -66,40 +65,40 @@ impl<T, M> Shared<T, M> {
 
     /// As [`Handle::cancel`](super::Handle::cancel).
     pub fn cancel(&self, reason: CancelReason) -> Option<Body> {
-        // SAFETY: T1 - our reference.
+        // SAFETY: TASK-1 - our reference.
         unsafe { self.cell.cancel(reason) }
     }
 
     /// As [`Handle::interrupt`](super::Handle::interrupt).
     pub fn interrupt(&self, reason: CancelReason) -> Option<Body> {
-        // SAFETY: T1 - our reference.
+        // SAFETY: TASK-1 - our reference.
         unsafe { self.cell.interrupt(reason) }
     }
 
-    /// As [`Handle::run_here`](super::Handle::run_here).
-    pub fn run_here(
+    /// As [`Handle::run_inline`](super::Handle::run_inline).
+    pub fn run_inline(
         &self,
-        place: Place,
+        runner: InlineRunner,
         claimed: impl FnOnce(),
         panicked: impl FnOnce(&Panic),
     ) -> Option<BodyEnd> {
-        // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run_in_place(place, claimed, panicked) }
+        // SAFETY: TASK-1 - our reference, kept.
+        unsafe { self.cell.run_inline(runner, claimed, panicked) }
     }
 
-    /// A reference that outlives this one, for those who want no outcome.
+    /// A reference that may outlive this one and never shows the outcome.
     pub fn witness(&self) -> Witness<M> {
-        // SAFETY: T1 - our reference vouches for the new one; T6 - made with an `M`.
+        // SAFETY: TASK-1 - our reference vouches for the new one; TASK-6 - made with an `M`.
         unsafe { Witness::new(self.cell) }
     }
 
     /// As [`Handle::give_up`](super::Handle::give_up).
     pub fn give_up(&self, reason: CancelReason) -> bool {
-        // SAFETY: T1 - our reference.
+        // SAFETY: TASK-1 - our reference.
         unsafe { self.cell.give_up(reason) }
     }
 
-    /// The outcome, once the task is finished.
+    /// The outcome of a finished task.
     pub fn outcome(&self) -> Option<Outcome<&T, &Panic>> {
         let seen = self.state();
         if let Some(reason) = seen.cancelled() {
@@ -108,39 +107,40 @@ impl<T, M> Shared<T, M> {
         if !seen.is_done() {
             return None;
         }
-        Some(match seen.is_panicked() {
-            // SAFETY: T4 - done, not cancelled, and nobody takes from a shared cell.
-            true => Outcome::Panicked(unsafe { self.cell.payload() }),
-            // SAFETY: T4 - likewise; T5 - `T` is what the closure returns.
-            false => Outcome::Completed(unsafe { self.cell.value() }),
+        Some(if seen.is_panicked() {
+            // SAFETY: TASK-4 - done, not cancelled, and shared handles take nothing.
+            Outcome::Panicked(unsafe { self.cell.payload() })
+        } else {
+            // SAFETY: TASK-4 - likewise; TASK-5 - `T` is what the closure returns.
+            Outcome::Completed(unsafe { self.cell.value() })
         })
     }
 
-    /// Asks for `waker` to be woken when the task finishes; `None` if it is finished. Whoever
-    /// gives up must [`leave`](Shared::leave).
-    pub fn enlist(&self, waker: &Waker) -> Option<Ticket> {
-        self.header().enlist(waker)
+    /// Registers `waker` to be woken when the task finishes; `None` if it is finished. A waiter that gives up
+    /// must [`unregister`](Shared::unregister).
+    pub fn register(&self, waker: &Waker) -> Option<Ticket> {
+        self.header().register(waker)
     }
 
-    /// Replaces the waker that was enlisted; false if it has been woken already.
-    pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
-        self.header().renew(ticket, waker)
+    /// Replaces the registered waker; false if it has been woken already.
+    pub fn update_waker(&self, ticket: Ticket, waker: &Waker) -> bool {
+        self.header().update_waker(ticket, waker)
     }
 
-    /// Takes back what [`enlist`](Shared::enlist) asked for.
-    pub fn leave(&self, ticket: Ticket) {
-        self.header().leave(ticket);
+    /// Undoes [`register`](Shared::register).
+    pub fn unregister(&self, ticket: Ticket) {
+        self.header().unregister(ticket);
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: T1 - borrowed from our reference.
+        // SAFETY: TASK-1 - borrowed from our reference.
         unsafe { self.cell.header() }
     }
 }
 
 impl<T, M> Clone for Shared<T, M> {
     fn clone(&self) -> Self {
-        // SAFETY: T1 - our reference vouches for the new one.
+        // SAFETY: TASK-1 - our reference vouches for the new one.
         unsafe { self.cell.retain() };
         Shared::own(self.cell)
     }
@@ -148,7 +148,7 @@ impl<T, M> Clone for Shared<T, M> {
 
 impl<T, M> Drop for Shared<T, M> {
     fn drop(&mut self) {
-        // SAFETY: T1 - our reference, not used again.
+        // SAFETY: TASK-1 - our reference, not used again.
         unsafe { self.cell.release(false) };
     }
 }

@@ -1,27 +1,26 @@
 //! How an engine stops the bodies that it runs.
 //!
-//! An engine gives a task away when it runs it, and knows its token no longer. So it has a word of
-//! its own behind the tokens of all tasks that it runs, and the blocking calls of a task obey both
-//! ([`current`]). A task pays nothing for that before it blocks.
+//! An engine gives a task away when it runs it, and no longer knows its token. So it has a token of its own
+//! behind those of all tasks that it runs, and the blocking calls of a task obey both ([`current`]). A task
+//! pays nothing for that before it blocks.
 //!
-//! A stop is final: it stays set, and every task that runs afterwards begins interrupted. That is
-//! what an engine needs whose shutdown comes while a thread of it has taken a task and not begun it:
-//! whichever is first, the body is told. And since a stop is never cleared, no body takes it away
-//! from the next one. It neither finishes nor cancels anything: a handle still gets what the body
-//! makes of its interrupt.
+//! A stop is final: it stays set, and every task that runs afterwards starts interrupted. An engine needs
+//! that when its shutdown comes while a worker has taken a task and not started it: whichever is first, the
+//! body is interrupted. And since a stop is never cleared, no body can consume it in place of the next one.
+//! It neither finishes nor cancels a task: the handle still gets what the body makes of its interrupt.
 //!
-//! Two designs that were given up: a list of the cells that run, which the stop walks, costs two
-//! locks per task. And a token that the bodies take, as they take their own, is gone when the first
-//! one has taken it: the engine must set it again for a task that it had in hand, and a task that is
-//! itself an engine cannot see that it has been stopped.
+//! Two rejected designs: a list of the running cells, which the stop walks, costs two locks per task. A token
+//! that bodies clear when they report it, as they do with their own, is gone after the first one: the engine
+//! would have to set it again for a task that it had in hand, and a task that is itself an engine could not
+//! see that it has been stopped.
 
 use super::{Token, current};
 use core::fmt;
 
-/// What an engine holds, for each of its threads, to stop whatever it runs there.
+/// Stops whatever an engine runs on one of its threads.
 ///
-/// The thread's loop runs inside [`enter`](Stop::enter); any thread may [`set`](Stop::set) it. One
-/// stop may be entered by many threads, but then they share a lock whenever they block.
+/// The thread's loop runs inside [`enter`](Stop::enter); any thread may [`set`](Stop::set) it. One stop may
+/// be entered by many threads, but then they share a lock whenever they block.
 ///
 /// ```
 /// use millpond_raw::task::{self, Stop, current};
@@ -32,11 +31,11 @@ use core::fmt;
 ///     let _ = first.run();
 ///     stop.set(); // From wherever: the engine is shut down.
 ///     for _ in 0..2 {
-///         let told = || {
+///         let body = || {
 ///             assert!(current::take());
-///             assert!(!current::take(), "each task is told once");
+///             assert!(!current::take(), "each task is interrupted once");
 ///         };
-///         assert!(matches!(task::detached(told, ()).run(), task::Ran::Completed));
+///         assert!(matches!(task::detached(body, ()).run(), task::Ran::Completed));
 ///     }
 ///     assert!(!current::is_set(), "the engine's own code is in no task");
 /// });
@@ -46,7 +45,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Nothing is stopped.
+    /// A stop that is not set.
     pub fn new() -> Self {
         Stop {
             token: Token::new(),
@@ -58,18 +57,18 @@ impl Stop {
         self.token.set();
     }
 
-    /// Whether it is set; then it stays so.
+    /// Whether it is set. It is never cleared.
     pub fn is_set(&self) -> bool {
         self.token.is_set()
     }
 
-    /// Runs `f` as an engine's loop: `f` itself is in no task, and all tasks that it runs on this
-    /// thread obey this stop, beside those of the engines around.
+    /// Runs `f` as an engine's loop: `f` itself is in no task, and all tasks that it runs on this thread obey
+    /// this stop, besides those of the enclosing engines.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         current::enter_engine(self, f)
     }
 
-    /// Where those enlist who block within it. Never taken (N3 of [`current`]).
+    /// Where blocking bodies register. Never cleared (CURRENT-3 of [`current`]).
     pub(super) fn token(&self) -> &Token {
         &self.token
     }

@@ -1,21 +1,20 @@
-//! The interrupt token: a flag in every task cell, and the list of those who block under it.
+//! The interrupt token: a flag in every task cell, and the queue of the bodies that block under it.
 //!
-//! Interruption belongs to a task, never to a thread, so an interrupt that comes late can reach
-//! nobody else. The token is *set* by whoever interrupts; every blocking call of millpond looks at
-//! the token of the task that it runs in, and while it blocks it has its waker in the token's list.
-//! How it finds that token, and the stops of the engines behind it, is in [`current`].
+//! Interruption belongs to a task, never to a thread, so a late interrupt can hit no other task. Every
+//! blocking call looks at the token of the task that it runs in, and has its waker registered there while it
+//! blocks. How it finds that token, and the stops of the enclosing engines, is in [`current`].
 //!
-//! Flag and list are one word ([`lazy`](super::lazy), with K1 and K2), which in a cell also leads to
-//! the list of its joiners.
+//! Flag and queue are one word ([`lazy_waiters`](super::lazy_waiters), with LAZY-1 and LAZY-2), which in a
+//! cell also leads to the queue of its joiners.
 //!
 //! # Invariants
 //!
-//! - **K3** With a list, the setter sets first and rings second, and the waiter enlists first and
-//!   looks at the flag second, under the list's lock: one of them sees the other.
+//! - **TOKEN-1** Once there is a queue, the interrupter sets the flag first and wakes second, and the waiter
+//!   registers first and reads the flag second, under the queue's lock: one of them sees the other.
 
 use super::current;
-use super::lazy::LazyLists;
-use crate::waits::{Ticket, Waits};
+use super::lazy_waiters::LazyWaiters;
+use crate::wait_queue::{Ticket, WaitQueue};
 use core::fmt;
 use std::task::Waker;
 
@@ -33,45 +32,45 @@ use std::task::Waker;
 /// assert!(!token.is_set());
 /// ```
 pub struct Token {
-    word: LazyLists,
+    word: LazyWaiters,
 }
 
 impl Token {
     /// A token that is not set.
     pub fn new() -> Self {
         Token {
-            word: LazyLists::new(),
+            word: LazyWaiters::new(),
         }
     }
 
-    /// Interrupts: sets the token and wakes whoever blocks under it.
+    /// Interrupts: sets the token and wakes all that block under it.
     pub fn set(&self) {
-        if let Some(lists) = self.word.raise() {
-            lists.blocked.wake_all();
+        if let Some(queues) = self.word.set_flag() {
+            queues.blocked.wake_all();
         }
     }
 
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
-        self.word.is_flagged()
+        self.word.is_flag_set()
     }
 
     /// Clears it, and returns whether it was set: how a blocking call reports an interrupt.
     pub fn take(&self) -> bool {
-        self.word.lower()
+        self.word.clear_flag()
     }
 
-    /// Asks to be woken when the token is set; `None` if it is set already.
-    pub fn enlist(&self, waker: &Waker) -> Option<Ticket> {
-        let lists = self.word.get_or_make();
-        lists.blocked.enlist(waker, || !self.is_set())
+    /// Registers `waker` to be woken when the token is set; `None` if it is set already.
+    pub fn register(&self, waker: &Waker) -> Option<Ticket> {
+        let queues = self.word.get_or_init();
+        queues.blocked.register(waker, || !self.is_set())
     }
 
-    /// Ends what [`enlist`](Token::enlist) began.
-    pub fn leave(&self, ticket: Ticket) {
-        // Who has a ticket has seen the list it is from.
-        if let Some(lists) = self.word.known() {
-            lists.blocked.leave(ticket);
+    /// Undoes [`register`](Token::register).
+    pub fn unregister(&self, ticket: Ticket) {
+        // The caller has a ticket, so it has seen the queue.
+        if let Some(queues) = self.word.get_known() {
+            queues.blocked.unregister(ticket);
         }
     }
 
@@ -80,15 +79,15 @@ impl Token {
         current::enter(self, f)
     }
 
-    /// The joiners of the cell that this token is in, if there have been any that the caller knows of:
-    /// through a ticket, or because the state says so.
-    pub(super) fn joiners(&self) -> Option<&Waits> {
-        self.word.known().map(|lists| &lists.joiners)
+    /// The joiners of the cell that this token is in, if the caller knows that there are any: through a
+    /// ticket, or from the state.
+    pub(super) fn joiners(&self) -> Option<&WaitQueue> {
+        self.word.get_known().map(|queues| &queues.joiners)
     }
 
-    /// As [`joiners`](Token::joiners), for somebody who may be the first.
-    pub(super) fn joiners_or_new(&self) -> &Waits {
-        &self.word.get_or_make().joiners
+    /// As [`joiners`](Token::joiners), for a caller that may be the first.
+    pub(super) fn joiners_or_init(&self) -> &WaitQueue {
+        &self.word.get_or_init().joiners
     }
 }
 

@@ -1,15 +1,15 @@
-//! A reference to a cell that knows neither closure nor value: it sees what becomes of the task, and
-//! may run it. Invariants are in the [module](super).
+//! A reference to a cell that knows neither closure nor value: it observes the task, and may run it.
+//! Invariants are in the [module](super).
 
 use super::cell::CellRef;
-use super::state::Reading;
-use super::{BodyEnd, CancelReason, Panic, Place, Token};
+use super::state::TaskState;
+use super::{BodyEnd, CancelReason, InlineRunner, Panic, Token};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-/// Who knows of a task, whatever it returns: for those who ask how far it is, or run it in place, and
-/// leave the outcome to its handles.
+/// An observer of a task of any type. It asks for the state or runs the task inline, and leaves the outcome
+/// to the handles.
 ///
 /// ```
 /// use millpond_raw::task;
@@ -25,26 +25,26 @@ pub struct Witness<M = ()> {
     _meta: PhantomData<M>,
 }
 
-// SAFETY: T1, T4 - it reads state and meta, runs or cancels, which any thread may do, and never
-// reaches the outcome; if it is the last to go it drops that, as a `Task` may, and `task::new` takes
-// only values that may be sent.
+// SAFETY: TASK-1, TASK-4 - it reads state and metadata, runs or cancels, which any thread may do, and never
+// reaches the outcome; as the last reference it drops the outcome, as a `Task` may, and `task::new` takes
+// only `Send` values.
 unsafe impl<M: Send + Sync> Send for Witness<M> {}
-// SAFETY: T1, T4 - as above.
+// SAFETY: TASK-1, TASK-4 - as above.
 unsafe impl<M: Send + Sync> Sync for Witness<M> {}
 
-// A pointer: what it points to stays where it is, and no panic leaves it half changed (T7).
+// A pointer: the cell does not move with it, and no panic leaves the cell half changed (TASK-7).
 impl<M> Unpin for Witness<M> {}
 impl<M> UnwindSafe for Witness<M> {}
 impl<M> RefUnwindSafe for Witness<M> {}
 
 impl<M> Witness<M> {
-    /// Counts a reference more to a cell with an `M`.
+    /// Adds a reference to a cell with an `M`.
     ///
     /// # Safety
     ///
-    /// T1: the caller owns a reference. T6: the cell was made with an `M`.
+    /// TASK-1: the caller owns a reference. TASK-6: the cell was made with an `M`.
     pub(super) unsafe fn new(cell: CellRef) -> Self {
-        // SAFETY: T1 - by contract.
+        // SAFETY: TASK-1 - by contract.
         unsafe { cell.retain() };
         Witness {
             cell,
@@ -52,55 +52,55 @@ impl<M> Witness<M> {
         }
     }
 
-    /// The value that travels with the task.
+    /// The metadata of the task.
     pub fn meta(&self) -> &M {
-        // SAFETY: T1 - borrowed from our reference; T6 - made with an `M`.
+        // SAFETY: TASK-1 - borrowed from our reference; TASK-6 - made with an `M`.
         unsafe { self.cell.meta() }
     }
 
-    /// What has happened to the task.
-    pub fn state(&self) -> Reading {
-        // SAFETY: T1 - our reference.
+    /// The state of the task.
+    pub fn state(&self) -> TaskState {
+        // SAFETY: TASK-1 - our reference.
         unsafe { self.cell.read() }
     }
 
-    /// Whether nobody else knows of the task any more: no handle, and nobody who could run it.
+    /// Whether this is the only reference: there is no handle, and nothing else that could run the task.
     pub fn is_alone(&self) -> bool {
         self.state().references() == 1
     }
 
-    /// Where the cell is; see [`Task::address`](super::Task::address).
+    /// The address of the cell; see [`Task::address`](super::Task::address).
     pub fn address(&self) -> usize {
         self.cell.address()
     }
 
     /// The interrupt token of the task.
     pub fn token(&self) -> &Token {
-        // SAFETY: T1 - borrowed from our reference.
+        // SAFETY: TASK-1 - borrowed from our reference.
         unsafe { &self.cell.header().token }
     }
 
-    /// As [`Handle::run_here`](super::Handle::run_here).
-    pub fn run_here(
+    /// As [`Handle::run_inline`](super::Handle::run_inline).
+    pub fn run_inline(
         &self,
-        place: Place,
+        runner: InlineRunner,
         claimed: impl FnOnce(),
         panicked: impl FnOnce(&Panic),
     ) -> Option<BodyEnd> {
-        // SAFETY: T1 - our reference, kept.
-        unsafe { self.cell.run_in_place(place, claimed, panicked) }
+        // SAFETY: TASK-1 - our reference, kept.
+        unsafe { self.cell.run_inline(runner, claimed, panicked) }
     }
 
     /// As [`Handle::give_up`](super::Handle::give_up).
     pub fn give_up(&self, reason: CancelReason) -> bool {
-        // SAFETY: T1 - our reference.
+        // SAFETY: TASK-1 - our reference.
         unsafe { self.cell.give_up(reason) }
     }
 }
 
 impl<M> Drop for Witness<M> {
     fn drop(&mut self) {
-        // SAFETY: T1 - our reference, not used again.
+        // SAFETY: TASK-1 - our reference, not used again.
         unsafe { self.cell.release(false) };
     }
 }

@@ -1,10 +1,9 @@
-//! What can go wrong on the ground floor, as small programs.
+//! The races of this crate, as small programs.
 //!
-//! Each scenario is one race with its own assertions. It is run by three drivers: `loom_models.rs`
-//! (every interleaving, few threads), `shuttle_models.rs` (PCT schedules, more threads) and
-//! `stress_threads.rs` (real threads, many rounds, under sanitizers and chaos too). So what a checker
-//! proves and what users run is the same code, with the same expectations. [`drive!`] is the one
-//! list of all of them.
+//! Each scenario is one race with its own assertions. Three drivers run it: `loom_models.rs` (every
+//! interleaving, few threads), `shuttle_models.rs` (PCT schedules, more threads) and `stress_threads.rs`
+//! (real threads, many rounds, also under sanitizers and chaos). So the code that a checker explores is the
+//! code that users run, with the same expectations. [`drive!`] lists all scenarios.
 //!
 //! Nothing may leak: a scenario counts its [`Probe`]s at the end.
 
@@ -13,34 +12,34 @@
     reason = "each driver is a crate of its own and lists what it drives"
 )]
 
+pub(crate) mod activity;
 pub(crate) mod lock;
+pub(crate) mod mailbox;
+pub(crate) mod once_box;
 pub(crate) mod park;
-pub(crate) mod publish;
 pub(crate) mod scope;
 pub(crate) mod slabs;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod token;
-pub(crate) mod tray;
-pub(crate) mod turns;
 
 use millpond_raw::sync::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
-/// Counts how many of its clones live. The count is std's, so a checker does not branch on it.
+/// Counts its live clones. The count is std's, so a checker does not branch on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probe(Arc<()>);
 
 impl Probe {
-    /// How many clones there are besides this one.
+    /// The number of other clones.
     pub(crate) fn others(&self) -> usize {
         Arc::strong_count(&self.0) - 1
     }
 }
 
-/// Starts `count` threads with numbers from 0. Each gets a copy of the body, so that nothing but the
-/// scenario itself orders what they drop.
-pub(crate) fn crew<R: Send + 'static>(
+/// Starts `count` threads, numbered from 0. Each gets its own clone of the body, so that only the scenario
+/// itself orders what they drop.
+pub(crate) fn spawn_all<R: Send + 'static>(
     count: usize,
     body: impl Fn(usize) -> R + Clone + Send + 'static,
 ) -> Vec<JoinHandle<R>> {
@@ -52,19 +51,20 @@ pub(crate) fn crew<R: Send + 'static>(
         .collect()
 }
 
-/// Waits for threads and collects what they return; their panics go on here.
-pub(crate) fn gather<R>(crew: Vec<JoinHandle<R>>) -> Vec<R> {
-    crew.into_iter()
+/// Joins the threads and collects what they return; a panic of theirs goes on here.
+pub(crate) fn join_all<R>(threads: Vec<JoinHandle<R>>) -> Vec<R> {
+    threads
+        .into_iter()
         .map(|thread| thread.join().expect("a thread of the scenario ends well"))
         .collect()
 }
 
-/// As `mem::forget`, but on real threads where a leak checker finds it: this one was leaked on purpose.
+/// As `mem::forget`, but tells leak checkers that the leak is intended.
 pub(crate) fn forget<T: 'static>(value: T) {
     leak(value);
 }
 
-/// As [`forget`], for something that is used for ever.
+/// As [`forget`], and returns a reference to the value.
 pub(crate) fn leak<T: 'static>(value: T) -> &'static T {
     let place: &'static T = Box::leak(Box::new(value));
     #[cfg(not(any(millpond_loom, millpond_shuttle)))]
@@ -78,7 +78,7 @@ pub(crate) fn leak<T: 'static>(value: T) -> &'static T {
     place
 }
 
-/// How many threads take part: loom explores every interleaving, so it gets the fewest that race.
+/// The number of threads: `few` under loom, which explores every interleaving.
 pub(crate) fn few_or_many(few: usize, many: usize) -> usize {
     if cfg!(millpond_loom) { few } else { many }
 }
@@ -90,7 +90,7 @@ macro_rules! drive {
             @tests $driver
             lock: {
                 owners_follow_one_another,
-                a_lock_had_by_trying_shows_what_the_last_owner_left,
+                try_lock_shows_what_the_last_owner_wrote,
             }
             park: {
                 a_token_brings_what_was_written_before_the_wake,
@@ -98,8 +98,8 @@ macro_rules! drive {
                 a_wake_at_the_deadline_is_taken_or_kept,
             }
             token: {
-                an_interrupt_reaches_everyone_who_blocks,
-                blocking_together_for_the_first_time_makes_one_list,
+                an_interrupt_reaches_all_blocked_threads,
+                first_waiters_that_race_make_one_queue,
             }
             task: {
                 a_join_gets_the_value_and_sees_the_bodys_writes,
@@ -111,9 +111,9 @@ macro_rules! drive {
                 dropping_a_pending_handle_takes_its_waker_out,
                 dropping_the_task_releases_the_joiner,
                 dropping_and_cancelling_agree,
-                a_task_run_in_place_runs_once,
-                dropping_and_running_in_place_agree,
-                a_witness_that_runs_it_and_a_handle_that_goes_agree,
+                a_task_run_inline_runs_once,
+                dropping_and_running_inline_agree,
+                a_witness_that_runs_it_and_a_handle_that_drops_agree,
                 an_interrupt_reaches_the_body_that_blocks,
                 a_joiner_and_a_body_that_blocks_are_both_reached,
                 many_joiners_see_one_value,
@@ -126,50 +126,50 @@ macro_rules! drive {
                 a_stop_reaches_the_body_that_blocks,
                 a_stop_before_the_body_starts_is_seen_by_it,
                 a_stop_between_two_tasks_reaches_the_second,
-                each_body_is_told_of_a_stop_once,
+                each_body_reports_a_stop_once,
                 a_masked_stop_is_noticed_afterwards,
-                a_body_in_place_and_the_one_around_it_are_both_told,
-                a_body_in_place_is_not_told_what_the_one_around_it_knows,
-                a_body_in_place_has_a_token_of_its_own,
+                an_inline_body_and_the_enclosing_one_are_both_interrupted,
+                an_inline_body_does_not_report_what_the_enclosing_one_has,
+                an_inline_body_has_its_own_token,
                 a_stop_reaches_through_an_engine_inside,
-                a_second_engines_stop_is_told_as_well,
+                a_second_engines_stop_is_reported_as_well,
                 an_interrupt_and_a_stop_are_both_obeyed,
-                a_body_that_is_told_sees_what_the_stopper_wrote,
+                an_interrupted_body_sees_what_the_stopper_wrote,
                 a_stop_against_an_ending_body_leaves_nothing_behind,
             }
             scope: {
-                two_who_claim_a_job_run_it_once,
+                two_claimers_run_a_job_once,
                 the_owner_waits_for_every_body,
                 a_panic_in_the_scope_waits_for_every_body,
                 a_job_made_by_a_job_is_waited_for,
                 a_joiner_gets_the_value_and_sees_the_bodys_writes,
-                a_value_that_nobody_takes_is_dropped_by_the_end,
+                a_value_that_is_not_taken_is_dropped_by_the_end,
                 the_owner_waits_for_destructors_too,
                 cancelling_and_running_agree,
                 a_joiner_of_a_cancelled_job_is_released,
-                a_stray_is_left_to_whoever_waits,
-                a_stop_refuses_or_finds_every_job,
-                an_owner_that_waits_hears_of_new_jobs,
+                a_job_with_a_dropped_stub_is_left_to_a_waiter,
+                a_stop_rejects_or_finds_every_job,
+                a_waiting_owner_is_woken_by_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
             }
-            turns: {
-                what_is_seen_of_a_turn_belongs_to_it,
+            activity: {
+                a_snapshot_belongs_to_one_run,
             }
-            publish: {
-                of_many_who_fill_one_gets_in_and_all_see_it_whole,
-                what_is_shown_is_seen_whole_however_new_it_is,
+            once_box: {
+                of_many_initialisers_one_wins_and_all_see_a_whole_value,
+                a_published_reference_leads_to_a_whole_value,
             }
             slabs: {
-                a_slab_goes_from_hand_to_hand_and_has_one_owner_at_a_time,
-                whole_sheets_go_back_while_others_draw,
-                a_thread_that_ends_leaves_its_slabs_to_the_others,
-                threads_with_racks_and_without_share_a_depot,
+                an_object_has_one_owner_at_a_time,
+                all_free_slabs_go_back_while_other_threads_allocate,
+                a_thread_that_ends_leaves_its_objects_to_the_others,
+                threads_with_and_without_magazines_share_a_depot,
             }
-            tray: {
-                serving_and_giving_up_agree,
+            mailbox: {
+                serving_and_timing_out_agree,
                 serving_and_withdrawing_agree,
-                two_who_ask_take_turns,
-                the_end_and_an_asker_agree,
+                two_requesters_take_turns,
+                closing_and_requesting_agree,
             }
         }
     };

@@ -1,12 +1,12 @@
-//! Scopes: whoever claims, cancels, joins, drops or comes late, against the end of the scope.
+//! Scopes: claiming, cancelling, joining, dropping and late stubs, against the end of the scope.
 //!
-//! Bodies borrow from the scenario's own stack and write there without ordering: what the owner reads
-//! after the scope must be there because the scope ended. Some free it at once: a body that came
-//! later would be a use after free, which an address sanitizer sees.
+//! Bodies borrow from the scenario's own stack and write there without ordering: what the owner reads after
+//! the scope must be there because the scope ended. Some scenarios free it at once: a later body would be a
+//! use after free, which an address sanitizer sees.
 
-use super::{Probe, crew, few_or_many, forget, gather};
+use super::{Probe, few_or_many, forget, join_all, spawn_all};
 use millpond_raw::park::{self, Site};
-use millpond_raw::scope::{Cancelled, JobRef, Reading, Scope, Stub};
+use millpond_raw::scope::{CancelResult, JobRef, JobState, Scope, Stub};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use millpond_raw::sync::thread::{JoinHandle, spawn};
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 const JOIN: Site = Site::new("scenario.join");
 
-/// Runs the job of a stub; says whether it was there.
+/// Runs the job of a stub; returns whether its closure was there.
 fn run(stub: Stub<()>) -> bool {
     let claimed = stub.claim();
     let found = claimed.is_some();
@@ -29,17 +29,17 @@ fn elsewhere(stub: Stub<()>) -> JoinHandle<bool> {
     spawn(move || run(stub))
 }
 
-/// Waits as a joiner does: enlist, look, park.
-fn wait(job: &JobRef<()>, over: fn(Reading) -> bool) {
+/// Waits as a joiner does: register, check, park.
+fn wait(job: &JobRef<()>, over: fn(JobState) -> bool) {
     let here = park::current();
-    while let Some(ticket) = job.enlist(&here.waker(), over) {
+    while let Some(ticket) = job.register(&here.waker(), over) {
         here.park(JOIN);
-        job.leave(ticket);
+        job.unregister(ticket);
     }
 }
 
-/// Of two who want to run a job one does, and the owner sees what it wrote.
-pub(crate) fn two_who_claim_a_job_run_it_once() {
+/// Of two threads that want to run a job one does, and the owner sees what it wrote.
+pub(crate) fn two_claimers_run_a_job_once() {
     let (runs, probe) = (AtomicUsize::new(0), Probe::default());
     let scope = Scope::new();
     let (here, runner) = scope.enter(|| {
@@ -59,8 +59,8 @@ pub(crate) fn two_who_claim_a_job_run_it_once() {
     assert!(here != runner.join().unwrap(), "exactly one has run it");
 }
 
-/// The owner sees all that was written by bodies that have begun, however late they end. Those that
-/// have not begun never do.
+/// The owner sees all that was written by bodies that have started, however late they end. Those that have
+/// not started never do.
 pub(crate) fn the_owner_waits_for_every_body() {
     let count = few_or_many(2, 4);
     let notes: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
@@ -85,10 +85,10 @@ pub(crate) fn the_owner_waits_for_every_body() {
     let written: Vec<_> = notes.iter().map(|note| note.load(Relaxed) == 1).collect();
     assert_eq!(probe.others(), 0, "no closure is left");
     drop(notes);
-    assert_eq!(gather(runners), written);
+    assert_eq!(join_all(runners), written);
 }
 
-/// A panic in the scope waits for the bodies that have begun, too.
+/// A panic in the scope waits for the bodies that have started, too.
 pub(crate) fn a_panic_in_the_scope_waits_for_every_body() {
     let (note, probe) = (Box::new(AtomicUsize::new(0)), Probe::default());
     let runner = Mutex::new(None);
@@ -152,7 +152,7 @@ pub(crate) fn a_joiner_gets_the_value_and_sees_the_bodys_writes() {
             .unwrap();
         let runner = elsewhere(job.stub());
         let handle = job.handle();
-        wait(handle.job(), Reading::is_finished);
+        wait(handle.job(), JobState::is_finished);
         assert!(matches!(handle.take(), Some(Outcome::Completed(_))));
         assert!(handle.take().is_none(), "a value is taken once");
         assert_eq!(note.load(Relaxed), 7);
@@ -162,8 +162,8 @@ pub(crate) fn a_joiner_gets_the_value_and_sees_the_bodys_writes() {
     assert!(runner.join().unwrap());
 }
 
-/// A value that its handle lets go, or forgets, is dropped once, and before the scope ends.
-pub(crate) fn a_value_that_nobody_takes_is_dropped_by_the_end() {
+/// A value whose handle is dropped or leaked is dropped once, and before the scope ends.
+pub(crate) fn a_value_that_is_not_taken_is_dropped_by_the_end() {
     let probe = Probe::default();
     let scope = Scope::new();
     let runners = scope.enter(|| {
@@ -175,11 +175,11 @@ pub(crate) fn a_value_that_nobody_takes_is_dropped_by_the_end() {
         runners
     });
     assert_eq!(probe.others(), 0);
-    gather(runners.into());
+    join_all(runners.into());
 }
 
-/// Wherever a value is dropped, its destructor is done before the scope ends, and may use what the
-/// scope borrows.
+/// Wherever a value is dropped, its destructor has ended before the scope does, and may use what the scope
+/// borrows.
 pub(crate) fn the_owner_waits_for_destructors_too() {
     struct Notes<'a>(&'a AtomicUsize);
 
@@ -201,7 +201,7 @@ pub(crate) fn the_owner_waits_for_destructors_too() {
     assert_eq!(runner.join().unwrap(), written);
 }
 
-/// Of running and cancelling one happens to a job that has not started; a handle learns of both.
+/// Either running or cancelling happens to a job that has not started; a handle learns of both.
 pub(crate) fn cancelling_and_running_agree() {
     let cancellers = few_or_many(1, 3);
     let (runs, probe) = (AtomicUsize::new(0), Probe::default());
@@ -215,17 +215,17 @@ pub(crate) fn cancelling_and_running_agree() {
             })
             .unwrap();
         let runner = elsewhere(job.stub());
-        let cancellers = crew(cancellers, {
+        let cancellers = spawn_all(cancellers, {
             let job = job.job().clone();
             move |_| job.cancel(CancelReason::Requested)
         });
         let handle = job.handle();
-        wait(handle.job(), Reading::is_finished);
+        wait(handle.job(), JobState::is_finished);
         let outcome = handle.take();
-        let found = gather(cancellers);
+        let found = join_all(cancellers);
         let won = found
             .into_iter()
-            .filter(|found| *found != Cancelled::TooLate)
+            .filter(|found| *found != CancelResult::TooLate)
             .count();
         (runner, won, outcome)
     });
@@ -244,30 +244,32 @@ pub(crate) fn a_joiner_of_a_cancelled_job_is_released() {
     let scope = Scope::new();
     let canceller = scope.enter(|| {
         let handle = scope.job(|| ()).unwrap().handle();
-        // A body that runs, as far as anybody else can tell.
-        let claimed = handle.job().claim().expect("nobody else has");
+        // Claimed, so to other threads the body runs.
+        let claimed = handle.job().claim().expect("it is unclaimed");
         let canceller = spawn({
             let job = handle.job().clone();
             move || job.cancel(CancelReason::Requested)
         });
-        wait(handle.job(), Reading::is_finished);
+        wait(handle.job(), JobState::is_finished);
         assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
         claimed.run(&|| ());
         canceller
     });
-    assert_eq!(canceller.join().unwrap(), Cancelled::Running);
+    assert_eq!(canceller.join().unwrap(), CancelResult::Running);
 }
 
-/// A job whose stub is dropped wakes whoever waits for it, who can run it then.
-pub(crate) fn a_stray_is_left_to_whoever_waits() {
+/// A job whose stub is dropped wakes its waiter, which can run it then.
+pub(crate) fn a_job_with_a_dropped_stub_is_left_to_a_waiter() {
     let note = AtomicUsize::new(0);
     let scope = Scope::new();
     let dropper = scope.enter(|| {
         let job = scope.job(|| note.store(1, Relaxed)).unwrap();
         let stub = job.stub();
         let dropper = spawn(move || drop(stub));
-        wait(job.job(), |state| state.is_finished() || state.is_stray());
-        let claimed = job.job().claim().expect("nobody else can run it");
+        wait(job.job(), |state| {
+            state.is_finished() || state.is_stub_dropped()
+        });
+        let claimed = job.job().claim().expect("no other thread can run it");
         claimed.run(&|| ());
         job.detach();
         dropper
@@ -276,16 +278,16 @@ pub(crate) fn a_stray_is_left_to_whoever_waits() {
     dropper.join().unwrap();
 }
 
-/// A stop keeps a job out, or finds it.
-pub(crate) fn a_stop_refuses_or_finds_every_job() {
+/// A stop rejects a job, or finds it.
+pub(crate) fn a_stop_rejects_or_finds_every_job() {
     let probe = Probe::default();
     let scope = Scope::<()>::new();
     let stopper = scope.enter(|| {
-        let remote = scope.remote().clone();
+        let scope_ref = scope.scope_ref().clone();
         let stopper = spawn(move || {
-            remote.stop();
+            scope_ref.stop();
             let (mut from, mut found) = (0, 0);
-            while let Some(job) = remote.find(from, |state| !state.is_ended()) {
+            while let Some(job) = scope_ref.find(from, |state| !state.is_ended()) {
                 let _ = job.cancel(CancelReason::Requested);
                 from = job.number() + 1;
                 found += 1;
@@ -294,13 +296,13 @@ pub(crate) fn a_stop_refuses_or_finds_every_job() {
         });
         let kept = probe.clone();
         let made = match scope.job(move || drop(kept)) {
-            Err(refused) => {
-                (refused.0)();
+            Err(rejected) => {
+                (rejected.0)();
                 0
             }
             Ok(job) => {
                 let handle = job.handle();
-                wait(handle.job(), Reading::is_finished);
+                wait(handle.job(), JobState::is_finished);
                 assert!(matches!(handle.take(), Some(Outcome::Cancelled(_))));
                 1
             }
@@ -309,28 +311,28 @@ pub(crate) fn a_stop_refuses_or_finds_every_job() {
     });
     assert_eq!(probe.others(), 0);
     let (stopper, made) = stopper;
-    // One that is cancelled at the end of the scope, before the stop comes to it, is not found.
+    // A job that is cancelled by the end of the scope, before the stop reaches it, is not found.
     assert_eq!(stopper.join().unwrap(), made);
 }
 
-/// The owner that waits for one job hears of another one that comes meanwhile, and runs it.
-pub(crate) fn an_owner_that_waits_hears_of_new_jobs() {
+/// The owner, waiting for one job, is woken when another one is published, and runs it.
+pub(crate) fn a_waiting_owner_is_woken_by_new_jobs() {
     let note = AtomicUsize::new(0);
     let scope = Scope::new();
     let runner = scope.enter(|| {
         let first = scope
             .job(|| {
                 let second = scope.job(|| note.store(1, Relaxed)).unwrap();
-                second.bring(());
-                // Nobody but the owner can run it.
-                wait(second.handle().job(), Reading::is_finished);
+                second.publish(());
+                // Only the owner can run it.
+                wait(second.handle().job(), JobState::is_finished);
             })
             .unwrap();
         let runner = elsewhere(first.stub());
         while !first.job().state().is_ended() {
-            let seen = scope.remote().brought();
-            if let Some(job) = scope.remote().find(0, Reading::is_unstarted) {
-                job.claim().expect("nobody else can").run(&|| ());
+            let seen = scope.scope_ref().published();
+            if let Some(job) = scope.scope_ref().find(0, JobState::is_unstarted) {
+                job.claim().expect("no other thread can").run(&|| ());
             }
             scope.wait(first.job(), seen, JOIN);
         }
@@ -341,7 +343,7 @@ pub(crate) fn an_owner_that_waits_hears_of_new_jobs() {
     assert!(runner.join().unwrap());
 }
 
-/// A panic is kept for the scope once, unless a handle has taken it.
+/// A panic goes to the scope once, unless a handle has taken it.
 pub(crate) fn a_panic_goes_to_the_handle_or_to_the_scope() {
     let scope = Scope::new();
     let (runner, taken) = scope.enter(|| {

@@ -1,21 +1,22 @@
-//! Recycled memory: slabs between racks and depots, with depots of the scenario's own. A slab has one owner
-//! at a time, what one owner did to it is over when the next one has it, and none is lost.
+//! Recycled memory: objects that move between magazines and depots, with private depots. An object has one
+//! owner at a time, all access by one owner ends before the next one gets it, and none is lost.
 //!
-//! In models a sheet has two or three of the slabs that are used here, a batch is two and one whole sheet
-//! is kept. Threads come with racks and leave without: the thread that waits for them has none, because a
+//! In models a slab holds two or three of the objects used here, a batch is two, and one all-free slab is
+//! kept. Spawned threads have magazines and drop them before they end. The main thread has none, because a
 //! checker ends a model before its own thread.
 
-use super::{crew, few_or_many, gather};
-use millpond_raw::recycle::exchange::{Exchange, Lent, OwnRacks};
+use super::{few_or_many, join_all, spawn_all};
+use millpond_raw::recycle::testing::{PrivateDepots, PrivateMagazines, TestObject};
 use millpond_raw::sync::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The largest slabs there are.
+/// The largest size class.
 const BYTES: usize = 256;
 
-/// Who has which slab. In models it is behind a lock of std's, which is no branch for a checker and orders
-/// nothing that it watches; on real threads behind one of ours, which a thread sanitizer can see.
+/// The addresses of all allocated objects. In models it is behind a std lock, which a checker neither
+/// branches on nor takes for an ordering; on real threads behind one of ours, which a thread sanitizer can
+/// see.
 #[derive(Clone, Default)]
 struct Owners(Arc<Hidden<HashSet<usize>>>);
 
@@ -32,145 +33,149 @@ impl Owners {
     fn with<R>(&self, f: impl FnOnce(&mut HashSet<usize>) -> R) -> R {
         let known = self.0.lock();
         #[cfg(any(millpond_loom, millpond_shuttle))]
-        let known = known.expect("nobody panics under it");
+        let known = known.expect("no panic under this lock");
         let mut known = known;
         f(&mut known)
     }
 
-    /// Notes that somebody has it.
-    fn enter(&self, lent: Lent) -> Lent {
+    /// Records that it is allocated.
+    fn enter(&self, lent: TestObject) -> TestObject {
         let is_new = self.with(|known| known.insert(lent.address()));
-        assert!(is_new, "somebody else has it");
+        assert!(is_new, "the object has another owner");
         lent
     }
 
-    /// Notes that somebody is about to give it back.
-    fn leave(&self, lent: Lent) -> Lent {
+    /// Records that it is about to be put back.
+    fn leave(&self, lent: TestObject) -> TestObject {
         assert!(self.with(|known| known.remove(&lent.address())));
         lent
     }
 }
 
-/// Takes a slab, and leaves a mark in it.
-fn take(racks: &OwnRacks, owners: &Owners, mark: u64) -> Lent {
-    let mut lent = owners.enter(racks.take(BYTES));
+/// Takes an object and fills it with the mark.
+fn take(magazines: &PrivateMagazines, owners: &Owners, mark: u64) -> TestObject {
+    let mut lent = owners.enter(magazines.take(BYTES));
     lent.fill(mark);
     lent
 }
 
-/// Nobody has a slab: all are in the depot, on whole sheets, and of these a few are kept.
-fn expect_all_home(exchange: &Exchange, owners: &Owners) {
+/// All objects are in the depot, on all-free slabs, of which a few are kept.
+fn expect_all_home(depots: &PrivateDepots, owners: &Owners) {
     assert!(owners.with(|known| known.is_empty()));
-    let tally = exchange.tally(BYTES);
-    assert_eq!(tally.sheets, tally.whole, "a slab is lost: {tally:?}");
-    assert_eq!(tally.free, tally.whole * tally.on_a_sheet, "{tally:?}");
+    let stats = depots.stats(BYTES);
+    assert_eq!(stats.slabs, stats.all_free, "an object is lost: {stats:?}");
+    assert_eq!(
+        stats.free,
+        stats.all_free * stats.objects_per_slab,
+        "{stats:?}"
+    );
     let most = if cfg!(any(millpond_loom, millpond_shuttle)) {
         1
     } else {
         16
     };
-    assert!(tally.whole <= most, "{tally:?}");
+    assert!(stats.all_free <= most, "{stats:?}");
 }
 
-/// What one thread has had another gives back: it goes to the other's rack, and round through the depot.
-pub(crate) fn a_slab_goes_from_hand_to_hand_and_has_one_owner_at_a_time() {
-    let (exchange, owners) = (Exchange::new(), Owners::default());
+/// An object allocated by one thread and put back by another goes through the other's magazine and the depot.
+pub(crate) fn an_object_has_one_owner_at_a_time() {
+    let (depots, owners) = (PrivateDepots::new(), Owners::default());
     let counter = Arc::new(Mutex::new(Vec::new()));
-    let threads = crew(2, {
-        let (exchange, owners) = (exchange.clone(), owners.clone());
+    let threads = spawn_all(2, {
+        let (depots, owners) = (depots.clone(), owners.clone());
         let counter = Arc::clone(&counter);
         move |number| {
-            let racks = exchange.racks();
+            let magazines = depots.magazines();
             let mark = number as u64;
             for _ in 0..few_or_many(1, 3) {
-                let mine = take(&racks, &owners, mark);
+                let mine = take(&magazines, &owners, mark);
                 counter.lock().push((mine, mark));
                 let found = counter.lock().pop();
                 if let Some((lent, mark)) = found {
-                    assert!(lent.holds(mark), "somebody wrote to it meanwhile");
-                    racks.give(owners.leave(lent));
+                    assert!(lent.holds(mark), "another thread wrote to it");
+                    magazines.put(owners.leave(lent));
                 }
             }
-            let again = take(&racks, &owners, mark);
+            let again = take(&magazines, &owners, mark);
             assert!(again.holds(mark));
-            racks.give(owners.leave(again));
+            magazines.put(owners.leave(again));
         }
     });
-    gather(threads);
+    join_all(threads);
     for (lent, _) in counter.lock().drain(..) {
-        exchange.give(owners.leave(lent));
+        depots.put(owners.leave(lent));
     }
-    expect_all_home(&exchange, &owners);
+    expect_all_home(&depots, &owners);
 }
 
-/// A sheet all of whose slabs come back goes back to the system, while others draw and hand in.
-pub(crate) fn whole_sheets_go_back_while_others_draw() {
-    let (exchange, owners) = (Exchange::new(), Owners::default());
-    let threads = crew(few_or_many(2, 3), {
-        let (exchange, owners) = (exchange.clone(), owners.clone());
+/// A slab whose objects have all come back goes to the system, while other threads take and put objects.
+pub(crate) fn all_free_slabs_go_back_while_other_threads_allocate() {
+    let (depots, owners) = (PrivateDepots::new(), Owners::default());
+    let threads = spawn_all(few_or_many(2, 3), {
+        let (depots, owners) = (depots.clone(), owners.clone());
         move |number| {
-            let racks = exchange.racks();
-            // On real threads a sheet is large and many are kept: there it is batches that go round.
-            let many = (exchange.tally(BYTES).on_a_sheet + 1).min(200);
+            let magazines = depots.magazines();
+            // On real threads slabs are large and many are kept: there it is the batches that move.
+            let many = (depots.stats(BYTES).objects_per_slab + 1).min(200);
             let mark = number as u64;
-            let all: Vec<_> = (0..many).map(|_| take(&racks, &owners, mark)).collect();
+            let all: Vec<_> = (0..many).map(|_| take(&magazines, &owners, mark)).collect();
             for lent in all {
-                assert!(lent.holds(mark), "somebody wrote to it meanwhile");
-                racks.give(owners.leave(lent));
+                assert!(lent.holds(mark), "another thread wrote to it");
+                magazines.put(owners.leave(lent));
             }
         }
     });
-    gather(threads);
-    expect_all_home(&exchange, &owners);
+    join_all(threads);
+    expect_all_home(&depots, &owners);
 }
 
-/// What a thread has in its racks when it ends is for the others, and none of it is lost.
-pub(crate) fn a_thread_that_ends_leaves_its_slabs_to_the_others() {
-    let (exchange, owners) = (Exchange::new(), Owners::default());
-    let threads = crew(2, {
-        let (exchange, owners) = (exchange.clone(), owners.clone());
+/// The objects in the magazines of a thread that ends go to the others, and none is lost.
+pub(crate) fn a_thread_that_ends_leaves_its_objects_to_the_others() {
+    let (depots, owners) = (PrivateDepots::new(), Owners::default());
+    let threads = spawn_all(2, {
+        let (depots, owners) = (depots.clone(), owners.clone());
         move |number| {
             let mark = number as u64;
-            let racks = exchange.racks();
+            let magazines = depots.magazines();
             let (one, two) = (
-                take(&racks, &owners, mark),
-                take(&racks, &owners, mark + 10),
+                take(&magazines, &owners, mark),
+                take(&magazines, &owners, mark + 10),
             );
-            racks.give(owners.leave(one));
-            assert!(two.holds(mark + 10), "somebody wrote to it meanwhile");
-            // The racks first, as when a thread-local value of the user's goes last.
-            drop(racks);
-            assert!(two.holds(mark + 10), "somebody wrote to it meanwhile");
-            exchange.give(owners.leave(two));
+            magazines.put(owners.leave(one));
+            assert!(two.holds(mark + 10), "another thread wrote to it");
+            // The magazines are dropped first, as when a user's thread-local value is dropped last.
+            drop(magazines);
+            assert!(two.holds(mark + 10), "another thread wrote to it");
+            depots.put(owners.leave(two));
         }
     });
-    gather(threads);
-    expect_all_home(&exchange, &owners);
+    join_all(threads);
+    expect_all_home(&depots, &owners);
 }
 
-/// A thread that is being torn down has no racks, and goes to the depot for every slab, beside others that
-/// have some.
-pub(crate) fn threads_with_racks_and_without_share_a_depot() {
-    let (exchange, owners) = (Exchange::new(), Owners::default());
-    let threads = crew(few_or_many(2, 4), {
-        let (exchange, owners) = (exchange.clone(), owners.clone());
+/// A thread that is being torn down has no magazines and goes to the depot for every object, beside threads
+/// that have some.
+pub(crate) fn threads_with_and_without_magazines_share_a_depot() {
+    let (depots, owners) = (PrivateDepots::new(), Owners::default());
+    let threads = spawn_all(few_or_many(2, 4), {
+        let (depots, owners) = (depots.clone(), owners.clone());
         move |number| {
             let mark = number as u64;
             if number % 2 == 0 {
-                let racks = exchange.racks();
-                let lent = take(&racks, &owners, mark);
+                let magazines = depots.magazines();
+                let lent = take(&magazines, &owners, mark);
                 assert!(lent.holds(mark));
-                racks.give(owners.leave(lent));
+                magazines.put(owners.leave(lent));
                 return;
             }
             for round in 0..2 {
-                let mut lent = owners.enter(exchange.take(BYTES));
+                let mut lent = owners.enter(depots.take(BYTES));
                 lent.fill(mark + round);
-                assert!(lent.holds(mark + round), "somebody wrote to it meanwhile");
-                exchange.give(owners.leave(lent));
+                assert!(lent.holds(mark + round), "another thread wrote to it");
+                depots.put(owners.leave(lent));
             }
         }
     });
-    gather(threads);
-    expect_all_home(&exchange, &owners);
+    join_all(threads);
+    expect_all_home(&depots, &owners);
 }

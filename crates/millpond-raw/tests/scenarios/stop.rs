@@ -1,6 +1,6 @@
 //! Engines that are stopped, and the bodies that they run.
 
-use super::{Probe, crew, few_or_many, gather};
+use super::{Probe, few_or_many, join_all, spawn_all};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
@@ -14,21 +14,21 @@ pub(crate) fn block_until_set() {
     block_until(current::is_set);
 }
 
-/// The same, and reports the interrupt.
+/// As above, and reports the interrupt.
 fn block_until_taken() {
     block_until(current::take);
 }
 
 fn block_until(interrupted: fn() -> bool) {
     let here = park::current();
-    current::listed(&here.waker(), || {
+    current::with_interrupt_waker(&here.waker(), || {
         while !interrupted() {
             here.park(Site::new("scenario.body"));
         }
     });
 }
 
-/// A task that counts when its body has ended well.
+/// A task that increments `ended` when its body has returned.
 fn counted(ended: &Arc<AtomicUsize>, body: impl FnOnce() + Send + 'static) -> Task {
     let ended = Arc::clone(ended);
     task::detached(
@@ -40,8 +40,8 @@ fn counted(ended: &Arc<AtomicUsize>, body: impl FnOnce() + Send + 'static) -> Ta
     )
 }
 
-/// An engine of one thread that runs the tasks one after another, and is stopped meanwhile by as
-/// many as `stoppers`. All bodies must end well.
+/// An engine of one thread that runs the bodies one after another, and is stopped meanwhile by `stoppers`
+/// threads. All bodies must return.
 fn stop_while_running(stoppers: usize, bodies: Vec<Box<dyn FnOnce() + Send>>) {
     let (stop, ended) = (Arc::new(Stop::new()), Arc::new(AtomicUsize::new(0)));
     let count = bodies.len();
@@ -58,23 +58,26 @@ fn stop_while_running(stoppers: usize, bodies: Vec<Box<dyn FnOnce() + Send>>) {
             });
         }
     });
-    let others = crew(stoppers - 1, {
+    let others = spawn_all(stoppers - 1, {
         let stop = Arc::clone(&stop);
         move |_| stop.set()
     });
     stop.set();
-    gather(others);
+    join_all(others);
     engine.join().unwrap();
-    assert!(stop.is_set(), "a stop stays set, whoever has been told");
+    assert!(
+        stop.is_set(),
+        "a stop stays set, whichever bodies have reported it"
+    );
     assert_eq!(ended.load(Ordering::Relaxed), count);
 }
 
-/// A stop reaches a body that blocks before, and one that begins after.
+/// A stop reaches a body that blocks before it, and one that starts after it.
 pub(crate) fn a_stop_reaches_the_body_that_blocks() {
     stop_while_running(few_or_many(1, 3), vec![Box::new(block_until_set)]);
 }
 
-/// A body that begins when its engine has been stopped begins interrupted.
+/// A body that starts when its engine has been stopped starts interrupted.
 pub(crate) fn a_stop_before_the_body_starts_is_seen_by_it() {
     let (stop, slot) = (Arc::new(Stop::new()), Arc::new(Mutex::new(None)));
     let engine = spawn({
@@ -105,23 +108,23 @@ pub(crate) fn a_stop_between_two_tasks_reaches_the_second() {
     stop_while_running(1, vec![Box::new(first), Box::new(block_until_taken)]);
 }
 
-/// However often an engine is stopped, and whatever other bodies make of it, each body is told once.
-pub(crate) fn each_body_is_told_of_a_stop_once() {
+/// However often an engine is stopped, and whatever other bodies make of it, each body reports it once.
+pub(crate) fn each_body_reports_a_stop_once() {
     let once = || {
         block_until_taken();
-        assert!(!current::is_set(), "what is reported is not there any more");
+        assert!(!current::is_set(), "a reported interrupt is gone");
         assert!(!current::take());
     };
     stop_while_running(2, vec![Box::new(once), Box::new(once)]);
 }
 
-/// What masks interrupts masks stops as well; they are noticed afterwards.
+/// Masking covers stops as well as interrupts; they are noticed afterwards.
 pub(crate) fn a_masked_stop_is_noticed_afterwards() {
     let masked = || {
         let inner = || {
             assert!(!current::is_set() && !current::take() && !current::is_stopped());
-            let in_place = task::detached(|| assert!(!current::take()), ());
-            assert!(matches!(in_place.run(), Ran::Completed));
+            let inline = task::detached(|| assert!(!current::take()), ());
+            assert!(matches!(inline.run(), Ran::Completed));
         };
         current::masked(inner);
         block_until_taken();
@@ -131,30 +134,30 @@ pub(crate) fn a_masked_stop_is_noticed_afterwards() {
     stop_while_running(1, vec![Box::new(masked)]);
 }
 
-/// A body that is run in place is stopped with the thread, and so is the body around it.
-pub(crate) fn a_body_in_place_and_the_one_around_it_are_both_told() {
-    let around = || {
+/// A body that is run inline is stopped with the thread, and so is the enclosing body.
+pub(crate) fn an_inline_body_and_the_enclosing_one_are_both_interrupted() {
+    let enclosing = || {
         let inner = task::detached(block_until_taken, ());
         assert!(matches!(inner.run(), Ran::Completed));
-        assert!(current::take(), "it has not been told itself");
+        assert!(current::take(), "it has not reported the stop itself");
         assert!(!current::take());
     };
-    stop_while_running(1, vec![Box::new(around)]);
+    stop_while_running(1, vec![Box::new(enclosing)]);
 }
 
-/// A body that has been told of the stop may run another one in place that is left in peace.
-pub(crate) fn a_body_in_place_is_not_told_what_the_one_around_it_knows() {
-    let around = || {
+/// A body that has reported the stop may run another one inline undisturbed.
+pub(crate) fn an_inline_body_does_not_report_what_the_enclosing_one_has() {
+    let enclosing = || {
         block_until_taken();
         let inner = || assert!(!current::take() && !current::is_stopped());
         assert!(matches!(task::detached(inner, ()).run(), Ran::Completed));
         assert!(!current::take());
     };
-    stop_while_running(1, vec![Box::new(around)]);
+    stop_while_running(1, vec![Box::new(enclosing)]);
 }
 
-/// A body that is run in place does not obey the token of the one around it.
-pub(crate) fn a_body_in_place_has_a_token_of_its_own() {
+/// A body that is run inline does not obey the token of the enclosing one.
+pub(crate) fn an_inline_body_has_its_own_token() {
     let token = Arc::new(Token::new());
     let interrupter = spawn({
         let token = Arc::clone(&token);
@@ -169,7 +172,7 @@ pub(crate) fn a_body_in_place_has_a_token_of_its_own() {
     assert!(!token.is_set());
 }
 
-/// An engine that runs inside another one: either's stop reaches the body.
+/// An engine that runs inside another one: the stop of either reaches the body.
 pub(crate) fn a_stop_reaches_through_an_engine_inside() {
     for outer in [false, true] {
         let stops = Arc::new([Stop::new(), Stop::new()]);
@@ -188,8 +191,8 @@ pub(crate) fn a_stop_reaches_through_an_engine_inside() {
     }
 }
 
-/// A body that has been told of one engine's stop is told when the other is stopped too.
-pub(crate) fn a_second_engines_stop_is_told_as_well() {
+/// A body that has reported one engine's stop reports that of the other one too.
+pub(crate) fn a_second_engines_stop_is_reported_as_well() {
     let stops = Arc::new([Stop::new(), Stop::new()]);
     let engine = spawn({
         let stops = Arc::clone(&stops);
@@ -210,8 +213,8 @@ pub(crate) fn a_second_engines_stop_is_told_as_well() {
     assert!(matches!(engine.join().unwrap(), Ran::Completed));
 }
 
-/// An interrupt of the task and a stop of its engine: the body notices whichever is first, and what
-/// has come together is one interrupt.
+/// An interrupt of the task and a stop of its engine: the body notices whichever is first, and what has come
+/// together is one interrupt.
 pub(crate) fn an_interrupt_and_a_stop_are_both_obeyed() {
     let stop = Arc::new(Stop::new());
     let (task, handle) = task::new(
@@ -220,7 +223,10 @@ pub(crate) fn an_interrupt_and_a_stop_are_both_obeyed() {
             move || {
                 block_until_taken();
                 let again = current::take();
-                assert!(stop.is_set() || !again, "the interrupt alone is told once");
+                assert!(
+                    stop.is_set() || !again,
+                    "the interrupt alone is reported once"
+                );
             }
         },
         (),
@@ -235,14 +241,14 @@ pub(crate) fn an_interrupt_and_a_stop_are_both_obeyed() {
     match engine.join().unwrap() {
         Ran::Completed => assert!(!interrupted, "it was finished before"),
         Ran::Unwanted => assert!(interrupted, "it was interrupted while it ran"),
-        Ran::Gone(_) => assert!(interrupted, "it was interrupted before it began"),
+        Ran::Gone(_) => assert!(interrupted, "it was interrupted before it started"),
         Ran::Panicked(panic) => panic!("{panic:?}"),
     }
     assert_eq!(handle.state().cancelled().is_some(), interrupted);
 }
 
-/// A body that is told of a stop sees what was written before it.
-pub(crate) fn a_body_that_is_told_sees_what_the_stopper_wrote() {
+/// A body that is interrupted by a stop sees what was written before the stop.
+pub(crate) fn an_interrupted_body_sees_what_the_stopper_wrote() {
     let (stop, note) = (Arc::new(Stop::new()), Arc::new(AtomicUsize::new(0)));
     let body = {
         let note = Arc::clone(&note);
@@ -261,7 +267,7 @@ pub(crate) fn a_body_that_is_told_sees_what_the_stopper_wrote() {
     assert!(matches!(engine.join().unwrap(), Ran::Completed));
 }
 
-/// A stop that comes while bodies end finds none of them, and no waker of theirs.
+/// A stop that comes while bodies end finds none of them, and none of their wakers.
 pub(crate) fn a_stop_against_an_ending_body_leaves_nothing_behind() {
     struct Bell;
     impl Wake for Bell {
@@ -271,7 +277,7 @@ pub(crate) fn a_stop_against_an_ending_body_leaves_nothing_behind() {
     let body = || {
         let (probe, waker) = (probe.clone(), Waker::from(Arc::clone(&bell)));
         move || {
-            current::listed(&waker, current::is_set);
+            current::with_interrupt_waker(&waker, current::is_set);
             probe
         }
     };
@@ -294,5 +300,5 @@ pub(crate) fn a_stop_against_an_ending_body_leaves_nothing_behind() {
         (Ran::Completed, Ran::Completed)
     ));
     assert_eq!(probe.others(), 0);
-    assert_eq!(Arc::strong_count(&bell), 1, "no waker is left in a list");
+    assert_eq!(Arc::strong_count(&bell), 1, "no waker is left in a queue");
 }

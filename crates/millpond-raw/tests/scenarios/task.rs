@@ -1,17 +1,17 @@
 //! The task cell: completing, cancelling, interrupting and dropping, against joining and polling.
 
 use super::stop::block_until_set;
-use super::{Probe, crew, few_or_many, gather};
+use super::{Probe, few_or_many, join_all, spawn_all};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::{self, CancelReason, Handle, Outcome, Place, Ran, Shared};
+use millpond_raw::task::{self, CancelReason, Handle, InlineRunner, Outcome, Ran, Shared};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 const JOIN: Site = Site::new("scenario.join");
 
-/// Joins as a thread does: register, look, park.
+/// Joins as a thread does: register, check, park.
 fn join<T>(handle: &mut Handle<T>) -> Outcome<T> {
     let here = park::current();
     loop {
@@ -27,13 +27,13 @@ fn join<T>(handle: &mut Handle<T>) -> Outcome<T> {
 /// Joins one of many handles.
 fn join_shared<T>(handle: &Shared<T>) {
     let here = park::current();
-    let Some(ticket) = handle.enlist(&here.waker()) else {
+    let Some(ticket) = handle.register(&here.waker()) else {
         return;
     };
     while !handle.state().is_finished() {
         here.park(JOIN);
     }
-    handle.leave(ticket);
+    handle.unregister(ticket);
 }
 
 /// A waker that counts, and wakes a thread.
@@ -73,7 +73,7 @@ pub(crate) fn a_join_gets_the_value_and_sees_the_bodys_writes() {
     assert_eq!(probe.others(), 0);
 }
 
-/// A future that was told to wait is woken, once, and then finds the value.
+/// A pending future is woken, once, and then finds the value.
 pub(crate) fn a_pending_poll_is_woken() {
     let (task, mut handle) = task::new(|| 7, ());
     let runner = spawn(move || task.run());
@@ -110,8 +110,8 @@ pub(crate) fn a_poll_from_another_task_is_woken_there() {
     let _ = runner.join();
 }
 
-/// Of running and cancelling exactly one happens to a task that has not started; the closure is
-/// dropped once, and a value that nobody wants is dropped too.
+/// Exactly one of running and cancelling happens to a task that has not started; the closure is dropped once,
+/// and an unwanted value is dropped too.
 pub(crate) fn running_and_cancelling_agree() {
     let cancellers = few_or_many(1, 3);
     let (probe, runs) = (Probe::default(), Arc::new(AtomicUsize::new(0)));
@@ -127,7 +127,7 @@ pub(crate) fn running_and_cancelling_agree() {
     );
     let handle = handle.share().expect("nothing is taken");
     let runner = spawn(move || task.run());
-    let won: usize = gather(crew(cancellers, {
+    let won: usize = join_all(spawn_all(cancellers, {
         let handle = handle.clone();
         move |_| usize::from(handle.cancel(CancelReason::Requested).is_some())
     }))
@@ -249,8 +249,8 @@ pub(crate) fn dropping_and_cancelling_agree() {
     assert_eq!(probe.others(), 0);
 }
 
-/// A task that its waiter may run in place runs once, here or there.
-pub(crate) fn a_task_run_in_place_runs_once() {
+/// A task that its waiter may run inline runs once, on either thread.
+pub(crate) fn a_task_run_inline_runs_once() {
     let runs = Arc::new(AtomicUsize::new(0));
     let (task, mut handle) = task::new(
         {
@@ -260,18 +260,22 @@ pub(crate) fn a_task_run_in_place_runs_once() {
         (),
     );
     let runner = spawn(move || task.run());
-    let here = handle.run_here(Place::Elsewhere, || (), |_| ()).is_some();
+    let here = handle
+        .run_inline(InlineRunner::OtherThread, || (), |_| ())
+        .is_some();
     assert!(matches!(join(&mut handle), Outcome::Completed(0)));
     assert_eq!(here, matches!(runner.join().unwrap(), Ran::Gone(_)));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
-/// A task that is dropped by its queue while its waiter runs it in place is run, or cancelled, and its
-/// handle says which.
-pub(crate) fn dropping_and_running_in_place_agree() {
+/// A task that its queue drops while its waiter runs it inline is run, or cancelled, and its handle says
+/// which.
+pub(crate) fn dropping_and_running_inline_agree() {
     let (task, mut handle) = task::new(|| 7, ());
     let dropper = spawn(move || drop(task));
-    let here = handle.run_here(Place::Elsewhere, || (), |_| ()).is_some();
+    let here = handle
+        .run_inline(InlineRunner::OtherThread, || (), |_| ())
+        .is_some();
     match join(&mut handle) {
         Outcome::Completed(7) => assert!(here),
         Outcome::Cancelled(CancelReason::Dropped) => assert!(!here),
@@ -280,9 +284,9 @@ pub(crate) fn dropping_and_running_in_place_agree() {
     dropper.join().unwrap();
 }
 
-/// A witness that runs the task, a queue that drops it and a handle that goes: it is run or cancelled
-/// once, and what it returns is dropped once, by whoever is the last.
-pub(crate) fn a_witness_that_runs_it_and_a_handle_that_goes_agree() {
+/// A witness that runs the task, a queue that drops it and a handle that is dropped: the task is run or
+/// cancelled once, and its value is dropped once, by the last of them.
+pub(crate) fn a_witness_that_runs_it_and_a_handle_that_drops_agree() {
     let probe = Probe::default();
     let (task, handle) = task::new(
         {
@@ -294,7 +298,9 @@ pub(crate) fn a_witness_that_runs_it_and_a_handle_that_goes_agree() {
     let witness = handle.witness();
     let dropper = spawn(move || drop(task));
     let runner = spawn(move || {
-        let ran = witness.run_here(Place::AtHome, || (), |_| ()).is_some();
+        let ran = witness
+            .run_inline(InlineRunner::OwnWorker, || (), |_| ())
+            .is_some();
         assert!(witness.state().is_finished());
         ran
     });
@@ -313,8 +319,8 @@ pub(crate) fn an_interrupt_reaches_the_body_that_blocks() {
     assert_eq!(handle.state().cancelled(), Some(CancelReason::Requested));
 }
 
-/// A joiner and a body that blocks both need lists to wait in, and may be the first to; an interrupt
-/// that comes in between reaches both.
+/// A joiner and a blocking body both need queues to wait in, and either may be the first; an interrupt that
+/// comes in between reaches both.
 pub(crate) fn a_joiner_and_a_body_that_blocks_are_both_reached() {
     let (task, handle) = task::new(block_until_set, ());
     let handle = handle.share().expect("nothing is taken");
@@ -340,7 +346,7 @@ pub(crate) fn many_joiners_see_one_value() {
         (),
     );
     let handle = handle.share().expect("nothing is taken");
-    let others = crew(joiners, {
+    let others = spawn_all(joiners, {
         let handle = handle.clone();
         move |_| {
             join_shared(&handle);
@@ -352,7 +358,7 @@ pub(crate) fn many_joiners_see_one_value() {
     });
     drop(handle);
     assert!(matches!(task.run(), Ran::Completed));
-    gather(others);
+    join_all(others);
     assert_eq!(probe.others(), 0);
 }
 
@@ -405,7 +411,7 @@ pub(crate) fn reclaiming_and_running_agree() {
     );
     fn made<F: FnOnce() -> Probe + Send + 'static>(f: F) -> Made<F> {
         let (task, handle) = task::new(f, ());
-        (task, handle, |task| task.reclaim(CancelReason::Refused))
+        (task, handle, |task| task.reclaim(CancelReason::Rejected))
     }
     let probe = Probe::default();
     let (task, handle, reclaim) = made({
@@ -413,14 +419,16 @@ pub(crate) fn reclaiming_and_running_agree() {
         move || probe
     });
     let waiter = spawn(move || {
-        let ran = handle.run_here(Place::Elsewhere, || (), |_| ()).is_some();
+        let ran = handle
+            .run_inline(InlineRunner::OtherThread, || (), |_| ())
+            .is_some();
         (handle, ran)
     });
     let back = reclaim(task);
     let (mut handle, ran) = waiter.join().unwrap();
     match (back, ran) {
         (Ok(closure), false) => {
-            assert_eq!(handle.state().cancelled(), Some(CancelReason::Refused));
+            assert_eq!(handle.state().cancelled(), Some(CancelReason::Rejected));
             assert_eq!(probe.others(), 1, "the closure has it");
             drop(closure);
         }
@@ -441,7 +449,7 @@ pub(crate) fn reclaiming_releases_the_joiner() {
     ) -> (Handle<u8>, impl FnOnce() -> F + Send) {
         let (task, handle) = task::new(f, ());
         (handle, move || {
-            task.reclaim(CancelReason::Refused).expect("nobody runs it")
+            task.reclaim(CancelReason::Rejected).expect("it is not run")
         })
     }
     let (mut handle, reclaim) = reclaimer(|| 7);
@@ -449,6 +457,6 @@ pub(crate) fn reclaiming_releases_the_joiner() {
     assert_eq!(reclaim()(), 7);
     assert!(matches!(
         joiner.join().unwrap(),
-        Outcome::Cancelled(CancelReason::Refused)
+        Outcome::Cancelled(CancelReason::Rejected)
     ));
 }

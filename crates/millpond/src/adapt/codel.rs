@@ -1,9 +1,9 @@
-//! CoDel: telling a burst from an overload by the *least* wait.
+//! CoDel: telling a burst from an overload by the *minimum* wait.
 //!
-//! A queue is there to absorb bursts, and while it does so some tasks wait long. That is no
-//! overload: a moment later somebody finds the queue nearly empty. An overload is a *standing*
-//! queue, one in which everybody waits. So what counts is the least wait within an interval, and
-//! neither the length of the queue nor the mean nor the longest wait.
+//! A queue absorbs bursts, and during a burst some tasks wait long. That is no overload: a moment later the
+//! queue is nearly empty again. An overload is a *standing* queue, in which every task waits. So the decision
+//! is based on the minimum wait within an interval, and not on the length of the queue, the mean or the
+//! longest wait.
 //!
 //! ```text
 //!   wait
@@ -14,37 +14,35 @@
 //!    |  .          .        .
 //!    +--------------------------------------------------> time
 //!     |  interval   |  interval   |  interval   |  interval
-//!       a burst: the  as before     all waited    overloaded, until one has waited no longer than
-//!       least is low                too long      the target, or the queue runs empty
+//!       a burst: the  as before     all waited    overloaded, until a task has waited no longer
+//!       minimum is low              too long      than the target, or the queue is empty
 //! ```
 //!
-//! This is the form of it for queues of requests, as in "Fail at Scale" (ACM Queue, 2015) and folly,
-//! and not the one for routers: nobody has to be slowed down by losing ever more packets, so every
-//! task that has waited for more than twice the target is shed, as long as the overload lasts. What is
-//! younger than that still runs.
+//! This is the variant for queues of requests, as in "Fail at Scale" (ACM Queue, 2015) and folly,
+//! and not the one for routers: there is no sender to slow down by dropping ever more packets, so every
+//! task that has waited for more than twice the target is shed while the overload lasts. Younger tasks run.
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **A1** An interval begins with a sample and is over with the first sample that comes an interval
-//!   later. It belongs to the samples between; there is at least one.
-//! - **A2** Overload begins with the end of an interval whose every sample was above the target.
-//! - **A3** It ends with the first sample that is not, and when the queue runs empty. Where the newest
-//!   come first it ends with the latter only ([`Standing::see_until_empty`]): serving the newest thins the
-//!   queue out, so that its oldest has now and then hardly waited although as much comes as before; and
-//!   with the overload ended another whole interval would go by in the order in which all wait.
-//! - **A4** Only while it lasts is anything shed, and only what has waited for more than twice the
-//!   target.
+//! - **CODEL-1** An interval begins with a sample and ends with the first sample that comes at least an
+//!   interval later. The samples from the first to the one before the last belong to it.
+//! - **CODEL-2** Overload begins with the end of an interval in which every sample was above the target.
+//! - **CODEL-3** It ends with the first sample that is not above the target, and when the queue is empty. Where
+//!   the newest task is taken first it ends only with the latter ([`CodelState::on_dequeue_lifo`]): LIFO order
+//!   thins the queue out, so that its oldest task has sometimes hardly waited although the load is the same;
+//!   if the overload ended, another whole interval would pass in FIFO order, in which all tasks wait.
+//! - **CODEL-4** Tasks are shed only during an overload, and only after a wait of more than twice the target.
 
 use std::fmt;
 use std::time::Duration;
 
-/// When a pool is overloaded, and sheds tasks.
+/// When a pool is overloaded, and shed tasks.
 ///
-/// If everything that is taken out of the queue for a whole `interval` has waited for longer than
-/// `target`, the pool is overloaded. Until somebody waits less, or the queue runs empty, what has
-/// waited for longer than twice the target is shed instead of run.
+/// If every task that is taken out of the queue during a whole `interval` has waited for longer than
+/// `target`, the pool is overloaded. Until a task has waited less, or the queue is empty, tasks that have
+/// waited for longer than twice the target are shed instead of run.
 ///
-/// The default is what was found to fit most services: 5 ms and 100 ms.
+/// The default, 5 ms and 100 ms, fits most services.
 ///
 /// ```
 /// use millpond::adapt::CoDel;
@@ -58,10 +56,10 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDel {
-    /// How long a task may wait while all is well.
+    /// How long a task may wait without an overload.
     pub target: Duration,
-    /// For how long all tasks must wait longer before that is an overload: longer than any burst
-    /// that the queue is there to absorb.
+    /// For how long all tasks must wait longer than the target before that is an overload: longer than any
+    /// burst that the queue is to absorb.
     pub interval: Duration,
 }
 
@@ -84,14 +82,14 @@ impl CoDel {
         nanos(self.target)
     }
 
-    /// What has waited for longer than this, in nanoseconds, is shed while overload lasts (A4).
+    /// The wait, in nanoseconds, beyond which a task is shed during an overload (CODEL-4).
     ///
     /// ```
     /// use millpond::adapt::CoDel;
     ///
-    /// assert_eq!(CoDel::default().patience_nanos(), 10_000_000, "twice 5 ms");
+    /// assert_eq!(CoDel::default().shed_after_nanos(), 10_000_000, "twice 5 ms");
     /// ```
-    pub fn patience_nanos(&self) -> u64 {
+    pub fn shed_after_nanos(&self) -> u64 {
         self.target_nanos().saturating_mul(2)
     }
 }
@@ -112,142 +110,143 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What is to be done about a task that has been taken out of the queue.
+/// What to do with a task that has been taken out of the queue.
 ///
 /// ```
-/// use millpond::adapt::{CoDel, Standing, Verdict};
+/// use millpond::adapt::{CoDel, CodelState, CodelDecision};
 ///
-/// // Nothing is known yet, so nobody is shed.
-/// let first = Standing::new().see(&CoDel::default(), 1_000_000_000, 0);
-/// assert_eq!(first, Verdict { is_overloaded: false, sheds: false });
+/// // Nothing is known yet, so the task is not shed.
+/// let first = CodelState::new().on_dequeue(&CoDel::default(), 1_000_000_000, 0);
+/// assert_eq!(first, CodelDecision { is_overloaded: false, shed: false });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CodelDecision {
     /// Whether there is a standing queue.
     pub is_overloaded: bool,
     /// Whether this task is shed.
-    pub sheds: bool,
+    pub shed: bool,
 }
 
-/// What is known of one queue: whether tasks stand in it.
+/// The state of CoDel for one queue.
 ///
 /// ```
-/// use millpond::adapt::{CoDel, Standing};
+/// use millpond::adapt::{CoDel, CodelState};
 ///
 /// const MS: u64 = 1_000_000;
-/// let (codel, mut standing) = (CoDel::default(), Standing::new());
-/// // For 100 ms everybody waits for 30 ms.
+/// let (codel, mut state) = (CoDel::default(), CodelState::new());
+/// // For 100 ms every task waits for 30 ms.
 /// for now in 0..100 {
-///     assert!(!standing.see(&codel, 30 * MS, now * MS).sheds);
+///     assert!(!state.on_dequeue(&codel, 30 * MS, now * MS).shed);
 /// }
-/// assert!(standing.see(&codel, 30 * MS, 100 * MS).sheds);
-/// // Whoever has waited less than twice the target still runs.
-/// assert!(!standing.see(&codel, 9 * MS, 101 * MS).sheds);
-/// // One has hardly waited at all: that was it.
-/// assert!(!standing.see(&codel, 4 * MS, 102 * MS).is_overloaded);
-/// assert!(!standing.see(&codel, 30 * MS, 103 * MS).sheds);
+/// assert!(state.on_dequeue(&codel, 30 * MS, 100 * MS).shed);
+/// // A task that has waited for less than twice the target still runs.
+/// assert!(!state.on_dequeue(&codel, 9 * MS, 101 * MS).shed);
+/// // One has hardly waited: the overload is over.
+/// assert!(!state.on_dequeue(&codel, 4 * MS, 102 * MS).is_overloaded);
+/// assert!(!state.on_dequeue(&codel, 30 * MS, 103 * MS).shed);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// When the present interval is over; `None` before the first sample.
+pub struct CodelState {
+    /// The end of the current interval; `None` before the first sample.
     ends_at: Option<u64>,
-    /// The least wait in it.
-    least: u64,
+    /// The minimum wait in it.
+    min_wait: u64,
     is_overloaded: bool,
 }
 
-impl Standing {
-    /// A queue of which nothing is known.
+impl CodelState {
+    /// The state before the first sample.
     ///
     /// ```
-    /// use millpond::adapt::Standing;
+    /// use millpond::adapt::CodelState;
     ///
-    /// assert!(!Standing::new().is_overloaded());
+    /// assert!(!CodelState::new().is_overloaded());
     /// ```
     pub const fn new() -> Self {
-        Standing {
+        CodelState {
             ends_at: None,
-            least: 0,
+            min_wait: 0,
             is_overloaded: false,
         }
     }
 
-    /// A task is taken out at `now`, after it has `waited`, both in nanoseconds. `now` counts from
-    /// any beginning; a time that lies before that of the last sample is taken for the same.
+    /// Records that a task was taken out of the queue at `now` after it had `waited`, both in nanoseconds, and
+    /// decides about it. `now` has an arbitrary origin; a time before that of the last sample counts as the
+    /// same time.
     ///
     /// ```
-    /// use millpond::adapt::{CoDel, Standing};
+    /// use millpond::adapt::{CoDel, CodelState};
     ///
     /// const MS: u64 = 1_000_000;
-    /// let (codel, mut standing) = (CoDel::default(), Standing::new());
-    /// standing.see(&codel, 30 * MS, 0);
-    /// assert!(standing.see(&codel, 30 * MS, 100 * MS).is_overloaded, "a whole interval");
-    /// assert!(!standing.see(&codel, MS, 101 * MS).is_overloaded, "one has hardly waited");
+    /// let (codel, mut state) = (CoDel::default(), CodelState::new());
+    /// state.on_dequeue(&codel, 30 * MS, 0);
+    /// assert!(state.on_dequeue(&codel, 30 * MS, 100 * MS).is_overloaded, "a whole interval");
+    /// assert!(!state.on_dequeue(&codel, MS, 101 * MS).is_overloaded, "one has hardly waited");
     /// ```
-    pub fn see(&mut self, codel: &CoDel, waited: u64, now: u64) -> Verdict {
-        self.see_until_empty(codel, waited, now);
-        // A3
+    pub fn on_dequeue(&mut self, codel: &CoDel, waited: u64, now: u64) -> CodelDecision {
+        self.on_dequeue_lifo(codel, waited, now);
+        // CODEL-3
         self.is_overloaded &= waited > codel.target_nanos();
-        self.verdict(codel, waited)
+        self.decide(codel, waited)
     }
 
-    /// The same, but an overload that has begun lasts until the queue runs empty.
+    /// The same for a queue that is served newest first: an overload lasts until the queue is empty.
     ///
     /// ```
-    /// use millpond::adapt::{CoDel, Standing};
+    /// use millpond::adapt::{CoDel, CodelState};
     ///
     /// const MS: u64 = 1_000_000;
-    /// let (codel, mut standing) = (CoDel::default(), Standing::new());
-    /// standing.see_until_empty(&codel, 30 * MS, 0);
-    /// assert!(standing.see_until_empty(&codel, 30 * MS, 100 * MS).is_overloaded);
-    /// assert!(standing.see_until_empty(&codel, MS, 101 * MS).is_overloaded, "it lasts");
-    /// standing.ran_empty();
-    /// assert!(!standing.is_overloaded());
+    /// let (codel, mut state) = (CoDel::default(), CodelState::new());
+    /// state.on_dequeue_lifo(&codel, 30 * MS, 0);
+    /// assert!(state.on_dequeue_lifo(&codel, 30 * MS, 100 * MS).is_overloaded);
+    /// assert!(state.on_dequeue_lifo(&codel, MS, 101 * MS).is_overloaded, "it lasts");
+    /// state.on_empty();
+    /// assert!(!state.is_overloaded());
     /// ```
-    pub fn see_until_empty(&mut self, codel: &CoDel, waited: u64, now: u64) -> Verdict {
+    pub fn on_dequeue_lifo(&mut self, codel: &CoDel, waited: u64, now: u64) -> CodelDecision {
         let target = codel.target_nanos();
         match self.ends_at {
-            Some(end) if now < end => self.least = self.least.min(waited),
+            Some(end) if now < end => self.min_wait = self.min_wait.min(waited),
             is_over => {
-                // A2
-                self.is_overloaded |= is_over.is_some() && self.least > target;
+                // CODEL-2
+                self.is_overloaded |= is_over.is_some() && self.min_wait > target;
                 self.ends_at = Some(now.saturating_add(nanos(codel.interval)));
-                self.least = waited;
+                self.min_wait = waited;
             }
         }
-        self.verdict(codel, waited)
+        self.decide(codel, waited)
     }
 
-    fn verdict(&self, codel: &CoDel, waited: u64) -> Verdict {
-        Verdict {
+    fn decide(&self, codel: &CoDel, waited: u64) -> CodelDecision {
+        CodelDecision {
             is_overloaded: self.is_overloaded,
-            sheds: self.is_overloaded && waited > codel.patience_nanos(),
+            shed: self.is_overloaded && waited > codel.shed_after_nanos(),
         }
     }
 
-    /// The queue has run empty: nobody stands in it (A3).
+    /// Records that the queue is empty (CODEL-3).
     ///
     /// ```
-    /// use millpond::adapt::Standing;
+    /// use millpond::adapt::CodelState;
     ///
-    /// let mut standing = Standing::new();
-    /// standing.ran_empty();
-    /// assert_eq!(standing, Standing::new());
+    /// let mut state = CodelState::new();
+    /// state.on_empty();
+    /// assert_eq!(state, CodelState::new());
     /// ```
-    pub fn ran_empty(&mut self) {
-        *self = Standing::new();
+    pub fn on_empty(&mut self) {
+        *self = CodelState::new();
     }
 
-    /// Whether there is a standing queue, as far as the last sample can tell.
+    /// Whether there was a standing queue at the last sample.
     ///
     /// ```
-    /// use millpond::adapt::{CoDel, Standing};
+    /// use millpond::adapt::{CoDel, CodelState};
     /// use std::time::Duration;
     ///
-    /// let (codel, mut standing) = (CoDel::new(Duration::from_nanos(5), Duration::from_nanos(100)), Standing::new());
-    /// standing.see(&codel, 6, 0);
-    /// standing.see(&codel, 6, 100);
-    /// assert!(standing.is_overloaded());
+    /// let (codel, mut state) = (CoDel::new(Duration::from_nanos(5), Duration::from_nanos(100)), CodelState::new());
+    /// state.on_dequeue(&codel, 6, 0);
+    /// state.on_dequeue(&codel, 6, 100);
+    /// assert!(state.is_overloaded());
     /// ```
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
@@ -264,13 +263,13 @@ mod tests {
     /// Target 5 ms, interval 100 ms.
     const USUAL: CoDel = CoDel::new(Duration::from_millis(5), Duration::from_millis(100));
 
-    /// Plays samples of (now, waited) in milliseconds; returns at which of them what was said.
+    /// Plays samples of (now, waited) in milliseconds; returns the decision for each: overloaded, shed.
     fn play(samples: &[(u64, u64)]) -> Vec<(bool, bool)> {
-        let mut standing = Standing::new();
+        let mut state = CodelState::new();
         let told = |&(now, waited): &(u64, u64)| {
-            let verdict = standing.see(&USUAL, waited * MS, now * MS);
-            assert_eq!(standing.is_overloaded(), verdict.is_overloaded);
-            (verdict.is_overloaded, verdict.sheds)
+            let decision = state.on_dequeue(&USUAL, waited * MS, now * MS);
+            assert_eq!(state.is_overloaded(), decision.is_overloaded);
+            (decision.is_overloaded, decision.shed)
         };
         samples.iter().map(told).collect()
     }
@@ -280,19 +279,19 @@ mod tests {
     const SHED: (bool, bool) = (true, true);
 
     #[test]
-    fn where_the_newest_come_first_overload_lasts_until_the_queue_is_empty() {
-        let (codel, mut standing) = (CoDel::default(), Standing::new());
+    fn with_the_newest_first_an_overload_lasts_until_the_queue_is_empty() {
+        let (codel, mut state) = (CoDel::default(), CodelState::new());
         let ms = 1_000_000;
         for now in 0..=100 {
-            standing.see_until_empty(&codel, 30 * ms, now * ms);
+            state.on_dequeue_lifo(&codel, 30 * ms, now * ms);
         }
-        let young = standing.see_until_empty(&codel, ms, 101 * ms);
-        assert!(young.is_overloaded && !young.sheds);
-        assert!(standing.see_until_empty(&codel, 11 * ms, 102 * ms).sheds);
-        standing.ran_empty();
+        let young = state.on_dequeue_lifo(&codel, ms, 101 * ms);
+        assert!(young.is_overloaded && !young.shed);
+        assert!(state.on_dequeue_lifo(&codel, 11 * ms, 102 * ms).shed);
+        state.on_empty();
         assert!(
-            !standing
-                .see_until_empty(&codel, 11 * ms, 103 * ms)
+            !state
+                .on_dequeue_lifo(&codel, 11 * ms, 103 * ms)
                 .is_overloaded
         );
     }
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_the_target_is_well_and_one_of_twice_the_target_still_runs() {
+    fn a_wait_of_the_target_is_no_overload_and_one_of_twice_the_target_still_runs() {
         assert_eq!(play(&[(0, 5), (100, 6), (200, 11)]), [CALM, CALM, SHED]);
         assert_eq!(play(&[(0, 6), (100, 10), (101, 11)]), [CALM, RUNS, SHED]);
     }
@@ -336,35 +335,35 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_is_forgotten() {
-        let mut standing = Standing::new();
-        standing.see(&USUAL, 50 * MS, 0);
-        standing.ran_empty();
+    fn an_empty_queue_resets_the_state() {
+        let mut state = CodelState::new();
+        state.on_dequeue(&USUAL, 50 * MS, 0);
+        state.on_empty();
         // An hour later there is a burst.
         let hour = 3_600_000 * MS;
-        assert!(!standing.see(&USUAL, 50 * MS, hour).is_overloaded);
-        assert!(standing.see(&USUAL, 50 * MS, hour + 100 * MS).sheds);
-        standing.ran_empty();
-        assert!(!standing.is_overloaded());
-        assert!(!standing.see(&USUAL, 50 * MS, hour + 101 * MS).sheds);
+        assert!(!state.on_dequeue(&USUAL, 50 * MS, hour).is_overloaded);
+        assert!(state.on_dequeue(&USUAL, 50 * MS, hour + 100 * MS).shed);
+        state.on_empty();
+        assert!(!state.is_overloaded());
+        assert!(!state.on_dequeue(&USUAL, 50 * MS, hour + 101 * MS).shed);
     }
 
     #[test]
-    fn tasks_that_are_rarer_than_intervals_are_judged_all_the_same() {
+    fn tasks_that_are_rarer_than_intervals_are_shed_all_the_same() {
         assert_eq!(play(&[(0, 900), (1000, 900), (2000, 2)])[1..], [SHED, CALM]);
     }
 
     #[test]
     fn no_number_is_too_large() {
         let endless = CoDel::new(Duration::MAX, Duration::MAX);
-        let mut standing = Standing::new();
+        let mut state = CodelState::new();
         for (waited, now) in [(u64::MAX, u64::MAX), (0, 0), (u64::MAX, u64::MAX)] {
-            assert!(!standing.see(&endless, waited, now).sheds);
+            assert!(!state.on_dequeue(&endless, waited, now).shed);
         }
-        // A time that goes back is no new interval.
-        let mut standing = Standing::new();
-        standing.see(&USUAL, u64::MAX, 500 * MS);
-        assert!(!standing.see(&USUAL, u64::MAX, 0).is_overloaded);
+        // A time that goes back starts no new interval.
+        let mut state = CodelState::new();
+        state.on_dequeue(&USUAL, u64::MAX, 500 * MS);
+        assert!(!state.on_dequeue(&USUAL, u64::MAX, 0).is_overloaded);
     }
 
     /// Samples as they come: how long after the one before, and the wait.
@@ -375,54 +374,54 @@ mod tests {
     proptest! {
         #![proptest_config(crate::proptest_kit::config(256))]
 
-        /// A2: where each stretch as long as an interval has a short wait in it.
+        /// CODEL-2: every period as long as an interval has a short wait in it.
         #[test]
         fn nothing_is_shed_while_every_interval_has_a_short_wait(
             samples in samples(),
             short in 0..=5_u64,
         ) {
-            let (mut standing, mut now, mut calm_until) = (Standing::new(), 0, 0);
+            let (mut state, mut now, mut calm_until) = (CodelState::new(), 0, 0);
             for (gap, waited) in samples {
                 now += gap;
-                // In time, so that no stretch of an interval is without one.
+                // In time, so that no interval is without one.
                 if now >= calm_until {
-                    standing.see(&USUAL, short * MS, calm_until * MS);
+                    state.on_dequeue(&USUAL, short * MS, calm_until * MS);
                     calm_until += 70;
                 }
-                let verdict = standing.see(&USUAL, waited * MS, now * MS);
-                prop_assert_eq!(verdict, Verdict { is_overloaded: false, sheds: false });
+                let decision = state.on_dequeue(&USUAL, waited * MS, now * MS);
+                prop_assert_eq!(decision, CodelDecision { is_overloaded: false, shed: false });
             }
         }
 
-        /// Whatever was before: two intervals of a standing queue, and what is too old is shed.
+        /// Whatever happened before: after two intervals of a standing queue, old tasks are shed.
         #[test]
         fn a_standing_queue_is_shed_within_two_intervals(
             before in samples(),
             standing_for in vec((1..=10_u64, 11..1000_u64), 200..201),
         ) {
-            let (mut standing, mut now) = (Standing::new(), 0);
+            let (mut state, mut now) = (CodelState::new(), 0);
             for (gap, waited) in before {
                 now += gap;
-                standing.see(&USUAL, waited * MS, now * MS);
+                state.on_dequeue(&USUAL, waited * MS, now * MS);
             }
             let begin = now;
             for (gap, waited) in standing_for {
                 now += gap;
-                let verdict = standing.see(&USUAL, waited * MS, now * MS);
+                let decision = state.on_dequeue(&USUAL, waited * MS, now * MS);
                 // Two intervals, and the gaps up to the samples that end them.
-                prop_assert!(verdict.sheds || now - begin < 200 + 2 * 10, "at {}", now - begin);
+                prop_assert!(decision.shed || now - begin < 200 + 2 * 10, "at {}", now - begin);
             }
         }
 
-        /// A4, and that what is said agrees with itself.
+        /// CODEL-4, and the decision is consistent.
         #[test]
         fn only_what_is_older_than_twice_the_target_is_ever_shed(samples in samples()) {
-            let (mut standing, mut now) = (Standing::new(), 0);
+            let (mut state, mut now) = (CodelState::new(), 0);
             for (gap, waited) in samples {
                 now += gap;
-                let verdict = standing.see(&USUAL, waited * MS, now * MS);
-                prop_assert_eq!(verdict.sheds, verdict.is_overloaded && waited > 10);
-                prop_assert!(!verdict.is_overloaded || waited > 5);
+                let decision = state.on_dequeue(&USUAL, waited * MS, now * MS);
+                prop_assert_eq!(decision.shed, decision.is_overloaded && waited > 10);
+                prop_assert!(!decision.is_overloaded || waited > 5);
             }
         }
     }

@@ -1,33 +1,33 @@
-//! How long a queue needs to drain, by what its workers have done of late.
+//! How long a queue takes to drain, estimated from the recent run times of tasks.
 //!
-//! Two figures are read now and then: how many tasks are over, and how much time workers have spent
-//! on them. What lies between two readings says how long a task takes, and nothing else does: an hour
-//! in which nobody had anything to do changes neither figure.
+//! Two totals are sampled now and then: tasks completed, and the time that workers have spent on them. The
+//! difference between two samples is the time per task. An idle hour changes neither total, and so not the
+//! estimate.
 //!
 //! ```text
-//!     mark         mark                 now
-//!      |------------|--------------------|       a window goes from the older mark to now
+//!    sample       sample                now
+//!      |------------|--------------------|       the window goes from the older sample to now
 //!      older      newer
 //! ```
 //!
-//! When the newer mark is half a second old it becomes the older one. So a pool that is asked all the
-//! time answers by its last half to whole second, and one whose tasks take minutes by its last tasks:
-//! a mark is not given up before a task is over behind it.
+//! When the newer sample is half a second old it becomes the older one. So a pool that is sampled all the
+//! time estimates by its last half to whole second, and a pool whose tasks take minutes by its last tasks:
+//! a sample is kept until a task has completed after it.
 
 use std::time::Duration;
 
-/// How old the newer mark becomes.
+/// The age, in nanoseconds, at which the newer sample becomes the older one.
 const WINDOW: u64 = 500_000_000;
 
-/// What was read at one moment.
+/// The totals at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Mark {
+struct Sample {
     at: u64,
     done: u64,
     spent: u64,
 }
 
-/// How long tasks take, of late.
+/// How long tasks take, by the recent past.
 ///
 /// ```
 /// use millpond::adapt::Pace;
@@ -35,22 +35,22 @@ struct Mark {
 ///
 /// const MS: u64 = 1_000_000;
 /// let mut pace = Pace::new();
-/// assert_eq!(pace.drains_in(100, 4), None, "nothing is over yet");
-/// // After a second 20 tasks are over, on which workers have spent 2 seconds together.
-/// pace.read(1000 * MS, 20, 2000 * MS);
+/// assert_eq!(pace.drains_in(100, 4), None, "no task has completed");
+/// // After a second 20 tasks have completed, on which workers have spent 2 seconds in total.
+/// pace.update(1000 * MS, 20, 2000 * MS);
 /// assert_eq!(pace.drains_in(100, 4), Some(Duration::from_millis(2500)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    older: Mark,
-    newer: Mark,
+    older: Sample,
+    newer: Sample,
     /// Tasks in the window, and the time spent on them.
     done: u64,
     spent: u64,
 }
 
 impl Pace {
-    /// Nothing has been read.
+    /// Without a sample.
     ///
     /// ```
     /// use millpond::adapt::Pace;
@@ -58,7 +58,7 @@ impl Pace {
     /// assert_eq!(Pace::new().nanos_per_task(), None);
     /// ```
     pub const fn new() -> Self {
-        const START: Mark = Mark {
+        const START: Sample = Sample {
             at: 0,
             done: 0,
             spent: 0,
@@ -71,22 +71,22 @@ impl Pace {
         }
     }
 
-    /// At `now`, `done` tasks in all are over, on which workers have `spent` so many nanoseconds.
+    /// Samples the totals: at `now`, `done` tasks have completed, on which workers have `spent` nanoseconds.
     ///
     /// ```
     /// use millpond::adapt::Pace;
     ///
     /// let mut pace = Pace::new();
-    /// pace.read(1_000, 4, 800);
+    /// pace.update(1_000, 4, 800);
     /// assert_eq!(pace.nanos_per_task(), Some(200));
     /// ```
-    pub fn read(&mut self, now: u64, done: u64, spent: u64) {
+    pub fn update(&mut self, now: u64, done: u64, spent: u64) {
         self.done = done.saturating_sub(self.older.done);
         self.spent = spent.saturating_sub(self.older.spent);
         let newer = self.newer;
         if now.saturating_sub(newer.at) >= WINDOW && done > newer.done {
             self.older = newer;
-            self.newer = Mark {
+            self.newer = Sample {
                 at: now,
                 done,
                 spent,
@@ -96,27 +96,27 @@ impl Pace {
         }
     }
 
-    /// How many nanoseconds a task takes; `None` if none is over.
+    /// How many nanoseconds a task takes; `None` if no task has completed.
     ///
     /// ```
     /// use millpond::adapt::Pace;
     ///
     /// let mut pace = Pace::new();
-    /// pace.read(1_000_000, 10, 5_000);
+    /// pace.update(1_000_000, 10, 5_000);
     /// assert_eq!(pace.nanos_per_task(), Some(500));
     /// ```
     pub fn nanos_per_task(&self) -> Option<u64> {
         self.spent.checked_div(self.done)
     }
 
-    /// How long so many workers need for so many tasks that wait.
+    /// How long `workers` need for `queued` tasks; `None` if no task has completed.
     ///
     /// ```
     /// use millpond::adapt::Pace;
     /// use std::time::Duration;
     ///
     /// let mut pace = Pace::new();
-    /// pace.read(1_000_000, 10, 5_000);
+    /// pace.update(1_000_000, 10, 5_000);
     /// assert_eq!(pace.drains_in(8, 2), Some(Duration::from_nanos(2_000)));
     /// ```
     pub fn drains_in(&self, queued: usize, workers: usize) -> Option<Duration> {
@@ -124,7 +124,7 @@ impl Pace {
     }
 }
 
-/// How long `workers` need for `queued` tasks that take so many nanoseconds each.
+/// How long `workers` need for `queued` tasks that take `per_task` nanoseconds each.
 pub(crate) fn time_for(per_task: u64, queued: usize, workers: usize) -> Duration {
     let nanos = u128::from(per_task) * queued as u128 / workers.max(1) as u128;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn an_hour_of_rest_changes_nothing() {
         let mut pace = Pace::new();
-        pace.read(1000 * MS, 10, 200 * MS);
+        pace.update(1000 * MS, 10, 200 * MS);
         assert_eq!(per_task(&pace), Some(20));
-        pace.read(3_600_000 * MS, 10, 200 * MS);
+        pace.update(3_600_000 * MS, 10, 200 * MS);
         assert_eq!(per_task(&pace), Some(20));
-        pace.read(3_600_100 * MS, 20, 400 * MS);
+        pace.update(3_600_100 * MS, 20, 400 * MS);
         assert_eq!(per_task(&pace), Some(20));
     }
 
@@ -157,7 +157,7 @@ mod tests {
         let mut half_a_second = |takes: u64, pace: &mut Pace| {
             for _ in 0..50 {
                 (now, done, spent) = (now + 10 * MS, done + 1, spent + takes * MS);
-                pace.read(now, done, spent);
+                pace.update(now, done, spent);
             }
         };
         half_a_second(4, &mut pace);
@@ -171,21 +171,21 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_kept_until_a_task_is_over_behind_it() {
+    fn a_sample_is_kept_until_a_task_has_completed_after_it() {
         let mut pace = Pace::new();
-        pace.read(60_000 * MS, 1, 60_000 * MS);
+        pace.update(60_000 * MS, 1, 60_000 * MS);
         for minute in 2..10 {
-            pace.read(minute * 60_000 * MS, 1, 60_000 * MS);
+            pace.update(minute * 60_000 * MS, 1, 60_000 * MS);
             assert_eq!(per_task(&pace), Some(60_000));
         }
-        pace.read(600_000 * MS, 2, 540_000 * MS);
+        pace.update(600_000 * MS, 2, 540_000 * MS);
         assert_eq!(per_task(&pace), Some(480_000));
     }
 
     #[test]
     fn more_workers_need_less_time_and_nothing_is_too_much() {
         let mut pace = Pace::new();
-        pace.read(MS, 2, 6 * MS);
+        pace.update(MS, 2, 6 * MS);
         let time = |queued, workers| pace.drains_in(queued, workers).unwrap();
         assert_eq!(time(10, 1), Duration::from_millis(30));
         assert_eq!(time(10, 3), Duration::from_millis(10));

@@ -1,25 +1,25 @@
-//! Results in the order in which they come.
+//! Results in the order of completion.
 //!
-//! The service does not wrap the closures: it puts a waker of its own on each handle before the task
-//! goes out. Whatever ends the task, a value, a panic, a cancellation, an executor that drops it,
-//! calls the waker; so everything that was submitted arrives, once.
+//! The service does not wrap the closures: it registers a waker on each handle before it submits the task. Whatever ends
+//! the task, a value, a panic, a cancellation, an executor that drops it, calls the waker; so every submitted task
+//! completes here, once.
 //!
 //! ```text
-//!   submit -> pending { id: handle } --its waker is called--> arrived [ (id, result), ... ] -> take
+//!   submit -> pending { id: handle } --its waker is called--> ready [ (id, result), ... ] -> take
 //! ```
 //!
-//! A task with a deadline that nobody has started by then is cancelled by whoever takes or polls, as a join or
-//! a future would do, and arrives. Who waits sleeps no longer than until the first of these deadlines. They
-//! count when the executor has said yes: a refusal gives the closure back, be it as late as it may, so nothing
-//! must cancel the task before.
+//! A task that is unstarted at its deadline is cancelled by the next caller that takes or polls, as a join or a future
+//! would do, and completes. A waiting caller sleeps no longer than until the first of these deadlines. They apply once
+//! the executor has accepted the task: a rejection gives the closure back, however late, so the task must not be
+//! cancelled before.
 //!
-//! Who takes in a worker of the very pool that has the pending tasks in its queue, and finds none that
-//! has arrived, runs one of them in place, the oldest, before it waits; as whoever joins there does.
+//! A caller that takes on a worker of the very pool that has the pending tasks in its queue, and finds none that is ready,
+//! runs the oldest of them inline before it waits, as a join does there.
 
-use super::watched::Watched;
+use super::waitable::Waitable;
 use super::{Executor, Rejected};
 use crate::interrupt::{self, Interrupted, Look, WaitError};
-use crate::task::{self, Expiry, Queued, TaskError, TaskHandle, TaskSpec};
+use crate::task::{self, Expiry, InlineCandidate, TaskError, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use millpond_raw::user_code::{self, Kind};
@@ -29,7 +29,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-/// Which task of a [`CompletionService`]: what `submit` returned is what the result carries.
+/// Identifies a task of a [`CompletionService`]: `submit` returns it, and the result carries it.
 ///
 /// ```
 /// use millpond::executor::{CompletionService, DirectExecutor};
@@ -40,9 +40,9 @@ use std::time::Duration;
 /// for grain in ["rye", "oats"] {
 ///     sacks.insert(results.submit(|| grain.len())?, grain);
 /// }
-/// let arrived = results.take()?;
+/// let completed = results.take()?;
 /// // Which grain has been weighed?
-/// assert_eq!(sacks[&arrived.id].len(), arrived.result?);
+/// assert_eq!(sacks[&completed.id].len(), completed.result?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,48 +55,48 @@ pub struct TaskId(u64);
 ///
 /// let results = CompletionService::new(DirectExecutor::new());
 /// let broken = results.submit(|| -> u32 { panic!("the dam broke") })?;
-/// // What has failed arrives as well.
-/// let arrived = results.take()?;
-/// assert_eq!(arrived.id, broken);
-/// assert!(arrived.result.unwrap_err().is_panicked());
+/// // A failure is a completion as well.
+/// let completed = results.take()?;
+/// assert_eq!(completed.id, broken);
+/// assert!(completed.result.unwrap_err().is_panicked());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Arrived<T> {
-    /// Which one.
+pub struct Completion<T> {
+    /// The task.
     pub id: TaskId,
-    /// What came of it.
+    /// Its result.
     pub result: Result<T, TaskError>,
 }
 
-/// The tasks that are out, and the results that are in.
-pub(super) struct Arrivals<T: Send + 'static> {
-    lists: Watched<Lists<T>>,
-    /// What the wakers hold on to: weakly, because the handles hold the wakers.
+/// The pending tasks, and the results that are ready.
+pub(super) struct Completions<T: Send + 'static> {
+    state: Waitable<State<T>>,
+    /// For the wakers, which the handles own.
     this: Weak<Self>,
 }
 
-struct Lists<T> {
+struct State<T> {
     next: u64,
     pending: HashMap<TaskId, Pending<T>>,
-    /// The deadlines of those that are pending, by the executor's clock.
+    /// The deadlines of pending tasks, by the executor's clock.
     deadlines: BTreeSet<(Deadline, TaskId)>,
-    /// Those that are pending and have a deadline by another clock.
+    /// Pending tasks that have a deadline by another clock.
     by_other_clocks: BTreeMap<TaskId, Arc<Expiry>>,
-    arrived: VecDeque<Arrived<T>>,
+    ready: VecDeque<Completion<T>>,
 }
 
 struct Pending<T> {
     handle: TaskHandle<T>,
-    /// The executor has said yes: it will not give the task back, so a waiter may run it.
+    /// The executor has accepted it and will not return it, so a waiter may run it.
     is_accepted: bool,
-    /// Cancels it at its deadline, if it has one.
+    /// For cancelling it at its deadline, if it has one.
     expiry: Option<Arc<Expiry>>,
 }
 
-impl<T> Lists<T> {
-    /// Takes it out; what this returns is to be dropped without the lock.
+impl<T> State<T> {
+    /// Removes it. The result must be dropped outside the lock.
     fn remove(&mut self, id: TaskId) -> Option<(Pending<T>, Option<Arc<Expiry>>)> {
         let pending = self.pending.remove(&id)?;
         if pending.expiry.is_some() {
@@ -105,11 +105,11 @@ impl<T> Lists<T> {
         Some((pending, self.by_other_clocks.remove(&id)))
     }
 
-    /// The deadlines that have passed by now. Each is found once.
-    fn late(&mut self, clock: &Clock) -> Vec<Arc<Expiry>> {
-        let mut late = Vec::new();
+    /// The tasks whose deadlines have passed by now. Each is returned once.
+    fn take_expired(&mut self, clock: &Clock) -> Vec<Arc<Expiry>> {
+        let mut expired = Vec::new();
         if self.deadlines.is_empty() {
-            return late;
+            return expired;
         }
         let now = clock.now();
         while let Some((deadline, id)) = self.deadlines.first().copied() {
@@ -118,33 +118,33 @@ impl<T> Lists<T> {
             }
             self.deadlines.pop_first();
             let expiry = self.pending.get(&id).and_then(|one| one.expiry.clone());
-            late.extend(expiry);
+            expired.extend(expiry);
         }
-        late
+        expired
     }
 
-    /// When the next deadline comes.
+    /// The next deadline.
     fn next_deadline(&self) -> Deadline {
         let next = self.deadlines.first();
         next.map_or(Deadline::NEVER, |(deadline, _)| *deadline)
     }
 }
 
-impl<T: Send + 'static> Arrivals<T> {
+impl<T: Send + 'static> Completions<T> {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new_cyclic(|this| Arrivals {
-            lists: Watched::new(Lists {
+        Arc::new_cyclic(|this| Completions {
+            state: Waitable::new(State {
                 next: 0,
                 pending: HashMap::new(),
                 deadlines: BTreeSet::new(),
                 by_other_clocks: BTreeMap::new(),
-                arrived: VecDeque::new(),
+                ready: VecDeque::new(),
             }),
             this: this.clone(),
         })
     }
 
-    /// Brings a task to the executor, and waits for room there no longer than `deadline`.
+    /// Submits a task to the executor, and waits for room there no longer than `deadline`.
     pub(super) fn submit<E, F>(
         &self,
         executor: &E,
@@ -157,16 +157,16 @@ impl<T: Send + 'static> Arrivals<T> {
         F: FnOnce() -> T + Send + 'static,
     {
         let (task, mut handle) = spec.clock_by_default(executor.clock()).build(f);
-        let id = self.lists.with(|lists| {
-            lists.next += 1;
-            TaskId(lists.next)
+        let id = self.state.with(|state| {
+            state.next += 1;
+            TaskId(state.next)
         });
-        let bell = Waker::from(Arc::new(Bell {
-            arrivals: self.this.clone(),
+        let waker = Waker::from(Arc::new(CompletionWaker {
+            completions: self.this.clone(),
             id,
         }));
-        // Nobody has the task yet, so it has not ended: the waker is on before anything happens.
-        let polled = handle.poll_end(&mut Context::from_waker(&bell));
+        // The task has not been submitted, so it has not ended: the waker is registered before anything happens.
+        let polled = handle.poll_end(&mut Context::from_waker(&waker));
         debug_assert!(polled.is_pending());
         let has_deadline = handle.deadline() != Deadline::NEVER;
         let pending = Pending {
@@ -174,78 +174,75 @@ impl<T: Send + 'static> Arrivals<T> {
             is_accepted: false,
             expiry: None,
         };
-        self.lists.with(|lists| lists.pending.insert(id, pending));
+        self.state.with(|state| state.pending.insert(id, pending));
         user_code::check(Kind::Executor);
-        if let Err(refused) = executor.execute_until(task, deadline) {
-            // Before the closure is taken back, which ends the task: a refusal is no arrival.
-            drop(self.lists.with(|lists| lists.remove(id)));
-            return Err(refused.reclaim());
+        if let Err(rejected) = executor.execute_task_until(task, deadline) {
+            // Before the closure is reclaimed, which ends the task: a rejection is no completion.
+            drop(self.state.with(|state| state.remove(id)));
+            return Err(rejected.reclaim());
         }
-        let accepted = |lists: &mut Lists<T>| {
-            if let Some(pending) = lists.pending.get_mut(&id) {
+        let accepted = |state: &mut State<T>| {
+            if let Some(pending) = state.pending.get_mut(&id) {
                 pending.is_accepted = true;
             }
         };
-        self.lists.with(accepted);
+        self.state.with(accepted);
         if has_deadline {
-            self.watches_deadline(id, &executor.clock());
+            self.watch_deadline(id, &executor.clock());
         }
         Ok(id)
     }
 
-    /// From now on whoever takes sees to the deadline of this task. Who waits already is told.
+    /// From now on callers of `take` enforce the deadline of this task. Waiting ones are woken to see it.
     #[cold]
-    fn watches_deadline(&self, id: TaskId, clock: &Clock) {
-        self.lists.change(|lists| {
-            let Some(pending) = lists.pending.get_mut(&id) else {
+    fn watch_deadline(&self, id: TaskId, clock: &Clock) {
+        self.state.change(|state| {
+            let Some(pending) = state.pending.get_mut(&id) else {
                 return;
             };
             let expiry = Arc::new(pending.handle.expiry());
             pending.expiry = Some(Arc::clone(&expiry));
-            match expiry.clock().is(clock) {
-                true => {
-                    lists.deadlines.insert((pending.handle.deadline(), id));
-                }
-                false => {
-                    lists.by_other_clocks.insert(id, expiry);
-                }
+            if expiry.clock().agrees_with(clock) {
+                state.deadlines.insert((pending.handle.deadline(), id));
+            } else {
+                state.by_other_clocks.insert(id, expiry);
             }
         });
     }
 
-    /// Moves a task that has ended to the results, in one step: it is always in one of the lists.
-    fn arrive(&self, id: TaskId) {
-        let ended = self.lists.change(|lists| {
-            let result = lists.pending.get_mut(&id)?.handle.try_join()?;
-            lists.arrived.push_back(Arrived { id, result });
-            lists.remove(id)
+    /// Moves an ended task from the pending tasks to the ready results, in one step: it is always in one of them.
+    fn complete(&self, id: TaskId) {
+        let ended = self.state.change(|state| {
+            let result = state.pending.get_mut(&id)?.handle.try_join()?;
+            state.ready.push_back(Completion { id, result });
+            state.remove(id)
         });
         // Not under the lock.
         drop(ended);
     }
 
-    pub(super) fn poll(&self) -> Option<Arrived<T>> {
-        self.lists.with(|lists| lists.arrived.pop_front())
+    pub(super) fn poll(&self) -> Option<Completion<T>> {
+        self.state.with(|state| state.ready.pop_front())
     }
 
-    /// The same; if nothing has arrived, what is too late by now is cancelled first, and arrives.
-    fn poll_or_expire(&self, clock: &Clock) -> Option<Arrived<T>> {
+    /// As `poll`, but if nothing is ready it first cancels tasks that have expired, which then are.
+    fn poll_or_expire(&self, clock: &Clock) -> Option<Completion<T>> {
         self.poll().or_else(|| {
             self.expire(clock);
             self.poll()
         })
     }
 
-    /// Cancels what is too late by now, and has not begun; it arrives.
+    /// Cancels unstarted tasks whose deadlines have passed, which completes them.
     fn expire(&self, clock: &Clock) {
-        let late = self.lists.with(|lists| {
-            let mut late = lists.late(clock);
-            late.extend(lists.by_other_clocks.values().cloned());
-            late
+        let expired = self.state.with(|state| {
+            let mut expired = state.take_expired(clock);
+            expired.extend(state.by_other_clocks.values().cloned());
+            expired
         });
         // Not under the lock: this drops closures, and calls wakers.
-        for expiry in late {
-            expiry.look();
+        for expiry in expired {
+            expiry.check();
         }
     }
 
@@ -254,10 +251,10 @@ impl<T: Send + 'static> Arrivals<T> {
         site: &'static str,
         clock: &Clock,
         deadline: Deadline,
-    ) -> Result<Arrived<T>, WaitError> {
-        while let Some(queued) = self.queued_at_home() {
-            // One that is too late, or that another has claimed meanwhile, is not found again.
-            if !queued.self_join(deadline) && queued.is_unstarted() {
+    ) -> Result<Completion<T>, WaitError> {
+        while let Some(candidate) = self.inline_candidate() {
+            // An expired one, or one that another thread has claimed meanwhile, is not found again.
+            if !candidate.self_join(deadline) && candidate.is_unstarted() {
                 break;
             }
         }
@@ -265,51 +262,51 @@ impl<T: Send + 'static> Arrivals<T> {
         if let Some(found) = found {
             return Ok(found);
         }
-        let mut place = self.lists.listed();
-        let site = Site::new(site).on(&self.lists);
+        let mut registration = self.state.registration();
+        let site = Site::new(site).on(&self.state);
         interrupt::wait(site, clock, deadline, |waker| {
-            place.take(waker);
+            registration.register(waker);
             found = self.poll_or_expire(clock);
             if found.is_some() {
                 return Look::Done;
             }
-            let (next, others) = self.lists.with(|lists| {
-                let others: Vec<_> = lists.by_other_clocks.values().cloned().collect();
-                (lists.next_deadline(), others)
+            let (next, others) = self.state.with(|state| {
+                let others: Vec<_> = state.by_other_clocks.values().cloned().collect();
+                (state.next_deadline(), others)
             });
-            // Without a timer they are left to the executor, which drops them when their turn comes.
+            // Without a timer they are left to the executor, which cancels them when their turn comes.
             let alarm = |expiry: Arc<Expiry>| {
-                let alarm = expiry.clock().alarm(expiry.look(), waker);
-                alarm.unwrap_or_else(|unattended| unattended.alarm)
+                let alarm = expiry.clock().alarm(expiry.check(), waker);
+                alarm.unwrap_or_else(|no_thread| no_thread.alarm)
             };
             alarms = others.into_iter().map(alarm).collect();
-            Look::AgainAt(next)
+            Look::RecheckAt(next)
         })?;
-        Ok(found.expect("the wait ends well when something is found"))
+        Ok(found.expect("the wait succeeds only if something is found"))
     }
 
-    /// The oldest task that this thread may run in place, if nothing has arrived.
-    fn queued_at_home(&self) -> Option<Queued> {
-        if !task::is_at_home() {
+    /// The oldest task that this thread may run inline, if nothing is ready.
+    fn inline_candidate(&self) -> Option<InlineCandidate> {
+        if !task::on_engine_worker() {
             return None;
         }
-        self.lists.with(|lists| {
-            if !lists.arrived.is_empty() {
+        self.state.with(|state| {
+            if !state.ready.is_empty() {
                 return None;
             }
             let may = |one: &Pending<T>| one.is_accepted && !one.handle.is_started();
-            let unstarted = lists.pending.iter().filter(|(_, one)| may(one));
+            let unstarted = state.pending.iter().filter(|(_, one)| may(one));
             let (_, oldest) = unstarted.min_by_key(|(id, _)| **id)?;
-            oldest.handle.queued_at_home()
+            oldest.handle.inline_candidate()
         })
     }
 
-    /// Forgets all that is pending, and returns the handles.
-    pub(super) fn give_up(&self) -> Vec<TaskHandle<T>> {
-        let (pending, others) = self.lists.with(|lists| {
-            lists.deadlines.clear();
-            let others = std::mem::take(&mut lists.by_other_clocks);
-            (std::mem::take(&mut lists.pending), others)
+    /// Removes all pending tasks, and returns their handles.
+    pub(super) fn take_pending(&self) -> Vec<TaskHandle<T>> {
+        let (pending, others) = self.state.with(|state| {
+            state.deadlines.clear();
+            let others = std::mem::take(&mut state.by_other_clocks);
+            (std::mem::take(&mut state.pending), others)
         });
         drop(others);
         pending.into_values().map(|one| one.handle).collect()
@@ -317,37 +314,37 @@ impl<T: Send + 'static> Arrivals<T> {
 
     /// Cancels one. Not under the lock: cancelling drops a closure and calls a waker.
     fn interrupt(&self, id: TaskId) -> bool {
-        let Some((Pending { mut handle, .. }, _expiry)) = self.lists.with(|lists| lists.remove(id))
+        let Some((Pending { mut handle, .. }, _expiry)) = self.state.with(|state| state.remove(id))
         else {
             return false;
         };
         let cancelled = handle.interrupt();
-        // It has ended, by this or before.
+        // The task has ended, by this call or before.
         if let Some(result) = handle.try_join() {
-            self.lists
-                .change(|lists| lists.arrived.push_back(Arrived { id, result }));
+            self.state
+                .change(|state| state.ready.push_back(Completion { id, result }));
         }
         cancelled
     }
 }
 
-/// Rings when a task ends.
-struct Bell<T: Send + 'static> {
-    arrivals: Weak<Arrivals<T>>,
+/// Moves its task to the ready results when the task ends.
+struct CompletionWaker<T: Send + 'static> {
+    completions: Weak<Completions<T>>,
     id: TaskId,
 }
 
-impl<T: Send + 'static> Wake for Bell<T> {
+impl<T: Send + 'static> Wake for CompletionWaker<T> {
     fn wake(self: Arc<Self>) {
-        if let Some(arrivals) = self.arrivals.upgrade() {
-            arrivals.arrive(self.id);
+        if let Some(completions) = self.completions.upgrade() {
+            completions.complete(self.id);
         }
     }
 }
 
-/// Brings tasks to an executor and gives their results in the order in which they come.
+/// Submits tasks to an executor and returns their results in the order of completion.
 ///
-/// It can be shared: any number may submit and take. Dropping it lets the tasks go on.
+/// It can be shared: any number of threads may submit and take. Dropping it lets the tasks go on.
 ///
 /// ```
 /// use millpond::executor::{CompletionService, ThreadPerTask};
@@ -366,7 +363,7 @@ impl<T: Send + 'static> Wake for Bell<T> {
 #[doc(alias = "ExecutorCompletionService")]
 pub struct CompletionService<T: Send + 'static, E> {
     executor: E,
-    arrivals: Arc<Arrivals<T>>,
+    completions: Arc<Completions<T>>,
 }
 
 impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
@@ -376,7 +373,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
     ///
     /// let threads = ThreadPerTask::builder("mill", 4).build()?;
-    /// // A reference to an executor is one, so others can use it, too.
+    /// // A reference to an executor is an executor.
     /// let results = CompletionService::new(&threads);
     /// results.submit(|| "flour")?;
     /// assert_eq!(results.take()?.result?, "flour");
@@ -386,11 +383,11 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     pub fn new(executor: E) -> Self {
         CompletionService {
             executor,
-            arrivals: Arrivals::new(),
+            completions: Completions::new(),
         }
     }
 
-    /// The executor below.
+    /// The executor.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
@@ -398,7 +395,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// let results = CompletionService::new(ThreadPerTask::builder("mill", 4).build()?);
     /// results.submit(|| "flour")?;
     /// results.executor().close()?;
-    /// // All that was accepted has run, and waits to be taken.
+    /// // All accepted tasks have run, and their results wait to be taken.
     /// assert_eq!(results.take()?.result?, "flour");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -406,11 +403,11 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
         &self.executor
     }
 
-    /// Runs the closure; its result will arrive under the id that is returned.
+    /// Runs the closure; its result will have the id that is returned.
     ///
     /// # Errors
     ///
-    /// The closure, if the executor refuses it; then nothing arrives.
+    /// The closure, if the executor rejects it; then there is no completion.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
@@ -420,9 +417,9 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// assert_eq!(results.take()?.id, id);
     ///
     /// results.executor().shutdown();
-    /// let refused = results.submit(|| "flour").unwrap_err();
-    /// assert!(refused.reason.is_shut_down());
-    /// assert_eq!(results.pending() + results.arrived(), 0);
+    /// let rejected = results.submit(|| "flour").unwrap_err();
+    /// assert!(rejected.reason.is_shut_down());
+    /// assert_eq!(results.pending() + results.ready_len(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
@@ -430,7 +427,7 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     where
         F: FnOnce() -> T + Send + 'static,
     {
-        self.submit_spec(TaskSpec::new(), f)
+        self.submit_with(TaskSpec::new(), f)
     }
 
     /// As [`submit`](CompletionService::submit), for a task that is described.
@@ -444,21 +441,21 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// use millpond::task::{self, TaskSpec};
     ///
     /// let results = CompletionService::new(DirectExecutor::new());
-    /// results.submit_spec(TaskSpec::new().name("grind"), || task::new(|| "flour").1)?;
-    /// // What a task makes has its name.
+    /// results.submit_with(TaskSpec::new().name("grind"), || task::new(|| "flour").1)?;
+    /// // A task that it creates has its name.
     /// assert_eq!(results.take()?.result?.name(), Some("grind"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn submit_spec<F>(&self, spec: TaskSpec, f: F) -> Result<TaskId, Rejected<F>>
+    pub fn submit_with<F>(&self, spec: TaskSpec, f: F) -> Result<TaskId, Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'static,
     {
-        self.arrivals
+        self.completions
             .submit(&self.executor, spec, f, Deadline::NEVER)
     }
 
-    /// Waits for the next result. If nothing is [pending](CompletionService::pending) that means:
-    /// until somebody else submits.
+    /// Waits for the next result. If nothing is [pending](CompletionService::pending), it waits until another thread
+    /// submits.
     ///
     /// # Errors
     ///
@@ -478,12 +475,12 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// assert_eq!(flour, 60);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn take(&self) -> Result<Arrived<T>, Interrupted> {
-        let arrived = self.next(Deadline::NEVER)?;
-        Ok(arrived.expect("a wait without a deadline ends with a result"))
+    pub fn take(&self) -> Result<Completion<T>, Interrupted> {
+        let completed = self.next(Deadline::NEVER)?;
+        Ok(completed.expect("a wait without a deadline ends with a result"))
     }
 
-    /// The next result, if it is there.
+    /// The next result, if it is ready.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, DirectExecutor};
@@ -491,14 +488,14 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// let results = CompletionService::new(DirectExecutor::new());
     /// assert!(results.poll().is_none());
     /// let id = results.submit(|| "flour")?;
-    /// assert_eq!(results.poll().map(|arrived| arrived.id), Some(id));
+    /// assert_eq!(results.poll().map(|completed| completed.id), Some(id));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn poll(&self) -> Option<Arrived<T>> {
-        self.arrivals.poll_or_expire(&self.executor.clock())
+    pub fn poll(&self) -> Option<Completion<T>> {
+        self.completions.poll_or_expire(&self.executor.clock())
     }
 
-    /// Waits for the next result, but not longer than `patience`; `None` if the time was up.
+    /// Waits for the next result, but not longer than `timeout`, after which it returns `None`.
     ///
     /// # Errors
     ///
@@ -513,25 +510,25 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// let id = results.submit(move || may_go.recv())?;
     /// assert!(results.poll_timeout(Duration::from_millis(1))?.is_none());
     /// go.send("rye")?;
-    /// assert!(results.poll_timeout(Duration::MAX)?.is_some_and(|arrived| arrived.id == id));
+    /// assert!(results.poll_timeout(Duration::MAX)?.is_some_and(|completed| completed.id == id));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "poll")]
-    pub fn poll_timeout(&self, patience: Duration) -> Result<Option<Arrived<T>>, Interrupted> {
-        self.next(self.executor.clock().deadline(patience))
+    pub fn poll_timeout(&self, timeout: Duration) -> Result<Option<Completion<T>>, Interrupted> {
+        self.next(self.executor.clock().deadline(timeout))
     }
 
-    fn next(&self, deadline: Deadline) -> Result<Option<Arrived<T>>, Interrupted> {
+    fn next(&self, deadline: Deadline) -> Result<Option<Completion<T>>, Interrupted> {
         crate::interrupt::check()?;
         let clock = self.executor.clock();
-        match self.arrivals.wait("completion.take", &clock, deadline) {
-            Ok(arrived) => Ok(Some(arrived)),
+        match self.completions.wait("completion.take", &clock, deadline) {
+            Ok(completed) => Ok(Some(completed)),
             Err(WaitError::TimedOut) => Ok(None),
             Err(WaitError::Interrupted) => Err(Interrupted),
         }
     }
 
-    /// How many tasks have been submitted and have not arrived.
+    /// How many tasks have been submitted and have not completed.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, ThreadPerTask};
@@ -547,11 +544,11 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pending(&self) -> usize {
-        self.arrivals.expire(&self.executor.clock());
-        self.arrivals.lists.with(|lists| lists.pending.len())
+        self.completions.expire(&self.executor.clock());
+        self.completions.state.with(|state| state.pending.len())
     }
 
-    /// How many results have arrived and have not been taken.
+    /// How many results are ready and have not been taken.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, DirectExecutor};
@@ -559,18 +556,18 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// let results = CompletionService::new(DirectExecutor::new());
     /// results.submit(|| "rye")?;
     /// results.submit(|| "oats")?;
-    /// assert_eq!(results.arrived(), 2);
+    /// assert_eq!(results.ready_len(), 2);
     /// results.take()?;
-    /// assert_eq!(results.arrived(), 1);
+    /// assert_eq!(results.ready_len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn arrived(&self) -> usize {
-        self.arrivals.expire(&self.executor.clock());
-        self.arrivals.lists.with(|lists| lists.arrived.len())
+    pub fn ready_len(&self) -> usize {
+        self.completions.expire(&self.executor.clock());
+        self.completions.state.with(|state| state.ready.len())
     }
 
-    /// Cancels a task and, if it runs, asks it to stop. It arrives at once, as cancelled. Returns
-    /// false if it has ended before.
+    /// Cancels a task and, if it runs, asks it to stop. It completes at once, as cancelled. Returns false if it had ended
+    /// before.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, ThreadPerTask};
@@ -585,10 +582,10 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn interrupt(&self, id: TaskId) -> bool {
-        self.arrivals.interrupt(id)
+        self.completions.interrupt(id)
     }
 
-    /// Cancels all that is pending, and asks what runs to stop. All of it arrives at once.
+    /// Cancels all pending tasks, and asks running ones to stop. All of them complete at once.
     ///
     /// ```
     /// use millpond::executor::{CompletionService, Lifecycle, ThreadPerTask};
@@ -602,31 +599,31 @@ impl<T: Send + 'static, E: Executor> CompletionService<T, E> {
     /// // One is enough: the rest can stop.
     /// assert!(matches!(results.take()?.result?, Ok("oats")));
     /// results.interrupt_all();
-    /// assert_eq!((results.pending(), results.arrived()), (0, 1));
+    /// assert_eq!((results.pending(), results.ready_len()), (0, 1));
     /// results.executor().close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn interrupt_all(&self) {
         let pending: Vec<TaskId> = self
-            .arrivals
-            .lists
-            .with(|lists| lists.pending.keys().copied().collect());
+            .completions
+            .state
+            .with(|state| state.pending.keys().copied().collect());
         for id in pending {
-            self.arrivals.interrupt(id);
+            self.completions.interrupt(id);
         }
     }
 }
 
 impl<T: Send + 'static, E: fmt::Debug> fmt::Debug for CompletionService<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (pending, arrived) = self
-            .arrivals
-            .lists
-            .with(|lists| (lists.pending.len(), lists.arrived.len()));
+        let (pending, ready) = self
+            .completions
+            .state
+            .with(|state| (state.pending.len(), state.ready.len()));
         f.debug_struct("CompletionService")
             .field("executor", &self.executor)
             .field("pending", &pending)
-            .field("arrived", &arrived)
+            .field("ready", &ready)
             .finish()
     }
 }

@@ -1,14 +1,14 @@
-//! The executor that runs everything at once, in the caller.
+//! The executor that runs every task at once, in the caller.
 
-use super::uncaught::{Runner, UncaughtPanic};
+use super::runner::{Runner, UncaughtPanic};
 use super::{Executor, Rejected};
 use crate::task::Task;
 use crate::time::Clock;
 
-/// Runs each task in the thread that brings it, before `execute` returns.
+/// Runs each task on the thread that submits it, before `execute` returns.
 ///
-/// It never refuses. It is for tests, for callers that must not hand work on, and as the simplest
-/// executor there is. A task that brings another one runs it inside itself.
+/// It never rejects. It is for tests, for callers that must not hand work on, and as the simplest executor there is. A
+/// task that submits another one runs it inside itself.
 ///
 /// ```
 /// use millpond::executor::{DirectExecutor, ExecutorExt};
@@ -40,7 +40,7 @@ impl DirectExecutor {
         Self::default()
     }
 
-    /// The clock by which its time-outs run.
+    /// The clock of its timeouts.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, Executor};
@@ -56,8 +56,7 @@ impl DirectExecutor {
         self
     }
 
-    /// What to do with the panic of a task that has no handle. Left alone it goes no further than
-    /// the program's panic hook.
+    /// The hook for panics of tasks without a handle. Default: only the program's panic hook sees them.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt};
@@ -65,7 +64,7 @@ impl DirectExecutor {
     ///
     /// let (tell, told) = mpsc::channel();
     /// let direct = DirectExecutor::new().on_panic(move |panic| drop(tell.send(panic.into_panic())));
-    /// direct.run(|| panic!("the dam broke"))?;
+    /// direct.execute(|| panic!("the dam broke"))?;
     /// assert_eq!(told.recv()?.message(), Some("the dam broke"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -77,7 +76,7 @@ impl DirectExecutor {
 }
 
 impl Executor for DirectExecutor {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.runner.run(task);
         Ok(())
     }

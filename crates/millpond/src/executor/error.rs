@@ -1,4 +1,4 @@
-//! Refusals, which give everything back, and what a batch can come to.
+//! Errors: rejections, which give everything back, and failures of batches and scopes.
 
 use super::timer_thread::TimerThread;
 use crate::interrupt::Interrupted;
@@ -9,56 +9,54 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-/// Why an executor would not have a task.
+/// Why an executor rejected a task.
 ///
 /// ```
 /// use millpond::executor::RejectReason;
 ///
 /// let full = RejectReason::saturated(8, 8, 2);
-/// assert!(full.to_string().contains("8 of 8 places in its queue taken, all 2 workers busy"));
+/// assert!(full.to_string().contains("the queue is full (8 of 8) and all 2 workers are busy"));
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RejectReason {
-    /// There is no room: every worker is busy and the queue is full. An executor of your own makes one
-    /// with [`RejectReason::saturated`].
+    /// Every worker is busy and the queue is full. An executor of your own creates it with
+    /// [`RejectReason::saturated`].
     #[non_exhaustive]
     Saturated {
-        /// How many tasks wait.
+        /// How many tasks are queued.
         queued: usize,
-        /// How many may wait.
+        /// How many may be queued.
         capacity: usize,
-        /// How many workers there are; there may be no more.
+        /// How many workers there are, which is the maximum.
         workers: usize,
-        /// How long the queue needs to drain, by what tasks have taken of late, if nothing else
-        /// comes: a good moment to try again. `None` if that is not known, as when no task is over
-        /// yet.
+        /// How long the queue needs to drain, estimated from recent tasks, if no more are submitted: a good moment to try
+        /// again. `None` if that is not known, such as before the first task has ended.
         drains_in: Option<Duration>,
     },
-    /// It has been shut down.
+    /// The executor has been shut down.
     ShutDown,
-    /// It needed a thread and could not start one.
+    /// The executor needed a thread and could not start one.
     SpawnFailed(io::Error),
     /// The caller, itself a task, was interrupted while it waited for room.
     Interrupted,
-    /// The scope that it was for has been cancelled.
+    /// The scope of the task has been cancelled.
     Cancelled,
-    /// The executor was made before this process was forked: its threads are in the parent.
+    /// The executor was built before this process was forked: its threads are in the parent.
     Forked,
-    /// So many tasks and series wait for their time in a scheduled pool, and no more may.
+    /// The maximum of tasks and series wait for their time in a scheduled pool.
     ScheduleFull {
         /// How many wait.
         pending: usize,
-        /// How many may.
+        /// How many may wait.
         most: usize,
     },
-    /// What was asked for makes no sense; this says why.
+    /// The arguments make no sense; the text says why.
     Invalid(Cow<'static, str>),
 }
 
 impl RejectReason {
-    /// There is no room: `queued` of `capacity` places are taken, and all workers are busy. Nothing is
-    /// known about when that will change.
+    /// The queue is full, with `queued` of `capacity` tasks, and all workers are busy. When it drains is not known.
     ///
     /// ```
     /// use millpond::executor::RejectReason;
@@ -75,7 +73,7 @@ impl RejectReason {
         }
     }
 
-    /// How long the queue needs to drain, if that is known: a good moment to try again.
+    /// How long the queue needs to drain, if known: a good moment to try again.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -96,11 +94,11 @@ impl RejectReason {
     /// let running = pool.submit(move || started.send(()).is_ok() && wait.recv().is_ok())?;
     /// begun.recv()?;
     /// for _ in 0..3 {
-    ///     pool.run(|| ())?;
+    ///     pool.execute(|| ())?;
     /// }
-    /// let refused = pool.submit(|| ()).unwrap_err();
-    /// assert_eq!(refused.reason.drains_in(), Some(Duration::from_millis(120)));
-    /// assert!(refused.to_string().contains("drains in about 120 ms"));
+    /// let rejected = pool.submit(|| ()).unwrap_err();
+    /// assert_eq!(rejected.reason.drains_in(), Some(Duration::from_millis(120)));
+    /// assert!(rejected.to_string().contains("drains in about 120 ms"));
     /// # drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -111,7 +109,7 @@ impl RejectReason {
         }
     }
 
-    /// Whether there was no room: it is worth trying again later.
+    /// Whether there was no room. Trying again later may succeed.
     ///
     /// ```
     /// use millpond::executor::RejectReason;
@@ -126,7 +124,7 @@ impl RejectReason {
         )
     }
 
-    /// Whether the executor's threads are in another process: it is not worth trying again.
+    /// Whether the executor's threads are in another process. Trying again is useless.
     ///
     /// ```
     /// use millpond::executor::RejectReason;
@@ -137,7 +135,7 @@ impl RejectReason {
         matches!(self, RejectReason::Forked)
     }
 
-    /// Whether the executor has been shut down: it is not worth trying again.
+    /// Whether the executor has been shut down. Trying again is useless.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -145,7 +143,7 @@ impl RejectReason {
     ///
     /// let pool = preset::single("mill").build()?;
     /// pool.close()?;
-    /// assert!(pool.run(|| ()).unwrap_err().reason.is_shut_down());
+    /// assert!(pool.execute(|| ()).unwrap_err().reason.is_shut_down());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_shut_down(&self) -> bool {
@@ -162,19 +160,20 @@ impl fmt::Display for RejectReason {
                 workers,
                 drains_in,
             } => {
-                write!(
-                    f,
-                    "the executor is saturated ({queued} of {capacity} places in its queue taken, "
-                )?;
+                if *capacity == 0 {
+                    f.write_str("the executor has no queue and ")?;
+                } else {
+                    write!(f, "the queue is full ({queued} of {capacity}) and ")?;
+                }
                 match workers {
-                    0 => f.write_str("no worker there")?,
-                    1 => f.write_str("its only worker busy")?,
-                    _ => write!(f, "all {workers} workers busy")?,
+                    0 => f.write_str("has no worker")?,
+                    1 => f.write_str("the only worker is busy")?,
+                    _ => write!(f, "all {workers} workers are busy")?,
                 }
                 if let Some(time) = drains_in {
-                    write!(f, "; it drains in about {}", About(*time))?;
+                    write!(f, "; it drains in about {}", Approximate(*time))?;
                 }
-                f.write_str("): try again later, or give it more room")
+                f.write_str(": try again later, or give it more room")
             }
             RejectReason::ShutDown => {
                 f.write_str("the executor has been shut down: it takes no more tasks")
@@ -188,7 +187,7 @@ impl fmt::Display for RejectReason {
                 ),
             },
             RejectReason::Interrupted => f.write_str(
-                "interrupted while waiting for room in the executor: the running task was asked \
+                "the caller was interrupted while it waited for room in the executor: its task was asked \
                  to stop",
             ),
             RejectReason::Cancelled => {
@@ -201,17 +200,17 @@ impl fmt::Display for RejectReason {
             RejectReason::ScheduleFull { pending, most } => write!(
                 f,
                 "the schedule is full ({pending} wait for their time, {most} may): cancel what is no \
-                 longer needed, or allow more with most_pending"
+                 longer needed, or allow more with max_pending"
             ),
             RejectReason::Invalid(problem) => f.write_str(problem),
         }
     }
 }
 
-/// A time that is no better than a guess, in two or three digits.
-struct About(Duration);
+/// An estimated time, rounded.
+struct Approximate(Duration);
 
-impl fmt::Display for About {
+impl fmt::Display for Approximate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.as_nanos();
         let rounded = |unit: u128| nanos.saturating_add(unit / 2) / unit;
@@ -233,7 +232,7 @@ impl Error for RejectReason {
     }
 }
 
-/// A refused task, given back whole, with the reason.
+/// A rejected task, given back whole, with the reason.
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
@@ -241,42 +240,42 @@ impl Error for RejectReason {
 /// let threads = ThreadPerTask::builder("mill", 1).build()?;
 /// threads.shutdown();
 /// let water = String::from("water");
-/// let refused = threads.submit(move || water).unwrap_err();
-/// assert!(refused.reason.is_shut_down());
+/// let rejected = threads.submit(move || water).unwrap_err();
+/// assert!(rejected.reason.is_shut_down());
 /// // The very closure, with what it owns.
-/// assert_eq!((refused.task)(), "water");
+/// assert_eq!((rejected.task)(), "water");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "RejectedExecutionException")]
 #[non_exhaustive]
 pub struct Rejected<F> {
-    /// What was refused.
+    /// The rejected task or closure.
     pub task: F,
-    /// Why.
+    /// Why it was rejected.
     pub reason: RejectReason,
 }
 
 impl<F> Rejected<F> {
-    /// A refusal of `task`.
+    /// A rejection of `task`.
     ///
     /// ```
     /// use millpond::executor::{RejectReason, Rejected};
     ///
-    /// let refused = Rejected::new("flour", RejectReason::ShutDown);
-    /// assert_eq!(refused.task, "flour");
+    /// let rejected = Rejected::new("flour", RejectReason::ShutDown);
+    /// assert_eq!(rejected.task, "flour");
     /// ```
     pub fn new(task: F, reason: RejectReason) -> Self {
         Rejected { task, reason }
     }
 
-    /// The same refusal of something that was made out of what was refused, or the other way round.
+    /// The same rejection with another payload, such as the closure of a task.
     ///
     /// ```
     /// use millpond::executor::{RejectReason, Rejected};
     ///
-    /// let refused = Rejected::new("flour", RejectReason::ShutDown).map(str::len);
-    /// assert_eq!(refused.task, 5);
-    /// assert!(refused.reason.is_shut_down());
+    /// let rejected = Rejected::new("flour", RejectReason::ShutDown).map(str::len);
+    /// assert_eq!(rejected.task, 5);
+    /// assert!(rejected.reason.is_shut_down());
     /// ```
     pub fn map<G>(self, f: impl FnOnce(F) -> G) -> Rejected<G> {
         Rejected::new(f(self.task), self.reason)
@@ -284,12 +283,12 @@ impl<F> Rejected<F> {
 }
 
 impl Rejected<Task> {
-    /// The refusal of the closure that the task was made of.
+    /// The rejection of the closure of the task.
     pub(super) fn reclaim<F: 'static>(self) -> Rejected<F> {
-        self.map(|task| match task.reclaim(CancelReason::Refused) {
+        self.map(|task| match task.reclaim(CancelReason::Rejected) {
             Ok(closure) => closure,
             Err(task) => panic!(
-                "an executor that refuses a task must give that very task back unrun; this one \
+                "an executor that rejects a task must give that very task back unrun; this one \
                  gave back {task:?}"
             ),
         })
@@ -306,7 +305,7 @@ impl<F> fmt::Debug for Rejected<F> {
 
 impl<F> fmt::Display for Rejected<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task refused: {}", self.reason)
+        write!(f, "the task was rejected: {}", self.reason)
     }
 }
 
@@ -316,21 +315,21 @@ impl<F> Error for Rejected<F> {
     }
 }
 
-/// A task that an executor has not taken [without waiting](super::Executor::try_execute).
+/// A task that an executor has not taken [without waiting](super::Executor::try_execute_task).
 ///
 /// ```
-/// use millpond::executor::{Executor, ExecutorExt, Lifecycle, NotTaken};
-/// use millpond::pool::{Queue, Rejection, ThreadPool};
+/// use millpond::executor::{Executor, ExecutorExt, Lifecycle, TryExecuteError};
+/// use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 /// use millpond::task;
 /// use std::sync::mpsc;
 ///
 /// let pool = ThreadPool::builder("mill").core(1).max(1).queue(Queue::hand_off());
-/// let pool = pool.rejection(Rejection::CallerRuns).build()?;
+/// let pool = pool.rejection(RejectionPolicy::CallerRuns).build()?;
 /// let (say, hear) = mpsc::channel::<()>();
-/// pool.run(move || drop(hear.recv()))?;
+/// pool.execute(move || drop(hear.recv()))?;
 /// let (grind, flour) = task::new(|| "flour");
-/// match pool.try_execute(grind) {
-///     Err(NotTaken::NotAtOnce(grind)) => grind.run(),
+/// match pool.try_execute_task(grind) {
+///     Err(TryExecuteError::WouldBlock(grind)) => grind.run(),
 ///     other => panic!("its caller would have to run it: {other:?}"),
 /// };
 /// assert_eq!(flour.join()?, "flour");
@@ -339,11 +338,11 @@ impl<F> Error for Rejected<F> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub enum NotTaken {
-    /// It was refused, as [`execute`](super::Executor::execute) would have refused it.
-    Refused(Rejected<Task>),
-    /// It could be taken only by letting its bringer wait or run it, or nobody knows.
-    NotAtOnce(Task),
+pub enum TryExecuteError {
+    /// It was rejected, as [`execute_task`](super::Executor::execute_task) would have rejected it.
+    Rejected(Rejected<Task>),
+    /// The submitter would have to wait or to run it, or the executor cannot tell.
+    WouldBlock(Task),
 }
 
 /// Why [`invoke_all`](super::ExecutorExt::invoke_all) has no results.
@@ -354,23 +353,25 @@ pub enum NotTaken {
 ///
 /// let pool = preset::single("mill").build()?;
 /// pool.close()?;
-/// let refused = pool.invoke_all([|| 1, || 2]);
-/// assert!(matches!(refused, Err(InvokeAllError::Rejected(reason)) if reason.is_shut_down()));
+/// let rejected = pool.invoke_all([|| 1, || 2]);
+/// assert!(matches!(rejected, Err(InvokeAllError::Rejected(reason)) if reason.is_shut_down()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InvokeAllError {
-    /// One of the tasks was refused; the others have been cancelled.
+    /// One of the tasks was rejected; the others have been cancelled.
     Rejected(RejectReason),
-    /// The caller, itself a task, was interrupted; all that was unfinished has been cancelled.
+    /// The caller, itself a task, was interrupted; all unfinished tasks have been cancelled.
     Interrupted,
 }
 
 impl fmt::Display for InvokeAllError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InvokeAllError::Rejected(reason) => write!(f, "a task of the batch refused: {reason}"),
+            InvokeAllError::Rejected(reason) => {
+                write!(f, "a task of the batch was rejected: {reason}")
+            }
             InvokeAllError::Interrupted => Interrupted.fmt(f),
         }
     }
@@ -404,7 +405,7 @@ pub enum Failure<E> {
     Returned(E),
     /// It panicked, or was cancelled.
     Task(TaskError),
-    /// The executor would not have it.
+    /// The executor rejected it.
     Rejected(RejectReason),
 }
 
@@ -431,9 +432,9 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
 pub enum InvokeAnyError<E> {
     /// There was no candidate.
     Empty,
-    /// Every candidate failed: why, in the order in which they did.
+    /// Every candidate failed; the failures are in the order in which they happened.
     AllFailed(Vec<Failure<E>>),
-    /// Every candidate was refused; this is the last reason.
+    /// Every candidate was rejected; this is the last reason.
     Rejected(RejectReason),
     /// The caller, itself a task, was interrupted; all candidates have been cancelled.
     Interrupted,
@@ -454,7 +455,7 @@ impl<E: fmt::Display> fmt::Display for InvokeAnyError<E> {
                     None => Ok(()),
                 }
             }
-            InvokeAnyError::Rejected(reason) => write!(f, "every task refused: {reason}"),
+            InvokeAnyError::Rejected(reason) => write!(f, "every task was rejected: {reason}"),
             InvokeAnyError::Interrupted => Interrupted.fmt(f),
             InvokeAnyError::TimedOut => f.write_str("no task succeeded in time"),
         }
@@ -469,13 +470,12 @@ impl<E> From<Interrupted> for InvokeAnyError<E> {
     }
 }
 
-/// Why a [`Scope`](super::Scope)'s closure has not come to its end: what `?` makes of a refusal and of
-/// a failed join in one function. A refused closure, which may borrow, is dropped; its reason is
-/// kept.
+/// Why the closure of a [`Scope`](super::Scope) returned early: `?` turns both a rejection and a failed join into it. A
+/// rejected closure, which may borrow, is dropped; the reason is kept.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ScopeError {
-    /// A task was refused.
+    /// A task was rejected.
     Rejected(RejectReason),
     /// A task has no value.
     Task(TaskError),
@@ -484,7 +484,7 @@ pub enum ScopeError {
 impl fmt::Display for ScopeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ScopeError::Rejected(reason) => write!(f, "a task of the scope refused: {reason}"),
+            ScopeError::Rejected(reason) => write!(f, "a task of the scope was rejected: {reason}"),
             ScopeError::Task(error) => error.fmt(f),
         }
     }
@@ -493,8 +493,8 @@ impl fmt::Display for ScopeError {
 impl Error for ScopeError {}
 
 impl<F> From<Rejected<F>> for ScopeError {
-    fn from(refused: Rejected<F>) -> Self {
-        ScopeError::Rejected(refused.reason)
+    fn from(rejected: Rejected<F>) -> Self {
+        ScopeError::Rejected(rejected.reason)
     }
 }
 
@@ -528,7 +528,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_how_long_the_queue_needs_if_that_is_known() {
+    fn a_rejection_says_how_long_the_queue_needs_if_that_is_known() {
         let texts = [
             (0, "0 µs"),
             (1_499, "1 µs"),
@@ -539,18 +539,22 @@ mod tests {
             (u64::MAX, "307445735 minutes"),
         ];
         for (nanos, text) in texts {
-            assert_eq!(About(Duration::from_nanos(nanos)).to_string(), text);
+            assert_eq!(Approximate(Duration::from_nanos(nanos)).to_string(), text);
         }
         let unknown = RejectReason::saturated(7, 8, 2).to_string();
         assert_eq!(
             unknown,
-            "the executor is saturated (7 of 8 places in its queue taken, all 2 workers busy): try \
-             again later, or give it more room"
+            "the queue is full (7 of 8) and all 2 workers are busy: try again later, or give it more room"
         );
-        for (workers, said) in [(0, "no worker there"), (1, "its only worker busy")] {
+        for (workers, said) in [(0, "has no worker"), (1, "the only worker is busy")] {
             let text = RejectReason::saturated(7, 8, workers).to_string();
-            assert!(text.contains(&format!("taken, {said}): try")), "{text}");
+            assert!(
+                text.contains(&format!("(7 of 8) and {said}: try")),
+                "{text}"
+            );
         }
+        let text = RejectReason::saturated(0, 0, 4).to_string();
+        assert!(text.starts_with("the executor has no queue and all 4 workers are busy: try"));
         let known = RejectReason::Saturated {
             queued: 7,
             capacity: 8,
@@ -560,7 +564,7 @@ mod tests {
         assert!(
             known
                 .to_string()
-                .contains("2 workers busy; it drains in about 120 ms): try")
+                .contains("2 workers are busy; it drains in about 120 ms: try")
         );
     }
 }

@@ -7,30 +7,29 @@
 //!                        +-------------+
 //! ```
 //!
-//! Every wake brings one task to the executor, which polls once; wakes that come before it does are
-//! one. The value is delivered by a task of its own that is run in place when the future is ready,
-//! so the caller holds an ordinary [`TaskHandle`]: it can be joined, awaited, cancelled.
+//! Every wake submits one task to the executor, which polls once; wakes before that poll are merged. The value is
+//! delivered by a task of its own that is run inline when the future is ready, so the caller has an ordinary
+//! [`TaskHandle`]: it can be joined, awaited, cancelled.
 //!
 //! # Rules
 //!
-//! - **P1** The future is polled by one at a time: whoever moved the stage to POLLING has it in
-//!   hand, out of the lock. So no user's code runs under the lock.
-//! - **P2** When the handle is cancelled the future is dropped: at once if it is idle, else by
-//!   whoever polls it.
-//! - **P3** When the executor refuses a later poll, nobody is there to be given anything back: the
-//!   future is dropped and the handle cancelled, as refused.
-//! - **P4** A poll that is woken meanwhile brings the next one. If the executor runs that in its
-//!   caller, which is inside the first, the second only says so and the first goes on in a loop:
-//!   the stack does not grow with the number of wakes.
+//! - **FUTURE-1** One thread at a time polls the future: the thread that has moved the stage to POLLING owns it, outside
+//!   the lock. So no user code runs under the lock.
+//! - **FUTURE-2** When the handle is cancelled the future is dropped: at once if it is idle, else by the polling thread.
+//! - **FUTURE-3** When the executor rejects a later poll, there is no caller to give anything back to: the future is
+//!   dropped and the handle cancelled, as rejected.
+//! - **FUTURE-4** A poll that is woken meanwhile submits the next one. If the executor runs that in its caller, which is
+//!   inside the first poll, the second only records it and the first goes on in a loop: the stack does not grow with the
+//!   number of wakes.
 
 use super::dropped::{self, why_dropped};
-use super::error::{NotTaken, Rejected};
+use super::error::{Rejected, TryExecuteError};
 use super::traits::Executor;
-use super::watched::Watched;
+use super::waitable::Waitable;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
-use crate::time::{Clock, Deadline, Owner, Work, aside, is_timer_thread, let_go};
+use crate::time::{Clock, Deadline, Owner, Work, drop_off_timer, is_timer_thread, run_off_timer};
+use millpond_raw::catch_panic;
 use millpond_raw::park::Site;
-use millpond_raw::quiet;
 use millpond_raw::user_code::{self, Kind};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -43,13 +42,12 @@ use std::thread::{self, Result as Caught, ThreadId};
 pub trait SpawnFuture: Executor + Clone + Sized + 'static {
     /// Polls the future on this executor until it is ready, and returns the handle to its output.
     ///
-    /// Each wake of the future brings a task to the executor. If one of them is refused, the future
-    /// is dropped and its handle cancelled; so this wants an executor with room, one that
-    /// refuses nothing but after its shutdown.
+    /// Each wake of the future submits a task to the executor. If one of them is rejected, the future is dropped and its
+    /// handle cancelled; so use an executor that rejects nothing before its shutdown.
     ///
     /// # Errors
     ///
-    /// The future, if its first poll is refused.
+    /// The future, if its first poll is rejected.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, SpawnFuture};
@@ -77,31 +75,30 @@ impl<E: Executor + Clone + 'static> SpawnFuture for E {}
 
 struct Driver<Fut: Future, E> {
     executor: E,
-    /// That of the handle that it was spawned by: an executor that does not know what its handles have in common
-    /// has at least that for all that it spawns.
+    /// The address of the executor, or of the handle to it that the future was spawned by.
     address: usize,
-    inner: Watched<Inner<Fut>>,
-    /// What the polls are: the name and the place of the spawn.
+    inner: Waitable<Inner<Fut>>,
+    /// The description of the polls: name and source location of the spawn.
     spec: TaskSpec,
 }
 
 struct Inner<Fut: Future> {
     stage: Stage,
     future: Held<Fut>,
-    /// Completes the handle; and where it finds what to complete it with.
+    /// Completes the handle with `output`.
     deliver: Option<Task>,
     output: Option<Caught<Fut::Output>>,
-    hand: Hand,
+    resubmission: Resubmission,
 }
 
-/// P4: how a poll comes back from an executor that runs it in its caller.
+/// FUTURE-4: detects an executor that runs a poll in its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hand {
-    Empty,
-    /// This thread brings a poll to the executor, out of a poll.
-    Bringing(ThreadId),
-    /// The executor gave it back to be run right there.
-    BroughtBack(ThreadId),
+enum Resubmission {
+    None,
+    /// This thread submits a poll from inside a poll.
+    Submitting(ThreadId),
+    /// The executor ran that poll on this very thread.
+    RanInCaller(ThreadId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,10 +112,10 @@ enum Stage {
 }
 
 enum Held<Fut> {
-    /// Not polled yet: it can be given back.
+    /// Not polled yet, so it can be returned.
     Fresh(Fut),
     Pinned(Pin<Box<Fut>>),
-    /// Somebody has it in hand, or it is gone.
+    /// A thread is polling it, or it is gone.
     Away,
 }
 
@@ -140,22 +137,22 @@ where
 {
     let driver = Arc::new(Driver {
         executor: executor.clone(),
-        address: executor.address(),
-        inner: Watched::new(Inner {
+        address: executor.internals().address(),
+        inner: Waitable::new(Inner {
             stage: Stage::Scheduled,
             future: Held::Fresh(future),
             deliver: None,
             output: None,
-            hand: Hand::Empty,
+            resubmission: Resubmission::None,
         }),
         spec: spec.clone(),
     });
-    let wanted = Wanted(Arc::downgrade(&driver));
-    let (deliver, handle) = spec.build(move || wanted.collect());
+    let delivery = Delivery(Arc::downgrade(&driver));
+    let (deliver, handle) = spec.build(move || delivery.collect());
     driver.inner.with(|inner| inner.deliver = Some(deliver));
     let poll = driver.poll_task();
     user_code::check(Kind::Executor);
-    match driver.executor.execute(poll) {
+    match driver.executor.execute_task(poll) {
         Ok(()) => Ok(handle),
         Err(Rejected { task, reason, .. }) => {
             let held = driver.inner.with(|inner| {
@@ -165,7 +162,7 @@ where
             drop((task, handle));
             match held {
                 Held::Fresh(future) => Err(Rejected::new(future, reason)),
-                _ => panic!("an executor that refuses a task must not have run it"),
+                _ => panic!("an executor that rejects a task must not have run it"),
             }
         }
     }
@@ -183,59 +180,57 @@ where
             done: false,
         };
         let spec = self.spec.clone();
-        match self
+        let is_first = self
             .inner
-            .with(|inner| matches!(inner.future, Held::Fresh(_)))
-        {
+            .with(|inner| matches!(inner.future, Held::Fresh(_)));
+        if is_first {
             // The deadline is for the start of the future.
-            true => spec
-                .inherit_deadline()
-                .build_detached(move || polled.poll()),
-            // A poll that is late is still a poll: what has begun is not given up because it comes by again.
-            false => spec
-                .deadline(Deadline::NEVER)
-                .build_kept(move || polled.poll()),
+            spec.inherit_deadline()
+                .build_detached(move || polled.poll())
+        } else {
+            // A future that has started is neither expired nor shed.
+            spec.deadline(Deadline::NEVER)
+                .build_kept(move || polled.poll())
         }
     }
 
-    /// Brings a poll to the executor; P3 if it is refused. Whoever calls this has moved the stage
-    /// to SCHEDULED.
+    /// Submits a poll to the executor (FUTURE-3). The caller has moved the stage to SCHEDULED.
     fn schedule(self: &Arc<Self>) {
         let poll = self.poll_task();
         if !is_timer_thread() {
-            return self.bring(poll);
+            return self.submit(poll);
         }
-        // Others wait for this thread: it neither waits for room, nor polls, nor drops a future.
-        let answer = quiet::call(|| self.executor.try_execute(poll));
-        let Some(Err(not_taken)) = answer else {
+        // The timer's thread serves others: it neither waits for room, nor polls, nor drops a future.
+        let answer = catch_panic::call(|| self.executor.try_execute_task(poll));
+        let Some(Err(error)) = answer else {
             return;
         };
-        let poll = match not_taken {
-            NotTaken::NotAtOnce(poll) => poll,
-            NotTaken::Refused(refused) => refused.task,
+        let poll = match error {
+            TryExecuteError::WouldBlock(poll) => poll,
+            TryExecuteError::Rejected(rejected) => rejected.task,
         };
         let own = Arc::clone(self);
-        aside(Owner::at(self.address, Work::Bring), move || {
-            own.bring(poll);
+        run_off_timer(Owner::at(self.address, Work::Submit), move || {
+            own.submit(poll);
         });
     }
 
-    fn bring(&self, poll: Task) {
-        // A panic of the executor is a refusal, too: the drop of the poll sees to it.
+    fn submit(&self, poll: Task) {
+        // A panic of the executor drops the poll, which cancels the handle.
         user_code::check(Kind::Executor);
-        let answer = quiet::call(|| self.executor.execute(poll));
-        if let Some(Err(refused)) = answer {
-            self.give_up(CancelReason::Refused);
-            drop(refused);
+        let answer = catch_panic::call(|| self.executor.execute_task(poll));
+        if let Some(Err(rejected)) = answer {
+            self.cancel(CancelReason::Rejected);
+            drop(rejected);
         }
     }
 
-    /// Takes the future in hand, if there is something to poll.
+    /// Takes the future, if there is something to poll.
     fn begin(&self) -> Option<Pin<Box<Fut>>> {
         let here = thread::current().id();
         let held = self.inner.with(|inner| {
-            if inner.hand == Hand::Bringing(here) {
-                inner.hand = Hand::BroughtBack(here);
+            if inner.resubmission == Resubmission::Submitting(here) {
+                inner.resubmission = Resubmission::RanInCaller(here);
                 return Held::Away;
             }
             if inner.stage != Stage::Scheduled {
@@ -251,7 +246,7 @@ where
         }
     }
 
-    /// Whether somebody has a handle to it, or had and has cancelled it.
+    /// Whether there is a handle, or was one that has cancelled the future.
     fn has_listener(&self) -> bool {
         let has_handle = |task: &Task| task.others() > 0;
         self.inner.with(|inner| {
@@ -259,7 +254,7 @@ where
         })
     }
 
-    fn is_too_late(&self) -> bool {
+    fn is_expired(&self) -> bool {
         self.inner.with(|inner| {
             matches!(inner.future, Held::Fresh(_))
                 && inner.deliver.as_ref().is_some_and(Task::is_expired)
@@ -267,8 +262,8 @@ where
     }
 
     fn run(self: &Arc<Self>) {
-        if self.is_too_late() {
-            return self.give_up(CancelReason::Expired);
+        if self.is_expired() {
+            return self.cancel(CancelReason::Expired);
         }
         let waker = Waker::from(Arc::clone(self));
         while let Some(mut future) = self.begin() {
@@ -278,7 +273,7 @@ where
             }));
             match polled {
                 Ok(Poll::Pending) => {
-                    if !self.rest(future) {
+                    if !self.put_back(future) {
                         return;
                     }
                 }
@@ -289,19 +284,19 @@ where
     }
 
     fn finish(&self, future: Pin<Box<Fut>>, output: Caught<Fut::Output>) {
-        // The future goes first: who sees its output may count on that.
-        quiet::drop(future);
+        // The future is dropped before its output is visible.
+        catch_panic::drop(future);
         let deliver = self.inner.change(|inner| {
             inner.stage = Stage::Over;
             inner.output = Some(output);
             inner.deliver.take()
         });
-        // Cancelled meanwhile, it does nothing, and the output goes with the driver.
-        quiet::drop(deliver.map(Task::run));
+        // If it was cancelled meanwhile it does nothing, and the output is dropped with the driver.
+        catch_panic::drop(deliver.map(Task::run));
     }
 
-    /// Puts a future back that was not ready. Returns whether it is to be polled here again (P4).
-    fn rest(self: &Arc<Self>, future: Pin<Box<Fut>>) -> bool {
+    /// Puts a future back that was not ready. Returns whether to poll it again here (FUTURE-4).
+    fn put_back(self: &Arc<Self>, future: Pin<Box<Fut>>) -> bool {
         let here = thread::current().id();
         let mut future = Some(future);
         let again = self.inner.with(|inner| {
@@ -312,34 +307,34 @@ where
             let again = inner.stage == Stage::PollAgain;
             inner.stage = if again { Stage::Scheduled } else { Stage::Idle };
             if again {
-                inner.hand = Hand::Bringing(here);
+                inner.resubmission = Resubmission::Submitting(here);
             }
             again
         });
-        // P2: still here, so it was cancelled while it was in our hands.
-        quiet::drop(future);
+        // FUTURE-2: still here, so it was cancelled while it was polled.
+        catch_panic::drop(future);
         if !again {
             return false;
         }
         self.schedule();
         self.inner.with(|inner| {
-            let back = inner.hand == Hand::BroughtBack(here);
-            if back || inner.hand == Hand::Bringing(here) {
-                inner.hand = Hand::Empty;
+            let ran = inner.resubmission == Resubmission::RanInCaller(here);
+            if ran || inner.resubmission == Resubmission::Submitting(here) {
+                inner.resubmission = Resubmission::None;
             }
-            back
+            ran
         })
     }
 
-    /// Ends it without an output: P2, P3.
-    fn give_up(&self, reason: CancelReason) {
+    /// Ends it without an output (FUTURE-2, FUTURE-3).
+    fn cancel(&self, reason: CancelReason) {
         let (held, deliver) = self.inner.change(|inner| {
             inner.stage = Stage::Over;
             (inner.future.take(), inner.deliver.take())
         });
-        quiet::drop(held);
+        catch_panic::drop(held);
         if let Some(deliver) = deliver {
-            // Also if it is joined in place, and waits there for an output that does not come.
+            // Also if it is joined inline, and waits there for an output that will not come.
             deliver.cancel_even_if_run(reason);
         }
     }
@@ -366,11 +361,11 @@ where
         if schedule {
             self.schedule();
         }
-        let_go(Owner::at(self.address, Work::Drop), self);
+        drop_off_timer(Owner::at(self.address, Work::Drop), self);
     }
 }
 
-/// A poll on its way. One that an executor drops unrun cancels the handle: nobody waits for ever.
+/// A submitted poll. If the executor drops it unrun it cancels the handle, so that no caller waits for ever.
 struct Polled<Fut, E>
 where
     E: Executor + 'static,
@@ -401,32 +396,30 @@ where
 {
     fn drop(&mut self) {
         if !self.done {
-            dropped::has_listener(self.driver.has_listener());
-            self.driver.give_up(why_dropped());
+            dropped::set_listener(self.driver.has_listener());
+            self.driver.cancel(why_dropped());
         }
     }
 }
 
-/// What the delivering task is made of. Dropped unrun it tells the driver that nobody wants the
-/// output.
-struct Wanted<Fut, E>(Weak<Driver<Fut, E>>)
+/// The body of the delivering task. Dropped unrun, it tells the driver that the output is not wanted.
+struct Delivery<Fut, E>(Weak<Driver<Fut, E>>)
 where
     E: Executor + 'static,
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static;
 
-impl<Fut, E> Wanted<Fut, E>
+impl<Fut, E> Delivery<Fut, E>
 where
     E: Executor + 'static,
     Fut: Future + Send + 'static,
     Fut::Output: Send + 'static,
 {
-    /// The output. It is there, unless the handle's owner runs the task in place
-    /// (`join_here`): then this waits for it.
+    /// The output. If the owner of the handle runs the task inline (`run_or_join`), this waits for it.
     fn collect(mut self) -> Fut::Output {
         let driver = std::mem::take(&mut self.0).upgrade();
         let output = driver.and_then(|driver| {
-            let site = Site::new("future.join_here");
+            let site = Site::new("future.run_or_join");
             let waited = driver
                 .inner
                 .wait(site, &Clock::system(), Deadline::NEVER, |inner| {
@@ -437,13 +430,13 @@ where
         match output {
             Some(Ok(output)) => output,
             Some(Err(payload)) => resume_unwind(payload),
-            // Given up: the handle is cancelled, and nobody will see this.
+            // The handle is cancelled, so this panic is not seen.
             None => resume_unwind(Box::new("the future was dropped before it was ready")),
         }
     }
 }
 
-impl<Fut, E> Drop for Wanted<Fut, E>
+impl<Fut, E> Drop for Delivery<Fut, E>
 where
     E: Executor + 'static,
     Fut: Future + Send + 'static,
@@ -451,7 +444,7 @@ where
 {
     fn drop(&mut self) {
         if let Some(driver) = self.0.upgrade() {
-            driver.give_up(CancelReason::Requested);
+            driver.cancel(CancelReason::Requested);
         }
     }
 }

@@ -32,8 +32,7 @@ impl<E: Executor + Clone + 'static> Spawner<E> {
 
 impl<E: Executor + Clone + 'static> Spawn for Spawner<E> {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
-        // Nobody has a handle to it, so it does not inherit a deadline either. A refusal has only one name
-        // there.
+        // It has no handle, so it does not inherit a deadline. `SpawnError` knows one reason only.
         let spec = TaskSpec::new().without_inherited_deadline();
         let spec = spec.clock_by_default(self.executor.clock());
         match spawn(&self.executor, spec, future) {

@@ -1,13 +1,12 @@
-//! Batches: all of them, or any one of them.
+//! Batches: all results, or the first success.
 //!
-//! Whatever happens to the caller, a time-out, an interrupt, a refusal in the middle, a panic of
-//! its iterator, what it has submitted and not finished is *abandoned*: cancelled and asked to stop.
-//! A guard does it, so no way out forgets it.
+//! Whatever happens to the caller, a timeout, an interrupt, a rejection in the middle, a panic of its iterator, the
+//! unfinished tasks that it has submitted are *abandoned*: cancelled and asked to stop. A guard does it, on every way out.
 //!
-//! An executor may let the submitter wait for room. The caller's deadline holds there, too
-//! ([`execute_until`](Executor::execute_until)), and so does an interrupt: a refusal may mean either.
+//! An executor may block the submitter until there is room. The caller's deadline applies there, too
+//! ([`execute_task_until`](Executor::execute_task_until)), and so does an interrupt: a rejection may mean either.
 
-use super::completion::Arrivals;
+use super::completion::Completions;
 use super::error::{Failure, InvokeAllError, InvokeAnyError, RejectReason};
 use super::traits::Executor;
 use crate::interrupt::{self, WaitError};
@@ -18,7 +17,7 @@ use millpond_raw::user_code::{self, Kind};
 /// The results of a batch, in the order of its tasks.
 pub type Results<T> = Vec<Result<T, TaskError>>;
 
-/// Handles that are abandoned unless they are finished when this drops.
+/// Handles of a batch. Unfinished tasks are abandoned when this drops.
 struct Batch<T>(Vec<TaskHandle<T>>);
 
 impl<T> Drop for Batch<T> {
@@ -27,26 +26,28 @@ impl<T> Drop for Batch<T> {
     }
 }
 
-/// Whether the deadline has passed by the executor's clock; what never comes asks no clock.
+/// Whether the deadline has passed by the executor's clock, which is not read without a deadline.
 fn is_over<E: Executor + ?Sized>(executor: &E, deadline: Deadline) -> bool {
     deadline != Deadline::NEVER && deadline.has_passed(executor.clock().now())
 }
 
-/// What a refusal in the middle of a batch means.
-enum Refused {
+/// The meaning of a rejection in the middle of a batch.
+enum BatchRejection {
     /// The caller was interrupted while it waited for room.
     Interrupted,
-    /// The time of the caller was up while it waited for room.
+    /// The deadline of the caller passed while it waited for room.
     TimedOut,
     Rejected(RejectReason),
 }
 
-impl Refused {
+impl BatchRejection {
     fn new<E: Executor + ?Sized>(executor: &E, reason: RejectReason, deadline: Deadline) -> Self {
         match reason {
-            RejectReason::Interrupted => Refused::Interrupted,
-            reason if reason.is_saturated() && is_over(executor, deadline) => Refused::TimedOut,
-            reason => Refused::Rejected(reason),
+            RejectReason::Interrupted => BatchRejection::Interrupted,
+            reason if reason.is_saturated() && is_over(executor, deadline) => {
+                BatchRejection::TimedOut
+            }
+            reason => BatchRejection::Rejected(reason),
         }
     }
 }
@@ -73,14 +74,14 @@ where
         }
         let (task, handle) = spec.clone().build(task);
         user_code::check(Kind::Executor);
-        let Err(refused) = executor.execute_until(task, deadline) else {
+        let Err(rejected) = executor.execute_task_until(task, deadline) else {
             batch.0.push(handle);
             continue;
         };
-        match Refused::new(executor, refused.reason, deadline) {
-            Refused::Interrupted => return Err(InvokeAllError::Interrupted),
-            Refused::TimedOut => too_late += 1,
-            Refused::Rejected(reason) => return Err(InvokeAllError::Rejected(reason)),
+        match BatchRejection::new(executor, rejected.reason, deadline) {
+            BatchRejection::Interrupted => return Err(InvokeAllError::Interrupted),
+            BatchRejection::TimedOut => too_late += 1,
+            BatchRejection::Rejected(reason) => return Err(InvokeAllError::Rejected(reason)),
         }
     }
     let mut results = Vec::with_capacity(batch.0.len() + too_late);
@@ -90,7 +91,7 @@ where
             Err(TaskError::Interrupted) => return Err(InvokeAllError::Interrupted),
             Err(TaskError::TimedOut) => {
                 batch.0[place..].iter().for_each(TaskHandle::abandon);
-                // All are finished now, so the rest of the round does not wait.
+                // All are finished now, so the rest of the loop does not wait.
                 deadline = Deadline::NEVER;
                 batch.0[place].join_until(deadline)
             }
@@ -102,28 +103,28 @@ where
     Ok(results)
 }
 
-/// Abandons all that has not arrived when it drops.
-struct Rest<'a, T: Send + 'static>(&'a Arrivals<T>);
+/// Abandons all pending tasks when it drops.
+struct AbandonPending<'a, T: Send + 'static>(&'a Completions<T>);
 
-impl<T: Send + 'static> Drop for Rest<'_, T> {
+impl<T: Send + 'static> Drop for AbandonPending<'_, T> {
     fn drop(&mut self) {
-        for handle in self.0.give_up() {
+        for handle in self.0.take_pending() {
             handle.abandon();
         }
     }
 }
 
-/// What has become of the candidates so far.
+/// The state of the candidates.
 struct Race<X> {
     running: usize,
     failures: Vec<Failure<X>>,
 }
 
 impl<X> Race<X> {
-    /// Notes an arrival; returns the value if it has won.
-    fn judge<T>(&mut self, arrived: Result<Result<T, X>, TaskError>) -> Option<T> {
+    /// Records a result; returns the value if it is a success.
+    fn record<T>(&mut self, result: Result<Result<T, X>, TaskError>) -> Option<T> {
         self.running -= 1;
-        let failure = match arrived {
+        let failure = match result {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(error)) => Failure::Returned(error),
             Err(error) => Failure::Task(error),
@@ -132,8 +133,8 @@ impl<X> Race<X> {
         None
     }
 
-    /// Why there is no winner, when nobody runs any more.
-    fn lost(mut self, timed_out: bool) -> InvokeAnyError<X> {
+    /// The error, when no candidate is left.
+    fn into_error(mut self, timed_out: bool) -> InvokeAnyError<X> {
         if timed_out {
             return InvokeAnyError::TimedOut;
         }
@@ -161,8 +162,8 @@ where
     X: Send + 'static,
 {
     interrupt::check()?;
-    let arrivals = Arrivals::new();
-    let _rest = Rest(&*arrivals);
+    let completions = Completions::new();
+    let _abandon = AbandonPending(&*completions);
     let mut race = Race {
         running: 0,
         failures: Vec::new(),
@@ -173,33 +174,33 @@ where
             timed_out = true;
             break;
         }
-        match arrivals.submit(executor, spec.clone(), task, deadline) {
+        match completions.submit(executor, spec.clone(), task, deadline) {
             Ok(_) => race.running += 1,
-            Err(refused) => match Refused::new(executor, refused.reason, deadline) {
-                Refused::Interrupted => return Err(InvokeAnyError::Interrupted),
-                Refused::TimedOut => {
+            Err(rejected) => match BatchRejection::new(executor, rejected.reason, deadline) {
+                BatchRejection::Interrupted => return Err(InvokeAnyError::Interrupted),
+                BatchRejection::TimedOut => {
                     timed_out = true;
                     break;
                 }
-                Refused::Rejected(reason) => race.failures.push(Failure::Rejected(reason)),
+                BatchRejection::Rejected(reason) => race.failures.push(Failure::Rejected(reason)),
             },
         }
-        // An executor that is quick may have a winner before the next one is brought.
-        while let Some(arrived) = arrivals.poll() {
-            if let Some(value) = race.judge(arrived.result) {
+        // A fast executor may have a winner before the next candidate is submitted.
+        while let Some(completed) = completions.poll() {
+            if let Some(value) = race.record(completed.result) {
                 return Ok(value);
             }
         }
     }
     while race.running > 0 {
-        let arrived = match arrivals.wait("executor.invoke_any", &executor.clock(), deadline) {
-            Ok(arrived) => arrived,
+        let completed = match completions.wait("executor.invoke_any", &executor.clock(), deadline) {
+            Ok(completed) => completed,
             Err(WaitError::Interrupted) => return Err(InvokeAnyError::Interrupted),
             Err(WaitError::TimedOut) => return Err(InvokeAnyError::TimedOut),
         };
-        if let Some(value) = race.judge(arrived.result) {
+        if let Some(value) = race.record(completed.result) {
             return Ok(value);
         }
     }
-    Err(race.lost(timed_out))
+    Err(race.into_error(timed_out))
 }

@@ -1,57 +1,80 @@
-//! Executors: bring a closure, get a handle.
+//! Executors: submit a closure, get a handle.
 //!
-//! [`Executor`] is what an engine implements: one method that takes a task or gives it back.
-//! [`ExecutorExt`] is what everybody uses: closures in, handles out, batches, time-outs; it is
-//! there for every executor, also for `Arc<dyn Executor>`. [`Lifecycle`] is for those that can be
-//! shut down.
+//! [`Executor`] is what an engine implements: one method that accepts a task or returns it. [`ExecutorExt`] is what users
+//! call: closures in, handles out, batches, timeouts; every executor has it, `Arc<dyn Executor>` included. [`Lifecycle`]
+//! is for executors that can be shut down.
 //!
 //! | | executor | where tasks run |
 //! |---|---|---|
 //! | 1 | [`DirectExecutor`] | in the caller, at once |
-//! | 2 | [`ThreadPerTask`] | each in a new thread, up to a bound |
+//! | 2 | [`ThreadPerTask`] | each on a new thread, up to a bound |
 //! | 3 | [`SerialExecutor`] | on another executor, one at a time per key |
 //! | 4 | `TokioExecutor` (feature `tokio`) | on the blocking threads of a tokio runtime |
 //! | 5 | `RayonExecutor` (feature `rayon`) | on the workers of a rayon pool |
 //!
-//! On top of any of them: [`CompletionService`] gives results in the order in which they come,
-//! [`SpawnFuture`] drives futures, and `Spawner` (feature `futures`) is a spawner of the `futures`
-//! crates.
+//! On top of any of them: [`CompletionService`] returns results in the order of completion, [`SpawnFuture`] drives
+//! futures, and `Spawner` (feature `futures`) is a spawner for the `futures` crates.
 //!
 //! # Guarantees
 //!
-//! 1. **A refusal gives everything back.** The very closure, with all that it owns, and the reason;
-//!    no handle is left behind.
-//! 2. **Everything accepted ends.** It runs, or its handle is cancelled with the reason.
-//!    A task without a handle that is dropped after all, because its deadline has passed or because it has
-//!    waited for too long, is an event: of the pool, or a line in the log. What a policy discards is
-//!    counted.
-//! 3. **A panic costs its task and nothing else.** It goes to the handle; without a handle, to the
-//!    hook of the executor ([`UncaughtPanic`]).
-//! 4. **Whoever stops waiting cancels.** A batch whose caller is interrupted, runs out of time or
-//!    panics leaves nothing running that it could stop.
-//! 5. **Counts hang on bodies.** A cancelled task that still runs keeps its thread counted and its
-//!    executor from terminating.
-//! 6. **Memory.** What was written before a task was brought is visible in it; what it wrote is
-//!    visible after the join, and after the wait for termination.
-//! 7. **Tasks may borrow.** [`ExecutorExt::scope`] brings closures that borrow from the caller to any
-//!    executor, and does not return before all of them have ended.
+//! 1. **A rejection gives everything back**: the very closure, with all that it owns, and the reason; no handle is left
+//!    behind.
+//! 2. **Every accepted task ends.** It runs, or its handle is cancelled with the reason. A task without a handle that is
+//!    dropped after all, because its deadline has passed or because it has waited for too long, is reported: by an event
+//!    of the pool, or a line in the log. A task that a policy discards is counted.
+//! 3. **A panic costs its task and nothing else.** It goes to the handle; without a handle, to the hook of the executor
+//!    ([`UncaughtPanic`]).
+//! 4. **A caller that stops waiting cancels.** A batch whose caller is interrupted, times out or panics leaves nothing
+//!    running that it could stop.
+//! 5. **Counts follow bodies.** A cancelled task that still runs keeps its thread counted and its executor from
+//!    terminating.
+//! 6. **Memory.** Writes before the submission of a task are visible in it; its own writes are visible after the join, and
+//!    after the wait for termination.
+//! 7. **Tasks may borrow.** [`ExecutorExt::scope`] submits closures that borrow from the caller to any executor, and does
+//!    not return before all of them have ended.
+//!
+//! # Files
+//!
+//! | file | what |
+//! |---|---|
+//! | `traits` | `Executor`, `ExecutorExt`, `Lifecycle` |
+//! | `error` | rejections, and failures of batches and scopes |
+//! | `internals` | what the engines of this library know of each other |
+//! | `runner` | runs tasks, and reports the panics of those without a handle |
+//! | `caller_run` | a closure that its caller runs itself, without a task |
+//! | `dropped` | reports of tasks without a handle that were dropped unrun |
+//! | `termination` | waiting for the termination of an executor |
+//! | `timer_source` | an idle worker waits for a due time |
+//! | `timer_thread` | the rejection when the timer's thread cannot be started |
+//! | `waitable` | a value under a lock, with waiters |
+//! | `direct` | the executor that runs tasks in the caller |
+//! | `thread_per_task` | the executor with a thread per task |
+//! | `serial` | the executor that runs one task at a time per key |
+//! | `tokio` | a tokio runtime as an executor |
+//! | `rayon` | a rayon pool as an executor |
+//! | `invoke` | batches: all of them, or the first success |
+//! | `completion` | results in the order of completion |
+//! | `scope` | tasks that borrow |
+//! | `future` | futures on an executor |
+//! | `futures_spawn` | an executor as a spawner of the `futures` crates |
 
+mod caller_run;
 mod completion;
 mod direct;
 mod dropped;
 mod error;
 mod future;
+mod internals;
 mod invoke;
-mod post;
+mod runner;
 mod scope;
 mod serial;
 mod termination;
 mod thread_per_task;
+mod timer_source;
 mod timer_thread;
 mod traits;
-mod turned_back;
-mod uncaught;
-mod watched;
+mod waitable;
 
 #[cfg(feature = "futures")]
 mod futures_spawn;
@@ -60,32 +83,31 @@ mod rayon;
 #[cfg(feature = "tokio")]
 mod tokio;
 
-pub use completion::{Arrived, CompletionService, TaskId};
-pub use direct::DirectExecutor;
 #[doc(hidden)]
-pub use dropped::DroppedTask;
-pub(crate) use dropped::{DropTally, Step, discount_witness, give_up, why};
+pub use caller_run::CallerRun;
+pub use completion::{Completion, CompletionService, TaskId};
+pub use direct::DirectExecutor;
+pub(crate) use dropped::{
+    DropReports, DroppedTask, ReportDrops, cancel_dropped, discount_witness, why,
+};
 pub use error::{
-    BuildError, Failure, InvokeAllError, InvokeAnyError, NotTaken, RejectReason, Rejected,
-    ScopeError,
+    BuildError, Failure, InvokeAllError, InvokeAnyError, RejectReason, Rejected, ScopeError,
+    TryExecuteError,
 };
 pub use future::SpawnFuture;
+pub(crate) use internals::{EngineInternals, Internals};
 pub use invoke::Results;
-#[doc(hidden)]
-pub use post::PostOffer;
-pub(crate) use post::{Outlook, Post};
+pub use runner::UncaughtPanic;
+pub(crate) use runner::{RunOutcome, Runner};
 pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 pub use termination::TerminationError;
 pub(crate) use termination::{Inside, ended};
-pub use thread_per_task::{AtBound, ThreadPerTask, ThreadPerTaskBuilder};
+pub use thread_per_task::{SaturationPolicy, ThreadPerTask, ThreadPerTaskBuilder};
+pub(crate) use timer_source::{TimerSource, TimerSourceOffer, TimerStatus};
 pub(crate) use timer_thread::TimerThread;
 pub use traits::{Executor, ExecutorExt, Lifecycle};
-#[doc(hidden)]
-pub use turned_back::TurnedBack;
-pub use uncaught::UncaughtPanic;
-pub(crate) use uncaught::{Fate, Runner};
-pub(crate) use watched::{Listed, Watched};
+pub(crate) use waitable::{Waitable, WaiterRegistration};
 
 #[cfg(feature = "futures")]
 pub use futures_spawn::Spawner;

@@ -1,14 +1,14 @@
 //! A rayon pool as an executor.
 
-use super::uncaught::{Runner, UncaughtPanic};
-use super::{Executor, NotTaken, Rejected};
+use super::runner::{Runner, UncaughtPanic};
+use super::{Executor, Rejected, TryExecuteError};
 use crate::task::Task;
 use rayon_core::ThreadPool;
 use std::sync::Arc;
 
 /// Runs tasks with `spawn` of a rayon pool.
 ///
-/// rayon's workers are few and its queue has no bound: nothing is refused, and tasks that block keep
+/// rayon's workers are few and its queue has no bound: nothing is rejected, and tasks that block keep
 /// its other work waiting.
 ///
 /// ```
@@ -35,8 +35,7 @@ impl RayonExecutor {
         }
     }
 
-    /// What to do with the panic of a task that has no handle. Left alone it goes no further than
-    /// the program's panic hook.
+    /// The hook for panics of tasks without a handle. Default: only the program's panic hook sees them.
     #[must_use]
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.runner = Runner::with_hook(hook);
@@ -45,7 +44,7 @@ impl RayonExecutor {
 }
 
 impl Executor for RayonExecutor {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let runner = self.runner.clone();
         self.pool.spawn(move || {
             runner.run(task);
@@ -53,8 +52,8 @@ impl Executor for RayonExecutor {
         Ok(())
     }
 
-    // It neither lets who brings a task wait nor runs it there.
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    // The submitter neither waits nor runs the task.
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 }

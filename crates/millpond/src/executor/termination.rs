@@ -1,9 +1,9 @@
-//! Waiting for the end of an executor, and who must not.
+//! Waiting for the end of an executor, and refusing to do so inside one of its own tasks.
 //!
-//! An executor ends after its last task has. So a task that waits for the end of its own executor waits for
-//! itself. Executors that can be ended note in each thread which of them cannot end before what runs there
-//! does ([`Inside`]): a pool once in the life of a worker, so that no task pays for it. Whoever is about to
-//! wait without a time-out looks there first. A wait with a time-out ends by itself.
+//! An executor terminates after its last task has ended. So a task that waits for the end of its own executor waits for
+//! itself. Executors that can be shut down record, for each thread, which of them cannot terminate before what runs there
+//! has returned ([`Inside`]): a pool once in the life of a worker, so that no task pays for it. A wait without a timeout
+//! looks there first. A wait with a timeout ends by itself.
 
 use crate::interrupt::{Interrupted, WaitError};
 use crate::time::Deadline;
@@ -32,8 +32,8 @@ use std::marker::PhantomData;
 pub enum TerminationError {
     /// The caller, itself a task, was interrupted.
     Interrupted,
-    /// The caller is a task of that very executor, or a hook or handler that it has called on one of its
-    /// threads: the end that it would wait for cannot come before it returns.
+    /// The caller is a task of that very executor, or a hook or handler called on one of its threads: the executor cannot
+    /// terminate before the caller returns.
     OwnTask,
 }
 
@@ -57,7 +57,7 @@ impl From<Interrupted> for TerminationError {
     }
 }
 
-/// What a wait for the end came to.
+/// The result of a wait for the end: false if the time was up.
 pub(crate) fn ended(waited: Result<(), WaitError>) -> Result<bool, TerminationError> {
     match waited {
         Ok(()) => Ok(true),
@@ -67,15 +67,15 @@ pub(crate) fn ended(waited: Result<(), WaitError>) -> Result<bool, TerminationEr
 }
 
 local! {
-    /// The addresses of those that cannot end before what runs here does, the innermost last.
+    /// The addresses of the executors that cannot terminate before what runs here has returned, the innermost last.
     static INSIDE: RefCell<Vec<usize>> = RefCell::new(Vec::new());
 }
 
-/// Keeping something from its end on this thread, until it is dropped. It knows it by its address, so it
-/// must be there all the while.
+/// Records that an executor cannot terminate before this guard is dropped, on this thread. The executor is known by its
+/// address, so it must outlive the guard.
 pub(crate) struct Inside {
     address: usize,
-    /// It is dropped where it was made.
+    /// It is dropped on the thread that made it.
     here: PhantomData<*const ()>,
 }
 
@@ -89,29 +89,28 @@ impl Inside {
         }
     }
 
-    /// Whether what runs here keeps this from its end.
+    /// Whether what runs on this thread keeps this executor from terminating.
     pub(crate) fn is<T>(engine: &T) -> bool {
         let address = std::ptr::from_ref(engine).addr();
         let found = INSIDE.try_with(|inside| inside.borrow().contains(&address));
         found.unwrap_or(false)
     }
 
-    /// For one who is about to wait for the end of this until `deadline`.
+    /// Refuses a wait for the end without a deadline, if what runs on this thread keeps it from coming.
     pub(crate) fn check<T>(engine: &T, deadline: Deadline) -> Result<(), TerminationError> {
-        match deadline == Deadline::NEVER && Inside::is(engine) {
-            true => Err(TerminationError::OwnTask),
-            false => Ok(()),
+        if deadline == Deadline::NEVER && Inside::is(engine) {
+            Err(TerminationError::OwnTask)
+        } else {
+            Ok(())
         }
     }
-}
 
-impl Inside {
-    /// Keeps it from its end until [`leave`](Inside::leave) is called on this thread.
+    /// Stays recorded until [`leave`](Inside::leave) is called on this thread.
     pub(crate) fn keep(self) {
         std::mem::forget(self);
     }
 
-    /// Ends what was [kept](Inside::keep).
+    /// Ends what [`keep`](Inside::keep) has left recorded.
     pub(crate) fn leave<T>(engine: &T) {
         drop(Inside {
             address: std::ptr::from_ref(engine).addr(),
@@ -124,8 +123,8 @@ impl Drop for Inside {
     fn drop(&mut self) {
         let _ = INSIDE.try_with(|inside| {
             let mut inside = inside.borrow_mut();
-            if let Some(place) = inside.iter().rposition(|one| *one == self.address) {
-                inside.remove(place);
+            if let Some(index) = inside.iter().rposition(|one| *one == self.address) {
+                inside.remove(index);
             }
         });
     }

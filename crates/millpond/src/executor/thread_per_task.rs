@@ -3,34 +3,34 @@
 //! # Life of a thread
 //!
 //! ```text
-//!   execute: 1 reserve (bound and phase, one step)   2 the task goes into a slot, on the list
-//!            3 the factory starts the thread         4 refused? the task comes back out of the slot
-//!   thread:  5 takes the task out of its slot        6 runs it within the slot's stop
-//!            7 leaves: off the list, the place is free
+//!   execute: 1 reserve a place (bound and run state, one step)  2 the task goes into a slot, which is registered
+//!            3 the factory starts the thread                    4 failed? the task is taken out of the slot
+//!   thread:  5 takes the task out of its slot                   6 runs it within the slot's stop
+//!            7 is unregistered, which frees the place
 //! ```
 //!
 //! # Rules
 //!
-//! - **E1** A place is taken before the thread starts and given back when its *body* is gone:
-//!   run to the end, or dropped by a factory that never ran it. A handle that is cancelled while its
-//!   body runs does not give the place back.
-//! - **E2** The task is in its slot until exactly one takes it out: the thread, to run it; the
-//!   submitter, if the thread could not be started; or `shutdown_now`, to hand it back.
-//! - **E3** A slot is on the list before its thread starts, and `shutdown_now` sets the stop of
-//!   every slot on the list. So a body that has not begun by then begins interrupted.
+//! - **THREADS-1** A place is reserved before the thread starts and freed when its *body* is gone: run to the end, or
+//!   dropped by a factory that never ran it. A handle that is cancelled while its body runs does not free the place.
+//! - **THREADS-2** The task is in its slot until exactly one thread takes it out: its own, to run it; the submitter, if the
+//!   thread could not be started; or `shutdown_now`, to return it.
+//! - **THREADS-3** A slot is registered before its thread starts, and `shutdown_now` sets the stop of every registered
+//!   slot. So a body that has not started by then starts interrupted.
 
-use super::error::{BuildError, NotTaken, RejectReason, Rejected};
+use super::error::{BuildError, RejectReason, Rejected, TryExecuteError};
+use super::internals::Internals;
+use super::runner::{Runner, UncaughtPanic};
 use super::termination::{self, Inside, TerminationError};
 use super::traits::{Executor, Lifecycle};
-use super::uncaught::{Runner, UncaughtPanic};
-use super::watched::Watched;
+use super::waitable::Waitable;
 use crate::interrupt::WaitError;
 use crate::task::Task;
 use crate::thread::{Body, ThreadFactory, Threads};
 use crate::time::{Clock, Deadline, is_timer_thread};
+use millpond_raw::catch_panic;
 use millpond_raw::fork;
 use millpond_raw::park::Site;
-use millpond_raw::quiet;
 use millpond_raw::sync::Mutex;
 use millpond_raw::task::Stop;
 use millpond_raw::user_code::{self, Kind};
@@ -41,13 +41,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What to do with a task that comes when all threads are there that may be.
+/// What to do with a task when the maximum of threads is running.
 ///
 /// ```
-/// use millpond::executor::{AtBound, ExecutorExt, ThreadPerTask};
+/// use millpond::executor::{SaturationPolicy, ExecutorExt, ThreadPerTask};
 ///
-/// // One thread at a time, and nothing is refused.
-/// let threads = ThreadPerTask::builder("mill", 1).at_bound(AtBound::Block).build()?;
+/// // One thread at a time, and nothing is rejected.
+/// let threads = ThreadPerTask::builder("mill", 1).at_bound(SaturationPolicy::Block).build()?;
 /// let sacks: Vec<_> = (1..=3).map(|sack| threads.submit(move || sack)).collect::<Result<_, _>>()?;
 /// for (sack, n) in sacks.into_iter().zip(1..) {
 ///     assert_eq!(sack.join()?, n);
@@ -55,19 +55,19 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtBound {
-    /// Give it back.
+pub enum SaturationPolicy {
+    /// Reject it.
     Refuse,
-    /// Let its bringer wait until a thread ends.
+    /// Block the submitter until a thread ends.
     Block,
-    /// Let its bringer wait, but not longer than this; then give it back.
+    /// Block the submitter, but not longer than this; then reject the task.
     BlockFor(Duration),
 }
 
 /// Starts a thread for every task, and never more than its bound at a time.
 ///
-/// For tasks that block for long, are few, or must not share a thread. Dropping it shuts it down in
-/// order and does not wait: what runs goes on.
+/// For tasks that block for long, are few, or must not share a thread. Dropping it shuts it down and does not wait: running
+/// tasks go on.
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
@@ -85,24 +85,24 @@ pub struct ThreadPerTask {
 }
 
 struct Engine {
-    crew: Watched<Crew>,
-    at_bound: AtBound,
+    threads: Waitable<ThreadTable>,
+    at_bound: SaturationPolicy,
     max_threads: usize,
     factory: Box<dyn ThreadFactory>,
     runner: Runner,
     clock: Clock,
-    /// The generation of the process that it was built in.
+    /// The fork generation that it was built in.
     born: u32,
 }
 
-struct Crew {
+struct ThreadTable {
     shut_down: bool,
     next: u64,
-    /// E1: as many as there are places taken.
+    /// THREADS-1: one for each reserved place.
     slots: BTreeMap<u64, Arc<Slot>>,
 }
 
-/// Where a task waits for its thread, and how its body is stopped.
+/// A task that waits for its thread, and the stop of its body.
 struct Slot {
     task: Mutex<Option<Task>>,
     stop: Stop,
@@ -115,8 +115,8 @@ impl Slot {
 }
 
 impl ThreadPerTask {
-    /// An executor whose threads are called `name-1`, `name-2` and so on, at most `max_threads` at a
-    /// time. Left alone it refuses what is too much.
+    /// An executor whose threads are called `name-1`, `name-2` and so on, at most `max_threads` at a time. By default it
+    /// rejects tasks beyond that.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ThreadPerTask};
@@ -125,8 +125,8 @@ impl ThreadPerTask {
     /// let threads = ThreadPerTask::builder("mill", 1).build()?;
     /// let (go, may_go) = mpsc::channel();
     /// let first = threads.submit(move || may_go.recv())?;
-    /// let refused = threads.submit(|| "flour").unwrap_err();
-    /// assert!(refused.reason.is_saturated());
+    /// let rejected = threads.submit(|| "flour").unwrap_err();
+    /// assert!(rejected.reason.is_saturated());
     /// go.send("rye")?;
     /// assert_eq!(first.join()?, Ok("rye"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -134,14 +134,14 @@ impl ThreadPerTask {
     pub fn builder(name: impl Into<Cow<'static, str>>, max_threads: usize) -> ThreadPerTaskBuilder {
         ThreadPerTaskBuilder {
             max_threads,
-            at_bound: AtBound::Refuse,
+            at_bound: SaturationPolicy::Refuse,
             factory: Box::new(Threads::named(name)),
             runner: Runner::default(),
             clock: Clock::system(),
         }
     }
 
-    /// How many threads there are, those that are being started included.
+    /// How many threads there are, including those that are being started.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle, ThreadPerTask};
@@ -157,9 +157,10 @@ impl ThreadPerTask {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn threads(&self) -> usize {
-        match self.engine.is_forked() {
-            false => self.engine.crew.with(|crew| crew.slots.len()),
-            true => 0,
+        if self.engine.is_forked() {
+            0
+        } else {
+            self.engine.threads.with(|table| table.slots.len())
         }
     }
 
@@ -178,30 +179,33 @@ impl ThreadPerTask {
 }
 
 impl Engine {
-    /// E1, E3: takes a place and puts the slot on the list, in one step; waits for it if it may, but not
-    /// longer than `until`.
+    /// Reserves a place and registers the slot, in one step (THREADS-1, THREADS-3); waits for a place if the policy says so,
+    /// but not longer than `until`.
     fn reserve(&self, slot: &Arc<Slot>, until: Deadline) -> Result<u64, RejectReason> {
-        let take_place = |crew: &mut Crew| -> Option<Result<u64, RejectReason>> {
-            if crew.shut_down {
+        let reserve_place = |table: &mut ThreadTable| -> Option<Result<u64, RejectReason>> {
+            if table.shut_down {
                 return Some(Err(RejectReason::ShutDown));
             }
-            (crew.slots.len() < self.max_threads).then(|| {
-                crew.next += 1;
-                crew.slots.insert(crew.next, Arc::clone(slot));
-                Ok(crew.next)
+            (table.slots.len() < self.max_threads).then(|| {
+                table.next += 1;
+                table.slots.insert(table.next, Arc::clone(slot));
+                Ok(table.next)
             })
         };
         let saturated = RejectReason::saturated(0, 0, self.max_threads);
         let deadline = match self.at_bound {
-            AtBound::Refuse => {
-                return self.crew.with(take_place).unwrap_or(Err(saturated));
+            SaturationPolicy::Refuse => {
+                return self.threads.with(reserve_place).unwrap_or(Err(saturated));
             }
-            AtBound::Block => Deadline::NEVER,
-            AtBound::BlockFor(patience) => self.clock.deadline(patience),
+            SaturationPolicy::Block => Deadline::NEVER,
+            SaturationPolicy::BlockFor(timeout) => self.clock.deadline(timeout),
         };
         let site = Site::new("thread_per_task.execute");
         let deadline = deadline.min(until);
-        match self.crew.wait(site, &self.clock, deadline, take_place) {
+        match self
+            .threads
+            .wait(site, &self.clock, deadline, reserve_place)
+        {
             Ok(reserved) => reserved,
             Err(WaitError::Interrupted) => Err(RejectReason::Interrupted),
             Err(WaitError::TimedOut) => Err(saturated),
@@ -209,15 +213,15 @@ impl Engine {
     }
 
     fn start(&self, body: Body) -> io::Result<()> {
-        // The factory is the user's: its panic is a refusal like any other.
+        // The factory is the user's: its panic is a failed start.
         user_code::check(Kind::Factory);
-        match quiet::call(|| self.factory.start(body)) {
+        match catch_panic::call(|| self.factory.start(body)) {
             Some(started) => started.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),
         }
     }
 
-    /// Whether its threads are in the parent of this process. Then one of those may have its lock.
+    /// Whether its threads are in the parent of this process. Then one of those may hold its lock.
     fn is_forked(&self) -> bool {
         self.born != fork::generation()
     }
@@ -226,18 +230,18 @@ impl Engine {
         if self.is_forked() {
             return;
         }
-        self.crew.change(|crew| crew.shut_down = true);
+        self.threads.change(|table| table.shut_down = true);
     }
 }
 
-/// A taken place; dropping it gives the place back (E1).
-struct Place {
+/// A reserved place; dropping it frees the place (THREADS-1).
+struct ReservedPlace {
     engine: Arc<Engine>,
     number: u64,
     slot: Arc<Slot>,
 }
 
-impl Place {
+impl ReservedPlace {
     fn work(&self) {
         let _inside = Inside::of(&*self.engine);
         self.slot.stop.enter(|| {
@@ -248,22 +252,22 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReservedPlace {
     fn drop(&mut self) {
         let slot = self
             .engine
-            .crew
-            .change(|crew| crew.slots.remove(&self.number));
+            .threads
+            .change(|table| table.slots.remove(&self.number));
         drop(slot);
     }
 }
 
 impl Executor for ThreadPerTask {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        self.execute_until(task, Deadline::NEVER)
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_task_until(task, Deadline::NEVER)
     }
 
-    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+    fn execute_task_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
         if engine.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
@@ -272,10 +276,10 @@ impl Executor for ThreadPerTask {
             task: Mutex::new(Some(task)),
             stop: Stop::new(),
         });
-        let refused = match engine.reserve(&slot, deadline) {
+        let rejected = match engine.reserve(&slot, deadline) {
             Err(reason) => reason,
             Ok(number) => {
-                let place = Place {
+                let place = ReservedPlace {
                     engine: Arc::clone(engine),
                     number,
                     slot: Arc::clone(&slot),
@@ -286,24 +290,26 @@ impl Executor for ThreadPerTask {
                 }
             }
         };
-        // E2: gone, if a shutdown has handed it back meanwhile, or if the factory has run it after
-        // all. Either way it is taken care of.
+        // THREADS-2: it is gone if a shutdown has returned it meanwhile, or if the factory has run it after all. Either way
+        // it is accounted for.
         match slot.take() {
-            Some(task) => Err(Rejected::new(task, refused)),
+            Some(task) => Err(Rejected::new(task, rejected)),
             None => Ok(()),
         }
     }
 
-    fn address(&self) -> usize {
-        Arc::as_ptr(&self.engine) as usize
+    fn internals(&self) -> Internals<'_> {
+        Internals::at(Arc::as_ptr(&self.engine).addr())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
         match self.engine.at_bound {
-            // The factory is the user's, and not for the thread of the timer.
-            AtBound::Refuse if is_timer_thread() => Err(NotTaken::NotAtOnce(task)),
-            AtBound::Refuse => self.execute(task).map_err(NotTaken::Refused),
-            AtBound::Block | AtBound::BlockFor(_) => Err(NotTaken::NotAtOnce(task)),
+            // The factory is the user's, so it is not called on the timer's thread.
+            SaturationPolicy::Refuse if is_timer_thread() => Err(TryExecuteError::WouldBlock(task)),
+            SaturationPolicy::Refuse => self.execute_task(task).map_err(TryExecuteError::Rejected),
+            SaturationPolicy::Block | SaturationPolicy::BlockFor(_) => {
+                Err(TryExecuteError::WouldBlock(task))
+            }
         }
     }
 
@@ -321,9 +327,9 @@ impl Lifecycle for ThreadPerTask {
         if self.engine.is_forked() {
             return Vec::new();
         }
-        let slots: Vec<Arc<Slot>> = self.engine.crew.change(|crew| {
-            crew.shut_down = true;
-            crew.slots.values().cloned().collect()
+        let slots: Vec<Arc<Slot>> = self.engine.threads.change(|table| {
+            table.shut_down = true;
+            table.slots.values().cloned().collect()
         });
         let mut unstarted = Vec::new();
         for slot in slots {
@@ -334,11 +340,11 @@ impl Lifecycle for ThreadPerTask {
     }
 
     fn is_shutdown(&self) -> bool {
-        self.engine.is_forked() || self.engine.crew.with(|crew| crew.shut_down)
+        self.engine.is_forked() || self.engine.threads.with(|table| table.shut_down)
     }
 
     fn is_terminated(&self) -> bool {
-        self.engine.is_forked() || self.engine.crew.with(|crew| crew.is_over())
+        self.engine.is_forked() || self.engine.threads.with(|table| table.is_over())
     }
 
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {
@@ -349,12 +355,12 @@ impl Lifecycle for ThreadPerTask {
         }
         Inside::check(&**engine, deadline)?;
         let site = Site::new("thread_per_task.await_termination");
-        let over = |crew: &mut Crew| crew.is_over().then_some(());
-        termination::ended(engine.crew.wait(site, &engine.clock, deadline, over))
+        let over = |table: &mut ThreadTable| table.is_over().then_some(());
+        termination::ended(engine.threads.wait(site, &engine.clock, deadline, over))
     }
 
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError> {
-        self.await_termination_until(self.engine.clock.deadline(patience))
+    fn await_termination_timeout(&self, timeout: Duration) -> Result<bool, TerminationError> {
+        self.await_termination_until(self.engine.clock.deadline(timeout))
     }
 
     fn is_caller_inside(&self) -> bool {
@@ -362,7 +368,7 @@ impl Lifecycle for ThreadPerTask {
     }
 }
 
-impl Crew {
+impl ThreadTable {
     fn is_over(&self) -> bool {
         self.shut_down && self.slots.is_empty()
     }
@@ -388,12 +394,12 @@ impl fmt::Debug for ThreadPerTask {
 /// Describes a [`ThreadPerTask`].
 ///
 /// ```
-/// use millpond::executor::{AtBound, ExecutorExt, ThreadPerTask};
+/// use millpond::executor::{SaturationPolicy, ExecutorExt, ThreadPerTask};
 /// use millpond::thread::Threads;
 /// use std::{thread, time::Duration};
 ///
 /// let threads = ThreadPerTask::builder("mill", 4)
-///     .at_bound(AtBound::BlockFor(Duration::from_secs(1)))
+///     .at_bound(SaturationPolicy::BlockFor(Duration::from_secs(1)))
 ///     .threads(Threads::named("miller").stack_size(256 * 1024))
 ///     .build()?;
 /// let miller = threads.submit(|| thread::current().name().map(str::to_owned))?;
@@ -404,22 +410,21 @@ impl fmt::Debug for ThreadPerTask {
 #[must_use = "a description does nothing until it is built"]
 pub struct ThreadPerTaskBuilder {
     max_threads: usize,
-    at_bound: AtBound,
+    at_bound: SaturationPolicy,
     factory: Box<dyn ThreadFactory>,
     runner: Runner,
     clock: Clock,
 }
 
 impl ThreadPerTaskBuilder {
-    /// What to do with a task that comes when all threads are there. Default:
-    /// [`AtBound::Refuse`].
+    /// What to do with a task when the maximum of threads is running. Default: [`SaturationPolicy::Refuse`].
     ///
     /// ```
-    /// use millpond::executor::{AtBound, ExecutorExt, ThreadPerTask};
+    /// use millpond::executor::{SaturationPolicy, ExecutorExt, ThreadPerTask};
     /// use std::{sync::mpsc, time::Duration};
     ///
-    /// let patience = AtBound::BlockFor(Duration::from_millis(1));
-    /// let threads = ThreadPerTask::builder("mill", 1).at_bound(patience).build()?;
+    /// let timeout = SaturationPolicy::BlockFor(Duration::from_millis(1));
+    /// let threads = ThreadPerTask::builder("mill", 1).at_bound(timeout).build()?;
     /// let (go, may_go) = mpsc::channel::<()>();
     /// threads.submit(move || may_go.recv())?;
     /// // No thread has ended in time.
@@ -427,12 +432,12 @@ impl ThreadPerTaskBuilder {
     /// # drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn at_bound(mut self, at_bound: AtBound) -> Self {
+    pub fn at_bound(mut self, at_bound: SaturationPolicy) -> Self {
         self.at_bound = at_bound;
         self
     }
 
-    /// Who starts the threads. Default: [`Threads`] of the executor's name.
+    /// The factory that starts the threads. Default: [`Threads`] of the executor's name.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ThreadPerTask};
@@ -443,7 +448,7 @@ impl ThreadPerTaskBuilder {
     /// let threads = ThreadPerTask::builder("mill", 4).threads(Arc::clone(&factory)).build()?;
     /// threads.submit(|| "flour")?.join()?;
     /// threads.submit(|| "bread")?.join()?;
-    /// assert_eq!(factory.asked(), 2);
+    /// assert_eq!(factory.spawn_attempts(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
@@ -451,7 +456,7 @@ impl ThreadPerTaskBuilder {
         self
     }
 
-    /// The clock by which its time-outs run. Default: the system's.
+    /// The clock of its timeouts. Default: the system clock.
     ///
     /// ```
     /// use millpond::executor::{Executor, ExecutorExt, ThreadPerTask};
@@ -471,8 +476,7 @@ impl ThreadPerTaskBuilder {
         self
     }
 
-    /// What to do with the panic of a task that has no handle. Default: it goes no further than the
-    /// program's panic hook.
+    /// The hook for panics of tasks without a handle. Default: only the program's panic hook sees them.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ThreadPerTask};
@@ -482,7 +486,7 @@ impl ThreadPerTaskBuilder {
     /// let threads = ThreadPerTask::builder("mill", 1)
     ///     .on_panic(move |uncaught| tell.send(uncaught.into_panic()).unwrap())
     ///     .build()?;
-    /// threads.run(|| panic!("the dam broke"))?;
+    /// threads.execute(|| panic!("the dam broke"))?;
     /// assert_eq!(told.recv()?.message(), Some("the dam broke"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -491,11 +495,11 @@ impl ThreadPerTaskBuilder {
         self
     }
 
-    /// Builds it. Threads start with the first tasks.
+    /// Builds the executor. Threads start with the first tasks.
     ///
     /// # Errors
     ///
-    /// A bound of no threads at all.
+    /// `max_threads` is 0.
     ///
     /// ```
     /// use millpond::executor::ThreadPerTask;
@@ -513,7 +517,7 @@ impl ThreadPerTaskBuilder {
         }
         Ok(ThreadPerTask {
             engine: Arc::new(Engine {
-                crew: Watched::new(Crew {
+                threads: Waitable::new(ThreadTable {
                     shut_down: false,
                     next: 0,
                     slots: BTreeMap::new(),
@@ -524,7 +528,7 @@ impl ThreadPerTaskBuilder {
                 runner: self.runner,
                 clock: self.clock,
                 born: {
-                    fork::watch();
+                    fork::install_handlers();
                     fork::generation()
                 },
             }),

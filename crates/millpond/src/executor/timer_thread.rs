@@ -1,12 +1,12 @@
-//! The refusal of what must wait for its time, where the timer's thread cannot be started.
+//! The rejection of delayed tasks when the timer's thread cannot be started.
 
 use super::RejectReason;
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// The thread that could not be started is the timer's, which all delays wait for. It is inside the error of a
-/// [`RejectReason::SpawnFailed`]; its source is the system's error.
+/// Marks the error of a [`RejectReason::SpawnFailed`] whose thread is the timer's, which all delays need. Its source is the
+/// system's error.
 #[derive(Debug)]
 pub(crate) struct TimerThread(io::Error);
 
@@ -25,7 +25,7 @@ impl fmt::Display for TimerThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the thread of the timer, which delays and series wait for, could not be started ({}): use fewer \
+            "the timer's thread, which delays and series need, could not be started ({}): use fewer \
              threads in this process, or raise its limit",
             self.0
         )

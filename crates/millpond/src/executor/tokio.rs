@@ -1,14 +1,14 @@
 //! The blocking threads of a tokio runtime as an executor.
 
-use super::uncaught::{Runner, UncaughtPanic};
-use super::{Executor, NotTaken, Rejected};
+use super::runner::{Runner, UncaughtPanic};
+use super::{Executor, Rejected, TryExecuteError};
 use crate::task::Task;
 use tokio::runtime::Handle;
 
 /// Runs tasks with `spawn_blocking` of a tokio runtime.
 ///
 /// The tasks may block, as all tasks of millpond may; they never touch the runtime's async workers.
-/// tokio queues without a bound, so nothing is refused. A task that comes after the runtime has
+/// tokio queues without a bound, so nothing is rejected. A task that comes after the runtime has
 /// been shut down, or that is still queued then, is dropped by tokio: its handle is cancelled.
 ///
 /// ```
@@ -35,8 +35,7 @@ impl TokioExecutor {
         }
     }
 
-    /// What to do with the panic of a task that has no handle. Left alone it goes no further than
-    /// the program's panic hook.
+    /// The hook for panics of tasks without a handle. Default: only the program's panic hook sees them.
     #[must_use]
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.runner = Runner::with_hook(hook);
@@ -45,14 +44,14 @@ impl TokioExecutor {
 }
 
 impl Executor for TokioExecutor {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let runner = self.runner.clone();
         drop(self.runtime.spawn_blocking(move || runner.run(task)));
         Ok(())
     }
 
-    // It neither lets who brings a task wait nor runs it there.
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    // The submitter neither waits nor runs the task.
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 }

@@ -1,12 +1,11 @@
-//! What an executor is, and what every executor can do besides.
+//! The traits: `Executor`, for implementations; `ExecutorExt`, for users; `Lifecycle`, for shutdown.
 
-use super::dropped::{self, DroppedTask};
-use super::error::{InvokeAllError, InvokeAnyError, NotTaken, Rejected};
+use super::caller_run::CallerRun;
+use super::error::{InvokeAllError, InvokeAnyError, Rejected, TryExecuteError};
+use super::internals::Internals;
 use super::invoke;
-use super::post::PostOffer;
 use super::scope::{self, Scope, ScopeOptions};
 use super::termination::TerminationError;
-use super::turned_back::TurnedBack;
 use crate::interrupt::{self, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
@@ -15,20 +14,20 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Something that runs tasks, somewhere, at some time.
+/// Runs tasks, somewhere, at some time.
 ///
 /// The trait is object-safe: `Arc<dyn Executor>` is an executor. Closures come in through
 /// [`ExecutorExt`].
 ///
 /// # Duties of an implementation
 ///
-/// 1. It takes the task (`Ok`) and will run it, cancel it or drop it, sooner or later; any of them
-///    completes the task's handle.
-/// 2. Or it refuses: then that very task comes back, unrun and not cancelled, with the reason.
-/// 3. It runs no user's code under a lock, and a panic of a task costs it nothing.
-/// 4. If it lets the submitter wait for room, or passes tasks to an executor that may, it implements
-///    [`execute_until`](Executor::execute_until), too: by default a deadline is not heeded, and calls such as
-///    [`invoke_all_timeout`](ExecutorExt::invoke_all_timeout) wait as long as `execute` does.
+/// 1. It accepts the task (`Ok`) and will run it, cancel it or drop it, sooner or later; any of them completes the task's
+///    handle.
+/// 2. Or it rejects the task: then that very task is returned, unrun and not cancelled, with the reason.
+/// 3. It runs no user code under a lock, and survives a panic of a task.
+/// 4. If it blocks the submitter until there is room, or passes tasks to an executor that may, it implements
+///    [`execute_task_until`](Executor::execute_task_until), too: by default a deadline is ignored, and calls such as
+///    [`invoke_all_timeout`](ExecutorExt::invoke_all_timeout) block as long as `execute_task` does.
 ///
 /// ```
 /// use millpond::executor::{Executor, ExecutorExt, Rejected};
@@ -36,128 +35,104 @@ use std::time::Duration;
 ///
 /// /// An executor in five lines.
 /// #[derive(Debug)]
-/// struct InPlace;
+/// struct Inline;
 ///
-/// impl Executor for InPlace {
-///     fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+/// impl Executor for Inline {
+///     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
 ///         task.run();
 ///         Ok(())
 ///     }
 /// }
 ///
-/// assert_eq!(InPlace.submit(|| 6 * 7)?.join()?, 42);
+/// assert_eq!(Inline.submit(|| 6 * 7)?.join()?, 42);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "java.util.concurrent.Executor")]
 pub trait Executor: fmt::Debug + Send + Sync {
-    /// Takes the task to run it.
+    /// Accepts the task, to run it.
     ///
     /// # Errors
     ///
-    /// The task, if it cannot be taken.
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>>;
+    /// The task, if it is rejected.
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>>;
 
-    /// As [`execute`](Executor::execute), for a caller that waits for room no longer than `deadline`, by the
+    /// As [`execute_task`](Executor::execute_task), for a caller that waits for room no longer than `deadline`, by the
     /// executor's [clock](Executor::clock).
     ///
-    /// An executor that lets the submitter wait gives the task back as saturated when the deadline comes. One
-    /// that never does so has nothing to add: by default this is `execute`. A wrapper of another executor
-    /// passes the deadline on. [`invoke_all_timeout`](ExecutorExt::invoke_all_timeout) and the like submit
-    /// through here.
+    /// An executor that blocks the submitter rejects the task as saturated at the deadline. One that never blocks has
+    /// nothing to add: by default this is `execute_task`. A wrapper of another executor passes the deadline on.
+    /// [`invoke_all_timeout`](ExecutorExt::invoke_all_timeout) and the like submit through here.
     ///
     /// # Errors
     ///
-    /// As [`execute`](Executor::execute).
+    /// As [`execute_task`](Executor::execute_task).
     ///
     /// ```
-    /// use millpond::executor::{AtBound, Executor, ExecutorExt, ThreadPerTask};
+    /// use millpond::executor::{SaturationPolicy, Executor, ExecutorExt, ThreadPerTask};
     /// use millpond::task;
     /// use std::{sync::mpsc, time::Duration};
     ///
-    /// let threads = ThreadPerTask::builder("mill", 1).at_bound(AtBound::Block).build()?;
+    /// let threads = ThreadPerTask::builder("mill", 1).at_bound(SaturationPolicy::Block).build()?;
     /// let (go, may_go) = mpsc::channel::<()>();
-    /// threads.run(move || for () in &may_go {})?;
+    /// threads.execute(move || for () in &may_go {})?;
     /// let soon = threads.clock().deadline(Duration::from_millis(1));
     /// let (task, handle) = task::new(|| "flour");
-    /// // No thread is free by then, so the task comes back.
-    /// let refused = threads.execute_until(task, soon).unwrap_err();
-    /// assert!(refused.reason.is_saturated() && !handle.is_finished());
+    /// // No thread is free by then, so the task is returned.
+    /// let rejected = threads.execute_task_until(task, soon).unwrap_err();
+    /// assert!(rejected.reason.is_saturated() && !handle.is_finished());
     /// # drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+    fn execute_task_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         let _ = deadline;
-        self.execute(task)
+        self.execute_task(task)
     }
 
-    /// As [`execute`](Executor::execute), for a caller that can neither wait nor run the task itself: the
-    /// timer behind a [`ScheduledPool`](crate::schedule::ScheduledPool), which has others to serve.
+    /// As [`execute_task`](Executor::execute_task), for a caller that can neither wait nor run the task itself: the timer
+    /// behind a [`ScheduledPool`](crate::schedule::ScheduledPool), which has others to serve.
     ///
-    /// An executor that never lets its bringers wait, and never runs a task in their thread, says so by
-    /// taking it as in `execute`. For one that says nothing the task comes back, and a thread that can
-    /// wait brings it.
+    /// An executor that never blocks its submitters, and never runs a task on their threads, implements this as
+    /// `execute_task`. By default the task is returned, and a thread that can wait submits it.
     ///
     /// # Errors
     ///
-    /// The task: refused for good, or not to be had [at once](NotTaken::NotAtOnce).
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        Err(NotTaken::NotAtOnce(task))
+    /// The task: rejected, or [not to be accepted without waiting](TryExecuteError::WouldBlock).
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        Err(TryExecuteError::WouldBlock(task))
     }
 
-    /// Whether the present thread is one of its workers, so that who waits in it for another of its tasks
-    /// may have to run that one.
-    fn is_worker_here(&self) -> bool {
+    /// True on this executor's own worker threads, where a join may run the joined task inline.
+    fn on_worker_thread(&self) -> bool {
         false
     }
 
-    /// Lets one of its idle workers stand sentry there; see `post.rs`. Whoever has none leaves it.
+    /// What other engines of this library need to know of it; see `internals.rs`.
     #[doc(hidden)]
-    fn offer_post(&self, post: PostOffer) {
-        drop(post);
+    fn internals(&self) -> Internals<'_> {
+        Internals::defaults(self)
     }
 
-    /// What tells it from other executors: an address that the handles of one executor have in common, as far as
-    /// they know it. Jobs that may have to wait for it are kept together by that; see `time/aside.rs`.
-    #[doc(hidden)]
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).cast::<()>() as usize
-    }
-
-    /// Gives tasks back that it has accepted and that have not begun, if they are `wanted`: for one who has
-    /// submitted them and is being stopped. Whoever cannot find them gives none. `wanted` may be called under
-    /// the lock of a queue.
-    #[doc(hidden)]
-    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-        let _ = wanted;
-        Vec::new()
-    }
-
-    /// Turns a closure back that was brought there and that its caller would have to run now; see
-    /// `turned_back.rs`. Whoever runs tasks elsewhere, or wants to see them all, does not.
+    /// Decides that the caller runs the closure that it is about to submit; see `caller_run.rs`. By default, and in
+    /// executors that want to see every task, it never does.
+    ///
+    /// It is not part of the [internals](Executor::internals) because every `execute` asks it first: through
+    /// `dyn Executor` that would be two indirect calls instead of one.
     #[doc(hidden)]
     #[inline]
-    fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
-        let _ = made_at;
+    fn try_caller_run(&self, location: &'static Location<'static>) -> Option<CallerRun<'_>> {
+        let _ = location;
         None
     }
 
-    /// A task without a handle was accepted, by it or by a wrapper of it, and dropped unrun: a wrapper
-    /// passes this on to the executor below. Whoever has no other place to say so writes a line.
-    #[doc(hidden)]
-    fn report_dropped(&self, dropped: DroppedTask) {
-        dropped::write_down(dropped);
-    }
-
-    /// The clock by which its time-outs run.
+    /// The clock of its timeouts.
     fn clock(&self) -> Clock {
         Clock::system()
     }
 
-    /// Whether a [scope](ExecutorExt::scope) that waits for one of its tasks may run it in the
-    /// present thread, if it has not started. True, unless the executor promises when its tasks run:
-    /// a [`SerialKey`](super::SerialKey) promises one at a time. Then a scope waits for the turn
-    /// of its tasks, and runs only those that were dropped.
-    fn may_run_in_place(&self) -> bool {
+    /// Whether a [scope](ExecutorExt::scope) that waits for an unstarted task may run it inline, on the current thread.
+    /// True, unless the executor promises when its tasks run: a [`SerialKey`](super::SerialKey) promises one at a time.
+    /// Then a scope waits for the turn of its tasks, and runs only those that were dropped.
+    fn allows_inline(&self) -> bool {
         true
     }
 }
@@ -165,49 +140,37 @@ pub trait Executor: fmt::Debug + Send + Sync {
 macro_rules! executor_through {
     ($($pointer:ty),*) => { $(
         impl<E: Executor + ?Sized> Executor for $pointer {
-            fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-                (**self).execute(task)
+            fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
+                (**self).execute_task(task)
             }
 
-            fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
-                (**self).execute_until(task, deadline)
+            fn execute_task_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+                (**self).execute_task_until(task, deadline)
             }
 
-            fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-                (**self).try_execute(task)
+            fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+                (**self).try_execute_task(task)
             }
 
-            fn is_worker_here(&self) -> bool {
-                (**self).is_worker_here()
+            fn on_worker_thread(&self) -> bool {
+                (**self).on_worker_thread()
             }
 
-            fn offer_post(&self, post: PostOffer) {
-                (**self).offer_post(post)
-            }
-
-            fn address(&self) -> usize {
-                (**self).address()
-            }
-
-            fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-                (**self).take_back(wanted)
+            fn internals(&self) -> Internals<'_> {
+                (**self).internals()
             }
 
             #[inline]
-            fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
-                (**self).turn_back(made_at)
-            }
-
-            fn report_dropped(&self, dropped: DroppedTask) {
-                (**self).report_dropped(dropped)
+            fn try_caller_run(&self, location: &'static Location<'static>) -> Option<CallerRun<'_>> {
+                (**self).try_caller_run(location)
             }
 
             fn clock(&self) -> Clock {
                 (**self).clock()
             }
 
-            fn may_run_in_place(&self) -> bool {
-                (**self).may_run_in_place()
+            fn allows_inline(&self) -> bool {
+                (**self).allows_inline()
             }
         }
     )* };
@@ -215,46 +178,45 @@ macro_rules! executor_through {
 
 executor_through!(&E, Box<E>, Arc<E>);
 
-/// What every executor can do, closures in and handles out. There is nothing to implement.
+/// The methods of every executor: closures in, handles out. There is nothing to implement.
 #[doc(alias = "ExecutorService")]
 pub trait ExecutorExt: Executor {
-    /// Runs the closure, and nobody waits for it. Its panic goes to the executor's hook.
+    /// Runs the closure without a handle. Its panic goes to the executor's hook.
     ///
-    /// Inside another task it inherits the name, the priority and what is carried, but not the deadline:
-    /// nobody would hear that it was dropped for that. [`TaskSpec::inherit_deadline`] asks for it.
+    /// Inside another task it inherits the name, the priority and task-local values, but not the deadline: nobody would
+    /// hear that it was dropped for that. [`TaskSpec::inherit_deadline`] asks for it.
     ///
     /// # Errors
     ///
-    /// The closure, if it is refused.
+    /// The closure, if it is rejected.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt};
     /// use std::sync::mpsc;
     ///
     /// let (send, receive) = mpsc::channel();
-    /// DirectExecutor::new().run(move || send.send("flour").unwrap())?;
+    /// DirectExecutor::new().execute(move || send.send("flour").unwrap())?;
     /// assert_eq!(receive.recv()?, "flour");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias = "execute")]
     #[track_caller]
-    fn run<F>(&self, f: F) -> Result<(), Rejected<F>>
+    fn execute<F>(&self, f: F) -> Result<(), Rejected<F>>
     where
         F: FnOnce() + Send + 'static,
     {
-        if let Some(turned) = self.turn_back(Location::caller()) {
-            turned.run(f);
+        if let Some(caller_run) = self.try_caller_run(Location::caller()) {
+            caller_run.run(f);
             return Ok(());
         }
-        self.run_spec(TaskSpec::new(), f)
+        self.execute_with(TaskSpec::new(), f)
     }
 
-    /// As [`run`](ExecutorExt::run), as the task that is described: with a name, a deadline, a priority.
-    /// Without a clock of its own it goes by that of the executor.
+    /// As [`execute`](ExecutorExt::execute), as the task that is described: with a name, a deadline, a priority. Without a
+    /// clock of its own it uses that of the executor.
     ///
     /// # Errors
     ///
-    /// As [`run`](ExecutorExt::run).
+    /// As [`execute`](ExecutorExt::execute).
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -262,41 +224,40 @@ pub trait ExecutorExt: Executor {
     /// use millpond::task::TaskSpec;
     ///
     /// let pool = preset::single("audit").build()?;
-    /// pool.run_spec(TaskSpec::new().name("record"), || println!("order 7 was paid"))?;
+    /// pool.execute_with(TaskSpec::new().name("record"), || println!("order 7 was paid"))?;
     /// pool.close()?;
-    /// assert_eq!(pool.figures_by_name()[0].label.to_string(), "record");
+    /// assert_eq!(pool.metrics_by_name()[0].label.to_string(), "record");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "execute")]
-    fn run_spec<F>(&self, spec: TaskSpec, f: F) -> Result<(), Rejected<F>>
+    fn execute_with<F>(&self, spec: TaskSpec, f: F) -> Result<(), Rejected<F>>
     where
         F: FnOnce() + Send + 'static,
     {
         let task = spec.clock_by_default(self.clock()).build_detached(f);
-        self.execute(task).map_err(Rejected::reclaim)
+        self.execute_task(task).map_err(Rejected::reclaim)
     }
 
-    /// Runs the closure, and returns the handle to what it will return.
+    /// Runs the closure, and returns the handle to its value.
     ///
     /// # Errors
     ///
-    /// The closure, if it is refused; then there is no handle.
+    /// The closure, if it is rejected; then there is no handle.
     ///
     /// # Panics
     ///
-    /// If the executor refuses and does not give back what it was given: see the duties of an
-    /// [`Executor`].
+    /// If the executor rejects the task and does not return that very task: see the duties of an [`Executor`].
     #[track_caller]
     fn submit<F, T>(&self, f: F) -> Result<TaskHandle<T>, Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.submit_spec(TaskSpec::new(), f)
+        self.submit_with(TaskSpec::new(), f)
     }
 
-    /// Runs the closure as the task that is described: with a name, a deadline, a clock. Without a clock
-    /// of its own it goes by that of the executor.
+    /// Runs the closure as the task that is described: with a name, a deadline, a clock. Without a clock of its own it uses
+    /// that of the executor.
     ///
     /// # Errors
     ///
@@ -306,29 +267,29 @@ pub trait ExecutorExt: Executor {
     /// use millpond::executor::{DirectExecutor, ExecutorExt};
     /// use millpond::task::TaskSpec;
     ///
-    /// let handle = DirectExecutor::new().submit_spec(TaskSpec::new().name("thumbnail"), || 7)?;
+    /// let handle = DirectExecutor::new().submit_with(TaskSpec::new().name("thumbnail"), || 7)?;
     /// assert_eq!(handle.name(), Some("thumbnail"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    fn submit_spec<F, T>(&self, spec: TaskSpec, f: F) -> Result<TaskHandle<T>, Rejected<F>>
+    fn submit_with<F, T>(&self, spec: TaskSpec, f: F) -> Result<TaskHandle<T>, Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let (task, handle) = spec.clock_by_default(self.clock()).build(f);
-        match self.execute(task) {
+        match self.execute_task(task) {
             Ok(()) => Ok(handle),
-            Err(refused) => Err(refused.reclaim()),
+            Err(rejected) => Err(rejected.reclaim()),
         }
     }
 
-    /// Runs all closures and waits for all of them. The results come in the order of the closures;
-    /// one that panics is an error in its own place and nowhere else.
+    /// Runs all closures and waits for all of them. The results are in the order of the closures; a panic is an error in
+    /// its own place and nowhere else.
     ///
     /// # Errors
     ///
-    /// One was refused, or the caller was interrupted. Then all that is unfinished is cancelled and
-    /// asked to stop; nothing is left behind.
+    /// A closure was rejected, or the caller was interrupted. Then all unfinished tasks are cancelled and asked to stop;
+    /// nothing is left behind.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ThreadPerTask};
@@ -352,35 +313,35 @@ pub trait ExecutorExt: Executor {
         invoke::all(self, TaskSpec::new(), tasks, Deadline::NEVER)
     }
 
-    /// As [`invoke_all`](ExecutorExt::invoke_all), but not longer than `patience`: then what is
-    /// unfinished is cancelled and asked to stop, and shows as cancelled in its place. What has
-    /// finished keeps its value. An executor that lets the submitter wait for room does so no longer, either.
+    /// As [`invoke_all`](ExecutorExt::invoke_all), but not longer than `timeout`: then unfinished tasks are cancelled and
+    /// asked to stop, and are cancelled in the results; finished ones keep their values. The timeout also limits the wait
+    /// for room in the executor.
     ///
     /// # Errors
     ///
-    /// As [`invoke_all`](ExecutorExt::invoke_all). A time-out is none.
+    /// As [`invoke_all`](ExecutorExt::invoke_all). A timeout is no error.
     #[doc(alias = "invokeAll")]
     #[track_caller]
     fn invoke_all_timeout<F, T>(
         &self,
         tasks: impl IntoIterator<Item = F>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<invoke::Results<T>, InvokeAllError>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let deadline = self.clock().deadline(patience);
+        let deadline = self.clock().deadline(timeout);
         invoke::all(self, TaskSpec::new(), tasks, deadline)
     }
 
-    /// Runs closures until one returns `Ok`, and returns that. The others are cancelled and asked
-    /// to stop; those that have not been brought to the executor by then never are.
+    /// Runs closures until one returns `Ok`, and returns that. The others are cancelled and asked to stop; those that have
+    /// not been submitted by then never are.
     ///
     /// # Errors
     ///
-    /// There was none, all failed (returned an error, panicked, were refused), or the caller was
-    /// interrupted, which cancels all.
+    /// There was none, all failed (returned an error, panicked, were rejected), or the caller was interrupted, which
+    /// cancels all.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ThreadPerTask};
@@ -406,41 +367,40 @@ pub trait ExecutorExt: Executor {
         invoke::any(self, TaskSpec::new(), tasks, Deadline::NEVER)
     }
 
-    /// As [`invoke_any`](ExecutorExt::invoke_any), but not longer than `patience`, also if the executor lets
-    /// the submitter wait for room.
+    /// As [`invoke_any`](ExecutorExt::invoke_any), but not longer than `timeout`, waits for room included.
     ///
     /// # Errors
     ///
-    /// As [`invoke_any`](ExecutorExt::invoke_any), or the time was up; then all that is unfinished
-    /// is cancelled and asked to stop.
+    /// As [`invoke_any`](ExecutorExt::invoke_any), or the timeout is over; then all unfinished tasks are cancelled and asked
+    /// to stop.
     #[doc(alias = "invokeAny")]
     #[track_caller]
     fn invoke_any_timeout<F, T, X>(
         &self,
         tasks: impl IntoIterator<Item = F>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<T, InvokeAnyError<X>>
     where
         F: FnOnce() -> Result<T, X> + Send + 'static,
         T: Send + 'static,
         X: Send + 'static,
     {
-        let deadline = self.clock().deadline(patience);
+        let deadline = self.clock().deadline(timeout);
         invoke::any(self, TaskSpec::new(), tasks, deadline)
     }
 
-    /// Runs `f`, which can bring tasks that borrow, and waits until all of them have ended, however
-    /// `f` ends. Tasks that nobody has started by then run here, in the caller, in their order: so this
-    /// cannot hang, whatever the executor does with them and wherever it is called.
+    /// Runs `f`, which can submit tasks that borrow, and waits until all of them have ended, however `f` ends. Tasks that
+    /// are unstarted by then run inline, in the caller, in their order: so this cannot hang, whatever the executor does
+    /// with them and wherever it is called.
     ///
-    /// If `f` returns and a task has panicked that nobody joined, the panic goes on here.
+    /// If `f` returns and a task has panicked that was not joined, the panic resumes here.
     ///
-    /// If the caller, itself a task, is interrupted while it waits, the tasks that are left are
-    /// cancelled and asked to stop, and waited for; the caller is still interrupted afterwards.
+    /// If the caller, itself a task, is interrupted while it waits, the remaining tasks are cancelled and asked to stop, and
+    /// waited for; the caller is still interrupted afterwards.
     ///
     /// # Panics
     ///
-    /// If `f` does, or a task that nobody joined; in both cases when all tasks have ended.
+    /// If `f` panics, or a task that was not joined; in both cases after all tasks have ended.
     ///
     /// # What it costs
     ///
@@ -481,12 +441,12 @@ pub trait ExecutorExt: Executor {
         scope::enter(&self, options, f, |_| false)
     }
 
-    /// As [`scope`](ExecutorExt::scope), but a failure cancels the rest: an error that `f` returns, a
-    /// panic of `f`, or a panic of a task, whether somebody joins it or not.
+    /// As [`scope`](ExecutorExt::scope), but a failure cancels the rest: an error that `f` returns, a panic of `f`, or a
+    /// panic of a task, joined or not.
     ///
     /// # Errors
     ///
-    /// What `f` returns.
+    /// The error of `f`.
     ///
     /// # Panics
     ///
@@ -500,11 +460,11 @@ pub trait ExecutorExt: Executor {
     /// let threads = ThreadPerTask::builder("mill", 4).build()?;
     /// let result = threads.try_scope(|s| {
     ///     // An hour, if nothing fails.
-    ///     s.run(|| interrupt::sleep(Duration::from_secs(3600)))?;
+    ///     s.execute(|| interrupt::sleep(Duration::from_secs(3600)))?;
     ///     let broken = s.submit(|| -> u32 { panic!("the dam broke") })?;
     ///     Ok::<_, ScopeError>(broken.join()?)
     /// });
-    /// assert_eq!(result.unwrap_err().to_string(), "task panicked: the dam broke");
+    /// assert_eq!(result.unwrap_err().to_string(), "the task panicked: the dam broke");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn try_scope<'env, R, X>(
@@ -518,7 +478,7 @@ pub trait ExecutorExt: Executor {
 
 impl<E: Executor + ?Sized> ExecutorExt for E {}
 
-/// An executor that can be ended.
+/// An executor that can be shut down.
 ///
 /// ```text
 ///   running --shutdown--> draining --last task ended--> terminated
@@ -528,25 +488,24 @@ impl<E: Executor + ?Sized> ExecutorExt for E {}
 /// ```
 #[doc(alias = "ExecutorService")]
 pub trait Lifecycle: fmt::Debug {
-    /// Takes no more tasks. Those that it has taken still run, and nobody is interrupted. Doing it
-    /// twice does nothing.
+    /// Accepts no more tasks. Accepted ones still run, and none is interrupted. A second call does nothing.
     fn shutdown(&self);
 
-    /// Takes no more tasks, interrupts those that run, and hands those back that have not started.
-    /// Dropping one of them cancels it. A running task that ignores its interrupt goes on.
+    /// Accepts no more tasks, interrupts the running ones, and returns the unstarted ones. Dropping one of them cancels it.
+    /// A running task that ignores its interrupt goes on.
     #[doc(alias = "shutdownNow")]
     fn shutdown_now(&self) -> Vec<Task>;
 
-    /// Whether it takes no more tasks.
+    /// Whether it accepts no more tasks.
     #[doc(alias = "isShutdown")]
     fn is_shutdown(&self) -> bool;
 
-    /// Whether it takes no more tasks and the last one has ended.
+    /// Whether it accepts no more tasks and the last one has ended.
     #[doc(alias = "isTerminated")]
     fn is_terminated(&self) -> bool;
 
-    /// Waits until it is terminated, but not longer than `deadline`; false if the time was up. All
-    /// that its tasks wrote is visible afterwards.
+    /// Waits until it is terminated, but not longer than `deadline`, after which it returns false. All writes of its tasks
+    /// are visible afterwards.
     ///
     /// # Errors
     ///
@@ -554,15 +513,15 @@ pub trait Lifecycle: fmt::Debug {
     /// ([`TerminationError::OwnTask`]).
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError>;
 
-    /// Waits until it is terminated, but not longer than `patience`; false if the time was up.
+    /// Waits until it is terminated, but not longer than `timeout`, after which it returns false.
     ///
     /// # Errors
     ///
     /// The caller, itself a task, was interrupted.
     #[doc(alias = "awaitTermination")]
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError>;
+    fn await_termination_timeout(&self, timeout: Duration) -> Result<bool, TerminationError>;
 
-    /// Waits until it is terminated, which somebody must have begun.
+    /// Waits until it is terminated, which another call must have started.
     ///
     /// # Errors
     ///
@@ -573,8 +532,8 @@ pub trait Lifecycle: fmt::Debug {
         self.await_termination_until(Deadline::NEVER).map(drop)
     }
 
-    /// Whether what runs here and now keeps it from terminating: one of its own tasks, or a hook or handler
-    /// that it has called on one of its threads. Whoever waits for the end there waits for itself.
+    /// Whether the caller keeps it from terminating: one of its own tasks, or a hook or handler that it has called on one of
+    /// its threads. There a wait for the termination would wait for itself.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -590,13 +549,13 @@ pub trait Lifecycle: fmt::Debug {
         false
     }
 
-    /// Shuts down in order, and waits for the end. If the caller, itself a task, is interrupted
-    /// meanwhile, it stops what runs, goes on waiting, and is still interrupted afterwards.
+    /// Shuts down in order, and waits for the termination. If the caller, itself a task, is interrupted meanwhile, it stops
+    /// the running tasks, goes on waiting, and is still interrupted afterwards.
     ///
     /// # Errors
     ///
-    /// [`TerminationError::OwnTask`], if the caller is one of its own tasks. Then it is shut down, and nobody
-    /// waits: it ends when that task and all others have.
+    /// [`TerminationError::OwnTask`], if the caller is one of its own tasks. Then it is shut down, but not waited for: it
+    /// terminates when that task and all others have ended.
     fn close(&self) -> Result<(), TerminationError> {
         self.shutdown();
         if self.is_caller_inside() {
@@ -607,9 +566,9 @@ pub trait Lifecycle: fmt::Debug {
             ended => return ended,
         }
         drop(self.shutdown_now());
-        // Uninterruptible, so it only returns when it is over.
+        // Uninterruptible, so it returns only after the termination.
         let ended = interrupt::uninterruptible(|| self.await_termination());
-        interrupt::put_back(Err(WaitError::Interrupted));
+        interrupt::restore(Err(WaitError::Interrupted));
         ended
     }
 }

@@ -25,21 +25,24 @@
 //!
 //! # Rules
 //!
-//! 1. The token belongs to the task. An interrupt that comes when the task has ended reaches
-//!    nobody else.
+//! 1. The token belongs to the task. An interrupt that comes after the end of the task has no effect.
 //! 2. A call that reports an interrupt clears the token. A call that succeeds leaves it set.
-//! 3. Every blocking call looks at the token when it begins and while it waits.
-//! 4. Code that runs in no task is never interrupted.
-//! 5. A task that ignores its token goes on: nothing is killed, no destructor is skipped.
-//! 6. An executor that is stopped (`shutdown_now`) interrupts every task that it runs, once, and as
-//!    if by its token. What has come before the task notices is one interrupt.
-//! 7. Of a task and one that it runs in place (`join_here`, `DirectExecutor`) each is interrupted
-//!    through its own handle only. Stopping the executor whose thread they run on interrupts both;
-//!    but a task that has reported that, and cleans up, may run others in place in peace.
+//! 3. Every blocking call checks the token when it begins and while it waits.
+//! 4. Code outside tasks is never interrupted.
+//! 5. A task that ignores its token runs on: no thread is killed, no destructor is skipped.
+//! 6. An executor that is stopped (`shutdown_now`) interrupts every task that it runs, once, as
+//!    if by its token. Interrupts that come before the task notices count as one.
+//! 7. A task and another one that it runs inline (`run_or_join`, `DirectExecutor`) are each interrupted
+//!    through their own handles only. Stopping the executor whose thread they run on interrupts both;
+//!    but a task that has reported that, and cleans up, may run others inline without interruption.
+//!
+//! | file | what |
+//! |---|---|
+//! | `backoff` | spinning and yielding before a wait parks |
 
-mod linger;
+mod backoff;
 
-pub(crate) use linger::{called_after_seeking, linger, linger_closely, seek};
+pub(crate) use backoff::{backoff, poll_tight, search, woken_after_search};
 
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::{self, Site};
@@ -83,20 +86,21 @@ impl Error for Interrupted {}
 #[doc(alias = "Thread.interrupted")]
 #[inline]
 pub fn check() -> Result<(), Interrupted> {
-    match current::take() {
-        true => Err(Interrupted),
-        false => Ok(()),
+    if current::take() {
+        Err(Interrupted)
+    } else {
+        Ok(())
     }
 }
 
-/// Whether the running task has been interrupted. Changes nothing.
+/// Whether the running task has been interrupted. Does not clear the interrupt.
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, Lifecycle};
 /// use millpond::{interrupt, preset};
 ///
 /// let pool = preset::single("mill").build()?;
-/// assert!(!interrupt::is_interrupted(), "nobody interrupts what is no task");
+/// assert!(!interrupt::is_interrupted(), "code outside tasks is never interrupted");
 /// let turns = pool.submit(|| while !interrupt::is_interrupted() {})?;
 /// while !turns.is_started() {
 ///     std::thread::yield_now();
@@ -110,8 +114,8 @@ pub fn is_interrupted() -> bool {
     current::is_set()
 }
 
-/// Runs `f` as if nobody interrupted: what it blocks on, it waits for. An interrupt that comes
-/// meanwhile is noticed afterwards.
+/// Runs `f` without interruption: its blocking calls wait. An interrupt that comes meanwhile is reported
+/// afterwards.
 ///
 /// ```
 /// use millpond::interrupt;
@@ -160,37 +164,37 @@ pub fn sleep(time: Duration) -> Result<(), Interrupted> {
     }
 }
 
-/// Why a wait ended without what it waited for.
+/// Why a wait ended without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitError {
     Interrupted,
     TimedOut,
 }
 
-/// What a look at the thing that is waited for came to.
+/// The result of a check for the condition that is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// There is nothing left to wait for.
+    /// The condition holds.
     Done,
-    /// Wait to be woken; and at this time it is worth looking again without that.
-    AgainAt(Deadline),
+    /// Wait to be woken, and check again at this time even without that.
+    RecheckAt(Deadline),
 }
 
 impl Look {
-    /// Done if it is so, otherwise wait to be woken.
+    /// [`Done`](Look::Done) if `done`, otherwise wait to be woken.
     pub(crate) fn done_if(done: bool) -> Self {
         if done {
             Look::Done
         } else {
-            Look::AgainAt(Deadline::NEVER)
+            Look::RecheckAt(Deadline::NEVER)
         }
     }
 }
 
-/// Waits until a look says that it is done: the one loop in which everything of millpond blocks.
+/// Waits until `look` returns [`Look::Done`]: the one loop in which all of millpond blocks.
 ///
-/// `look` is given the waker that ends the wait, and sees to it that it will be called. It is asked
-/// before the interrupt is looked at, and that before the time: what is done is done.
+/// `look` gets the waker that ends the wait, and registers it where it will be called. It is called
+/// before the interrupt is checked, and that before the deadline: success wins over both.
 pub(crate) fn wait(
     site: Site,
     clock: &Clock,
@@ -199,10 +203,10 @@ pub(crate) fn wait(
 ) -> Result<(), WaitError> {
     let here = park::current();
     let waker = here.waker();
-    current::listed(&waker, || {
+    current::with_interrupt_waker(&waker, || {
         let mut timed_out = false;
         loop {
-            let Look::AgainAt(again) = look(&waker) else {
+            let Look::RecheckAt(again) = look(&waker) else {
                 return Ok(());
             };
             if current::take() {
@@ -217,23 +221,23 @@ pub(crate) fn wait(
     })
 }
 
-/// Puts an interrupt back that a wait has reported and cleared, because the call that waited got
-/// what it wanted at the last moment, or had to go on: success leaves the token set (rule 2).
-pub(crate) fn put_back(waited: Result<(), WaitError>) {
+/// Sets an interrupt again that a wait has reported and cleared, because the waiting call succeeded at the
+/// last moment, or had to go on: success leaves the token set (rule 2).
+pub(crate) fn restore(waited: Result<(), WaitError>) {
     if waited == Err(WaitError::Interrupted) {
-        // In no task nothing is reported.
+        // Outside tasks there is no token.
         let _ = current::set();
     }
 }
 
-/// Runs `f`, and wakes what `bell` makes if the running task is interrupted meanwhile or has been
-/// before. Nothing is reported: the interrupt stays where it is.
-pub(crate) fn forwarded<R>(bell: impl FnOnce() -> Waker, f: impl FnOnce() -> R) -> R {
-    let bell = bell();
-    current::listed(&bell, || {
-        // What has come before wakes nobody.
+/// Runs `f`, and wakes the waker that `waker` makes if the running task is interrupted meanwhile or has been
+/// before. The interrupt is not reported and stays set.
+pub(crate) fn forward_to<R>(waker: impl FnOnce() -> Waker, f: impl FnOnce() -> R) -> R {
+    let waker = waker();
+    current::with_interrupt_waker(&waker, || {
+        // An interrupt that has come before wakes no waker that is listed now.
         if current::is_set() {
-            bell.wake_by_ref();
+            waker.wake_by_ref();
         }
         f()
     })

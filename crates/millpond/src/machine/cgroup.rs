@@ -1,18 +1,18 @@
 //! The limits of this process's control groups, version 2 and version 1.
 //!
 //! # How a limit is found
-//! `/proc/self/cgroup` names our group, `/proc/self/mountinfo` says where its hierarchy is
-//! mounted and which group is shown at the mount point. A limit binds everything below it, so each
-//! group from ours up to the mount point is asked, and the smallest limit wins. Both versions may
-//! be mounted at once (then a controller lives in one of them), so both are asked.
+//! `/proc/self/cgroup` names our group; `/proc/self/mountinfo` has the mount point of its hierarchy and the
+//! group that is shown there. A limit applies to everything below it, so the limits of all groups from ours
+//! up to the mount point are read, and the smallest wins. Both versions may be mounted at once (then a
+//! controller is in one of them), so both are read.
 //!
-//! # What is not seen
-//! Groups above the mount point. In a container the host's groups are hidden; their limits bind
-//! all the same, and nobody inside can read them.
+//! # What is not found
+//! Groups above the mount point. In a container the host's groups are hidden; their limits apply, but
+//! cannot be read from inside.
 
 use super::source::Source;
 
-/// What the groups allow; `None` is "no limit".
+/// The smallest limits of all groups; `None` is "no limit".
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Limits {
     pub(super) cpu_quota: Option<f64>,
@@ -146,7 +146,7 @@ fn chain(mount: &Mount, group: &Group<'_>) -> Vec<String> {
     let root = mount.root.trim_end_matches('/');
     let is_name = |part: &&str| !part.is_empty() && *part != ".";
     let climbs = |path: &str| path.split('/').any(|part| part == "..");
-    // A root of `/..` only is a group above our namespace: an ancestor, at a depth we cannot see.
+    // A root of nothing but `/..` is a group above our namespace: an ancestor of unknown depth.
     if climbs(root) {
         let is_ancestor = root.split('/').filter(is_name).all(|part| part == "..");
         return if is_ancestor {
@@ -157,7 +157,7 @@ fn chain(mount: &Mount, group: &Group<'_>) -> Vec<String> {
     }
     let below = match group.path.strip_prefix(root) {
         Some(below) if (below.is_empty() || below.starts_with('/')) && !climbs(below) => below,
-        // The mount shows a branch of the tree we are not in.
+        // The mount shows a branch of the tree that does not contain our group.
         _ => return Vec::new(),
     };
     let mut folder = point.to_owned();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_of_another_branch_is_not_asked() {
+    fn a_mount_of_another_branch_is_not_read() {
         assert!(folders("/docker/7", "/docker/77").is_empty());
         assert!(folders("/other", "/").is_empty());
         assert!(folders("/../other", "/").is_empty());

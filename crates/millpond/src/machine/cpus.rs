@@ -1,7 +1,7 @@
-//! A set of CPU numbers in the kernel's notation, `0-3,8`.
+//! [`CpuList`]: a set of CPU numbers in the kernel's notation, `0-3,8`.
 //!
 //! # Invariants
-//! - **L1** Ranges are sorted, do not overlap and do not touch. So equal sets have equal ranges,
+//! - **CPULIST-1** Ranges are sorted, do not overlap and do not touch. So equal sets have equal ranges,
 //!   and a broken file that says `0-4294967295` costs one range instead of 16 GiB.
 
 use std::error::Error;
@@ -37,7 +37,7 @@ impl CpuList {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len(&self) -> usize {
-        // L1 bounds the sum by 2^32; the saturation is for 32-bit targets and their full set.
+        // CPULIST-1 bounds the sum by 2^32; the saturation is for 32-bit targets and their full set.
         self.ranges.iter().fold(0_usize, |sum, range| {
             sum.saturating_add((range.end() - range.start()) as usize)
                 .saturating_add(1)
@@ -104,7 +104,7 @@ impl CpuList {
         Self::from_ranges(overlaps.collect())
     }
 
-    /// Establishes L1.
+    /// Establishes CPULIST-1.
     fn from_ranges(mut ranges: Vec<RangeInclusive<u32>>) -> Self {
         ranges.sort_unstable_by_key(|range| *range.start());
         let mut merged: Vec<RangeInclusive<u32>> = Vec::with_capacity(ranges.len());

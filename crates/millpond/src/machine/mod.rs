@@ -1,30 +1,31 @@
-//! What machine this process runs on: CPUs it may use, its CPU quota, memory, NUMA nodes.
+//! How many CPUs this process may use: its affinity mask and the quota of its control group.
 //!
 //! A pool that starts one worker per core of a 64-core machine inside a group with a quota of two
-//! CPUs is throttled most of the time. So sizing asks three questions, and the smallest answer
-//! wins: which CPUs are online, which of them may this process use, and how much CPU time does its
-//! control group grant?
+//! CPUs is throttled most of the time. So sizing takes the smallest of three numbers: the CPUs that are
+//! online, those of them that this process may run on, and the CPU time that its control group grants.
 //!
 //! # Design
 //! - [`Machine`] is a plain value, read on demand. It does not follow later changes: read again.
 //! - Everything comes from text files below a root directory, parsed by pure functions
 //!   ([`Machine::read_from`]), so tests run on planted trees.
-//! - What cannot be read or understood is `None` (or an empty list), never an error and never a
+//! - A fact that cannot be read or understood is `None`, never an error and never a
 //!   guess. Where `/proc` and `/sys` do not exist (other systems than Linux), only
 //!   [`Machine::parallelism`] is known.
+//! - Facts that are only shown, such as the CPU's name or NUMA nodes, are in the program (`millpond about`).
 //!
 //! # What is read
 //! | field | source |
 //! |---|---|
 //! | `online` | `/sys/devices/system/cpu/online`, else the `processor` lines of `/proc/cpuinfo` |
 //! | `allowed` | `Cpus_allowed_list` of `/proc/self/status`, without CPUs that are offline |
-//! | `cpu_quota`, `memory_limit` | `cgroup.rs`: every group from ours up to the mounted root |
-//! | `memory_total` | `MemTotal` of `/proc/meminfo` |
-//! | `nodes`, `cores` | `topology.rs`: `/sys/devices/system/{node,cpu}` |
-//! | `cpu_model`, `hypervisor` | `/proc/cpuinfo` |
-//! | `kernel` | `/proc/sys/kernel/osrelease` |
-//! | `clock_source` | `/sys/devices/system/clocksource/clocksource0/current_clocksource` |
-//! | `own_pid_namespace` | the target of `/proc/self/ns/pid` |
+//! | `cpu_quota`, `memory_limit` | every control group from ours up to the mounted root |
+//!
+//! # Files
+//! | file | what |
+//! |---|---|
+//! | `cpus` | [`CpuList`], a set of CPU numbers |
+//! | `cgroup` | the limits of control groups, version 1 and 2 |
+//! | `source` | text files below a root directory |
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -32,17 +33,15 @@ use std::path::Path;
 mod cgroup;
 mod cpus;
 mod source;
-mod topology;
 
 #[cfg(test)]
 mod tests;
 
 pub use cpus::{CpuList, CpuListError};
-pub use topology::Node;
 
 use source::Source;
 
-/// The machine as this process sees it at one moment.
+/// The CPUs and limits of this process at one moment.
 ///
 /// ```
 /// use millpond::machine::Machine;
@@ -59,37 +58,19 @@ pub struct Machine {
     /// The online CPUs this process may run on: its affinity mask, which includes the cpuset of
     /// its control group.
     pub allowed: Option<CpuList>,
-    /// What [`std::thread::available_parallelism`] says. It is `None` after
+    /// The value of [`std::thread::available_parallelism`]. It is `None` after
     /// [`read_from`](Self::read_from), because it does not come from files.
     pub parallelism: Option<NonZeroUsize>,
     /// CPU time per wall time the control groups grant: `0.5` is half a CPU. `None`: no limit.
     pub cpu_quota: Option<f64>,
-    /// Memory of the machine in bytes.
-    pub memory_total: Option<u64>,
     /// The smallest memory limit of the control groups in bytes. `None`: no limit.
     pub memory_limit: Option<u64>,
-    /// NUMA nodes by number. Empty: unknown.
-    pub nodes: Vec<Node>,
-    /// Physical cores by their first CPU; the CPUs of one core are SMT siblings. Empty: unknown.
-    pub cores: Vec<CpuList>,
-    /// The CPU's own name for itself.
-    pub cpu_model: Option<String>,
-    /// The kernel's release, as `uname -r` prints it.
-    pub kernel: Option<String>,
-    /// What the kernel reads time from (`tsc`, `kvm-clock`, `hpet`, ..).
-    pub clock_source: Option<String>,
-    /// Whether the CPU reports a hypervisor. `Some(true)` is certain; `Some(false)` means that the
-    /// CPU reports none, and a hypervisor may hide itself; `None`: this CPU does not say.
-    pub hypervisor: Option<bool>,
-    /// Whether this process lives in a PID namespace of its own, as nearly every container does.
-    /// Marker files such as `/.dockerenv` are not asked: they survive in exported images.
-    pub own_pid_namespace: Option<bool>,
 }
 
 impl Machine {
     /// Reads the facts about this machine.
     ///
-    /// It opens a few files per CPU and node. Read once and keep the value; do not read per task.
+    /// It opens a few files. Read once and keep the value; do not read per task.
     pub fn read() -> Self {
         Self {
             parallelism: std::thread::available_parallelism().ok(),
@@ -108,11 +89,10 @@ impl Machine {
     /// ```
     pub fn read_from(root: impl AsRef<Path>) -> Self {
         let source = Source::new(root.as_ref());
-        let cpuinfo = source.text("proc/cpuinfo").unwrap_or_default();
         let online = source
             .line("sys/devices/system/cpu/online")
             .and_then(|text| text.parse::<CpuList>().ok())
-            .or_else(|| processors(&cpuinfo));
+            .or_else(|| processors(&source.text("proc/cpuinfo")?));
         let limits = cgroup::Limits::read(&source);
         Self {
             allowed: source
@@ -120,30 +100,15 @@ impl Machine {
                 .and_then(|status| allowed(&status, online.as_ref())),
             parallelism: None,
             cpu_quota: limits.cpu_quota,
-            memory_total: source
-                .text("proc/meminfo")
-                .and_then(|text| source::kilobytes(&text, "MemTotal")),
             memory_limit: limits.memory,
-            nodes: topology::nodes(&source),
-            cores: topology::cores(&source, online.as_ref()),
-            cpu_model: source::value(&cpuinfo, "model name")
-                .or_else(|| source::value(&cpuinfo, "cpu"))
-                .map(str::to_owned),
-            kernel: source.line("proc/sys/kernel/osrelease"),
-            clock_source: source
-                .line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            hypervisor: hypervisor(&cpuinfo),
-            own_pid_namespace: source
-                .link("proc/self/ns/pid")
-                .and_then(|t| is_own_namespace(&t)),
             online,
         }
     }
 
     /// How many CPUs this process can keep busy: the smaller of mask and quota.
     ///
-    /// Half a CPU is `0.5`. Without a mask, what [`parallelism`](Self::parallelism) says is taken,
-    /// then the number of CPUs online; a machine of which nothing is known has one CPU.
+    /// Half a CPU is `0.5`. Without a mask, [`parallelism`](Self::parallelism) is taken instead, then the
+    /// number of CPUs online; a machine of which nothing is known has one CPU.
     ///
     /// ```
     /// use millpond::machine::Machine;
@@ -164,7 +129,7 @@ impl Machine {
         self.cpu_quota.map_or(usable, |quota| usable.min(quota))
     }
 
-    /// How many workers of CPU-bound tasks this machine feeds: [`effective_cpus`] rounded up, at
+    /// How many workers CPU-bound tasks can use: [`effective_cpus`] rounded up, at
     /// least one.
     ///
     /// Rounded up, because a quota of 1.5 CPUs is lost in part with one worker and used in full
@@ -184,20 +149,6 @@ impl Machine {
         // A float-to-integer `as` saturates, so even an absurd quota cannot overflow.
         NonZeroUsize::new(self.effective_cpus().ceil() as usize).unwrap_or(NonZeroUsize::MIN)
     }
-
-    /// Whether at least one core runs more than one CPU (SMT); `None` if the cores are unknown.
-    ///
-    /// ```
-    /// use millpond::machine::Machine;
-    ///
-    /// let mut machine = Machine::default();
-    /// assert_eq!(machine.has_smt(), None);
-    /// machine.cores = vec!["0,2".parse().unwrap(), "1,3".parse().unwrap()];
-    /// assert_eq!(machine.has_smt(), Some(true));
-    /// ```
-    pub fn has_smt(&self) -> Option<bool> {
-        (!self.cores.is_empty()).then(|| self.cores.iter().any(|core| core.len() > 1))
-    }
 }
 
 fn processors(cpuinfo: &str) -> Option<CpuList> {
@@ -206,21 +157,8 @@ fn processors(cpuinfo: &str) -> Option<CpuList> {
     (!list.is_empty()).then_some(list)
 }
 
-/// The kernel's mask also names CPUs that could be plugged in later; those run nothing now.
+/// The kernel's mask contains CPUs that could be plugged in later; those are left out.
 fn allowed(status: &str, online: Option<&CpuList>) -> Option<CpuList> {
     let mask: CpuList = source::value(status, "Cpus_allowed_list")?.parse().ok()?;
     Some(online.map_or_else(|| mask.clone(), |online| mask.intersection(online)))
-}
-
-fn hypervisor(cpuinfo: &str) -> Option<bool> {
-    source::value(cpuinfo, "flags")
-        .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
-}
-
-/// The kernel gives its first PID namespace this fixed number (`PROC_PID_INIT_INO`).
-const FIRST_PID_NAMESPACE: u32 = 0xEFFF_FFFC;
-
-fn is_own_namespace(target: &str) -> Option<bool> {
-    let number = target.strip_prefix("pid:[")?.strip_suffix(']')?;
-    Some(number.parse::<u32>().ok()? != FIRST_PID_NAMESPACE)
 }

@@ -1,9 +1,9 @@
-//! Text below a root directory, and the two shapes it comes in: a single line, and `key: value`.
+//! Text files below a root directory, of two forms: a single line, and lines `key: value`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A tree that looks like `/`. Whatever cannot be read is `None`.
+/// A tree that looks like `/`. A file that cannot be read is `None`.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     root: &'a Path,
@@ -14,13 +14,9 @@ impl<'a> Source<'a> {
         Self { root }
     }
 
-    /// Kernel files give absolute paths; joined as they are, they would leave the root.
-    fn place(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
-    }
-
     pub(super) fn text(&self, path: &str) -> Option<String> {
-        let bytes = fs::read(self.place(path)).ok()?;
+        // Kernel files give absolute paths; joined as they are, they would leave the root.
+        let bytes = fs::read(self.root.join(path.trim_start_matches('/'))).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -29,34 +25,6 @@ impl<'a> Source<'a> {
         let text = self.text(path)?;
         let line = text.lines().next()?.trim();
         (!line.is_empty()).then(|| line.to_owned())
-    }
-
-    pub(super) fn link(&self, path: &str) -> Option<String> {
-        fs::read_link(self.place(path))
-            .ok()?
-            .into_os_string()
-            .into_string()
-            .ok()
-    }
-
-    /// The numbers `n` of the entries named `<prefix><n>` in a folder, in order.
-    pub(super) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
-        let Ok(entries) = fs::read_dir(self.place(folder)) else {
-            return Vec::new();
-        };
-        let mut numbers: Vec<u32> = entries
-            .filter_map(|entry| {
-                entry
-                    .ok()?
-                    .file_name()
-                    .to_str()?
-                    .strip_prefix(prefix)?
-                    .parse()
-                    .ok()
-            })
-            .collect();
-        numbers.sort_unstable();
-        numbers
     }
 }
 
@@ -71,10 +39,4 @@ pub(super) fn values<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = &'
 /// The first value of `key` that is not empty.
 pub(super) fn value<'t>(text: &'t str, key: &'t str) -> Option<&'t str> {
     values(text, key).find(|value| !value.is_empty())
-}
-
-/// The value of `key` in bytes, from a line such as `MemTotal: 2048 kB`.
-pub(super) fn kilobytes(text: &str, key: &str) -> Option<u64> {
-    let number = value(text, key)?.strip_suffix("kB")?.trim();
-    number.parse::<u64>().ok()?.checked_mul(1024)
 }

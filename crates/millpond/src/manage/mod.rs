@@ -1,39 +1,71 @@
-//! The Govern seam: what every engine shows of itself, and how it is changed while it runs.
+//! The Govern seam: how an engine of any kind is inspected and changed while it runs.
 //!
-//! An engine is [`Managed`]: it gives a [`PoolSnapshot`], plain figures of one moment, and it takes a
-//! [`Patch`], any number of parameters that change together or not at all. Consoles, registries and
-//! files of parameters know engines by this trait and by nothing else.
+//! An engine is [`Managed`]. It gives an [`EngineSnapshot`]: a few numbers that all engines have, and the
+//! snapshot of its own kind. It lists its [parameters](Parameter): name, type, range, value, whether it can
+//! change live. And it takes a [`Patch`]: parameters that change together or not at all. Consoles,
+//! registries and parameter files know engines by this trait alone, so they show and change an engine that
+//! they have never heard of.
+//!
+//! | file | what |
+//! |---|---|
+//! | `snapshot` | the state of an engine at one moment |
+//! | `value`, `text` | values of parameters; how their text is read and printed |
+//! | `parameter` | described parameters; the table that an engine has of them |
+//! | `patch` | parameters that change together |
+//! | `error` | what can be wrong with them |
+//! | `policy` | choices that a thread pool's parameters have |
 
-mod overload;
+mod error;
+mod parameter;
 mod patch;
+mod policy;
 mod snapshot;
+mod text;
+mod value;
 
 pub use crate::adapt::CoDel;
-pub use overload::{Overload, OverloadOrder};
-pub use patch::{Invalid, Patch, PatchError, Sizes};
-pub use snapshot::{Growth, PoolSnapshot, RunState};
+pub use error::{Invalid, PatchError};
+pub use parameter::{Parameter, ParameterSpec, ParameterTable};
+pub use patch::{Patch, Setting};
+pub use policy::{Growth, OverloadOrder};
+pub use snapshot::{AsAny, Details, EngineSnapshot, Measurement, RunState, TaskLatency};
+pub use value::{Choice, Value, ValueError, ValueType};
 
 use std::fmt;
 
-/// An engine that can be looked at and changed while it runs.
+/// An engine that can be inspected and changed while it runs.
 ///
 /// ```
-/// use millpond::manage::{Managed, Patch};
-/// use millpond::pool::ThreadPool;
+/// use millpond::manage::{Managed, Patch, PatchError};
+/// use millpond::preset;
+/// use std::sync::{Arc, Weak};
 ///
-/// fn halve(engine: &dyn Managed) -> Result<(), millpond::manage::PatchError> {
-///     let now = engine.snapshot();
-///     engine.apply(&Patch::new().core(now.core / 2).max((now.max / 2).max(1)))
+/// fn set_everywhere(engines: &[Weak<dyn Managed>], name: &str, text: &str) -> Result<(), PatchError> {
+///     for engine in engines.iter().filter_map(Weak::upgrade) {
+///         if engine.parameters().iter().any(|each| each.name == name) {
+///             engine.apply(&Patch::new().set(name.to_owned(), text))?;
+///         }
+///     }
+///     Ok(())
 /// }
 ///
-/// let pool = ThreadPool::builder("mill").core(4).max(8).build()?;
-/// halve(&pool)?;
-/// assert_eq!((pool.core(), pool.max()), (2, 4));
+/// let pool = Arc::new(preset::fixed("mill", 2).build()?);
+/// let timers = Arc::new(preset::scheduled("bell", 1)?);
+/// let (one, other): (Arc<dyn Managed>, Arc<dyn Managed>) = (pool.clone(), timers.clone());
+/// let registry = [Arc::downgrade(&one), Arc::downgrade(&other)];
+///
+/// set_everywhere(&registry, "max_pending", "500")?;
+/// set_everywhere(&registry, "capacity", "64")?;
+/// assert_eq!((timers.max_pending(), pool.capacity()), (Some(500), Some(64)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Managed: fmt::Debug + Send + Sync {
-    /// Its figures and parameters at one moment.
-    fn snapshot(&self) -> PoolSnapshot;
+    /// Its state at one moment, with all its latencies. Reading those takes a while if tasks have many
+    /// names: the snapshot of the engine's own type has the plain numbers for less.
+    fn engine_snapshot(&self) -> EngineSnapshot;
+
+    /// Its parameters, described, with their values now.
+    fn parameters(&self) -> Vec<Parameter>;
 
     /// Changes all parameters that the patch names, or none.
     ///

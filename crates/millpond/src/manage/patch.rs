@@ -1,13 +1,20 @@
-//! Parameters that change together, and what can be wrong with them.
+//! A patch: parameters that change together.
+//!
+//! A patch names parameters and says what they are to be. By name it fits engines of any kind; the methods
+//! with a parameter's name are for the thread pool, typed and documented. An engine judges a patch as a
+//! whole ([`Managed::apply`](super::Managed::apply)).
+//!
+//! # Invariants
+//!
+//! - **PATCH-1** A patch that is applied changes all that it names, or nothing.
+//! - **PATCH-2** A patch names a parameter once: the last setting of a name counts.
 
-use super::{Growth, OverloadOrder};
+use super::{Growth, OverloadOrder, Value};
 use crate::adapt::CoDel;
-use crate::queue::CapacityError;
-use std::error::Error;
-use std::fmt;
+use std::borrow::Cow;
 use std::time::Duration;
 
-/// Parameters to change; those that are `None` stay as they are.
+/// Parameters to change; those that are not named stay as they are.
 ///
 /// ```
 /// use millpond::manage::Patch;
@@ -17,34 +24,73 @@ use std::time::Duration;
 /// pool.apply(&Patch::new().core(4).max(8).capacity(64))?;
 /// assert_eq!((pool.core(), pool.max(), pool.capacity()), (4, 8, Some(64)));
 ///
+/// // The same by name, from a file or a console.
+/// pool.apply(&Patch::new().set("core", "2").set("keep_alive", "30s"))?;
+/// assert_eq!(pool.core(), 2);
+///
 /// // All or nothing: the capacity stays, because max is below core.
-/// let error = pool.apply(&Patch::new().max(2).capacity(7)).unwrap_err();
-/// assert!(error.to_string().contains("core 4 is above max 2"));
+/// let error = pool.apply(&Patch::new().max(1).capacity(7)).unwrap_err();
+/// assert!(error.to_string().contains("core 2 is above max 1"));
 /// assert_eq!((pool.max(), pool.capacity()), (8, Some(64)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "a patch does nothing until it is applied"]
-#[non_exhaustive]
 pub struct Patch {
-    /// How many workers are kept.
-    pub core: Option<usize>,
-    /// How many workers there may be.
-    pub max: Option<usize>,
-    /// How long an idle worker beyond the core stays.
-    pub keep_alive: Option<Duration>,
-    /// Whether idle workers of the core leave, too.
-    pub core_may_time_out: Option<bool>,
-    /// What comes first, the queue or more threads.
-    pub growth: Option<Growth>,
-    /// How many tasks may wait.
-    pub capacity: Option<usize>,
-    /// How long a task may wait; `Some(None)` is for ever.
-    pub max_queue_wait: Option<Option<Duration>>,
-    /// When it is overloaded, and sheds tasks; `Some(None)` is never.
-    pub shedding: Option<Option<CoDel>>,
-    /// Which task comes next while it is overloaded.
-    pub overload_order: Option<OverloadOrder>,
+    changes: Vec<(Cow<'static, str>, Setting)>,
+}
+
+/// What a parameter is to be: a value, or the text of one, which is read when it is known of which type the
+/// parameter is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Setting {
+    /// A value.
+    Value(Value),
+    /// The text of a value.
+    Text(String),
+}
+
+macro_rules! setting_from_value {
+    ($($value:ty),*) => {$(
+        impl From<$value> for Setting {
+            fn from(value: $value) -> Self {
+                Setting::Value(value.into())
+            }
+        }
+    )*};
+}
+
+setting_from_value!(
+    Value,
+    usize,
+    u64,
+    u32,
+    bool,
+    Duration,
+    Growth,
+    OverloadOrder
+);
+setting_from_value!(Option<usize>, Option<u64>, Option<Duration>);
+
+/// For plain numbers in a program. A negative one is rejected by the engine, as is every text that it cannot
+/// read.
+impl From<i32> for Setting {
+    fn from(number: i32) -> Self {
+        Setting::Text(number.to_string())
+    }
+}
+
+impl From<&str> for Setting {
+    fn from(text: &str) -> Self {
+        Setting::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Setting {
+    fn from(text: String) -> Self {
+        Setting::Text(text)
+    }
 }
 
 impl Patch {
@@ -53,14 +99,78 @@ impl Patch {
     /// ```
     /// use millpond::manage::Patch;
     ///
-    /// assert_eq!(Patch::new(), Patch::default());
-    /// assert_eq!(Patch::new().core(2).max, None); // what is not named stays
+    /// assert!(Patch::new().is_empty());
+    /// assert!(!Patch::new().core(2).is_empty());
     /// ```
     pub fn new() -> Self {
         Patch::default()
     }
 
-    /// How many workers are kept.
+    /// Changes the parameter of this name, of an engine of any kind. Text is read by the engine, which knows
+    /// the type of the parameter.
+    ///
+    /// ```
+    /// use millpond::manage::{Managed, Patch};
+    /// use millpond::preset;
+    ///
+    /// let engines: [Box<dyn Managed>; 2] =
+    ///     [Box::new(preset::single("mill").build()?), Box::new(preset::scheduled("bell", 1)?)];
+    /// engines[0].apply(&Patch::new().set("keep_alive", "90s").set("rejection", "block(100ms)"))?;
+    /// engines[1].apply(&Patch::new().set("max_pending", 10))?;
+    ///
+    /// let error = engines[1].apply(&Patch::new().set("core", 4)).unwrap_err();
+    /// assert!(error.to_string().starts_with("there is no parameter core: this engine has max_pending"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set(mut self, name: impl Into<Cow<'static, str>>, to: impl Into<Setting>) -> Self {
+        let (name, to) = (name.into(), to.into());
+        // PATCH-2
+        self.changes.retain(|(former, _)| *former != name);
+        self.changes.push((name, to));
+        self
+    }
+
+    /// Whether it changes nothing.
+    ///
+    /// ```
+    /// assert!(millpond::manage::Patch::new().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// What a parameter is to be, if it is named.
+    ///
+    /// ```
+    /// use millpond::manage::{Patch, Setting, Value};
+    ///
+    /// let patch = Patch::new().core(3);
+    /// assert_eq!(patch.get("core"), Some(&Setting::Value(Value::Integer(3))));
+    /// assert_eq!(patch.get("max"), None);
+    /// ```
+    pub fn get(&self, name: &str) -> Option<&Setting> {
+        let found = self.changes.iter().find(|(changed, _)| changed == name);
+        found.map(|(_, setting)| setting)
+    }
+
+    /// What it changes, in the order in which it was said.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    ///
+    /// let patch = Patch::new().core(3).set("max", "8");
+    /// let names: Vec<_> = patch.changes().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["core", "max"]);
+    /// ```
+    pub fn changes(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        let changes = self.changes.iter();
+        changes.map(|(name, setting)| (&**name, setting))
+    }
+}
+
+/// The parameters of a thread pool.
+impl Patch {
+    /// Workers that are kept, also when they are idle.
     ///
     /// ```
     /// use millpond::manage::Patch;
@@ -71,12 +181,11 @@ impl Patch {
     /// assert_eq!((pool.core(), pool.max()), (2, 4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn core(mut self, core: usize) -> Self {
-        self.core = Some(core);
-        self
+    pub fn core(self, core: usize) -> Self {
+        self.set("core", core)
     }
 
-    /// How many workers there may be.
+    /// The most workers there may be.
     ///
     /// ```
     /// use millpond::manage::Patch;
@@ -87,12 +196,11 @@ impl Patch {
     /// assert_eq!((pool.core(), pool.max()), (1, 8));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max(mut self, max: usize) -> Self {
-        self.max = Some(max);
-        self
+    pub fn max(self, max: usize) -> Self {
+        self.set("max", max)
     }
 
-    /// How long an idle worker beyond the core stays.
+    /// How long an idle worker above the core stays.
     ///
     /// ```
     /// use millpond::manage::Patch;
@@ -104,12 +212,11 @@ impl Patch {
     /// assert_eq!(pool.keep_alive(), Duration::from_secs(5));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
-        self.keep_alive = Some(keep_alive);
-        self
+    pub fn keep_alive(self, keep_alive: Duration) -> Self {
+        self.set("keep_alive", keep_alive)
     }
 
-    /// Whether idle workers of the core leave, too.
+    /// Whether idle workers of the core leave as well.
     ///
     /// ```
     /// use millpond::manage::Patch;
@@ -120,12 +227,11 @@ impl Patch {
     /// assert!(pool.core_may_time_out());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn core_may_time_out(mut self, may: bool) -> Self {
-        self.core_may_time_out = Some(may);
-        self
+    pub fn core_may_time_out(self, may: bool) -> Self {
+        self.set("core_may_time_out", may)
     }
 
-    /// What comes first, the queue or more threads.
+    /// Whether a task that finds the core busy is queued or starts another worker.
     ///
     /// ```
     /// use millpond::manage::{Growth, Patch};
@@ -136,12 +242,11 @@ impl Patch {
     /// assert_eq!((pool.max(), pool.growth()), (4, Growth::ThreadsFirst));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn growth(mut self, growth: Growth) -> Self {
-        self.growth = Some(growth);
-        self
+    pub fn growth(self, growth: Growth) -> Self {
+        self.set("growth", growth)
     }
 
-    /// How many tasks may wait.
+    /// The most tasks that may wait in the queue.
     ///
     /// ```
     /// use millpond::manage::Patch;
@@ -152,12 +257,11 @@ impl Patch {
     /// assert_eq!(pool.capacity(), Some(64));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn capacity(mut self, capacity: usize) -> Self {
-        self.capacity = Some(capacity);
-        self
+    pub fn capacity(self, capacity: usize) -> Self {
+        self.set("capacity", capacity)
     }
 
-    /// How long a task may wait; `None` is for ever.
+    /// The longest that a task may wait in the queue; `None` is forever.
     ///
     /// ```
     /// use millpond::manage::Patch;
@@ -171,12 +275,11 @@ impl Patch {
     /// assert_eq!(pool.max_queue_wait(), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max_queue_wait(mut self, most: impl Into<Option<Duration>>) -> Self {
-        self.max_queue_wait = Some(most.into());
-        self
+    pub fn max_queue_wait(self, most: impl Into<Option<Duration>>) -> Self {
+        self.set("max_queue_wait", most.into())
     }
 
-    /// When it is overloaded, and sheds tasks; `None` is never.
+    /// When the pool counts as overloaded and sheds tasks; `None` is never.
     ///
     /// ```
     /// use millpond::manage::{CoDel, Patch};
@@ -189,12 +292,13 @@ impl Patch {
     /// assert_eq!(pool.shedding(), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn shedding(mut self, shedding: impl Into<Option<CoDel>>) -> Self {
-        self.shedding = Some(shedding.into());
-        self
+    pub fn shedding(self, shedding: impl Into<Option<CoDel>>) -> Self {
+        let shedding = shedding.into();
+        self.set("shedding_target", shedding.map(|codel| codel.target))
+            .set("shedding_interval", shedding.map(|codel| codel.interval))
     }
 
-    /// Which task comes next while it is overloaded.
+    /// Which task comes next while the pool is overloaded.
     ///
     /// ```
     /// use millpond::manage::{CoDel, OverloadOrder, Patch};
@@ -207,329 +311,7 @@ impl Patch {
     /// assert_eq!(pool.overload_order(), OverloadOrder::NewestFirst);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn overload_order(mut self, order: OverloadOrder) -> Self {
-        self.overload_order = Some(order);
-        self
-    }
-}
-
-/// The parameters that must fit each other: whoever changes one of them checks them all.
-///
-/// ```
-/// use millpond::manage::{Patch, Sizes};
-/// use std::time::Duration;
-///
-/// let keep_alive = Duration::from_secs(60);
-/// let mill = Sizes { core: 2, max: 4, keep_alive, core_may_time_out: false };
-/// assert!(mill.problems().is_empty());
-/// assert!(!mill.with(&Patch::new().core(5)).problems().is_empty());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// How many workers are kept.
-    pub core: usize,
-    /// How many workers there may be.
-    pub max: usize,
-    /// How long an idle worker beyond the core stays.
-    pub keep_alive: Duration,
-    /// Whether idle workers of the core leave, too.
-    pub core_may_time_out: bool,
-}
-
-impl Sizes {
-    /// The most workers that can be counted.
-    ///
-    /// ```
-    /// use millpond::manage::Sizes;
-    /// use millpond::pool::ThreadPool;
-    ///
-    /// let too_many = ThreadPool::builder("mill").core(1).max(Sizes::MOST_WORKERS + 1);
-    /// assert_eq!(too_many.build().unwrap_err().problems()[0].field(), "max");
-    /// ```
-    pub const MOST_WORKERS: usize = (1 << 29) - 1;
-
-    /// These sizes with what the patch changes.
-    ///
-    /// ```
-    /// use millpond::manage::{Patch, Sizes};
-    /// use std::time::Duration;
-    ///
-    /// let keep_alive = Duration::from_secs(60);
-    /// let mill = Sizes { core: 2, max: 4, keep_alive, core_may_time_out: false };
-    /// let larger = mill.with(&Patch::new().max(8));
-    /// assert_eq!(larger, Sizes { max: 8, ..mill });
-    /// ```
-    pub fn with(self, patch: &Patch) -> Self {
-        Sizes {
-            core: patch.core.unwrap_or(self.core),
-            max: patch.max.unwrap_or(self.max),
-            keep_alive: patch.keep_alive.unwrap_or(self.keep_alive),
-            core_may_time_out: patch.core_may_time_out.unwrap_or(self.core_may_time_out),
-        }
-    }
-
-    /// All that is wrong with them.
-    ///
-    /// ```
-    /// use millpond::manage::{Invalid, Sizes};
-    /// use std::time::Duration;
-    ///
-    /// let keep_alive = Duration::ZERO;
-    /// let mill = Sizes { core: 9, max: 4, keep_alive, core_may_time_out: true };
-    /// let both = [Invalid::CoreAboveMax { core: 9, max: 4 }, Invalid::NoKeepAlive];
-    /// assert_eq!(mill.problems(), both);
-    /// ```
-    pub fn problems(&self) -> Vec<Invalid> {
-        let mut problems = Vec::new();
-        let Sizes { core, max, .. } = *self;
-        if max == 0 {
-            problems.push(Invalid::NoWorkers);
-        } else if max > Sizes::MOST_WORKERS {
-            problems.push(Invalid::TooManyWorkers { max });
-        } else if core > max {
-            problems.push(Invalid::CoreAboveMax { core, max });
-        }
-        if self.core_may_time_out && self.keep_alive.is_zero() {
-            problems.push(Invalid::NoKeepAlive);
-        }
-        problems
-    }
-}
-
-/// One thing that is wrong with a parameter.
-///
-/// ```
-/// use millpond::manage::Invalid;
-/// use millpond::pool::ThreadPool;
-///
-/// let error = ThreadPool::builder("mill").core(0).max(0).build().unwrap_err();
-/// assert_eq!(error.problems(), [Invalid::NoWorkers]);
-/// let advice = "max 0 would let no task ever run: allow at least one worker";
-/// assert_eq!(error.problems()[0].to_string(), advice);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Invalid {
-    /// No worker at all would be allowed.
-    NoWorkers,
-    /// More workers than can be counted.
-    TooManyWorkers {
-        /// What was asked for.
-        max: usize,
-    },
-    /// More workers would be kept than are allowed.
-    CoreAboveMax {
-        /// The core that was asked for, or that is there.
-        core: usize,
-        /// The maximum that was asked for, or that is there.
-        max: usize,
-    },
-    /// Core workers would leave at once and be started again for every task.
-    NoKeepAlive,
-    /// The queue cannot have this capacity.
-    Capacity(CapacityError),
-    /// Every task that has to wait would be shed.
-    NoQueueWait,
-    /// Every wait would be too long.
-    NoTarget,
-    /// A burst would be taken for an overload.
-    IntervalBelowTarget {
-        /// How long a task may wait.
-        target: Duration,
-        /// For how long all of them must wait longer.
-        interval: Duration,
-    },
-    /// Another order under overload, but nothing that says what an overload is.
-    NeverOverloaded,
-    /// Newest first, in a queue that has an order of its own.
-    OrderOfItsOwn,
-    /// Nothing can be changed in a process that was forked from that of the engine.
-    Forked,
-}
-
-impl Invalid {
-    /// The parameter that is wrong, by its name in a [`Patch`].
-    ///
-    /// ```
-    /// use millpond::manage::Patch;
-    /// use millpond::pool::ThreadPool;
-    ///
-    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
-    /// let error = pool.apply(&Patch::new().core(9)).unwrap_err();
-    /// assert_eq!(error.problems()[0].field(), "core");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn field(&self) -> &'static str {
-        match self {
-            Invalid::NoWorkers | Invalid::TooManyWorkers { .. } => "max",
-            Invalid::CoreAboveMax { .. } => "core",
-            Invalid::NoKeepAlive => "keep_alive",
-            Invalid::Capacity(_) => "capacity",
-            Invalid::NoQueueWait => "max_queue_wait",
-            Invalid::NoTarget | Invalid::IntervalBelowTarget { .. } => "shedding",
-            Invalid::NeverOverloaded | Invalid::OrderOfItsOwn => "overload_order",
-            Invalid::Forked => "process",
-        }
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Invalid::NoWorkers => {
-                f.write_str("max 0 would let no task ever run: allow at least one worker")
-            }
-            Invalid::TooManyWorkers { max } => write!(
-                f,
-                "max {max} is above the most workers that can be counted, {}",
-                Sizes::MOST_WORKERS
-            ),
-            Invalid::CoreAboveMax { core, max } => write!(
-                f,
-                "core {core} is above max {max}: raise max or lower core, or change both at once"
-            ),
-            Invalid::NoKeepAlive => f.write_str(
-                "keep_alive 0 with core_may_time_out would end every worker as soon as it is idle: \
-                 keep them alive for a while",
-            ),
-            Invalid::Capacity(error) => write!(f, "capacity: {error}"),
-            Invalid::NoQueueWait => f.write_str(
-                "max_queue_wait 0 would shed every task that has to wait at all: allow a while, or \
-                 use a queue that hands tasks over",
-            ),
-            Invalid::NoTarget => f.write_str(
-                "shedding: target 0 would take every wait for an overload: allow a few milliseconds",
-            ),
-            Invalid::IntervalBelowTarget { target, interval } => write!(
-                f,
-                "shedding: interval {interval:?} is below target {target:?}: an interval must be \
-                 long enough for a burst to pass, twenty times the target as a rule"
-            ),
-            Invalid::NeverOverloaded => f.write_str(
-                "overload_order newest first needs to know what an overload is: set shedding or \
-                 max_queue_wait, too",
-            ),
-            Invalid::OrderOfItsOwn => f.write_str(
-                "overload_order newest first needs a queue that is first in, first out, bounded or \
-                 unbounded: this one has an order of its own",
-            ),
-            Invalid::Forked => f.write_str(
-                "this process was forked, and the engine's threads stayed in the parent: build a new \
-                 engine after fork()",
-            ),
-        }
-    }
-}
-
-/// Parameters that an engine cannot have. Nothing has changed.
-///
-/// ```
-/// use millpond::manage::Patch;
-/// use millpond::pool::ThreadPool;
-///
-/// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
-/// let error = pool.apply(&Patch::new().core(9).capacity(7)).unwrap_err();
-/// assert!(error.to_string().starts_with("core 9 is above max 4"));
-/// assert_eq!((pool.core(), pool.capacity()), (1, Some(1024)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PatchError {
-    problems: Vec<Invalid>,
-}
-
-impl PatchError {
-    /// What is wrong, one by one.
-    ///
-    /// ```
-    /// use millpond::manage::{Invalid, Patch};
-    /// use millpond::pool::ThreadPool;
-    /// use std::time::Duration;
-    ///
-    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
-    /// let error = pool.apply(&Patch::new().core(9).max_queue_wait(Duration::ZERO)).unwrap_err();
-    /// let fields: Vec<_> = error.problems().iter().map(Invalid::field).collect();
-    /// assert_eq!(fields, ["core", "max_queue_wait"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn problems(&self) -> &[Invalid] {
-        &self.problems
-    }
-
-    /// An error if there are problems.
-    pub(crate) fn unless_none(problems: Vec<Invalid>) -> Result<(), PatchError> {
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(PatchError { problems }),
-        }
-    }
-}
-
-impl fmt::Display for PatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, problem) in self.problems.iter().enumerate() {
-            if position > 0 {
-                f.write_str("; ")?;
-            }
-            problem.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for PatchError {}
-
-impl From<CapacityError> for PatchError {
-    fn from(error: CapacityError) -> Self {
-        PatchError {
-            problems: vec![Invalid::Capacity(error)],
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GOOD: Sizes = Sizes {
-        core: 2,
-        max: 4,
-        keep_alive: Duration::from_secs(60),
-        core_may_time_out: false,
-    };
-
-    #[test]
-    fn an_empty_patch_changes_nothing() {
-        assert_eq!(GOOD.with(&Patch::new()), GOOD);
-        assert!(GOOD.problems().is_empty());
-    }
-
-    #[test]
-    fn everything_that_is_wrong_is_named_with_its_field() {
-        let patch = Patch::new()
-            .core(9)
-            .keep_alive(Duration::ZERO)
-            .core_may_time_out(true);
-        let problems = GOOD.with(&patch).problems();
-        let fields: Vec<_> = problems.iter().map(Invalid::field).collect();
-        assert_eq!(fields, ["core", "keep_alive"]);
-        let error = PatchError::unless_none(problems).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "core 9 is above max 4: raise max or lower core, or change both at once; keep_alive 0 \
-             with core_may_time_out would end every worker as soon as it is idle: keep them alive \
-             for a while"
-        );
-    }
-
-    #[test]
-    fn no_worker_at_all_and_more_than_can_be_counted_are_refused() {
-        for max in [0, Sizes::MOST_WORKERS + 1, usize::MAX] {
-            let problems = GOOD.with(&Patch::new().core(0).max(max)).problems();
-            assert_eq!(problems.len(), 1, "max {max}");
-            assert_eq!(problems[0].field(), "max");
-        }
-        let most = Patch::new().max(Sizes::MOST_WORKERS);
-        assert!(GOOD.with(&most).problems().is_empty());
+    pub fn overload_order(self, order: OverloadOrder) -> Self {
+        self.set("overload_order", order)
     }
 }

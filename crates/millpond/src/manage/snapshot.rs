@@ -1,38 +1,11 @@
-//! The figures of an engine at one moment.
+//! The state of an engine at one moment, in the form that engines of every kind share.
 
-use super::OverloadOrder;
-use crate::adapt::CoDel;
+use super::Value;
+use crate::meter::Distribution;
+use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
-use std::time::Duration;
-
-/// What comes first when a task finds all workers of the core there.
-///
-/// ```
-/// use millpond::manage::Growth;
-/// use millpond::pool::ThreadPool;
-///
-/// let pool = ThreadPool::builder("mill").growth(Growth::ThreadsFirst).build()?;
-/// assert_eq!(pool.growth().to_string(), "threads first");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Growth {
-    /// The queue; more workers, up to the maximum, only when it is full. Java's rule.
-    #[default]
-    QueueFirst,
-    /// More workers, up to the maximum, whenever none is free; then the queue. For services whose
-    /// tasks block and whose callers wait.
-    ThreadsFirst,
-}
-
-impl fmt::Display for Growth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Growth::QueueFirst => "queue first",
-            Growth::ThreadsFirst => "threads first",
-        })
-    }
-}
+use std::sync::Arc;
 
 /// Where an engine is in its life. It only ever moves on.
 ///
@@ -57,9 +30,9 @@ pub enum RunState {
     ShutDown = 1,
     /// Takes no more tasks, starts none, and has interrupted those that run.
     Stopped = 2,
-    /// All have ended; the hook for the end runs.
+    /// All tasks have ended; the hook for the end runs.
     Tidying = 3,
-    /// Over.
+    /// All threads have ended.
     Terminated = 4,
 }
 
@@ -75,160 +48,277 @@ impl fmt::Display for RunState {
     }
 }
 
-/// The parameters and figures of a pool at one moment.
+/// An engine at one moment: what every engine has in common, and as [`details`](EngineSnapshot::details) what
+/// only its kind has.
 ///
-/// Each figure is right by itself; together they are as close as reading them one after the other
-/// can be.
+/// A console that knows the kind of the engine asks for its own snapshot; one that does not shows the
+/// [measurements](Details::measurements).
 ///
-/// # The books
-///
-/// At rest, and whenever nothing happens between two of its readings, they balance: every task that
-/// was accepted is in exactly one of
-///
-/// ```text
-///   completed + cancelled + expired + shed + discarded + handed_back + ran_elsewhere   what is over
-/// + queued + active + in_place                                                         what is not
 /// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::manage::Managed;
+/// use millpond::pool::PoolSnapshot;
+/// use millpond::preset;
 ///
-/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`. `dropped_detached` are
-/// those of `expired` and `shed` that had no handle, those of `cancelled` for which no thread could be
-/// started, and what wrappers of the pool have dropped. Beside the books are tasks that the pool took and
-/// its rejection policy let others run: `caller_ran`, those of extra threads, and what a custom policy
-/// kept for itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// let pool = preset::fixed("mill", 2).build()?;
+/// pool.submit(|| "flour")?.join()?;
+/// pool.close()?;
+///
+/// let engine: &dyn Managed = &pool;
+/// let now = engine.engine_snapshot();
+/// assert_eq!((&*now.name, &*now.kind), ("mill", "thread pool"));
+/// assert_eq!((now.submitted, now.completed, now.failed), (1, 1, 0));
+/// assert_eq!(now.latencies[0].run.count(), 1);
+///
+/// assert_eq!(now.details::<PoolSnapshot>().unwrap().largest, 1);
+/// let measured = now.measurements();
+/// assert!(measured.iter().any(|each| each.name == "largest"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct PoolSnapshot {
-    /// What the pool is called.
+pub struct EngineSnapshot {
+    /// The engine's name.
     pub name: String,
+    /// What kind of engine it is: `thread pool`, `scheduled pool`.
+    pub kind: Cow<'static, str>,
     /// Where it is in its life.
     pub state: RunState,
-    /// How many workers are kept.
-    pub core: usize,
-    /// How many workers there may be.
-    pub max: usize,
-    /// How long an idle worker beyond the core stays.
-    pub keep_alive: Duration,
-    /// Whether idle workers of the core leave, too.
-    pub core_may_time_out: bool,
-    /// What comes first, the queue or more threads.
-    pub growth: Growth,
-    /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
-    pub capacity: Option<usize>,
-    /// How long a task may wait; `None` is for ever.
-    pub max_queue_wait: Option<Duration>,
-    /// When it is overloaded, and sheds tasks; `None` is never.
-    pub shedding: Option<CoDel>,
-    /// Which task comes next while it is overloaded.
-    pub overload_order: OverloadOrder,
-    /// How many workers there are.
+    /// Threads that it has.
     pub workers: usize,
-    /// How many of them run a task.
-    pub active: usize,
-    /// The most workers that there ever were.
-    pub largest: usize,
-    /// How many threads run a task outside the pool, because it was full.
-    pub extra_threads: usize,
-    /// How many tasks wait. What was cancelled there counts until it has left the queue; what a worker
-    /// has taken out of turn, to run it in place, does not.
+    /// Tasks that wait.
     pub queued: usize,
-    /// Whether it is overloaded, by its [`shedding`](Self::shedding): a queue that stands.
-    pub is_overloaded: bool,
-    /// How long the queue needs to drain, by what tasks have taken of late, if nothing else comes;
-    /// `None` if no task is over yet.
-    pub drains_in: Option<Duration>,
-    /// How many tasks run inside others: a worker joined them while they waited, and runs them in place.
-    pub in_place: usize,
-    /// How many tasks workers have run to their end, those that panicked included.
+    /// Tasks that it has accepted since it was built.
+    pub submitted: u64,
+    /// Tasks that have run to their end, failed ones included.
     pub completed: u64,
-    /// How many of these panicked.
-    pub panicked: u64,
-    /// How many of the completed ones were cancelled while they ran, and returned: nobody wanted what they
-    /// came to any more. One that panicked after it was cancelled is among the panicked ones.
-    pub cancelled_while_running: u64,
-    /// How many of the completed ones a worker ran in place, because it joined them while they waited.
-    /// Tasks of this pool wait for other tasks of it, then.
-    pub self_joined: u64,
-    /// How many left the queue without being run: cancelled, or removed.
-    pub cancelled: u64,
-    /// How many left the queue because somebody who waited for them ran them: who called `join_here` in
-    /// a thread that is no worker of this pool, or a scope.
-    pub ran_elsewhere: u64,
-    /// How many were dropped when their turn came, because their deadline had passed.
-    pub expired: u64,
-    /// How many were dropped when their turn came, because they had waited too long: longer than
-    /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
-    pub shed: u64,
-    /// How many tasks without a handle were accepted and dropped unrun: because their deadline had passed, they
-    /// had waited too long, or no thread could be started for them. Those of a serial executor or a
-    /// scheduled pool on top of the pool are among them. Nobody else heard of them: see
-    /// [`Notice::DroppedDetached`](crate::pool::Notice::DroppedDetached), whose numbers add up to this.
-    pub dropped_detached: u64,
-    /// How many there was no room for, at once or in time: the rejection policy took over. A task that a
-    /// handler brings again, and that is refused again, counts once.
+    /// Completed tasks that panicked or returned an error to the engine.
+    pub failed: u64,
+    /// Tasks that it would not take.
     pub rejected: u64,
-    /// How many had to wait for room ([`Rejection::Block`](crate::pool::Rejection::Block)).
-    pub blocked: u64,
-    /// How many the rejection policy threw away, new ones and old ones.
-    pub discarded: u64,
-    /// How many the rejection policy let their callers run.
-    pub caller_ran: u64,
-    /// How many were handed back by `shutdown_now`.
-    pub handed_back: u64,
-    /// How many threads have been started, extra ones included.
-    pub threads_started: u64,
-    /// How often a thread could not be started.
-    pub thread_failures: u64,
+    /// Accepted tasks that never ran: cancelled, expired, shed, discarded or handed back. The details say which.
+    pub cancelled: u64,
+    /// How long tasks waited and ran, by task name. Empty if the engine does not measure that.
+    pub latencies: Vec<TaskLatency>,
+    /// What the engine itself has found wrong since it was built, a sentence each. Empty if it is healthy.
+    pub warnings: Vec<String>,
+    details: Option<Arc<dyn Details>>,
 }
 
-impl PoolSnapshot {
-    /// Tasks that workers have run, run or will run.
+impl EngineSnapshot {
+    /// A snapshot in which nothing has happened, for engines of other crates. All fields can be changed
+    /// afterwards.
     ///
     /// ```
-    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::manage::{EngineSnapshot, RunState};
+    ///
+    /// let mut now = EngineSnapshot::new("db", "rayon pool", RunState::Running);
+    /// now.workers = 8;
+    /// assert_eq!(now.to_string(), "db (rayon pool): running, 8 workers, 0 queued, 0 completed, 0 failed, 0 rejected");
+    /// ```
+    pub fn new(
+        name: impl Into<String>,
+        kind: impl Into<Cow<'static, str>>,
+        state: RunState,
+    ) -> Self {
+        EngineSnapshot {
+            name: name.into(),
+            kind: kind.into(),
+            state,
+            workers: 0,
+            queued: 0,
+            submitted: 0,
+            completed: 0,
+            failed: 0,
+            rejected: 0,
+            cancelled: 0,
+            latencies: Vec::new(),
+            warnings: Vec::new(),
+            details: None,
+        }
+    }
+
+    /// The same with what only engines of its kind have.
+    ///
+    /// ```
+    /// use millpond::manage::{Details, EngineSnapshot, Measurement, RunState};
+    ///
+    /// #[derive(Debug)]
+    /// struct Steals(u64);
+    ///
+    /// impl Details for Steals {
+    ///     fn measurements(&self) -> Vec<Measurement> {
+    ///         vec![Measurement::new("steals", self.0)]
+    ///     }
+    /// }
+    ///
+    /// let now = EngineSnapshot::new("db", "rayon pool", RunState::Running).with_details(Steals(7));
+    /// assert_eq!(now.details::<Steals>().unwrap().0, 7);
+    /// assert_eq!(now.measurements()[0].to_string(), "steals 7");
+    /// ```
+    #[must_use]
+    pub fn with_details(mut self, details: impl Details) -> Self {
+        self.details = Some(Arc::new(details));
+        self
+    }
+
+    /// What only engines of its kind have, if it is of this type.
+    ///
+    /// ```
+    /// use millpond::manage::Managed;
+    /// use millpond::pool::PoolSnapshot;
+    /// use millpond::preset;
+    /// use millpond::schedule::ScheduleSnapshot;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let now = timers.engine_snapshot();
+    /// assert_eq!(now.details::<ScheduleSnapshot>().unwrap().series, 0);
+    /// assert!(now.details::<PoolSnapshot>().is_none(), "that is the pool below: timers.executor()");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn details<T: Details>(&self) -> Option<&T> {
+        let details = self.details.as_deref()?;
+        let any: &dyn Any = details.as_any();
+        any.downcast_ref()
+    }
+
+    /// What only engines of its kind have, for readers that do not know the kind.
+    ///
+    /// ```
+    /// use millpond::manage::Managed;
     /// use millpond::preset;
     ///
     /// let pool = preset::single("mill").build()?;
-    /// for _ in 0..3 {
-    ///     pool.run(|| ())?;
+    /// for each in pool.engine_snapshot().measurements() {
+    ///     println!("{} {}", each.name, each.value);
     /// }
-    /// pool.close()?;
-    /// assert_eq!(pool.snapshot().task_count(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias = "getTaskCount")]
-    pub fn task_count(&self) -> u64 {
-        let unfinished = self.active + self.in_place + self.queued;
-        self.completed + unfinished as u64
+    pub fn measurements(&self) -> Vec<Measurement> {
+        let details = self.details.as_deref();
+        details.map_or_else(Vec::new, Details::measurements)
+    }
+
+    /// Whether the engine has found nothing wrong with itself.
+    ///
+    /// ```
+    /// use millpond::manage::Managed;
+    /// use millpond::preset;
+    ///
+    /// assert!(preset::single("mill").build()?.engine_snapshot().is_healthy());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_healthy(&self) -> bool {
+        self.warnings.is_empty()
     }
 }
 
-impl fmt::Display for PoolSnapshot {
+impl fmt::Display for EngineSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EngineSnapshot {
+            name,
+            kind,
+            state,
+            workers,
+            queued,
+            completed,
+            failed,
+            rejected,
+            ..
+        } = self;
+        let threads = if *workers == 1 { "worker" } else { "workers" };
         write!(
             f,
-            "{}: {}, {} of {} {} busy (core {}, max {}, most ever {}), {} queued",
-            self.name,
-            self.state,
-            self.active,
-            self.workers,
-            if self.workers == 1 {
-                "worker"
-            } else {
-                "workers"
-            },
-            self.core,
-            self.max,
-            self.largest,
-            self.queued
-        )?;
-        match self.capacity {
-            Some(capacity) => write!(f, " of {capacity}")?,
-            None => f.write_str(" (no bound)")?,
-        }
-        write!(
-            f,
-            ", {} completed, {} rejected",
-            self.completed, self.rejected
+            "{name} ({kind}): {state}, {workers} {threads}, {queued} queued, {completed} completed, \
+             {failed} failed, {rejected} rejected"
         )
+    }
+}
+
+/// How long tasks of one name waited and ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskLatency {
+    /// The name, or where in the program the task was made.
+    pub task: String,
+    /// From being accepted to the start.
+    pub queue_wait: Distribution,
+    /// From the start to the end.
+    pub run: Distribution,
+}
+
+impl TaskLatency {
+    /// The latencies of one name.
+    ///
+    /// ```
+    /// use millpond::manage::TaskLatency;
+    /// use millpond::meter::Distribution;
+    ///
+    /// let unused = TaskLatency::new("thumbnail", Distribution::new(), Distribution::new());
+    /// assert_eq!(unused.run.count(), 0);
+    /// ```
+    pub fn new(task: impl Into<String>, queue_wait: Distribution, run: Distribution) -> Self {
+        TaskLatency {
+            task: task.into(),
+            queue_wait,
+            run,
+        }
+    }
+}
+
+/// What only engines of one kind have: the snapshot of that kind.
+pub trait Details: Any + fmt::Debug + Send + Sync + AsAny {
+    /// Its numbers with their names, for readers that do not know the kind. The common ones need not be repeated.
+    fn measurements(&self) -> Vec<Measurement>;
+}
+
+/// A way to [`Any`], which every type has. (A supertrait can be had only since Rust 1.86.)
+pub trait AsAny {
+    /// The same as [`Any`].
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Any> AsAny for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A number with its name.
+///
+/// ```
+/// use millpond::manage::Measurement;
+/// use std::time::Duration;
+///
+/// assert_eq!(Measurement::new("drains_in", Duration::from_millis(12)).to_string(), "drains_in 12ms");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Measurement {
+    /// The name.
+    pub name: &'static str,
+    /// The number.
+    pub value: Value,
+}
+
+impl Measurement {
+    /// A number with its name.
+    ///
+    /// ```
+    /// use millpond::manage::Measurement;
+    ///
+    /// assert_eq!(Measurement::new("is_overloaded", false).to_string(), "is_overloaded false");
+    /// ```
+    pub fn new(name: &'static str, value: impl Into<Value>) -> Self {
+        Measurement {
+            name,
+            value: value.into(),
+        }
+    }
+}
+
+impl fmt::Display for Measurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.value)
     }
 }

@@ -1,28 +1,27 @@
-//! A count that one thread writes and any may read.
+//! A counter that one thread writes and any thread may read.
 
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 
-/// Only its owner adds to it; so that needs no lock and no locked instruction.
+/// Only its owner adds to it, so no lock and no atomic read-modify-write is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
     #[inline]
     pub(crate) fn add(&self, more: u64) {
-        // Relaxed: it is a figure, and hands nothing over.
+        // Relaxed: it is a statistic, and publishes no other memory.
         let next = self.0.load(Ordering::Relaxed).wrapping_add(more);
         self.0.store(next, Ordering::Relaxed);
     }
 
-    /// The same, for what may come to more than there is room for: then it stays at the most.
+    /// The same, saturating.
     #[inline]
-    pub(crate) fn add_up_to_most(&self, more: u64) {
-        let next = self.0.load(Ordering::Relaxed).saturating_add(more);
+    pub(crate) fn saturating_add(&self, more: u64) {
+        let next = self.get().saturating_add(more);
         self.0.store(next, Ordering::Relaxed);
     }
 
-    /// What it has come to; it begins anew. Only its owner does that, and nobody reads it meanwhile who
-    /// must not miss anything.
+    /// Returns the count and resets it. Only its owner calls it; a concurrent reader may miss the count.
     pub(crate) fn take(&self) -> u64 {
         let all = self.get();
         self.0.store(0, Ordering::Relaxed);

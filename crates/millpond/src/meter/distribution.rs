@@ -1,12 +1,12 @@
-//! What histograms have measured, added up.
+//! The sum of histograms.
 
-use super::histogram::{OCTAVES, SPLIT, bounds, place};
+use super::histogram::{OCTAVES, SPLIT, bounds, bucket_of};
 use std::fmt;
 use std::time::Duration;
 
-/// How long things took: how often, on average, and by percentile.
+/// A distribution of durations: count, mean and percentiles.
 ///
-/// A percentile is right to a sixteenth: durations are counted in buckets of that width. Count and mean
+/// A percentile is exact to a sixteenth: durations are counted in buckets of that width. Count and mean
 /// are exact.
 ///
 /// ```
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// let pool = ThreadPool::builder("mill").core(1).build()?;
 /// pool.submit(|| 7)?.join()?;
 /// pool.close()?;
-/// let run = pool.figures().run;
+/// let run = pool.metrics().run;
 /// assert_eq!(run.count(), 1);
 /// println!("median {:?}, p99 {:?}, worst {:?}", run.quantile(0.5), run.quantile(0.99), run.max());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -29,7 +29,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Nothing measured yet.
+    /// An empty distribution.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -56,12 +56,12 @@ impl Distribution {
     /// ```
     pub fn add(&mut self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let (octave, bucket) = place(nanos);
+        let (octave, bucket) = bucket_of(nanos);
         self.add_many(octave * SPLIT + bucket, 1);
         self.add_sum(nanos);
     }
 
-    /// Adds everything in another one.
+    /// Adds all durations of another distribution.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -96,7 +96,7 @@ impl Distribution {
         self.sum = self.sum.saturating_add(u128::from(nanos));
     }
 
-    /// What has come since an earlier look at the same figures.
+    /// The durations that were added since an earlier copy of this distribution.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -120,7 +120,7 @@ impl Distribution {
         later
     }
 
-    /// How many there were.
+    /// How many durations were added.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -134,7 +134,7 @@ impl Distribution {
         self.count
     }
 
-    /// All of them together.
+    /// Their sum.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -149,7 +149,7 @@ impl Distribution {
         Duration::from_nanos(nanos)
     }
 
-    /// The average; 0 if there were none.
+    /// Their mean; 0 if there are none.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -170,8 +170,8 @@ impl Distribution {
         }
     }
 
-    /// The duration that this share of them did not exceed: 0.5 for the median, 0.99 for p99. 0 if there
-    /// were none.
+    /// The duration that this share of them does not exceed: 0.5 for the median, 0.99 for p99. 0 if there
+    /// are none.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -184,11 +184,12 @@ impl Distribution {
     /// ```
     #[doc(alias = "percentile")]
     pub fn quantile(&self, share: f64) -> Duration {
-        let share = match share.is_nan() {
-            true => 1.0,
-            false => share.clamp(0.0, 1.0),
+        let share = if share.is_nan() {
+            1.0
+        } else {
+            share.clamp(0.0, 1.0)
         };
-        // Half a millionth of a task is rounding, and no task.
+        // Rounding errors of the product must not raise the rank.
         let rank = (share * self.count as f64 - 1e-6).ceil().max(1.0) as u64;
         let mut seen = 0_u64;
         for (number, count) in self.buckets.iter().enumerate() {
@@ -201,7 +202,7 @@ impl Distribution {
         self.max()
     }
 
-    /// The longest, rounded up to the end of its bucket; 0 if there were none.
+    /// The longest duration, rounded up to the end of its bucket; 0 if there are none.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -217,8 +218,7 @@ impl Distribution {
         Duration::from_nanos(last.map_or(0, |number| bounds(number).1))
     }
 
-    /// The buckets that are not empty: up to how long, and how many were no longer than that and longer
-    /// than the bucket before.
+    /// The buckets that are not empty: the upper bound, inclusive, and the number of durations in the bucket.
     ///
     /// ```
     /// use millpond::meter::Distribution;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_all_noughts() {
+    fn an_empty_distribution_is_all_zeros() {
         let nothing = Distribution::new();
         let all = (
             nothing.count(),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_later_is_told_apart_and_adds_up_again() {
+    fn durations_added_later_are_the_difference_and_add_up_again() {
         let early = of(&[1, 2, 3]);
         let mut both = early.clone();
         let late = of(&[100, 200]);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_stay_at_the_most_they_can_be() {
+    fn counts_saturate() {
         let mut all = of(&[1, 3, 1_000]);
         for _ in 0..200 {
             let twice = all.clone();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_makes_no_sense_is_taken_for_the_nearest_that_does() {
+    fn a_share_out_of_range_is_clamped() {
         let some = of(&[1, 10]);
         assert_eq!(some.quantile(-1.0), some.quantile(0.0));
         assert_eq!(some.quantile(7.0), some.quantile(1.0));

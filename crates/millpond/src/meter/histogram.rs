@@ -1,9 +1,9 @@
-//! A histogram of durations that one thread fills and any may read.
+//! A histogram of durations that one thread writes and any thread may read.
 //!
 //! # Buckets
 //!
-//! Log-linear: the nanoseconds from one power of two to the next are one *octave*, and each octave is cut
-//! into 16 buckets of the same width. So a bucket is never wider than a sixteenth of what is in it, from
+//! Log-linear: the nanoseconds from one power of two to the next are one *octave*, and each octave is divided
+//! into 16 buckets of the same width. So a bucket is never wider than a sixteenth of its values, from
 //! one nanosecond to centuries.
 //!
 //! ```text
@@ -11,61 +11,61 @@
 //!   one each    |   one each   |   two each   |   four each   |
 //! ```
 //!
-//! Most histograms see a handful of octaves only. The memory for an octave is had when its first value
-//! comes, so an empty histogram is half a kilobyte and each octave that is used an eighth of one.
+//! Most histograms use only a few octaves. The memory of an octave is allocated with its first value,
+//! so an empty histogram has half a kilobyte, and each octave in use an eighth of one.
 
 use super::{Count, Distribution};
-use millpond_raw::publish::Once;
+use millpond_raw::once_box::OnceBox;
 
 /// Buckets in an octave.
 pub(super) const SPLIT: usize = 16;
 const SPLIT_BITS: u32 = SPLIT.trailing_zeros();
-/// The first one is all values below [`SPLIT`].
+/// The first octave has all values below [`SPLIT`].
 pub(super) const OCTAVES: usize = 64 - SPLIT_BITS as usize + 1;
 
 type Octave = [Count; SPLIT];
 
-/// What one thread has measured.
+/// The durations that one thread has measured.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     sum: Count,
-    /// More than there are, so that no index has to be checked.
-    octaves: [Once<Octave>; OCTAVES.next_power_of_two()],
+    /// A power of two, so that the compiler needs no bounds check.
+    octaves: [OnceBox<Octave>; OCTAVES.next_power_of_two()],
 }
 
 impl Histogram {
     pub(crate) fn new() -> Self {
         Histogram {
-            octaves: std::array::from_fn(|_| Once::new()),
+            octaves: std::array::from_fn(|_| OnceBox::new()),
             sum: Count::default(),
         }
     }
 
-    /// Only its owner adds to it.
+    /// Adds a value. Only the owner calls it.
     #[inline]
     pub(crate) fn add(&self, nanos: u64) {
-        let (octave, bucket) = place(nanos);
-        // A manual clock can make every task wait for years.
-        self.sum.add_up_to_most(nanos);
+        let (octave, bucket) = bucket_of(nanos);
+        // By a manual clock every task may wait for years.
+        self.sum.saturating_add(nanos);
         let octave = octave % self.octaves.len();
         let octave = match self.octaves[octave].get() {
             Some(octave) => octave,
-            None => self.open(octave),
+            None => self.allocate(octave),
         };
         octave[bucket].add(1);
     }
 
     #[cold]
-    fn open(&self, octave: usize) -> &Octave {
-        self.octaves[octave].get_or_fill(Octave::default)
+    fn allocate(&self, octave: usize) -> &Octave {
+        self.octaves[octave].get_or_init(Octave::default)
     }
 
-    /// Moves everything in it to another one of the same owner's.
+    /// Moves all values to another histogram of the same owner.
     pub(crate) fn move_to(&self, other: &Histogram) {
         for (number, counts) in self.octaves.iter().enumerate() {
             let Some(counts) = counts.get() else { continue };
             let others = other.octaves[number].get();
-            let others = others.unwrap_or_else(|| other.open(number));
+            let others = others.unwrap_or_else(|| other.allocate(number));
             for (count, other) in counts.iter().zip(others) {
                 other.add(count.take());
             }
@@ -73,7 +73,7 @@ impl Histogram {
         other.sum.add(self.sum.take());
     }
 
-    /// Adds everything in it to a distribution.
+    /// Adds all values to a distribution.
     pub(crate) fn add_to(&self, all: &mut Distribution) {
         for (octave, counts) in self.octaves.iter().enumerate() {
             let Some(counts) = counts.get() else { continue };
@@ -87,8 +87,8 @@ impl Histogram {
 
 /// Octave and bucket of a value.
 #[inline]
-pub(super) fn place(nanos: u64) -> (usize, usize) {
-    // What is below two octaves is in buckets one wide: its own number.
+pub(super) fn bucket_of(nanos: u64) -> (usize, usize) {
+    // The buckets of the first two octaves have one value each.
     let highest = 63 - (nanos | SPLIT as u64).leading_zeros();
     let width_bits = highest - SPLIT_BITS;
     let number = width_bits as usize * SPLIT + (nanos >> width_bits) as usize;
@@ -112,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn buckets_lie_side_by_side_from_nothing_to_the_end_of_time() {
+    fn buckets_are_adjacent_from_zero_to_the_largest_duration() {
         let mut next = 0;
         for number in 0..OCTAVES * SPLIT {
             let (low, high) = bounds(number);
@@ -122,7 +122,7 @@ mod tests {
                 "bucket {number} is too wide"
             );
             for value in [low, high] {
-                let (octave, bucket) = place(value);
+                let (octave, bucket) = bucket_of(value);
                 assert_eq!(octave * SPLIT + bucket, number, "{value}");
             }
             next = high.wrapping_add(1);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_centuries_do_not_come_to_less_than_one_of_them() {
+    fn the_sum_of_centuries_saturates() {
         let histogram = Histogram::new();
         for nanos in [u64::MAX - 1, u64::MAX, 7] {
             histogram.add(nanos);
@@ -162,7 +162,7 @@ mod tests {
             let exact = sorted[rank - 1];
             let told = all.quantile(f64::from(per_mille) / 1000.0).as_nanos() as u64;
             let (low, high) = {
-                let (octave, bucket) = place(exact);
+                let (octave, bucket) = bucket_of(exact);
                 bounds(octave * SPLIT + bucket)
             };
             prop_assert!((low..=high).contains(&told), "{} is told as {}", exact, told);

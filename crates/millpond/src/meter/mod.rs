@@ -1,8 +1,14 @@
-//! Counting and measuring, at a price that every task can pay.
+//! Counters and histograms that are cheap enough for every task.
 //!
-//! Whoever works counts for itself, in memory that nobody else writes: a [`Count`] is a plain load and
-//! store, a [`Histogram`] a few more. Readers come whenever they like, add up what all have counted, and
-//! reset nothing. What they get is a [`Distribution`]: a copy, with percentiles.
+//! Each thread counts in memory that no other thread writes: adding to a [`Count`] is a plain load and
+//! store, adding to a [`Histogram`] a few more. Readers sum over all threads at any time and
+//! reset nothing. They get a [`Distribution`]: a copy, with percentiles.
+//!
+//! | file | what |
+//! |---|---|
+//! | `count` | a counter with one writer |
+//! | `histogram` | a histogram of durations with one writer |
+//! | `distribution` | the sum of histograms: counts, means, percentiles |
 
 mod count;
 mod distribution;

@@ -8,8 +8,8 @@
 //! | 1 | below core: start a worker | below core: start a worker |
 //! | 2 | room in the queue: wait there | below max, and none is free: start a worker |
 //! | 3 | below max: start a worker | room in the queue: wait there |
-//! | 4 | refuse | below max: start a worker |
-//! | 5 | | refuse |
+//! | 4 | reject | below max: start a worker |
+//! | 5 | | reject |
 
 use crate::manage::Growth;
 
@@ -76,7 +76,7 @@ pub enum Step {
     /// Put it into the queue. If that turns out to be full, decide again without room.
     Enqueue,
     /// There is no room.
-    Refuse,
+    Reject,
     /// It is over.
     ShutDown,
 }
@@ -98,7 +98,7 @@ pub enum Step {
 /// };
 /// assert_eq!(decide(&busy), Step::Enqueue);
 /// assert_eq!(decide(&Situation { has_room: false, ..busy }), Step::Start { below: 4 });
-/// assert_eq!(decide(&Situation { has_room: false, workers: 4, ..busy }), Step::Refuse);
+/// assert_eq!(decide(&Situation { has_room: false, workers: 4, ..busy }), Step::Reject);
 ///
 /// let eager = Situation { growth: Growth::ThreadsFirst, ..busy };
 /// assert_eq!(decide(&eager), Step::Start { below: 4 });
@@ -116,9 +116,10 @@ pub fn decide(now: &Situation) -> Step {
     if now.workers < now.max && (eager || !now.has_room) {
         return Step::Start { below: now.max };
     }
-    match now.has_room {
-        true => Step::Enqueue,
-        false => Step::Refuse,
+    if now.has_room {
+        Step::Enqueue
+    } else {
+        Step::Reject
     }
 }
 
@@ -135,9 +136,10 @@ mod tests {
                     workers,
                     core,
                     max,
-                    growth: match bits & 2 != 0 {
-                        true => Growth::QueueFirst,
-                        false => Growth::ThreadsFirst,
+                    growth: if bits & 2 != 0 {
+                        Growth::QueueFirst
+                    } else {
+                        Growth::ThreadsFirst
                     },
                     one_is_free: bits & 4 != 0,
                     has_room: bits & 8 != 0,
@@ -150,7 +152,7 @@ mod tests {
     fn nothing_is_refused_while_there_is_room_or_a_worker_may_be_started() {
         for now in situations().filter(|now| now.is_running) {
             let room = now.has_room || now.workers < now.max;
-            assert_eq!(decide(&now) == Step::Refuse, !room, "{now:?}");
+            assert_eq!(decide(&now) == Step::Reject, !room, "{now:?}");
         }
     }
 

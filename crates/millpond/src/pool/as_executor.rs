@@ -1,109 +1,117 @@
-//! What a pool is to others: an executor that ends and is managed.
+//! A pool as others see it: an `Executor`, with a `Lifecycle`, that is `Managed`.
 
-use super::{Rejection, ThreadPool};
+use super::{RejectionPolicy, ThreadPool};
+use crate::engine::Terminates;
 use crate::executor::{
-    DroppedTask, Executor, Inside, Lifecycle, NotTaken, PostOffer, RejectReason, Rejected,
-    TerminationError, TurnedBack, ended,
+    CallerRun, DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
+    Rejected, TerminationError, TimerSourceOffer, TryExecuteError,
 };
-use crate::interrupt;
-use crate::manage::{Managed, Patch, PatchError, PoolSnapshot, RunState};
+use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError};
 use crate::task::Task;
 use crate::time::{Clock, Deadline, is_timer_thread};
-use millpond_raw::park::Site;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl Executor for ThreadPool {
     #[inline]
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        self.execute_until(task, Deadline::NEVER)
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_task_until(task, Deadline::NEVER)
     }
 
     #[inline]
-    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+    fn execute_task_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
         if self.engine.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
         }
-        if self.engine.caller_is_to_run() {
-            self.engine.run_here(task);
+        if self.engine.should_caller_run() {
+            self.engine.run_in_caller(task);
             return Ok(());
         }
         match self.engine.admit(task) {
             Ok(()) => Ok(()),
-            Err(refused) => self.refuse_until(refused, deadline),
+            Err(rejected) => self.reject_until(rejected, deadline),
         }
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
         let engine = &self.engine;
         if engine.is_forked() {
-            let refused = Rejected::new(task, RejectReason::Forked);
-            return Err(NotTaken::Refused(refused));
+            let rejected = Rejected::new(task, RejectReason::Forked);
+            return Err(TryExecuteError::Rejected(rejected));
         }
         if is_timer_thread() {
-            return engine.admit_from_timer(task).map_err(NotTaken::NotAtOnce);
+            return engine
+                .admit_from_timer(task)
+                .map_err(TryExecuteError::WouldBlock);
         }
         match engine.admit(task) {
             Ok(()) => Ok(()),
-            Err(refused) => {
-                let not_at_once = match engine.knobs().rejection() {
+            Err(rejected) => {
+                let not_at_once = match engine.config().rejection() {
                     // Waiting is no help against a thread that cannot be started.
-                    Rejection::Block(_) => refused.reason.is_saturated(),
+                    RejectionPolicy::Block(_) => rejected.reason.is_saturated(),
                     // A handler of the user's may do anything.
-                    Rejection::CallerRuns | Rejection::Custom(_) => true,
+                    RejectionPolicy::CallerRuns | RejectionPolicy::Custom(_) => true,
                     _ => false,
                 };
                 if not_at_once && !engine.is_shut_down() {
-                    refused.task.leave_home();
-                    return Err(NotTaken::NotAtOnce(refused.task));
+                    rejected.task.detach();
+                    return Err(TryExecuteError::WouldBlock(rejected.task));
                 }
-                self.refuse(refused).map_err(NotTaken::Refused)
+                self.reject(rejected).map_err(TryExecuteError::Rejected)
             }
         }
     }
 
-    fn is_worker_here(&self) -> bool {
-        self.engine.home.is_here()
+    fn on_worker_thread(&self) -> bool {
+        self.engine.tombstones.tag().on_worker_thread()
     }
 
-    fn offer_post(&self, post: PostOffer) {
-        self.engine.accept_post(post);
-    }
-
-    fn address(&self) -> usize {
-        Arc::as_ptr(&self.engine) as usize
-    }
-
-    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-        self.engine.take_back_where(wanted)
+    fn internals(&self) -> Internals<'_> {
+        Internals::of(Arc::as_ptr(&self.engine).addr(), self)
     }
 
     #[inline]
-    fn turn_back(&self, made_at: &'static Location<'static>) -> Option<TurnedBack<'_>> {
-        // The rest is elsewhere, so that it is not in the code of every closure.
-        match self.engine.knobs().caller_runs() {
-            false => None,
-            true => self.engine.turn_back(made_at),
+    fn try_caller_run(&self, location: &'static Location<'static>) -> Option<CallerRun<'_>> {
+        // The rest is out of line, so that it is not in the code of every closure.
+        if self.engine.config().caller_runs() {
+            self.engine.try_caller_run(location)
+        } else {
+            None
         }
-    }
-
-    fn report_dropped(&self, dropped: DroppedTask) {
-        self.engine.dropped_detached(dropped);
     }
 
     fn clock(&self) -> Clock {
         self.engine.clock.clone()
     }
 
-    fn may_run_in_place(&self) -> bool {
-        !self.engine.line.holds_back()
+    fn allows_inline(&self) -> bool {
+        !self.engine.queue.holds_back()
+    }
+}
+
+impl EngineInternals for ThreadPool {
+    fn offer_timer_source(&self, offer: TimerSourceOffer) {
+        self.engine.accept_timer_source(offer);
+    }
+
+    fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        self.engine.take_back_where(wanted)
+    }
+
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.engine.report_dropped(dropped);
     }
 }
 
 impl Managed for ThreadPool {
-    fn snapshot(&self) -> PoolSnapshot {
-        ThreadPool::snapshot(self)
+    fn engine_snapshot(&self) -> EngineSnapshot {
+        self.as_engine_snapshot()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        ThreadPool::parameters(self)
     }
 
     fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
@@ -125,27 +133,18 @@ impl Lifecycle for ThreadPool {
     }
 
     fn is_terminated(&self) -> bool {
-        self.engine.is_forked() || self.engine.ctl().read().state() == RunState::Terminated
+        self.engine.is_forked() || self.engine.is_over()
     }
 
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {
-        interrupt::check()?;
-        let engine = &self.engine;
-        if engine.is_forked() {
-            return Ok(true);
-        }
-        Inside::check(&**engine, deadline)?;
-        let site = Site::new("pool.await_termination");
-        let over =
-            |(): &mut ()| (engine.ctl().read().state() == RunState::Terminated).then_some(());
-        ended(engine.end.wait(site, &engine.clock, deadline, over))
+        self.engine.await_termination(deadline)
     }
 
-    fn await_termination_timeout(&self, patience: Duration) -> Result<bool, TerminationError> {
-        self.await_termination_until(self.engine.clock.deadline(patience))
+    fn await_termination_timeout(&self, timeout: Duration) -> Result<bool, TerminationError> {
+        self.await_termination_until(self.engine.clock.deadline(timeout))
     }
 
     fn is_caller_inside(&self) -> bool {
-        !self.engine.is_forked() && Inside::is(&*self.engine)
+        Terminates::is_caller_inside(&*self.engine)
     }
 }

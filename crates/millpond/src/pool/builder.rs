@@ -1,16 +1,20 @@
-//! Describing a pool before it is built.
+//! The builder of thread pools. The ranges and defaults of parameters are in [`super::config`].
 
-use super::engine::{Engine, Parts};
+use super::ThreadPool;
+use super::config::{
+    Config, DEFAULT_CAPACITY, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, LiveConfig, Overload, TABLE,
+};
+use super::engine::{Parts, PoolEngine};
+use super::events::PoolEvent;
 use super::hooks::Hooks;
-use super::knobs::{Knobs, Rare};
-use super::line::{Line, Queue};
-use super::notice::{Listener, Notice};
-use super::reject::Rejection;
-use super::watch::{self, RunWarning};
-use super::{Owner, ThreadPool};
+use super::rejection::RejectionPolicy;
+use super::task_queue::{Queue, TaskQueue};
+use crate::engine::LastHandle;
+use crate::engine::events::Listener;
+use crate::engine::watchdog::{Limits, RunWarning};
 use crate::executor::{Runner, UncaughtPanic};
 use crate::machine::Machine;
-use crate::manage::{CoDel, Growth, Invalid, Overload, OverloadOrder, PatchError, Sizes};
+use crate::manage::{CoDel, Growth, Invalid, OverloadOrder, PatchError};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
 use std::borrow::Cow;
@@ -18,20 +22,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many tasks may wait in a pool that was not told otherwise.
-pub(super) const DEFAULT_CAPACITY: usize = 1024;
-
-/// How long an idle worker beyond the core stays in a pool that was not told otherwise.
-const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(60);
-
-/// Of how many names a pool keeps figures that was not told otherwise.
-const DEFAULT_NAMES: usize = 64;
-
-/// Describes a [`ThreadPool`].
+/// Builds a [`ThreadPool`].
 ///
 /// ```
 /// use millpond::manage::Growth;
-/// use millpond::pool::{Queue, Rejection, ThreadPool};
+/// use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 /// use std::time::Duration;
 ///
 /// let pool = ThreadPool::builder("orders")
@@ -40,7 +35,7 @@ const DEFAULT_NAMES: usize = 64;
 ///     .growth(Growth::ThreadsFirst)
 ///     .keep_alive(Duration::from_secs(10))
 ///     .queue(Queue::bounded(256))
-///     .rejection(Rejection::CallerRuns)
+///     .rejection(RejectionPolicy::CallerRuns)
 ///     .build()?;
 /// assert_eq!(pool.max(), 16);
 ///
@@ -48,7 +43,7 @@ const DEFAULT_NAMES: usize = 64;
 /// assert!(error.to_string().contains("core 4 is above max 2"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "a description does nothing until it is built"]
+#[must_use = "a builder does nothing until it is built"]
 pub struct PoolBuilder {
     name: Cow<'static, str>,
     core: Option<usize>,
@@ -58,14 +53,14 @@ pub struct PoolBuilder {
     growth: Growth,
     overload: Overload,
     queue: Queue,
-    rejection: Rejection,
+    rejection: RejectionPolicy,
     factory: Option<Arc<dyn ThreadFactory>>,
     hooks: Option<Box<dyn Hooks>>,
     runner: Runner,
     clock: Clock,
     names: Option<usize>,
-    run_warnings: watch::Limits,
-    listener: Option<Listener>,
+    run_warnings: Limits,
+    listener: Option<Listener<PoolEvent>>,
 }
 
 impl PoolBuilder {
@@ -79,18 +74,18 @@ impl PoolBuilder {
             growth: Growth::default(),
             overload: Overload::default(),
             queue: Queue::bounded(DEFAULT_CAPACITY),
-            rejection: Rejection::default(),
+            rejection: RejectionPolicy::default(),
             factory: None,
             hooks: None,
             runner: Runner::default(),
             clock: Clock::system(),
-            names: Some(DEFAULT_NAMES),
-            run_warnings: watch::Limits::default(),
+            names: Some(DEFAULT_TASK_NAMES),
+            run_warnings: Limits::default(),
             listener: None,
         }
     }
 
-    /// How many workers are kept, also when they are idle. Each task starts one until there are so
+    /// Workers that are kept, also when they are idle. Each task starts one until there are so
     /// many. Default: the maximum, if that is given; otherwise one for each CPU that this process
     /// may use ([`Machine::worker_hint`]).
     ///
@@ -108,7 +103,7 @@ impl PoolBuilder {
         self
     }
 
-    /// How many workers there may be. Default: the core.
+    /// The most workers there may be. Default: the core.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -117,9 +112,9 @@ impl PoolBuilder {
     ///
     /// let pool = ThreadPool::builder("mill").core(1).max(2).queue(Queue::hand_off()).build()?;
     /// let ((go, wait), (go_too, wait_too)) = (channel::<()>(), channel::<()>());
-    /// pool.run(move || for () in wait {})?;
-    /// pool.run(move || for () in wait_too {})?;
-    /// assert!(pool.run(|| ()).unwrap_err().reason.is_saturated());
+    /// pool.execute(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait_too {})?;
+    /// assert!(pool.execute(|| ()).unwrap_err().reason.is_saturated());
     /// drop((go, go_too));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -129,7 +124,7 @@ impl PoolBuilder {
         self
     }
 
-    /// How long an idle worker beyond the core stays. Default: 60 seconds.
+    /// How long an idle worker above the core stays. Default: 60 seconds.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -154,7 +149,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Whether idle workers of the core leave, too. Default: no.
+    /// Whether idle workers of the core leave as well. Default: no.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -177,7 +172,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What comes first when the core is busy, the queue or more threads. Default:
+    /// Whether a task that finds the core busy is queued or starts another worker. Default:
     /// [`Growth::QueueFirst`].
     ///
     /// ```
@@ -188,7 +183,7 @@ impl PoolBuilder {
     ///
     /// let pool = ThreadPool::builder("mill").core(1).max(2).growth(Growth::ThreadsFirst).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait {})?;
     /// // The core is busy, and there is room in the queue: a thread comes all the same.
     /// assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
     /// assert_eq!(pool.snapshot().workers, 2);
@@ -200,10 +195,10 @@ impl PoolBuilder {
         self
     }
 
-    /// How long a task may wait in the queue. Who has waited longer when its turn comes is dropped
-    /// instead of run, and its handle says so
+    /// The longest that a task may wait in the queue. A task that has waited longer when its turn comes is
+    /// dropped instead of run, and its handle says so
     /// ([`WaitedTooLong`](crate::task::CancelReason::WaitedTooLong)). The time is counted from the
-    /// moment the task is brought; a wait for room is part of it. Default: for ever.
+    /// moment the task is submitted; a wait for room is part of it. Default: forever.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -234,7 +229,7 @@ impl PoolBuilder {
         self
     }
 
-    /// When the pool is overloaded, and sheds tasks: see [`CoDel`]. Default: never.
+    /// When the pool counts as overloaded and sheds tasks: see [`CoDel`]. Default: never.
     ///
     /// ```
     /// use millpond::manage::{CoDel, OverloadOrder};
@@ -253,8 +248,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Which of the tasks that wait comes next while the pool is overloaded. Default: the order of
-    /// the queue.
+    /// Which waiting task comes next while the pool is overloaded. Default: the order of the queue.
     ///
     /// ```
     /// use millpond::manage::{Invalid, OverloadOrder};
@@ -274,7 +268,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Where tasks wait. Default: at most 1024, first in, first out.
+    /// The queue. Default: at most 1024 tasks, first in, first out.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -283,9 +277,9 @@ impl PoolBuilder {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).queue(Queue::bounded(1)).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?; // runs
-    /// pool.run(|| ())?; // waits
-    /// assert!(pool.run(|| ()).unwrap_err().reason.is_saturated());
+    /// pool.execute(move || for () in wait {})?; // runs
+    /// pool.execute(|| ())?; // waits
+    /// assert!(pool.execute(|| ()).unwrap_err().reason.is_saturated());
     /// drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -295,29 +289,29 @@ impl PoolBuilder {
         self
     }
 
-    /// What becomes of tasks that there is no room for. Default: [`Rejection::Abort`].
+    /// What happens to tasks that find no room. Default: [`RejectionPolicy::Abort`].
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
-    /// use millpond::pool::{Queue, Rejection, ThreadPool};
+    /// use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
     /// use std::sync::mpsc::channel;
     ///
     /// let mill = ThreadPool::builder("mill").max(1).queue(Queue::hand_off());
-    /// let pool = mill.rejection(Rejection::CallerRuns).build()?;
+    /// let pool = mill.rejection(RejectionPolicy::CallerRuns).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait {})?;
     /// let here = std::thread::current().id();
     /// assert!(pool.submit(move || std::thread::current().id() == here)?.join()?);
     /// drop(go);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn rejection(mut self, rejection: Rejection) -> Self {
+    pub fn rejection(mut self, rejection: RejectionPolicy) -> Self {
         self.rejection = rejection;
         self
     }
 
-    /// Who starts the threads. Default: [`Threads`] of the pool's name. An `Arc` is taken as it is, and
-    /// [`ThreadPool::thread_factory`] returns that very one.
+    /// The factory that starts the threads. Default: [`Threads`] of the pool's name. An `Arc` is taken as it
+    /// is, and [`ThreadPool::thread_factory`] returns that very one.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -335,7 +329,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Who hears of tasks and of the end. Default: nobody.
+    /// Callbacks before and after tasks and at the end. Default: none.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -350,7 +344,7 @@ impl PoolBuilder {
     /// }
     /// let (tell, told) = channel();
     /// let pool = ThreadPool::builder("mill").hooks(Tell(tell)).build()?;
-    /// pool.run(|| ())?;
+    /// pool.execute(|| ())?;
     /// assert_eq!(told.recv()?, Ended::Completed);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -359,7 +353,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What to do with the panic of a task that has no handle. Default: it goes no further than the
+    /// The callback for panics of tasks that have no handle. Default: they go no further than the
     /// program's panic hook.
     ///
     /// ```
@@ -370,7 +364,7 @@ impl PoolBuilder {
     /// let (tell, told) = channel();
     /// let hook = move |uncaught: UncaughtPanic| tell.send(uncaught.into_panic()).unwrap();
     /// let pool = ThreadPool::builder("mill").on_panic(hook).build()?;
-    /// pool.run(|| panic!("the dam broke"))?;
+    /// pool.execute(|| panic!("the dam broke"))?;
     /// assert_eq!(told.recv()?.message(), Some("the dam broke"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -379,7 +373,7 @@ impl PoolBuilder {
         self
     }
 
-    /// The clock by which its time-outs run. Default: the system's.
+    /// The clock of its timeouts. Default: the system's.
     ///
     /// ```
     /// use millpond::executor::Executor;
@@ -399,7 +393,7 @@ impl PoolBuilder {
         self
     }
 
-    /// After how long a running task is worth a notice, while it runs. Default: never.
+    /// How long a task may run before an event is emitted, while it still runs. Default: forever.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -409,10 +403,10 @@ impl PoolBuilder {
     /// use std::time::Duration;
     ///
     /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
-    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_event(|_| ());
     /// let pool = mill.run_warning(RunWarning::after(minute)).build()?;
     /// let (meet, wait) = sync_channel(0);
-    /// pool.run(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait {})?;
     /// meet.send(())?; // now it runs
     /// hand.advance(minute);
     /// assert_eq!(pool.health().long_runs, 1);
@@ -423,7 +417,7 @@ impl PoolBuilder {
         self
     }
 
-    /// The same for tasks of one name, instead of what holds for all.
+    /// The same for tasks of one name, in place of the limit for all.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -434,10 +428,10 @@ impl PoolBuilder {
     /// use std::time::Duration;
     ///
     /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
-    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_notice(|_| ());
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_event(|_| ());
     /// let pool = mill.run_warning_for("nap", RunWarning::after(minute)).build()?;
     /// let (meet, wait) = sync_channel(0);
-    /// let nap = pool.submit_spec(TaskSpec::new().name("nap"), move || for () in wait {})?;
+    /// let nap = pool.submit_with(TaskSpec::new().name("nap"), move || for () in wait {})?;
     /// meet.send(())?; // now it runs
     /// hand.advance(minute);
     /// assert_eq!(pool.health().long_runs, 1);
@@ -449,80 +443,79 @@ impl PoolBuilder {
         self
     }
 
-    /// Who hears what the pool has to tell ([`Notice`]). Default: the standard error; with the feature
-    /// `tracing`, an event.
+    /// The listener for [`PoolEvent`]s. Default: the standard error; with the feature `tracing`, an event.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::pool::{Notice, Rejection, ThreadPool};
+    /// use millpond::pool::{PoolEvent, RejectionPolicy, ThreadPool};
     /// use std::sync::mpsc::channel;
     /// use std::time::Duration;
     ///
     /// let (tell, told) = channel();
     /// let pool = ThreadPool::builder("mill")
-    ///     .rejection(Rejection::Report { at_most_every: Duration::from_secs(60) })
-    ///     .on_notice(move |notice: &Notice| tell.send(notice.to_string()).unwrap())
+    ///     .rejection(RejectionPolicy::Report { at_most_every: Duration::from_secs(60) })
+    ///     .on_event(move |event: &PoolEvent| tell.send(event.to_string()).unwrap())
     ///     .build()?;
     /// pool.shutdown();
-    /// pool.run(|| ()).unwrap_err();
+    /// pool.execute(|| ()).unwrap_err();
     /// assert!(told.recv()?.starts_with("mill: "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+    pub fn on_event(mut self, listener: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
     }
 
-    /// Of how many names it keeps figures ([`ThreadPool::figures_by_name`]). Tasks of further names are
-    /// counted together, as "others", until a name has not been in use for a minute or two: that one makes room,
-    /// and what was counted under it is the others' from then on. Default: 64. A name costs each worker that runs tasks of it two or three
-    /// kilobytes.
+    /// The most task names that are measured one by one ([`ThreadPool::metrics_by_name`]). Tasks of further
+    /// names are counted together, as "others", until a name has not been in use for a minute or two: that one
+    /// makes room, and its counts are added to the others'. Default: 64. A name costs each worker that runs
+    /// tasks of it two or three kilobytes.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
     /// use millpond::pool::ThreadPool;
     /// use millpond::task::TaskSpec;
     ///
-    /// let pool = ThreadPool::builder("mill").most_names(2).build()?;
+    /// let pool = ThreadPool::builder("mill").max_task_names(2).build()?;
     /// for grain in ["rye", "oats", "barley"] {
-    ///     pool.submit_spec(TaskSpec::new().name(grain), || ())?.join()?;
+    ///     pool.submit_with(TaskSpec::new().name(grain), || ())?.join()?;
     /// }
     /// pool.close()?;
-    /// let mut labels = pool.figures_by_name().into_iter().map(|named| named.label.to_string());
+    /// let mut labels = pool.metrics_by_name().into_iter().map(|named| named.label.to_string());
     /// assert!(labels.any(|label| label == "(others)"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn most_names(mut self, most: usize) -> Self {
+    pub fn max_task_names(mut self, most: usize) -> Self {
         self.names = Some(most);
         self
     }
 
-    /// Keeps no figures of tasks, neither times nor names: [`ThreadPool::figures`] stays empty, and no
-    /// refusal says how long the queue needs to drain. For pools
+    /// Measures no tasks, neither times nor names: [`ThreadPool::metrics`] stays empty, and no
+    /// rejection says how long the queue needs to drain. For pools
     /// whose tasks are so small that some twenty nanoseconds each are too much. The counts of
-    /// [`PoolSnapshot`](crate::manage::PoolSnapshot) are kept all the same.
+    /// [`PoolSnapshot`](crate::pool::PoolSnapshot) are kept all the same.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::pool::{Figures, ThreadPool};
+    /// use millpond::pool::{Metrics, ThreadPool};
     ///
-    /// let pool = ThreadPool::builder("mill").without_figures().build()?;
-    /// pool.run(|| ())?;
+    /// let pool = ThreadPool::builder("mill").without_metrics().build()?;
+    /// pool.execute(|| ())?;
     /// pool.close()?;
-    /// assert_eq!(pool.figures(), Figures::default());
+    /// assert_eq!(pool.metrics(), Metrics::default());
     /// assert_eq!(pool.snapshot().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn without_figures(mut self) -> Self {
+    pub fn without_metrics(mut self) -> Self {
         self.names = None;
         self
     }
 
-    /// Builds it. Workers start with the first tasks.
+    /// Builds the pool. Workers start with the first tasks.
     ///
     /// # Errors
     ///
-    /// All that is wrong with the description, field by field.
+    /// All parameters that are wrong.
     ///
     /// ```
     /// use millpond::manage::Invalid;
@@ -530,8 +523,8 @@ impl PoolBuilder {
     ///
     /// let wrong = ThreadPool::builder("mill").core(4).max(2).queue(Queue::bounded(0));
     /// let error = wrong.build().unwrap_err();
-    /// let fields: Vec<_> = error.problems().iter().map(Invalid::field).collect();
-    /// assert_eq!(fields, ["core", "capacity"]);
+    /// let wrong: Vec<_> = error.problems().iter().map(Invalid::parameter).collect();
+    /// assert_eq!(wrong, ["core", "capacity"]);
     /// ```
     pub fn build(self) -> Result<ThreadPool, PatchError> {
         let (core, max) = match (self.core, self.max) {
@@ -543,35 +536,42 @@ impl PoolBuilder {
                 (cpus, cpus)
             }
         };
-        let sizes = Sizes {
+        let queue = self.queue.build(&self.clock);
+        let config = Config {
             core,
             max,
             keep_alive: self.keep_alive,
             core_may_time_out: self.core_may_time_out,
+            growth: self.growth,
+            // The queue judges its own capacity, when it is built.
+            capacity: None,
+            overload: self.overload,
+            rejection: self.rejection,
+            queue: "fifo",
+            task_names: self.names,
         };
-        let mut problems = sizes.problems();
-        problems.extend(self.overload.problems());
-        let line = match self.queue.build(&self.clock) {
-            Ok(line) => Some(line),
+        let mut problems = TABLE.check(&config);
+        problems.extend(config.misfits(&problems));
+        let queue = match queue {
+            Ok(queue) => Some(queue),
             Err(error) => {
                 problems.push(Invalid::Capacity(error));
                 None
             }
         };
-        let objects = |line: &Line| line.objects_to_order(self.overload.order);
-        problems.extend(line.as_ref().and_then(objects));
+        let objects = |queue: &TaskQueue| queue.objects_to_order(self.overload.order);
+        problems.extend(queue.as_ref().and_then(objects));
         PatchError::unless_none(problems)?;
-        let line = line.expect("a line that was not built is a problem");
+        let queue = queue.expect("a queue that was not built is a problem");
         let name = self.name;
         let factory = self
             .factory
             .unwrap_or_else(|| Arc::new(Threads::named(name.clone())));
-        let rare = Rare::new(self.rejection, factory);
         let parts = Parts {
             name,
-            knobs: Knobs::new(sizes, self.growth, &self.overload, rare),
+            config: LiveConfig::new(&config, factory),
             overload: self.overload,
-            line,
+            queue,
             hooks: self.hooks,
             runner: self.runner,
             clock: self.clock,
@@ -579,11 +579,9 @@ impl PoolBuilder {
             run_warnings: self.run_warnings,
             listener: self.listener,
         };
-        let engine = Arc::new_cyclic(|own| Engine::new(parts, own.clone()));
+        let engine = Arc::new_cyclic(|own| PoolEngine::new(parts, own.clone()));
         Ok(ThreadPool {
-            _owner: Arc::new(Owner {
-                engine: Arc::clone(&engine),
-            }),
+            _last_handle: Arc::new(LastHandle::new(&engine)),
             engine,
         })
     }

@@ -5,16 +5,16 @@
 
 mod advice;
 mod situation;
-mod who;
+mod tasks;
 mod wording;
 
+use super::PoolSnapshot;
 use super::ThreadPool;
-use super::figures::NamedFigures;
+use super::health::Health;
 use super::view::WorkerView;
-use super::watch::Health;
+use crate::engine::metrics::TaskMetrics;
 use crate::machine::Machine;
-use crate::manage::PoolSnapshot;
-use crate::task::{self, FoundCycle, Waiting};
+use crate::task::{self, BlockedJoin, DetectedCycle};
 use std::fmt;
 
 /// What is known of a pool at one moment.
@@ -29,20 +29,20 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// Its parameters and figures.
+    /// Its parameters and metrics.
     pub snapshot: PoolSnapshot,
-    /// The figures of its tasks, those first that ran longest altogether.
-    pub names: Vec<NamedFigures>,
+    /// The metrics of its tasks, by total running time, longest first.
+    pub names: Vec<TaskMetrics>,
     /// What its workers do.
     pub workers: Vec<WorkerView>,
     /// Counts that should be 0.
     pub health: Health,
-    /// How many CPUs there are for it.
+    /// The number of CPUs that it may use.
     pub cpus: usize,
-    /// Who of its workers waits for which task.
-    pub waits: Vec<Waiting>,
-    /// Rings of tasks that waited for each other, in the whole process, the last few.
-    pub cycles: Vec<FoundCycle>,
+    /// The joins in which its workers are blocked.
+    pub waits: Vec<BlockedJoin>,
+    /// The last few cycles of tasks that waited for each other, in the whole process.
+    pub cycles: Vec<DetectedCycle>,
 }
 
 /// What can be said of a pool, most important things first.
@@ -112,7 +112,7 @@ impl ThreadPool {
     /// let pool = preset::single("mill").build()?;
     /// pool.submit(|| "flour")?.join()?;
     /// pool.close()?;
-    /// assert_eq!(pool.facts().names[0].figures.completed, 1);
+    /// assert_eq!(pool.facts().names[0].metrics.completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn facts(&self) -> Facts {
@@ -121,10 +121,10 @@ impl ThreadPool {
             let own = workers.iter().any(|worker| worker.thread == *thread);
             thread.is_some() && own
         };
-        let waits = task::waits().into_iter();
+        let waits = task::blocked_joins().into_iter();
         Facts {
             snapshot: self.snapshot(),
-            names: self.figures_by_name(),
+            names: self.metrics_by_name(),
             waits: waits.filter(|wait| is_own(&wait.thread)).collect(),
             cycles: task::wait_cycles(),
             workers,
@@ -152,9 +152,9 @@ pub fn explain(facts: &Facts) -> Explanation {
     sentences.extend(situation::overload(facts));
     sentences.extend(situation::time_to_drain(facts));
     sentences.extend(situation::how_long(facts));
-    sentences.extend(who::fills_it(facts));
-    sentences.extend(who::hangs(facts));
-    sentences.extend(who::waits_for_whom(facts));
+    sentences.extend(tasks::fills_it(facts));
+    sentences.extend(tasks::hangs(facts));
+    sentences.extend(tasks::waits_for_whom(facts));
     sentences.extend(advice::what_would_help(facts));
     sentences.extend(advice::what_was_lost(facts));
     sentences.extend(advice::what_is_wrong(facts));

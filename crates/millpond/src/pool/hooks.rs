@@ -1,17 +1,16 @@
-//! What a user hears of a pool's life: before and after each task, and at the end.
+//! Callbacks of a pool: before and after each task, and at the end.
 
-use crate::executor::Fate;
-use crate::task::{About, Name, Priority, Task};
+use crate::executor::RunOutcome;
+use crate::task::{Name, Priority, Task, TaskView};
 use crate::time::Deadline;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Calls from a pool to its user. All of them do nothing unless they are written.
+/// Callbacks of a pool. All of them do nothing unless they are implemented.
 ///
-/// They run outside the pool's locks, on the worker that runs the task; [`terminated`] on whichever
-/// thread ended the pool. A panic in one of them costs nothing but itself: not the worker, not the
-/// count, not the task.
+/// They run outside the pool's locks, on the worker that runs the task; [`terminated`] on the thread that ended the pool.
+/// A panic in one of them is contained: it costs neither the worker nor the count nor the task.
 ///
 /// [`terminated`]: Hooks::terminated
 ///
@@ -50,7 +49,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// let (tell, told) = channel();
     /// let pool = ThreadPool::builder("mill").hooks(Diary(tell.clone())).build()?;
-    /// pool.run(move || tell.send("task").unwrap())?;
+    /// pool.execute(move || tell.send("task").unwrap())?;
     /// pool.close()?;
     /// assert_eq!(told.try_iter().collect::<Vec<_>>(), ["before", "task"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -58,8 +57,8 @@ pub trait Hooks: Send + Sync + 'static {
     #[doc(alias = "beforeExecute")]
     fn before(&self, _task: &TaskInfo) {}
 
-    /// A worker has run this task, and this is how it ended. What it panicked with is told in any case,
-    /// whether it has a handle or not.
+    /// A worker has run this task, and this is how it ended. A panic is passed in any case, whether the task has a handle
+    /// or not.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -78,8 +77,8 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// let broken = Arc::new(Broken::default());
     /// let pool = ThreadPool::builder("mill").hooks(Arc::clone(&broken)).build()?;
-    /// pool.run(|| ())?;
-    /// pool.run(|| panic!("the dam broke"))?;
+    /// pool.execute(|| ())?;
+    /// pool.execute(|| panic!("the dam broke"))?;
     /// pool.close()?;
     /// assert_eq!(broken.0.load(Ordering::Relaxed), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -87,8 +86,7 @@ pub trait Hooks: Send + Sync + 'static {
     #[doc(alias = "afterExecute")]
     fn after(&self, _task: &TaskInfo, _ended: Ended) {}
 
-    /// The last task has ended and the last worker is gone. The pool is terminating; it is
-    /// terminated when this returns.
+    /// The last task has ended and the last worker has exited. The pool is terminating; it is terminated when this returns.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -143,11 +141,11 @@ impl<H: Hooks + ?Sized> Hooks for Arc<H> {
 ///
 /// let (tell, told) = channel();
 /// let pool = ThreadPool::builder("mill").max(1).hooks(Tell(tell)).build()?;
-/// pool.run(|| ())?;
+/// pool.execute(|| ())?;
 /// let broken = pool.submit(|| -> u32 { panic!("the dam broke") })?;
 /// pool.close()?;
 /// assert_eq!(told.recv()?, Ended::Completed);
-/// // The payload is with the handle; the hook is told its text.
+/// // The handle has the payload; the hook gets its text.
 /// assert_eq!(told.recv()?.panic_message(), Some("the dam broke"));
 /// assert!(broken.join().unwrap_err().is_panicked());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -157,32 +155,34 @@ impl<H: Hooks + ?Sized> Hooks for Arc<H> {
 pub enum Ended {
     /// Its body returned.
     Completed,
-    /// Its body panicked. The payload is with its handle, or with the pool's panic hook.
+    /// Its body panicked. Its handle has the payload, or the pool's panic hook.
     Panicked {
-        /// The text of the panic, if its payload is one: what `panic!("...")` leaves.
+        /// The text of the panic, if the payload is one, as that of `panic!("...")` is.
         message: Option<String>,
     },
-    /// Its body returned, and it had been cancelled while it ran: nobody wanted what it came to any more.
+    /// Its body returned, and it had been cancelled while it ran: the result is dropped.
     Cancelled,
-    /// There was nothing left to run: it was cancelled, or a waiter ran it, between the look at it
-    /// and its start; or its deadline had passed, or it was shed.
+    /// There was nothing left to run: it was cancelled, or a joiner ran it, just before it started; or its deadline had
+    /// passed, or it was shed.
     Gone,
 }
 
 impl Ended {
-    /// What has become of it; with the text of its panic, if it was one.
-    pub(super) fn of(fate: Fate, message: Option<String>) -> Self {
+    /// From its fate, with the text of its panic.
+    pub(super) fn of(fate: RunOutcome, message: Option<String>) -> Self {
         match fate {
-            Fate::Completed => Ended::Completed,
-            Fate::Panicked => Ended::Panicked { message },
-            Fate::Unwanted => Ended::Cancelled,
-            Fate::Cancelled | Fate::Expired | Fate::Shed | Fate::RanElsewhere | Fate::RanAtHome => {
-                Ended::Gone
-            }
+            RunOutcome::Completed => Ended::Completed,
+            RunOutcome::Panicked => Ended::Panicked { message },
+            RunOutcome::Unwanted => Ended::Cancelled,
+            RunOutcome::Cancelled
+            | RunOutcome::Expired
+            | RunOutcome::Shed
+            | RunOutcome::RanElsewhere
+            | RunOutcome::RanByOwnWorker => Ended::Gone,
         }
     }
 
-    /// Whether its body panicked.
+    /// True if its body panicked.
     ///
     /// ```
     /// use millpond::pool::Ended;
@@ -194,7 +194,7 @@ impl Ended {
         matches!(self, Ended::Panicked { .. })
     }
 
-    /// The text of its panic, if it ended by one and that has a text.
+    /// The text of its panic, if it panicked with a text.
     ///
     /// ```
     /// use millpond::pool::Ended;
@@ -211,7 +211,7 @@ impl Ended {
     }
 }
 
-/// What can be told of a task.
+/// A description of a task.
 ///
 /// ```
 /// use millpond::executor::ExecutorExt;
@@ -221,9 +221,9 @@ impl Ended {
 ///
 /// let pool = ThreadPool::builder("mill").max(1).build()?;
 /// let (go, wait) = channel::<()>();
-/// pool.run(move || for () in wait {})?;
+/// pool.execute(move || for () in wait {})?;
 /// let spec = TaskSpec::new().name("bread");
-/// let bread = pool.submit_spec(spec, || "bread")?;
+/// let bread = pool.submit_with(spec, || "bread")?;
 /// let waits = &pool.queued_tasks()[0];
 /// assert_eq!((waits.name(), waits.is_gone()), (Some("bread"), false));
 /// drop(go);
@@ -233,7 +233,7 @@ impl Ended {
 #[derive(Clone)]
 pub struct TaskInfo {
     name: Option<Name>,
-    made_at: &'static Location<'static>,
+    location: &'static Location<'static>,
     deadline: Deadline,
     priority: Priority,
     is_gone: bool,
@@ -243,25 +243,25 @@ impl TaskInfo {
     pub(super) fn of(task: &Task) -> Self {
         TaskInfo {
             name: task.shared_name(),
-            made_at: task.made_at(),
+            location: task.location(),
             deadline: task.deadline(),
             priority: task.priority(),
             is_gone: task.is_gone(),
         }
     }
 
-    /// Of a task that runs.
-    pub(super) fn about(task: About<'_>) -> Self {
+    /// Describes a task that runs.
+    pub(super) fn about(task: TaskView<'_>) -> Self {
         TaskInfo {
             name: task.shared_name(),
-            made_at: task.made_at(),
+            location: task.location(),
             deadline: task.deadline(),
             priority: task.priority(),
             is_gone: false,
         }
     }
 
-    /// What it is called.
+    /// The name of the task.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -271,8 +271,8 @@ impl TaskInfo {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
-    /// let bread = pool.submit_spec(TaskSpec::new().name("bread"), || ())?;
+    /// pool.execute(move || for () in wait {})?;
+    /// let bread = pool.submit_with(TaskSpec::new().name("bread"), || ())?;
     /// let cake = pool.submit(|| ())?;
     /// let waiting = pool.queued_tasks();
     /// assert_eq!((waiting[0].name(), waiting[1].name()), (Some("bread"), None));
@@ -284,7 +284,7 @@ impl TaskInfo {
         self.name.as_ref().map(Name::as_str)
     }
 
-    /// Where it was made.
+    /// The source location where it was made.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -293,19 +293,19 @@ impl TaskInfo {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait {})?;
     /// let line = line!() + 1;
     /// let bread = pool.submit(|| "bread")?;
-    /// assert_eq!(pool.queued_tasks()[0].made_at().line(), line);
+    /// assert_eq!(pool.queued_tasks()[0].location().line(), line);
     /// drop(go);
     /// # bread.join()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn made_at(&self) -> &'static Location<'static> {
-        self.made_at
+    pub fn location(&self) -> &'static Location<'static> {
+        self.location
     }
 
-    /// Until when it must have started.
+    /// The deadline by which it must have started.
     ///
     /// ```
     /// use millpond::executor::{Executor, ExecutorExt};
@@ -316,9 +316,9 @@ impl TaskInfo {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait {})?;
     /// let noon = pool.clock().deadline(Duration::from_secs(3600));
-    /// let bread = pool.submit_spec(TaskSpec::new().deadline(noon), || "bread")?;
+    /// let bread = pool.submit_with(TaskSpec::new().deadline(noon), || "bread")?;
     /// assert_eq!(pool.queued_tasks()[0].deadline(), noon);
     /// drop(go);
     /// # bread.join()?;
@@ -328,7 +328,7 @@ impl TaskInfo {
         self.deadline
     }
 
-    /// How urgent it is.
+    /// The priority of the task.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -338,8 +338,8 @@ impl TaskInfo {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
-    /// let bread = pool.submit_spec(TaskSpec::new().priority(Priority::High), || "bread")?;
+    /// pool.execute(move || for () in wait {})?;
+    /// let bread = pool.submit_with(TaskSpec::new().priority(Priority::High), || "bread")?;
     /// assert_eq!(pool.queued_tasks()[0].priority(), Priority::High);
     /// drop(go);
     /// # bread.join()?;
@@ -349,7 +349,7 @@ impl TaskInfo {
         self.priority
     }
 
-    /// Whether there is nothing left to run, because it was cancelled.
+    /// True if there is nothing left to run, because it was cancelled.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -358,7 +358,7 @@ impl TaskInfo {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let (go, wait) = channel::<()>();
-    /// pool.run(move || for () in wait {})?;
+    /// pool.execute(move || for () in wait {})?;
     /// let bread = pool.submit(|| "bread")?;
     /// bread.cancel();
     /// assert!(pool.queued_tasks()[0].is_gone());
@@ -374,7 +374,7 @@ impl fmt::Debug for TaskInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskInfo")
             .field("name", &self.name())
-            .field("made_at", &format_args!("{}", self.made_at))
+            .field("location", &format_args!("{}", self.location))
             .field("is_gone", &self.is_gone)
             .finish_non_exhaustive()
     }

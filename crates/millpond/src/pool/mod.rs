@@ -1,120 +1,116 @@
 //! The elastic thread pool.
 //!
-//! ```text
-//!                    below core?           room in the queue?      below max?
-//!   submit(task) -----> yes: new worker --> yes: wait there  -----> yes: new worker --> rejection
-//!                |                     no ^                no ^                    no ^   policy
-//!                |
-//!                |      queue                     workers
-//!                +---> [ t t t t ] <--- take ---  1 2 3 ..   run, look again, rest, leave
+//! [`ThreadPool`] is Java's `ThreadPoolExecutor`: a core of workers, a queue, a maximum, a keep-alive, a rejection policy,
+//! hooks and statistics. Every parameter can change while it runs. It is bounded unless you say otherwise, a rejection
+//! gives the closure back, and its handles can be joined and awaited.
+//!
+//! ```
+//! use millpond::executor::{ExecutorExt, Lifecycle};
+//! use millpond::manage::Patch;
+//! use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
+//! use std::time::Duration;
+//!
+//! let pool = ThreadPool::builder("mill")
+//!     .core(2)
+//!     .max(4)
+//!     .queue(Queue::bounded(100))
+//!     .rejection(RejectionPolicy::Block(Duration::from_secs(1)))
+//!     .build()?;
+//! assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
+//! pool.apply(&Patch::new().max(8).capacity(1000))?; // both, or neither
+//! pool.close()?; // accepts nothing new, waits for the rest
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`ThreadPool`] is everything that Java's `ThreadPoolExecutor` is: a core of workers, a queue, a
-//! maximum, a keep-alive, a policy for what is too much, hooks, statistics; and every parameter can
-//! change while it runs. What is more: it is bounded unless told otherwise, a refusal gives the
-//! closure back, its handles can be awaited, and [`Growth::ThreadsFirst`](crate::manage::Growth) and
-//! [`Rejection::Block`] are there.
+//! # Where a task goes
 //!
-//! # Who does what
+//! ```text
+//!                    below core?           room in the queue?      below max?
+//!   submit(task) -----> yes: new worker --> yes: it waits    -----> yes: new worker --> rejection
+//!                                      no ^                no ^                    no ^   policy
+//! ```
 //!
-//! | file | what |
+//! With [`Growth::ThreadsFirst`](crate::manage::Growth) new workers, up to the maximum, come before the queue.
+//!
+//! | question | answer |
 //! |---|---|
-//! | `admission` | what becomes of a task that comes: a pure function |
-//! | `ctl` | the control word: state and number of workers |
-//! | `knobs` | the parameters |
-//! | `line` | the queue, as the pool knows it |
-//! | `engine` | how tasks come in |
-//! | `growing` | how a submitter counts on a free worker, if threads come first |
-//! | `hire` | how workers come |
-//! | `end` | how it ends |
-//! | `worker` | what a worker does, and when it leaves |
-//! | `crew` | who is there |
-//! | `forked` | what is left of it in a child process |
-//! | `in_place` | how a worker runs a task that it joins, and how shells are counted |
-//! | `identity` | how a submitter knows its own task again |
-//! | `as_executor` | what it is to others: an executor that ends and is managed |
-//! | `reject`, `refuse`, `asked` | the rejection policies, what they do, and who asks a handler |
-//! | `sentry` | how an idle worker waits for a time, too |
-//! | `pacer` | how long the queue needs to drain |
-//! | `shed` | who is dropped when its turn comes, and whose turn it is under overload |
-//! | `dropped` | what it says of tasks without a handle that it has dropped |
-//! | `hooks`, `stats`, `snapshot` | what users hear of it, what it counts, and what it shows |
+//! | Which pool do I want? | [`preset`](crate::preset) has the usual ones |
+//! | What happens when it is full? | [`RejectionPolicy`]: give the task back, let its caller run it or wait, drop one, report |
+//! | How do I look at it? | [`ThreadPool::snapshot`], [`ThreadPool::metrics_by_name`], [`ThreadPool::explain`], [`PoolEvent`] |
+//! | How do I change it? | setters such as [`ThreadPool::set_max`], or [`ThreadPool::apply`] for several at once |
+//! | How do I protect it from overload? | [`PoolBuilder::max_queue_wait`], [`PoolBuilder::shedding`], deadlines of tasks |
+//! | How does it end? | [`Lifecycle`](crate::executor::Lifecycle): `shutdown`, `shutdown_now`, `close` |
 //!
-//! # The protocol
+//! # Files
 //!
-//! Workers are takers of the queue, and sleeping and waking is the queue's business. What is left is
-//! when workers come and go:
+//! The protocol between submitters and workers is in the header of `engine`.
 //!
-//! - **E1** Who puts a task into the queue looks at the control word *afterwards*. If no worker is
-//!   counted, or fewer than it counted on, it starts one. (With threads first it may count on one that is free: see
-//!   `growing`. A worker that is counted takes a look at the queue before it leaves;
-//!   for one that was counted and could not start, whoever counted it takes that look.)
-//! - **E2** Who leaves is uncounted first and looks into the queue *afterwards*. If a task is there
-//!   and there are fewer workers than it could count on (nobody; less than the core; with threads
-//!   first, less than the maximum), it counts itself in again and stays: no thread needs to be
-//!   started for that, so none can fail to be. Who dies of a panic looks as well, and starts another one in its place.
-//!   Likewise who waits for room is on the list of the doors first and looks at the count
-//!   afterwards; who leaves wakes the list.
-//! - **E3** Whoever takes something away that may have been the last, a worker, a task of the queue,
-//!   an extra thread, looks afterwards whether it is over.
-//! - **E4** A task that is taken out of the queue by a worker is run by it, with its token set if the
-//!   pool has been stopped meanwhile; or it was gone before.
-//! - **E5** No code of a user's, a factory, a hook, a handler, a queue, a closure or its destructor, runs
-//!   under a lock of the pool.
-//!
-//! with C1 to C3 in `ctl`, G1 to G4 in `growing`, N1 and N2 in `knobs`, O1 to O4 in `shed`, S1 to S3 in `line`, W1 to W4 in
-//! `crew`, Y1 in `sentry`.
+//! | file | what it holds |
+//! |---|---|
+//! | `engine` | the parts of a pool, and the protocol |
+//! | `admission` | what becomes of a task that is submitted: a pure function |
+//! | `submit` | how a task comes in: admit, enqueue, check again |
+//! | `identity` | how a submitter recognises its own task in the queue |
+//! | `free_workers` | how a submitter relies on a free worker, if threads come first |
+//! | `task_queue` | the queue |
+//! | `worker` | the life of a worker: run, get a task, wait, leave; inline joins |
+//! | `timer_leader` | how an idle worker waits for a time as well |
+//! | `spawn`, `start_pause` | how workers start, a pause while none can, and how idle ones are woken |
+//! | `shutdown` | shutdown, stop, and tasks that are taken out of the queue |
+//! | `as_executor` | the traits `Executor`, `Lifecycle` and `Managed` |
+//! | `builder`, `config`, `parameters` | building a pool; its parameters, and changing them |
+//! | `rejection` | the rejection policies, applying them, and counting rejections |
+//! | `shed`, `pacer` | which tasks are shed under overload; how long the queue needs to drain |
+//! | `hooks`, `events`, `explain` | what users are told |
+//! | `stats`, `snapshot`, `view` | what is counted and shown |
+//! | `health`, `stacks` | what the watchdog sees, and the stacks of workers |
 
 mod admission;
 mod as_executor;
-mod asked;
 mod builder;
-mod crew;
-mod ctl;
-mod dropped;
-mod end;
+mod config;
 mod engine;
+mod events;
 mod explain;
-mod figures;
-mod forked;
-mod growing;
-mod hire;
+mod free_workers;
+mod health;
 mod hooks;
 mod identity;
-mod in_place;
-mod knobs;
-mod line;
-mod notice;
 mod pacer;
 mod parameters;
-mod refusals;
-mod refuse;
-mod reject;
-mod sentry;
+mod rejection;
 mod shed;
+mod shutdown;
 mod snapshot;
+mod spawn;
 mod stacks;
+mod start_pause;
 mod stats;
+mod submit;
+mod task_queue;
+mod timer_leader;
 mod view;
-mod watch;
 mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
-pub use dropped::DroppedDetached;
+pub use events::{LongRun, PoolEvent, RejectionReport};
 pub use explain::{Explanation, Facts, explain};
-pub use figures::{Figures, Label, NamedFigures, Usage};
+pub use health::Health;
 pub use hooks::{Ended, Hooks, TaskInfo};
-pub use line::Queue;
-pub use notice::{LongRun, Notice, RefusalReport};
-pub use reject::{Refusal, Rejection, RejectionHandler};
+pub use rejection::{RejectionContext, RejectionHandler, RejectionPolicy};
+pub use snapshot::PoolSnapshot;
+pub use task_queue::Queue;
 pub use view::{CurrentTask, WorkerView};
-pub use watch::{Health, RunWarning};
 
-use crate::executor::give_up;
-use crate::manage::{PoolSnapshot, RunState};
-use crate::task::{CancelReason, Task, TaskHandle};
-use engine::Engine;
+pub use crate::engine::dropped::DroppedDetached;
+pub use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
+pub use crate::engine::watchdog::RunWarning;
+
+use crate::engine::LastHandle;
+use crate::manage::RunState;
+use crate::task::{CancelReason, TaskHandle};
+use engine::PoolEngine;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -126,7 +122,7 @@ use std::sync::Arc;
 /// [`Lifecycle`](crate::executor::Lifecycle). Clones are handles to one pool; dropping the last of them is an orderly shutdown
 /// that does not block: what has been accepted still runs.
 ///
-/// In a child that `fork()` makes of this process it has no threads. There it refuses tasks, with
+/// In a child that `fork()` makes of this process it has no threads. There it rejects tasks, with
 /// [`RejectReason::Forked`](crate::executor::RejectReason::Forked), and never hangs; build a new one there. (Linux.)
 ///
 /// ```
@@ -147,19 +143,8 @@ use std::sync::Arc;
 #[doc(alias = "ThreadPoolExecutor")]
 #[derive(Clone)]
 pub struct ThreadPool {
-    engine: Arc<Engine>,
-    _owner: Arc<Owner>,
-}
-
-/// What the handles share and the workers do not: when it drops, no handle is left.
-struct Owner {
-    engine: Arc<Engine>,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.engine.shut_down();
-    }
+    engine: Arc<PoolEngine>,
+    _last_handle: Arc<LastHandle<PoolEngine>>,
 }
 
 impl ThreadPool {
@@ -179,7 +164,7 @@ impl ThreadPool {
         PoolBuilder::new(name.into())
     }
 
-    /// What it is called.
+    /// The pool's name.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -192,7 +177,7 @@ impl ThreadPool {
         &self.engine.name
     }
 
-    /// Its parameters and figures at one moment.
+    /// Its parameters and counters at one moment.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -200,7 +185,7 @@ impl ThreadPool {
     ///
     /// let pool = preset::fixed("mill", 2).build()?;
     /// for _ in 0..10 {
-    ///     pool.run(|| ())?;
+    ///     pool.execute(|| ())?;
     /// }
     /// pool.close()?;
     /// let snapshot = pool.snapshot();
@@ -208,13 +193,14 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> PoolSnapshot {
-        match self.engine.is_forked() {
-            false => self.engine.snapshot(),
-            true => self.engine.snapshot_of_a_fork(),
+        if self.engine.is_forked() {
+            self.engine.snapshot_of_a_fork()
+        } else {
+            self.engine.snapshot()
         }
     }
 
-    /// Starts one worker of the core that waits for tasks; false if none is missing.
+    /// Starts one core worker that waits for tasks; false if none is missing.
     ///
     /// # Errors
     ///
@@ -233,7 +219,7 @@ impl ThreadPool {
         self.engine.prestart()
     }
 
-    /// Starts all workers of the core that are missing, and returns how many they were.
+    /// Starts all core workers that are missing, and returns how many they were.
     ///
     /// # Errors
     ///
@@ -282,9 +268,9 @@ impl ThreadPool {
             return false;
         }
         let found = engine
-            .line
+            .queue
             .remove_where(1, &mut |task| task.address() == address);
-        // Whoever is not cancelled by this was cancelled before, or runs in place at its waiter's.
+        // One that is not cancelled by this was cancelled before, or a joining thread runs it inline.
         engine.give_up(found, CancelReason::Removed) > 0
     }
 
@@ -308,13 +294,14 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn purge(&self) -> usize {
-        match self.engine.is_forked() {
-            false => self.engine.purge(),
-            true => 0,
+        if self.engine.is_forked() {
+            0
+        } else {
+            self.engine.purge()
         }
     }
 
-    /// The tasks that wait, in the order in which they will be taken, as they are at one moment.
+    /// The queued tasks at one moment, in the order in which they will be taken.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -328,8 +315,8 @@ impl ThreadPool {
     /// while !busy.is_started() {
     ///     std::thread::yield_now();
     /// }
-    /// pool.submit_spec(TaskSpec::new().name("grind"), || ())?;
-    /// pool.submit_spec(TaskSpec::new().name("sift"), || ())?;
+    /// pool.submit_with(TaskSpec::new().name("grind"), || ())?;
+    /// pool.submit_with(TaskSpec::new().name("sift"), || ())?;
     /// let names: Vec<_> = pool.queued_tasks().iter().filter_map(|task| task.name().map(String::from)).collect();
     /// assert_eq!(names, ["grind", "sift"]);
     /// drop(say);
@@ -343,7 +330,7 @@ impl ThreadPool {
             return all;
         }
         self.engine
-            .line
+            .queue
             .visit(&mut |task| all.push(TaskInfo::of(task)));
         all
     }
@@ -357,7 +344,7 @@ impl ThreadPool {
     ///
     /// let pool = preset::single("mill").build()?;
     /// let (say, hear) = mpsc::channel::<()>();
-    /// pool.run(move || drop(hear.recv()))?;
+    /// pool.execute(move || drop(hear.recv()))?;
     /// pool.shutdown();
     /// assert!(pool.is_terminating(), "one task still runs");
     /// drop(say);
@@ -369,64 +356,6 @@ impl ThreadPool {
     pub fn is_terminating(&self) -> bool {
         let state = self.engine.ctl().read().state();
         state != RunState::Running && state != RunState::Terminated
-    }
-}
-
-impl Engine {
-    pub(in crate::pool) fn purge(&self) -> usize {
-        let shells = self.take_shells();
-        let purged = shells.len();
-        self.give_up(shells, CancelReason::Dropped);
-        purged
-    }
-
-    /// Takes out of the queue what is there and gone. To be [given up](Engine::give_up), under no lock.
-    pub(in crate::pool) fn take_shells(&self) -> Vec<Task> {
-        self.line
-            .remove_where(usize::MAX, &mut |task| task.is_gone())
-    }
-
-    /// Gives up tasks that have been taken out of the queue, and counts them. Returns how many of them
-    /// had not been gone before.
-    pub(in crate::pool) fn give_up(&self, tasks: Vec<Task>, reason: CancelReason) -> usize {
-        if tasks.is_empty() {
-            return 0;
-        }
-        let (mut given_up, mut unheard) = (0, Vec::new());
-        for task in tasks {
-            let shell = match reason {
-                // It was accepted, and nobody has asked for this.
-                CancelReason::Refused => match give_up(task, reason) {
-                    Ok(dropped) => {
-                        unheard.extend(dropped);
-                        None
-                    }
-                    Err(task) => Some(task.shell()),
-                },
-                _ => task.end(reason),
-            };
-            match shell {
-                None => given_up += 1,
-                Some(shell) => self.count_shell(shell),
-            }
-        }
-        self.rare.cancelled.happened(given_up);
-        for dropped in unheard {
-            self.dropped_detached(dropped);
-        }
-        self.line_is_shorter();
-        given_up
-    }
-
-    /// Somebody else than a worker has taken tasks out of the queue: those may have been the last
-    /// that workers waited for, also after a shutdown (E3).
-    pub(in crate::pool) fn line_is_shorter(&self) {
-        if self.is_shut_down() {
-            self.nudge();
-            self.may_be_over();
-        } else if self.line.is_foreign() {
-            self.one_is_less();
-        }
     }
 }
 

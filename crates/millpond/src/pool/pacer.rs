@@ -1,25 +1,25 @@
-//! How long the queue needs to drain, for those who are refused.
+//! How long the queue needs to drain, for rejected submitters.
 //!
-//! Refusals may come by the million, so what a task takes is worked out once in a while and read from a
-//! word in between: whoever comes first after [`PAUSE`] adds up what the workers have counted, and all
-//! others take the last answer. Workers know nothing of it.
+//! Rejections may come by the million, so the time per task is computed once in a while and read from a word in between:
+//! the first thread after [`PAUSE`] adds up what the workers have counted, and all others take the last answer. Workers
+//! are not involved.
 
-use super::engine::Engine;
+use super::engine::PoolEngine;
 use crate::adapt::{Pace, time_for};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
-use millpond_raw::tick::Tick;
+use millpond_raw::timestamp::Timestamp;
 use std::time::Duration;
 
-/// How long an answer is good, in nanoseconds.
+/// How long an answer is valid, in nanoseconds.
 const PAUSE: u64 = 10_000_000;
 
 const UNKNOWN: u64 = u64::MAX;
 
 /// The last answer, and what it came from.
 pub(super) struct Pacer {
-    since: Tick,
-    /// When the next look is due, in nanoseconds since then.
+    since: Timestamp,
+    /// When the next computation is due, in nanoseconds since then.
     next: AtomicU64,
     /// Nanoseconds that a task takes.
     per_task: AtomicU64,
@@ -27,7 +27,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    pub(super) fn new(now: Tick) -> Self {
+    pub(super) fn new(now: Timestamp) -> Self {
         Pacer {
             since: now,
             next: AtomicU64::new(0),
@@ -37,16 +37,16 @@ impl Pacer {
     }
 }
 
-impl Engine {
-    /// How long so many tasks need, on so many workers, by what tasks have taken of late; `None` if
-    /// none is over, or no figures are kept.
+impl PoolEngine {
+    /// How long so many tasks need on so many workers, by how long recent tasks have taken; `None` if no task has
+    /// ended, or there are no metrics.
     pub(super) fn drains_in(&self, queued: usize, workers: usize) -> Option<Duration> {
         let pacer = &*self.pacer;
-        let now = self.ticker.nanos(pacer.since, self.ticker.now());
+        let now = self.timestamps.nanos(pacer.since, self.timestamps.now());
         let next = pacer.next.load(Ordering::Relaxed);
         // Further away than ever said: the counter has gone back.
         if now >= next || next - now > PAUSE {
-            // Relaxed: it only chooses who looks.
+            // Relaxed: it only chooses the thread that computes.
             let (at, relaxed) = (now.saturating_add(PAUSE), Ordering::Relaxed);
             let chosen = pacer.next.compare_exchange(next, at, relaxed, relaxed);
             if chosen.is_ok() {
@@ -61,13 +61,13 @@ impl Engine {
 
     #[cold]
     fn look_at_pace(&self, now: u64) {
-        if self.names.is_none() {
-            // Nobody measures how long tasks run.
+        if self.labels.is_none() {
+            // There are no metrics.
             return;
         }
-        let counts = self.with_crew(|crew| crew.counts());
+        let counts = self.with_workers(|workers| workers.counts());
         let mut pace = self.pacer.pace.lock();
-        pace.read(now, counts.completed, counts.spent);
+        pace.update(now, counts.completed, counts.spent);
         let per_task = pace.nanos_per_task().unwrap_or(UNKNOWN);
         self.pacer.per_task.store(per_task, Ordering::Relaxed);
     }

@@ -1,19 +1,26 @@
-//! The parameters of a pool: reading them, and changing them while it runs.
+//! Reading and changing the parameters of a running pool. They are described in [`super::config`].
 //!
-//! Each can be changed by itself; [`ThreadPool::apply`] changes several at once, or none of them. What a
-//! change would break is said by name, and then the old values stay.
+//! Each can be changed by itself; [`ThreadPool::apply`] changes several at once, or none of them. A change
+//! that is rejected says which parameter is wrong, and the old values stay.
 
-use super::engine::Engine;
-use super::knobs::Rare;
-use super::{Rejection, ThreadPool};
-use crate::manage::{CoDel, Growth, Invalid, Overload, OverloadOrder, Patch, PatchError, Sizes};
+use super::{RejectionPolicy, ThreadPool};
+use crate::manage::{CoDel, Growth, OverloadOrder, Parameter, Patch, PatchError};
 use crate::thread::ThreadFactory;
-use millpond_raw::sync::MutexGuard;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl ThreadPool {
-    /// How many workers are kept.
+    /// The most workers that a pool can count.
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let too_many = ThreadPool::builder("mill").core(1).max(ThreadPool::MAX_WORKERS + 1);
+    /// assert_eq!(too_many.build().unwrap_err().problems()[0].parameter(), "max");
+    /// ```
+    pub const MAX_WORKERS: usize = (1 << 29) - 1;
+
+    /// Workers that are kept, also when they are idle.
     ///
     /// ```
     /// use millpond::preset;
@@ -24,15 +31,15 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "getCorePoolSize")]
     pub fn core(&self) -> usize {
-        self.engine.knobs().limits().core()
+        self.engine.config().limits().core()
     }
 
-    /// Changes how many workers are kept. Idle ones beyond it may leave; if it is raised, workers
-    /// start for tasks that wait.
+    /// Changes how many workers are kept. Idle ones above it may leave; if it is raised, workers
+    /// start for waiting tasks.
     ///
     /// # Errors
     ///
-    /// More than the maximum.
+    /// The core is above the maximum.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -41,8 +48,8 @@ impl ThreadPool {
     /// pool.set_core(4)?;
     /// assert_eq!(pool.core(), 4);
     ///
-    /// let refused = pool.set_core(5).unwrap_err();
-    /// assert!(refused.to_string().contains("max"), "{refused}");
+    /// let error = pool.set_core(5).unwrap_err();
+    /// assert!(error.to_string().contains("max"), "{error}");
     /// assert_eq!(pool.core(), 4, "the old value stays");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -51,7 +58,7 @@ impl ThreadPool {
         self.apply(&Patch::new().core(core))
     }
 
-    /// How many workers there may be.
+    /// The most workers there may be.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -62,15 +69,15 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "getMaximumPoolSize")]
     pub fn max(&self) -> usize {
-        self.engine.knobs().limits().max()
+        self.engine.config().limits().max()
     }
 
-    /// Changes how many workers there may be. Those beyond it leave when they are idle; nobody is
-    /// interrupted. If it is raised, and threads come first, workers start for tasks that wait.
+    /// Changes how many workers there may be. Workers above it leave when they are idle; none is
+    /// interrupted. If it is raised, and threads come first, workers start for waiting tasks.
     ///
     /// # Errors
     ///
-    /// None at all, or less than the core.
+    /// The maximum is zero or below the core.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -86,7 +93,7 @@ impl ThreadPool {
         self.apply(&Patch::new().max(max))
     }
 
-    /// How long an idle worker beyond the core stays.
+    /// How long an idle worker above the core stays.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -98,15 +105,15 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "getKeepAliveTime")]
     pub fn keep_alive(&self) -> Duration {
-        self.engine.knobs().keep_alive()
+        self.engine.config().keep_alive()
     }
 
-    /// Changes how long an idle worker beyond the core stays. Those that are idle start counting
+    /// Changes how long an idle worker above the core stays. Workers that are idle start counting
     /// anew.
     ///
     /// # Errors
     ///
-    /// None at all, if the core may time out.
+    /// The keep-alive is zero, and the core may time out.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -131,7 +138,7 @@ impl ThreadPool {
         self.apply(&Patch::new().keep_alive(keep_alive))
     }
 
-    /// Whether idle workers of the core leave, too.
+    /// Whether idle workers of the core leave as well.
     ///
     /// ```
     /// use millpond::preset;
@@ -142,14 +149,14 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "allowsCoreThreadTimeOut")]
     pub fn core_may_time_out(&self) -> bool {
-        self.engine.knobs().core_may_time_out()
+        self.engine.config().core_may_time_out()
     }
 
-    /// Changes whether idle workers of the core leave, too.
+    /// Changes whether idle workers of the core leave as well.
     ///
     /// # Errors
     ///
-    /// If the keep-alive is 0.
+    /// The keep-alive is zero.
     ///
     /// ```
     /// use millpond::preset;
@@ -159,7 +166,7 @@ impl ThreadPool {
     /// pool.set_keep_alive(Duration::from_secs(60))?;
     /// pool.set_core_may_time_out(true)?;
     /// assert!(pool.core_may_time_out());
-    /// assert!(pool.set_keep_alive(Duration::ZERO).is_err(), "nobody would stay");
+    /// assert!(pool.set_keep_alive(Duration::ZERO).is_err(), "no worker would stay");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "allowCoreThreadTimeOut")]
@@ -167,7 +174,7 @@ impl ThreadPool {
         self.apply(&Patch::new().core_may_time_out(may))
     }
 
-    /// What comes first when the core is busy.
+    /// Whether a task that finds the core busy is queued or starts another worker.
     ///
     /// ```
     /// use millpond::manage::Growth;
@@ -178,11 +185,10 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn growth(&self) -> Growth {
-        self.engine.knobs().limits().growth()
+        self.engine.config().limits().growth()
     }
 
-    /// Changes what comes first when the core is busy. If that is threads, they start for tasks that
-    /// wait.
+    /// Changes what comes first when the core is busy. If that is threads, they start for waiting tasks.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -208,7 +214,7 @@ impl ThreadPool {
         debug_assert!(fits, "a growth fits all sizes");
     }
 
-    /// How many tasks may wait; `None` if there is no bound, 0 if tasks are handed over.
+    /// The most tasks that may wait in the queue; `None` if there is no bound, 0 if tasks are handed over.
     ///
     /// ```
     /// use millpond::pool::{Queue, ThreadPool};
@@ -220,18 +226,18 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn capacity(&self) -> Option<usize> {
-        match self.engine.is_forked() {
-            false => self.engine.line.capacity(),
-            true => Some(0),
+        if self.engine.is_forked() {
+            return Some(0);
         }
+        self.engine.queue.capacity()
     }
 
-    /// Changes how many tasks may wait. Those beyond it stay, and new ones find no room until they
+    /// Changes how many tasks may wait. Tasks above it stay, and new ones find no room until those
     /// are gone.
     ///
     /// # Errors
     ///
-    /// A capacity that its queue cannot have.
+    /// The queue cannot have this capacity.
     ///
     /// ```
     /// use millpond::pool::{Queue, ThreadPool};
@@ -245,7 +251,7 @@ impl ThreadPool {
         self.apply(&Patch::new().capacity(capacity))
     }
 
-    /// How long a task may wait in the queue; `None` is for ever.
+    /// The longest that a task may wait in the queue; `None` is forever.
     ///
     /// ```
     /// use millpond::preset;
@@ -258,11 +264,11 @@ impl ThreadPool {
         self.engine.overload().max_queue_wait
     }
 
-    /// Changes how long a task may wait in the queue, for those that wait already, too.
+    /// Changes how long a task may wait in the queue, including tasks that wait already.
     ///
     /// # Errors
     ///
-    /// Not at all; or nothing is left that says what an overload is, and there is an order for it.
+    /// The wait is zero; or an overload order is set, and nothing is left that defines an overload.
     ///
     /// ```
     /// use millpond::preset;
@@ -279,7 +285,7 @@ impl ThreadPool {
         self.apply(&Patch::new().max_queue_wait(most))
     }
 
-    /// When it is overloaded, and sheds tasks; `None` is never.
+    /// When the pool counts as overloaded and sheds tasks; `None` is never.
     ///
     /// ```
     /// use millpond::preset;
@@ -292,12 +298,12 @@ impl ThreadPool {
         self.engine.overload().shedding
     }
 
-    /// Changes when it is overloaded, and sheds tasks. What was measured before is forgotten.
+    /// Changes when the pool counts as overloaded and sheds tasks. Earlier measurements are discarded.
     ///
     /// # Errors
     ///
-    /// Times that make no sense; or nothing is left that says what an overload is, and there is an
-    /// order for it.
+    /// The target is zero or above the interval; or an overload order is set, and nothing is left that
+    /// defines an overload.
     ///
     /// ```
     /// use millpond::manage::CoDel;
@@ -312,7 +318,7 @@ impl ThreadPool {
         self.apply(&Patch::new().shedding(shedding))
     }
 
-    /// Which of the tasks that wait comes next while it is overloaded.
+    /// Which waiting task comes next while the pool is overloaded.
     ///
     /// ```
     /// use millpond::manage::OverloadOrder;
@@ -326,11 +332,11 @@ impl ThreadPool {
         self.engine.overload().order
     }
 
-    /// Changes which of the tasks that wait comes next while it is overloaded.
+    /// Changes which waiting task comes next while the pool is overloaded.
     ///
     /// # Errors
     ///
-    /// Newest first, and nothing says what an overload is, or the queue has an order of its own.
+    /// Newest first, and nothing defines an overload, or the queue has an order of its own.
     ///
     /// ```
     /// use millpond::manage::{CoDel, OverloadOrder};
@@ -348,25 +354,25 @@ impl ThreadPool {
         self.apply(&Patch::new().overload_order(order))
     }
 
-    /// What becomes of tasks that there is no room for.
+    /// What happens to tasks that find no room.
     ///
     /// ```
-    /// use millpond::pool::{Rejection, ThreadPool};
+    /// use millpond::pool::{RejectionPolicy, ThreadPool};
     ///
-    /// let pool = ThreadPool::builder("mill").rejection(Rejection::CallerRuns).build()?;
-    /// assert!(matches!(pool.rejection(), Rejection::CallerRuns));
+    /// let pool = ThreadPool::builder("mill").rejection(RejectionPolicy::CallerRuns).build()?;
+    /// assert!(matches!(pool.rejection(), RejectionPolicy::CallerRuns));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getRejectedExecutionHandler")]
-    pub fn rejection(&self) -> Rejection {
+    pub fn rejection(&self) -> RejectionPolicy {
         self.engine.rejection()
     }
 
-    /// Changes what becomes of tasks that there is no room for.
+    /// Changes what happens to tasks that find no room.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::pool::{Queue, Rejection, ThreadPool};
+    /// use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
     /// use std::sync::mpsc;
     /// use std::thread;
     ///
@@ -374,7 +380,7 @@ impl ThreadPool {
     /// let (say, hear) = mpsc::channel::<()>();
     /// let busy = pool.submit(move || hear.recv().is_err())?;
     /// assert!(pool.submit(|| "flour").is_err(), "there is no room");
-    /// pool.set_rejection(Rejection::CallerRuns);
+    /// pool.set_rejection(RejectionPolicy::CallerRuns);
     /// let caller = thread::current().id();
     /// assert_eq!(pool.submit(move || thread::current().id())?.join()?, caller);
     /// drop(say);
@@ -383,15 +389,17 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "setRejectedExecutionHandler")]
-    pub fn set_rejection(&self, rejection: Rejection) {
+    pub fn set_rejection(&self, rejection: RejectionPolicy) {
         if self.engine.is_forked() {
             return;
         }
+        let config = self.engine.config();
+        let former = config.replace_rejection(&mut config.lock(), rejection);
         // A handler of the user's is dropped outside the lock.
-        drop(self.engine.knobs().set_rejection(rejection));
+        drop(former);
     }
 
-    /// Who starts the threads.
+    /// The factory that starts the threads.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -411,7 +419,7 @@ impl ThreadPool {
         self.engine.factory()
     }
 
-    /// Changes who starts the threads that are still to be started.
+    /// Changes the factory for threads that are still to be started.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -431,7 +439,7 @@ impl ThreadPool {
         if self.engine.is_forked() {
             return;
         }
-        let before = std::mem::replace(&mut self.engine.knobs().lock().factory, factory);
+        let before = std::mem::replace(&mut self.engine.config().lock().factory, factory);
         drop(before);
     }
 
@@ -456,70 +464,22 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        let engine = &self.engine;
-        if engine.is_forked() {
-            return PatchError::unless_none(vec![Invalid::Forked]);
-        }
-        let own_queue = engine.line.is_foreign();
-        let before = match patch.capacity {
-            // A queue of the user's is called under no lock of ours (E5). If what was judged by then has changed
-            // meanwhile, it gets its old capacity back.
-            Some(capacity) if own_queue => {
-                engine.check(patch)?;
-                let before = engine.line.capacity();
-                engine.line.set_capacity(capacity)?;
-                before
-            }
-            _ => None,
-        };
-        let eager_before = engine.write_all(patch, !own_queue).inspect_err(|_| {
-            if let Some(before) = before {
-                let _ = engine.line.set_capacity(before);
-            }
-        })?;
-        engine.limits_changed(eager_before);
-        Ok(())
-    }
-}
-
-impl Engine {
-    /// What is wrong with a patch, as things are now.
-    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
-        let turn = self.knobs().lock();
-        self.check_in_turn(&turn, patch).map(drop)
+        self.engine.apply(patch)
     }
 
-    /// The parameters that the patch would lead to.
-    fn check_in_turn(
-        &self,
-        _turn: &MutexGuard<'_, Rare>,
-        patch: &Patch,
-    ) -> Result<(Sizes, Overload), PatchError> {
-        let sizes = self.knobs().sizes().with(patch);
-        let overload = self.shedder.settings().with(patch);
-        let mut problems = sizes.problems();
-        problems.extend(overload.problems());
-        problems.extend(self.line.objects_to_order(overload.order));
-        if !problems.is_empty() {
-            let capacity = patch.capacity.and_then(|most| self.line.objects_to(most));
-            problems.extend(capacity.map(Invalid::Capacity));
-        }
-        PatchError::unless_none(problems)?;
-        Ok((sizes, overload))
-    }
-
-    /// Writes what the patch names, the capacity only if told so. Returns how many workers there were to be
-    /// at least, before.
-    fn write_all(&self, patch: &Patch, writes_capacity: bool) -> Result<usize, PatchError> {
-        let turn = self.knobs().lock();
-        let limits = self.knobs().limits();
-        let (sizes, overload) = self.check_in_turn(&turn, patch)?;
-        if let Some(capacity) = patch.capacity.filter(|_| writes_capacity) {
-            self.line.set_capacity(capacity)?;
-        }
-        let growth = patch.growth.unwrap_or(limits.growth());
-        self.shedder.set(&turn, overload);
-        self.knobs().write(&turn, sizes, growth, &overload);
-        Ok(limits.eager())
+    /// Its parameters, described, with their values now.
+    ///
+    /// ```
+    /// use millpond::manage::Value;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(2).max(4).build()?;
+    /// let all = pool.parameters();
+    /// let max = all.iter().find(|each| each.name == "max").unwrap();
+    /// assert_eq!((&max.value, max.unit), (&Value::Integer(4), Some("workers")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.engine.parameters()
     }
 }

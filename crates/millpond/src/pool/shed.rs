@@ -1,4 +1,4 @@
-//! Who is dropped when its turn comes, and whose turn it is under overload.
+//! Which tasks are shed when their turn comes, and whose turn it is under overload.
 //!
 //! ```text
 //!   a worker takes a task out of the queue
@@ -8,48 +8,46 @@
 //!       none of them                                        it runs
 //! ```
 //!
-//! A task that starts a worker goes straight to it and has not waited, so none of this is asked of it
-//! but for its deadline. What belongs to the machinery of an executor and not to one caller, a drain or
-//! the next poll of a future, is never shed ([`TaskSpec::build_kept`](crate::task::TaskSpec)): it has
-//! waited in the name of others.
+//! A task that starts a worker goes straight to it and has not waited, so only its deadline is checked. What belongs to
+//! the machinery of an executor and not to one caller, a drain or the next poll of a future, is never shed
+//! ([`TaskSpec::build_kept`](crate::task::TaskSpec)): it has waited on behalf of others.
 //!
-//! # Whether it is overloaded
+//! # When a pool is overloaded
 //!
-//! CoDel says so ([`crate::adapt`]), if it is set. Otherwise, for the order alone, it is when the oldest
-//! task has waited for more than half of what it may.
+//! CoDel decides ([`crate::adapt`]), if it is set. Otherwise, for the order alone, it is when the oldest task has waited
+//! for more than half of what it may.
 //!
 //! # Invariants
 //!
-//! - **O1** Unless a parameter is set nothing here is touched: two bits of the word of the limits,
-//!   which a worker reads anyway, say whether one is.
-//! - **O2** What is measured is the wait of the *oldest* task, in either order: that is how long the
-//!   queue stands. The wait of a task that overtook all others says nothing about that.
-//! - **O3** Newest first takes the newest only if the oldest is not to be shed. So those who have
-//!   waited too long are shed one by one, as they would be otherwise, and never keep a place for
-//!   nothing; and a task that overtakes need not be judged, because it has waited for less than one
-//!   that is not shed.
-//! - **O4** The atomics are hints and plain numbers; they order nothing. CoDel's state is behind a lock
-//!   that nobody needs who has not set it.
-//! - **O5** A counter that goes back, as when the machine was suspended, sheds nobody: time is counted anew from
+//! - **SHED-1** Unless a parameter is set nothing here is touched: two bits of the word of the limits, which a worker
+//!   reads anyway, say whether one is.
+//! - **SHED-2** What is measured is the wait of the *oldest* task, in either order: the standing delay of the queue. The
+//!   wait of a task that overtook all others says nothing about that.
+//! - **SHED-3** Newest first takes the newest only if the oldest is not to be shed. So tasks that have waited too long
+//!   are shed one by one, as they would be otherwise, and never occupy a place for nothing; and a task that overtakes
+//!   need not be judged, because it has waited for less than one that is not shed.
+//! - **SHED-4** The atomics are hints and plain numbers; they order nothing. CoDel's state is behind a lock that is taken
+//!   only if CoDel is set.
+//! - **SHED-5** A counter that goes back, as when the machine was suspended, sheds nothing: time is counted anew from
 //!   there, what was measured is forgotten, and no task has waited for longer than time is counted.
 
-use super::engine::Engine;
-use super::figures::Start;
-use super::knobs::Rare;
-use crate::adapt::Standing;
-use crate::manage::{Overload, OverloadOrder};
+use super::config::{ColdConfig, Overload};
+use super::engine::PoolEngine;
+use crate::adapt::CodelState;
+use crate::engine::metrics::TaskStart;
+use crate::manage::OverloadOrder;
 use crate::task::{CancelReason, Task};
-use crate::time::Ticker;
+use crate::time::TimestampClock;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_raw::sync::{Mutex, MutexGuard};
-use millpond_raw::tick::Tick;
+use millpond_raw::timestamp::Timestamp;
 use std::time::Duration;
 
-/// From which end of the queue a task has come.
+/// The end of the queue that a task was taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     Oldest,
-    /// It has overtaken all others (O3).
+    /// It has overtaken all others (SHED-3).
     Newest,
 }
 
@@ -61,11 +59,11 @@ const NEVER: u64 = u64::MAX;
 
 /// The parameters in a form that is quick to read, and what has been measured.
 pub(super) struct Shedder {
-    /// In nanoseconds: who has waited longer is dropped in any case.
+    /// In nanoseconds: a task that has waited longer is dropped in any case.
     most: AtomicU64,
-    /// In nanoseconds: who has waited longer is shed under overload.
+    /// In nanoseconds: a task that has waited longer is shed under overload.
     most_under_overload: AtomicU64,
-    /// In nanoseconds: while the oldest has waited for no longer, all is well.
+    /// In nanoseconds: while the oldest has waited for no longer, there is no overload.
     calm: AtomicU64,
     /// As far as the last sample can tell.
     is_overloaded: AtomicBool,
@@ -74,11 +72,11 @@ pub(super) struct Shedder {
 
 struct State {
     settings: Overload,
-    standing: Standing,
-    /// From when time is counted (O5).
-    since: Tick,
+    codel: CodelState,
+    /// Since when time is counted (SHED-5).
+    since: Timestamp,
     /// The latest time that was read.
-    latest: Tick,
+    latest: Timestamp,
 }
 
 fn nanos(duration: Option<Duration>) -> u64 {
@@ -88,7 +86,7 @@ fn nanos(duration: Option<Duration>) -> u64 {
 }
 
 impl Shedder {
-    pub(super) fn new(settings: Overload, now: Tick) -> Self {
+    pub(super) fn new(settings: Overload, now: Timestamp) -> Self {
         let shedder = Shedder {
             most: AtomicU64::new(NEVER),
             most_under_overload: AtomicU64::new(NEVER),
@@ -96,7 +94,7 @@ impl Shedder {
             is_overloaded: AtomicBool::new(false),
             state: Mutex::new(State {
                 settings: Overload::default(),
-                standing: Standing::new(),
+                codel: CodelState::new(),
                 since: now,
                 latest: now,
             }),
@@ -109,26 +107,26 @@ impl Shedder {
         self.state.lock().settings
     }
 
-    /// Changes parameters that have been judged. The guard says whose turn it is (N2).
-    pub(super) fn set(&self, _turn: &MutexGuard<'_, Rare>, settings: Overload) {
+    /// Changes parameters that have been validated. The guard is the writers' lock (CONFIG-2).
+    pub(super) fn set(&self, _turn: &MutexGuard<'_, ColdConfig>, settings: Overload) {
         self.write(settings);
     }
 
-    /// New settings begin anew. The same ones change nothing.
+    /// New settings reset what was measured. The same ones change nothing.
     fn write(&self, settings: Overload) {
         let mut state = self.state.lock();
         if state.settings == settings {
             return;
         }
         let (most, codel) = (nanos(settings.max_queue_wait), settings.shedding);
-        let patience = codel.map_or(NEVER, |codel| codel.patience_nanos());
+        let timeout = codel.map_or(NEVER, |codel| codel.shed_after_nanos());
         let calm = codel.map_or(most / 2, |codel| nanos(Some(codel.target)));
         self.most.store(most, Ordering::Relaxed);
-        self.most_under_overload.store(patience, Ordering::Relaxed);
+        self.most_under_overload.store(timeout, Ordering::Relaxed);
         self.calm.store(calm, Ordering::Relaxed);
         self.is_overloaded.store(false, Ordering::Relaxed);
         state.settings = settings;
-        state.standing = Standing::new();
+        state.codel = CodelState::new();
     }
 
     pub(super) fn is_overloaded(&self) -> bool {
@@ -145,31 +143,31 @@ impl Shedder {
     #[cold]
     pub(super) fn ran_empty(&self) {
         let mut state = self.state.lock();
-        state.standing.ran_empty();
+        state.codel.on_empty();
         self.note(false);
     }
 
-    /// The oldest task has waited so long by its stamp (O2). Returns how long it can have waited in truth, and
+    /// The oldest task has waited so long by its timestamp (SHED-2). Returns how long it can have waited in truth, and
     /// whether CoDel sheds it.
-    fn sample(&self, ticker: &Ticker, waited: u64, now: Tick) -> (u64, bool) {
+    fn sample(&self, timestamps: &TimestampClock, waited: u64, now: Timestamp) -> (u64, bool) {
         let mut state = self.state.lock();
-        let now = state.elapsed(ticker, now);
-        // O5
+        let now = state.elapsed(timestamps, now);
+        // SHED-5
         let waited = waited.min(now);
         let Some(codel) = state.settings.shedding else {
             self.note(waited > self.calm.load(Ordering::Relaxed));
             return (waited, false);
         };
-        let verdict = match state.settings.order {
-            OverloadOrder::Unchanged => state.standing.see(&codel, waited, now),
-            // The oldest tells little where the newest come first: A3.
-            OverloadOrder::NewestFirst => state.standing.see_until_empty(&codel, waited, now),
+        let decision = match state.settings.order {
+            OverloadOrder::Unchanged => state.codel.on_dequeue(&codel, waited, now),
+            // CODEL-3: the wait of the oldest tells little where the newest come first.
+            OverloadOrder::NewestFirst => state.codel.on_dequeue_lifo(&codel, waited, now),
         };
-        self.note(verdict.is_overloaded);
-        (waited, verdict.sheds)
+        self.note(decision.is_overloaded);
+        (waited, decision.shed)
     }
 
-    /// Whether the newest task comes next, under overload, if the oldest has waited so long (O3).
+    /// Whether the newest task comes next, under overload, if the oldest has waited so long (SHED-3).
     fn takes_newest(&self, waited: u64) -> bool {
         let read = |nanos: &AtomicU64| nanos.load(Ordering::Relaxed);
         let most = read(&self.most).min(read(&self.most_under_overload));
@@ -178,51 +176,52 @@ impl Shedder {
 }
 
 impl State {
-    /// Nanoseconds since time is counted: O5.
-    fn elapsed(&mut self, ticker: &Ticker, now: Tick) -> u64 {
+    /// Nanoseconds since time is counted: SHED-5.
+    fn elapsed(&mut self, timestamps: &TimestampClock, now: Timestamp) -> u64 {
         let behind = self.latest.count().saturating_sub(now.count());
-        if behind > ticker.ticks(SKEW) {
+        if behind > timestamps.ticks(SKEW) {
             (self.since, self.latest) = (now, now);
-            self.standing = Standing::new();
+            self.codel = CodelState::new();
         }
         self.latest = self.latest.max(now);
-        ticker.nanos(self.since, now)
+        timestamps.nanos(self.since, now)
     }
 }
 
-fn waited(ticker: &Ticker, task: &Task, now: Tick) -> u64 {
-    let since = task.waits_since();
-    since.map_or(0, |since| ticker.nanos_from(since, now))
+fn waited(timestamps: &TimestampClock, task: &Task, now: Timestamp) -> u64 {
+    let since = task.queued_since();
+    since.map_or(0, |since| timestamps.nanos_from(since, now))
 }
 
-impl Engine {
-    /// Whether a task that has been taken out of the queue is to be dropped, and why. Its deadline is
-    /// left to who runs it.
+impl PoolEngine {
+    /// Whether a task that has been taken out of the queue is to be dropped, and why. Its deadline is checked when it is
+    /// run.
     #[inline]
     pub(super) fn shed(
         &self,
         task: &Task,
         turn: Turn,
-        start: Option<Start>,
+        start: Option<TaskStart>,
     ) -> Option<CancelReason> {
-        match turn == Turn::Oldest && self.knobs().limits().sheds() {
-            false => None,
-            true => self.judge(task, start),
+        if turn == Turn::Oldest && self.config().limits().sheds() {
+            self.judge(task, start)
+        } else {
+            None
         }
     }
 
     #[cold]
-    fn judge(&self, task: &Task, start: Option<Start>) -> Option<CancelReason> {
+    fn judge(&self, task: &Task, start: Option<TaskStart>) -> Option<CancelReason> {
         let shedder = &self.shedder;
-        // Where figures are kept the time has been read.
+        // With metrics the time has been read already.
         let (waited, now) = start.map_or_else(
             || {
-                let now = self.ticker.now();
-                (waited(&self.ticker, task, now), now)
+                let now = self.timestamps.now();
+                (waited(&self.timestamps, task, now), now)
             },
             |start| (start.waited, start.tick),
         );
-        let (waited, sheds) = shedder.sample(&self.ticker, waited, now);
+        let (waited, sheds) = shedder.sample(&self.timestamps, waited, now);
         if task.is_kept() || task.is_expired() {
             return None;
         }
@@ -237,11 +236,11 @@ impl Engine {
     pub(super) fn poll_by_turn(&self) -> Option<(Task, Turn)> {
         let shedder = &self.shedder;
         if !shedder.is_overloaded() {
-            return self.line.poll().map(|task| (task, Turn::Oldest));
+            return self.queue.poll().map(|task| (task, Turn::Oldest));
         }
-        let (now, mut stood) = (self.ticker.now(), None);
-        let task = self.line.poll_by(|oldest| {
-            let waited = waited(&self.ticker, oldest, now);
+        let (now, mut stood) = (self.timestamps.now(), None);
+        let task = self.queue.poll_by(|oldest| {
+            let waited = waited(&self.timestamps, oldest, now);
             let takes_newest = shedder.takes_newest(waited);
             stood = takes_newest.then_some(waited);
             takes_newest
@@ -249,7 +248,7 @@ impl Engine {
         let Some(stood) = stood else {
             return Some((task, Turn::Oldest));
         };
-        shedder.sample(&self.ticker, stood, now);
+        shedder.sample(&self.timestamps, stood, now);
         Some((task, Turn::Newest))
     }
 }
@@ -273,7 +272,7 @@ mod tests {
             max_queue_wait: Some(ms(700)),
             ..usual
         };
-        let shedder = Shedder::new(usual, Tick::from_count(1));
+        let shedder = Shedder::new(usual, Timestamp::from_count(1));
         let sheds = sheds(&shedder);
         assert!(!sheds(50, 100));
         assert!(sheds(50, 200) && shedder.is_overloaded());
@@ -288,10 +287,10 @@ mod tests {
     /// Whether a task that has waited for so many milliseconds is shed at this one.
     fn sheds(shedder: &Shedder) -> impl Fn(u64, u64) -> bool {
         // Its ticks are nanoseconds.
-        let ticker = Ticker::of(&ManualClock::new().clock());
+        let timestamps = TimestampClock::of(&ManualClock::new().clock());
         move |waited, now| {
-            let now = Tick::from_count(now * MS);
-            shedder.sample(&ticker, waited * MS, now).1
+            let now = Timestamp::from_count(now * MS);
+            shedder.sample(&timestamps, waited * MS, now).1
         }
     }
 
@@ -301,20 +300,23 @@ mod tests {
             shedding: Some(CoDel::default()),
             ..Overload::default()
         };
-        let shedder = Shedder::new(usual, Tick::from_count(1));
+        let shedder = Shedder::new(usual, Timestamp::from_count(1));
         let hour = 3_600_000;
         let shed = sheds(&shedder);
         assert!(!shed(50, hour) && shed(50, hour + 100) && shedder.is_overloaded());
         // A little is no matter: CPUs differ.
-        let ticker = Ticker::of(&ManualClock::new().clock());
-        let early = Tick::from_count((hour + 100) * MS - 1_000);
-        assert!(shedder.sample(&ticker, 50 * MS, early).1);
-        // Back by an hour; stamps of before mean nothing then, whatever they seem to say.
-        let back = Tick::from_count(5 * MS);
-        assert_eq!(shedder.sample(&ticker, hour * MS, back), (0, false));
+        let timestamps = TimestampClock::of(&ManualClock::new().clock());
+        let early = Timestamp::from_count((hour + 100) * MS - 1_000);
+        assert!(shedder.sample(&timestamps, 50 * MS, early).1);
+        // Back by an hour: earlier timestamps mean nothing from now on.
+        let back = Timestamp::from_count(5 * MS);
+        assert_eq!(shedder.sample(&timestamps, hour * MS, back), (0, false));
         assert!(!shedder.is_overloaded());
-        let soon = Tick::from_count(8 * MS);
-        assert_eq!(shedder.sample(&ticker, hour * MS, soon), (3 * MS, false));
+        let soon = Timestamp::from_count(8 * MS);
+        assert_eq!(
+            shedder.sample(&timestamps, hour * MS, soon),
+            (3 * MS, false)
+        );
         // And a queue that stands is found out as ever.
         assert!((1..=5).any(|interval| shed(90, 50 + interval * 100)));
         assert!(shedder.is_overloaded());

@@ -1,17 +1,282 @@
-//! What a pool shows of itself at one moment.
+//! The state of a pool at one moment.
 
-use super::engine::Engine;
-use super::stats::Counts;
-use crate::manage::{OverloadOrder, PoolSnapshot, RunState};
+use super::engine::PoolEngine;
+use super::{Health, ThreadPool};
+use crate::engine::metrics::Counts;
+use crate::manage::{
+    CoDel, Details, EngineSnapshot, Growth, Measurement, OverloadOrder, RunState, TaskLatency,
+};
+use std::fmt;
+use std::time::Duration;
 
-impl Engine {
+/// The parameters and numbers of a thread pool at one moment.
+///
+/// Each number is right by itself; together they are as close as reading them one after the other
+/// can be. The same in the form that all engines share, with latencies, is
+/// [`engine_snapshot`](crate::manage::Managed::engine_snapshot).
+///
+/// # The books
+///
+/// At rest, and whenever nothing happens between two of its readings, they balance: every task that
+/// was accepted is in exactly one of
+///
+/// ```text
+///   completed + cancelled + expired + shed + discarded + handed_back + ran_elsewhere   finished
+/// + queued + active + running_inline                                                   unfinished
+/// ```
+///
+/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`. `dropped_detached` are
+/// those of `expired` and `shed` that had no handle, those of `cancelled` for which no thread could be
+/// started, and tasks that wrappers of the pool have dropped. Beside the books are tasks that the pool took
+/// and its rejection policy let others run: `caller_ran`, those of extra threads, and those that a custom
+/// policy kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolSnapshot {
+    /// The pool's name.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: RunState,
+    /// Workers that are kept, also when they are idle.
+    pub core: usize,
+    /// The most workers there may be.
+    pub max: usize,
+    /// How long an idle worker above the core stays.
+    pub keep_alive: Duration,
+    /// Whether idle workers of the core leave as well.
+    pub core_may_time_out: bool,
+    /// Whether a task that finds the core busy is queued or starts another worker.
+    pub growth: Growth,
+    /// The most tasks that may wait; `None` if there is no bound, 0 if tasks are handed over.
+    pub capacity: Option<usize>,
+    /// The longest that a task may wait in the queue; `None` is forever.
+    pub max_queue_wait: Option<Duration>,
+    /// When the pool counts as overloaded and sheds tasks; `None` is never.
+    pub shedding: Option<CoDel>,
+    /// Which task comes next while the pool is overloaded.
+    pub overload_order: OverloadOrder,
+    /// Workers there are.
+    pub workers: usize,
+    /// Workers that run a task.
+    pub active: usize,
+    /// The most workers there ever were.
+    pub largest: usize,
+    /// Threads that run a task outside the pool, because it was full.
+    pub extra_threads: usize,
+    /// Tasks that wait. A task that was cancelled there counts until it has left the queue; a task that a
+    /// worker has taken out of turn, to run it inline, does not.
+    pub queued: usize,
+    /// Whether the pool is overloaded, by its [`shedding`](Self::shedding).
+    pub is_overloaded: bool,
+    /// How long the queue needs to drain, by how long recent tasks have taken, if no more tasks come;
+    /// `None` if no task has ended yet.
+    pub drains_in: Option<Duration>,
+    /// Tasks that run inside others: a worker joined them while they waited, and runs them inline.
+    pub running_inline: usize,
+    /// Tasks that workers have run to their end, panicked ones included.
+    pub completed: u64,
+    /// Completed tasks that panicked.
+    pub panicked: u64,
+    /// Completed tasks that were cancelled while they ran, and returned. A task that panicked after it was
+    /// cancelled is among the panicked ones.
+    pub cancelled_while_running: u64,
+    /// Completed tasks that a worker ran inline, because it joined them while they waited: tasks of this
+    /// pool wait for other tasks of it.
+    pub self_joined: u64,
+    /// Tasks that left the queue without being run: cancelled or removed.
+    pub cancelled: u64,
+    /// Tasks that left the queue because a thread that waited for them ran them: one that called
+    /// `run_or_join` and is no worker of this pool, or a scope.
+    pub ran_elsewhere: u64,
+    /// Tasks that were dropped when their turn came, because their deadline had passed.
+    pub expired: u64,
+    /// Tasks that were dropped when their turn came, because they had waited longer than
+    /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
+    pub shed: u64,
+    /// Tasks without a handle that were accepted and dropped unrun: their deadline had passed, they
+    /// had waited too long, or no thread could be started for them. Those of a serial executor or a
+    /// scheduled pool on top of the pool are among them. No caller heard of them: see
+    /// [`PoolEvent::DroppedDetached`](crate::pool::PoolEvent::DroppedDetached), whose numbers add up to this.
+    pub dropped_detached: u64,
+    /// Tasks that found no room, at once or in time, and were left to the rejection policy. A task that a
+    /// handler submits again, and that is rejected again, counts once.
+    pub rejected: u64,
+    /// Tasks that had to wait for room ([`RejectionPolicy::Block`](crate::pool::RejectionPolicy::Block)).
+    pub blocked: u64,
+    /// Tasks that the rejection policy dropped, new ones and old ones.
+    pub discarded: u64,
+    /// Tasks that the rejection policy let their callers run.
+    pub caller_ran: u64,
+    /// Tasks that `shutdown_now` handed back.
+    pub handed_back: u64,
+    /// Threads that have been started, extra ones included.
+    pub threads_started: u64,
+    /// Threads that could not be started.
+    pub thread_failures: u64,
+}
+
+impl PoolSnapshot {
+    /// Tasks that workers have completed, run now or will run.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// for _ in 0..3 {
+    ///     pool.execute(|| ())?;
+    /// }
+    /// pool.close()?;
+    /// assert_eq!(pool.snapshot().task_count(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "getTaskCount")]
+    pub fn task_count(&self) -> u64 {
+        let unfinished = self.active + self.running_inline + self.queued;
+        self.completed + unfinished as u64
+    }
+}
+
+impl fmt::Display for PoolSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {}, {} of {} {} busy (core {}, max {}, most ever {}), {} queued",
+            self.name,
+            self.state,
+            self.active,
+            self.workers,
+            if self.workers == 1 {
+                "worker"
+            } else {
+                "workers"
+            },
+            self.core,
+            self.max,
+            self.largest,
+            self.queued
+        )?;
+        match self.capacity {
+            Some(capacity) => write!(f, " of {capacity}")?,
+            None => f.write_str(" (no bound)")?,
+        }
+        write!(
+            f,
+            ", {} completed, {} rejected",
+            self.completed, self.rejected
+        )
+    }
+}
+
+impl PoolSnapshot {
+    /// Tasks that were accepted, by the books.
+    fn submitted(&self) -> u64 {
+        let unfinished = (self.queued + self.active + self.running_inline) as u64;
+        self.completed + self.unrun() + self.ran_elsewhere + unfinished
+    }
+}
+
+impl PoolSnapshot {
+    /// Accepted tasks that were dropped before they ran, for whatever reason.
+    fn unrun(&self) -> u64 {
+        self.cancelled + self.expired + self.shed + self.discarded + self.handed_back
+    }
+}
+
+impl Details for PoolSnapshot {
+    fn measurements(&self) -> Vec<Measurement> {
+        vec![
+            Measurement::new("active", self.active),
+            Measurement::new("largest", self.largest),
+            Measurement::new("extra_threads", self.extra_threads),
+            Measurement::new("is_overloaded", self.is_overloaded),
+            Measurement::new("drains_in", self.drains_in),
+            Measurement::new("running_inline", self.running_inline),
+            Measurement::new("panicked", self.panicked),
+            Measurement::new("cancelled_while_running", self.cancelled_while_running),
+            Measurement::new("self_joined", self.self_joined),
+            Measurement::new("ran_elsewhere", self.ran_elsewhere),
+            Measurement::new("expired", self.expired),
+            Measurement::new("shed", self.shed),
+            Measurement::new("dropped_detached", self.dropped_detached),
+            Measurement::new("blocked", self.blocked),
+            Measurement::new("discarded", self.discarded),
+            Measurement::new("caller_ran", self.caller_ran),
+            Measurement::new("handed_back", self.handed_back),
+            Measurement::new("threads_started", self.threads_started),
+            Measurement::new("thread_failures", self.thread_failures),
+        ]
+    }
+}
+
+impl ThreadPool {
+    pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
+        let (pool, health) = (self.snapshot(), self.health());
+        let mut engine = EngineSnapshot::new(pool.name.clone(), "thread pool", pool.state);
+        engine.workers = pool.workers;
+        engine.queued = pool.queued;
+        engine.submitted = pool.submitted();
+        engine.completed = pool.completed;
+        engine.failed = pool.panicked;
+        engine.rejected = pool.rejected;
+        engine.cancelled = pool.unrun();
+        let named = self.metrics_by_name().into_iter();
+        engine.latencies = named
+            .map(|each| {
+                let label = each.label.to_string();
+                TaskLatency::new(label, each.metrics.wait, each.metrics.run)
+            })
+            .collect();
+        engine.warnings = warnings(&health);
+        engine.with_details(pool)
+    }
+}
+
+/// A sentence for each count that should be 0.
+fn warnings(health: &Health) -> Vec<String> {
+    let counts = [
+        (
+            health.lost_wakeups,
+            "lost wake-ups were repaired; each is a bug of this library",
+        ),
+        (
+            health.long_runs,
+            "tasks ran longer than their warning allows",
+        ),
+        (
+            health.deadlocks,
+            "joins would have closed a cycle of tasks that wait for each other",
+        ),
+        (health.thread_failures, "threads could not be started"),
+        (
+            health.failed_starts_in_a_row,
+            "attempts in a row to start a worker have failed",
+        ),
+        (
+            health.surplus_workers as u64,
+            "workers are above max; they leave when they are idle",
+        ),
+    ];
+    let found = counts.into_iter().filter(|(count, _)| *count > 0);
+    found
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect()
+}
+
+impl PoolEngine {
     pub(super) fn snapshot(&self) -> PoolSnapshot {
         let word = self.ctl().read();
-        let (queued, capacity) = (self.line.len(), self.line.capacity());
+        let (queued, capacity) = (self.queue.len(), self.queue.capacity());
         let overload = self.shedder.settings();
-        let (active, largest, extra_threads, counts) =
-            self.with_crew(|crew| (crew.active(), crew.largest(), crew.extras(), crew.counts()));
-        // The shell of a task that a worker runs in place, or has run, waits for nothing.
+        let (active, largest, extra_threads, counts) = self.with_workers(|workers| {
+            (
+                workers.active(),
+                workers.largest(),
+                workers.extras(),
+                workers.counts(),
+            )
+        });
+        // The tombstone of a task that a worker runs inline, or has run, is still in the queue.
         let left = (counts.shells + self.rare.shells.get()).min(counts.joins);
         let shells = counts.joins - left;
         PoolSnapshot {
@@ -26,30 +291,31 @@ impl Engine {
             queued: queued.saturating_sub(shells as usize),
             is_overloaded: self.shedder.is_overloaded(),
             drains_in: self.drains_in(queued, word.workers()),
-            in_place: counts.joins.saturating_sub(counts.joined) as usize,
+            running_inline: counts.joins.saturating_sub(counts.joined) as usize,
             ..self.without_life(largest, counts)
         }
     }
 
-    /// Its figures, without a lock that is not free.
+    /// The snapshot in a forked process: takes no lock that is not free.
     pub(super) fn snapshot_of_a_fork(&self) -> PoolSnapshot {
-        let counted = self.try_with_crew(|crew| (crew.largest(), crew.counts()));
+        let counted = self.try_with_workers(|workers| (workers.largest(), workers.counts()));
         let (largest, counts) = counted.unwrap_or((0, Counts::default()));
         self.without_life(largest, counts)
     }
 
-    /// Its sizes and what it has counted, as if nothing of it were left.
+    /// Its parameters and counts, with no worker and no task.
     fn without_life(&self, largest: usize, counts: Counts) -> PoolSnapshot {
-        // N1: one look, so that core, maximum and growth are of one setting.
-        let (limits, knobs, rare) = (self.knobs().limits(), self.knobs(), &self.rare);
-        let refused = self.refusals.sum();
+        // CONFIG-1: one read, so that core, maximum and growth are of one configuration.
+        let (config, rare) = (self.config(), &self.rare);
+        let limits = config.limits();
+        let rejections = self.rejections.sum();
         PoolSnapshot {
             name: self.name.clone().into_owned(),
             state: RunState::Terminated,
             core: limits.core(),
             max: limits.max(),
-            keep_alive: knobs.keep_alive(),
-            core_may_time_out: knobs.core_may_time_out(),
+            keep_alive: config.keep_alive(),
+            core_may_time_out: config.core_may_time_out(),
             growth: limits.growth(),
             capacity: Some(0),
             max_queue_wait: None,
@@ -62,7 +328,7 @@ impl Engine {
             queued: 0,
             is_overloaded: false,
             drains_in: None,
-            in_place: 0,
+            running_inline: 0,
             completed: counts.completed,
             panicked: counts.panicked,
             self_joined: counts.joined,
@@ -72,10 +338,10 @@ impl Engine {
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
-            rejected: refused.all(),
+            rejected: rejections.all(),
             blocked: rare.blocked.get(),
             discarded: rare.discarded.get(),
-            caller_ran: refused.caller_ran,
+            caller_ran: rejections.caller_ran,
             handed_back: rare.handed_back.get(),
             threads_started: rare.threads_started.get(),
             thread_failures: rare.thread_failures.get(),

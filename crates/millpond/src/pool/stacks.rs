@@ -1,28 +1,29 @@
-//! Where workers are: when somebody asks, in a notice of a long run, and in a report of refusals.
+//! The stacks of workers: on demand, in events of long runs, and in reports of rejections.
 //!
-//! A notice is told when its turn comes, which may be long after what it tells of: the listener may be slow,
-//! and the first look-up of names takes hundreds of milliseconds. Meanwhile a worker goes on to other
-//! tasks. So the stack of a long run is copied at once, and only the names are looked up when the notice is
-//! told. The copy takes microseconds, but a thread that does not answer is given [`PATIENCE`]; so the
-//! timer's thread, which finds the long run, leaves it to a thread that a pool has for that while there is
-//! something to copy. Where no thread can be had, it is done [`aside`].
+//! An event is delivered in its turn, which may be long after what it reports: the listener may be slow, and the first
+//! look-up of symbols takes hundreds of milliseconds. Meanwhile a worker goes on to other tasks. So the stack of a long run
+//! is copied at once, and only the symbols are looked up when the event is delivered. The copy takes microseconds, but a
+//! thread that does not answer is given [`DEFAULT_TIMEOUT`]; so the timer's thread, which finds the long run, leaves the copy to a
+//! thread [on demand](crate::thread::on_demand). Where no thread can be started, it is copied by deferred work
+//! ([`run_off_timer`]).
 //!
-//! A worker's number of the task that it runs is compared before and after the copy: a stack is that of the
-//! task it is shown with, or there is none. The copy is ordered between the two looks: the handler's answer
-//! publishes all that the worker did before it, and the question follows the first look.
+//! The number of a worker's task is compared before and after the copy: a stack is that of the task it is shown with, or
+//! there is none. The copy is ordered between the two readings: the handler's answer publishes all that the worker did
+//! before it, and the question follows the first reading.
 
-use super::crew::Worker;
-use super::engine::Engine;
-use super::notice::{LongRun, Notice};
-use crate::stack::{self, PATIENCE, Snapshot};
-use crate::thread::{ThreadFactory, Threads};
-use crate::time::{Owner, Work, aside};
-use millpond_raw::quiet;
+use super::engine::PoolEngine;
+use super::events::{LongRun, PoolEvent};
+use super::worker::Worker;
+use crate::engine::events::EventSource;
+use crate::stack::{self, DEFAULT_TIMEOUT, StackSnapshot, Symbolizer};
+use crate::thread::Threads;
+use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
+use crate::time::{Owner, Work, run_off_timer};
 use millpond_raw::sync::Mutex;
 use std::sync::Arc;
 
-/// How many long runs wait for their stacks to be copied. What is more is told without one.
-const MOST_WAITING: usize = 64;
+/// The maximum of long runs that wait for their stacks to be copied. Further ones are reported without.
+const MAX_QUEUED: usize = 64;
 
 const ENDED: &str = "no stack: the task ended before it could be taken";
 const BEGUN: &str = "no stack: the worker began a task before it could be taken";
@@ -32,13 +33,13 @@ const NO_THREAD: &str = "no stack: its thread has not begun";
 /// A worker, and the task that it was seen to run.
 pub(super) struct Seen {
     worker: Arc<Worker>,
-    /// The how manieth of its worker that is; `None` if it ran none.
+    /// The number of the task, counted by the worker; `None` if it ran none.
     turn: Option<u64>,
 }
 
 impl Seen {
     pub(super) fn now(worker: &Arc<Worker>) -> Self {
-        let running = worker.ledger.now_running();
+        let running = worker.metrics.running();
         Seen::at(worker, running.map(|running| running.turn))
     }
 
@@ -49,13 +50,13 @@ impl Seen {
         }
     }
 
-    /// Says why there is no stack, if the worker has gone on to something else.
+    /// The reason why there is no stack, if the worker has gone on to something else.
     fn check(&self) -> Result<(), &'static str> {
-        if !stack::IS_BUILT {
-            // That is what is said then.
+        if !stack::IS_SUPPORTED {
+            // The copy says so.
             return Ok(());
         }
-        let turn = self.worker.ledger.now_running().map(|now| now.turn);
+        let turn = self.worker.metrics.running().map(|now| now.turn);
         match self.turn {
             _ if turn == self.turn => Ok(()),
             Some(_) => Err(ENDED),
@@ -64,8 +65,8 @@ impl Seen {
     }
 }
 
-/// A stack that has been copied, or why there is none.
-type Copied = Result<Snapshot, String>;
+/// A copied stack, or the reason why there is none.
+type Copied = Result<StackSnapshot, String>;
 
 /// Long runs whose stacks are to be copied.
 #[derive(Default)]
@@ -75,22 +76,25 @@ pub(super) struct LongRuns {
 
 #[derive(Default)]
 struct State {
-    waiting: Vec<(Seen, LongRun)>,
-    /// Whether a thread copies them.
-    is_copier_there: bool,
+    queue: Vec<(Seen, LongRun)>,
+    thread: OnDemand,
     #[cfg(test)]
     copied: u64,
 }
 
 impl LongRuns {
-    /// All that wait. If there are none, their copier goes.
-    fn take(&self) -> Option<Vec<(Seen, LongRun)>> {
+    fn push(&self, seen: Seen, run: LongRun) -> Result<Demand, Box<LongRun>> {
         let mut state = self.state.lock();
-        if state.waiting.is_empty() {
-            state.is_copier_there = false;
-            return None;
+        if state.queue.len() >= MAX_QUEUED {
+            return Err(Box::new(run));
         }
-        Some(std::mem::take(&mut state.waiting))
+        state.queue.push((seen, run));
+        Ok(state.thread.demand())
+    }
+
+    fn demand_rest(&self) -> bool {
+        let mut state = self.state.lock();
+        !state.queue.is_empty() && matches!(state.thread.demand(), Demand::Start)
     }
 
     #[cfg(all(test, not(any(millpond_loom, millpond_shuttle, millpond_plain_memory))))]
@@ -99,60 +103,51 @@ impl LongRuns {
     }
 }
 
-impl Engine {
-    /// Where workers are, one text each.
+impl PoolEngine {
+    /// The stacks of workers, one text each.
     pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
         texts_of(copy(workers.iter()))
     }
 
-    /// The same; but those that have gone on to another task say so.
+    /// The same; the text of a worker that has gone on to another task says so.
     pub(super) fn stacks_of_seen(&self, seen: &[Seen]) -> Vec<String> {
         texts_of(copy_seen(seen))
     }
 
-    /// Tells of a long run, with its stack. On the timer's thread it does not take long.
-    pub(super) fn tell_of_long_run(self: &Arc<Self>, seen: Seen, run: LongRun) {
-        if !stack::IS_BUILT {
+    /// Emits an event about a long run, with its stack. On the timer's thread it does not take long.
+    pub(super) fn emit_long_run(self: &Arc<Self>, seen: Seen, run: LongRun) {
+        if !stack::IS_SUPPORTED {
             // Nothing is copied, so it takes no time.
-            return self.copy_and_tell(vec![(seen, run)]);
+            return self.copy_and_emit(vec![(seen, run)]);
         }
-        let engine = Arc::clone(self);
-        if self.ticker.stands_still() {
-            let owner = Owner::of(&**self, Work::Tell);
-            return aside(owner, move || engine.copy_and_tell(vec![(seen, run)]));
+        if self.timestamps.stands_still() {
+            let (engine, owner) = (Arc::clone(self), Owner::of(&**self, Work::Notify));
+            return run_off_timer(owner, move || engine.copy_and_emit(vec![(seen, run)]));
         }
-        let mut state = self.long_runs.state.lock();
-        if state.waiting.len() >= MOST_WAITING {
-            drop(state);
-            let run = LongRun {
-                stack: TOO_MANY.to_owned(),
-                ..run
-            };
-            return self.tell(move |_| Notice::RunsLong(Box::new(run)));
-        }
-        state.waiting.push((seen, run));
-        if std::mem::replace(&mut state.is_copier_there, true) {
-            return;
-        }
-        drop(state);
-        let copier = move || engine.copy_all();
-        if Threads::named("millpond-stack")
-            .start(Box::new(copier))
-            .is_err()
-        {
-            let engine = Arc::clone(self);
-            aside(Owner::of(&**self, Work::Look), move || engine.copy_all());
+        match self.long_runs.push(seen, run) {
+            Ok(Demand::Start) => {
+                let copier = Drainer::new(Copier(Arc::clone(self)));
+                if copier.start(&Threads::named("millpond-stack")).is_err() {
+                    self.copy_aside();
+                }
+            }
+            Ok(Demand::Served | Demand::Wake(_)) => {}
+            Err(mut run) => {
+                TOO_MANY.clone_into(&mut run.stack);
+                self.emit(move |_| PoolEvent::LongRunning(run));
+            }
         }
     }
 
-    /// Copies what is to be copied, as its one copier.
-    fn copy_all(self: &Arc<Self>) {
-        while let Some(runs) = self.long_runs.take() {
-            let _ = quiet::call(|| self.copy_and_tell(runs));
+    /// Copies what is left without a thread of its own.
+    fn copy_aside(self: &Arc<Self>) {
+        if self.long_runs.demand_rest() {
+            let copier = Drainer::new(Copier(Arc::clone(self)));
+            run_off_timer(Owner::of(&**self, Work::Inspect), move || copier.run());
         }
     }
 
-    fn copy_and_tell(self: &Arc<Self>, runs: Vec<(Seen, LongRun)>) {
+    fn copy_and_emit(self: &Arc<Self>, runs: Vec<(Seen, LongRun)>) {
         let (seen, runs): (Vec<Seen>, Vec<LongRun>) = runs.into_iter().unzip();
         let copied = copy_seen(&seen);
         #[cfg(test)]
@@ -160,11 +155,40 @@ impl Engine {
             self.long_runs.state.lock().copied += copied.len() as u64;
         }
         for (run, copied) in runs.into_iter().zip(copied) {
-            self.tell(move |_| {
+            self.emit(move |_| {
                 let stack = texts_of([copied]).pop().unwrap_or_default();
-                Notice::RunsLong(Box::new(LongRun { stack, ..run }))
+                PoolEvent::LongRunning(Box::new(LongRun { stack, ..run }))
             });
         }
+    }
+}
+
+/// Copies the stacks of long runs.
+#[derive(Clone)]
+struct Copier(Arc<PoolEngine>);
+
+impl Drain for Copier {
+    type Job = Vec<(Seen, LongRun)>;
+
+    fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
+        f(&mut self.0.long_runs.state.lock().thread)
+    }
+
+    fn next(&mut self) -> Next<Self::Job> {
+        let mut state = self.0.long_runs.state.lock();
+        if state.queue.is_empty() {
+            state.thread.leave();
+            return Next::Leave;
+        }
+        Next::Run(std::mem::take(&mut state.queue))
+    }
+
+    fn run(&mut self, runs: Self::Job) {
+        self.0.copy_and_emit(runs);
+    }
+
+    fn abandoned(&self) {
+        self.0.copy_aside();
     }
 }
 
@@ -183,21 +207,24 @@ fn copy_seen(seen: &[Seen]) -> Vec<Copied> {
 }
 
 fn copy<'a>(workers: impl Iterator<Item = &'a Arc<Worker>>) -> Vec<Copied> {
-    let faces: Vec<_> = workers.map(|worker| worker.face.get()).collect();
-    let begun = faces.iter().flatten().map(|face| face.subject.clone());
-    let mut answers = stack::copy(&begun.collect::<Vec<_>>(), PATIENCE).into_iter();
-    let answer = |face: &Option<_>| match face.and_then(|_| answers.next()) {
-        Some(answer) => answer.map_err(|why| why.to_string()),
+    let threads: Vec<_> = workers.map(|worker| worker.thread()).collect();
+    let begun = threads
+        .iter()
+        .flatten()
+        .map(|thread| thread.thread_ref.clone());
+    let mut answers = stack::snapshot(&begun.collect::<Vec<_>>(), DEFAULT_TIMEOUT).into_iter();
+    let answer = |thread: &Option<_>| match thread.and_then(|_| answers.next()) {
+        Some(answer) => answer.map_err(|error| error.to_string()),
         None => Err(NO_THREAD.to_owned()),
     };
-    faces.iter().map(answer).collect()
+    threads.iter().map(answer).collect()
 }
 
-/// Looks up the names.
+/// Looks up the symbols.
 fn texts_of(copied: impl IntoIterator<Item = Copied>) -> Vec<String> {
-    let mut names = stack::Names::default();
+    let mut symbolizer = Symbolizer::new();
     let text = |copied: Copied| match copied {
-        Ok(snapshot) => names.of(&snapshot).to_string(),
+        Ok(snapshot) => symbolizer.resolve(&snapshot).to_string(),
         Err(why) => why,
     };
     copied.into_iter().map(text).collect()

@@ -1,17 +1,17 @@
-//! Looking into a pool: its figures, and what each worker does now.
+//! Looking into a pool: its metrics, and what each worker does now.
 
 use super::ThreadPool;
-use super::crew::Worker;
-use super::engine::Engine;
-use super::figures::{Figures, Id, Label, NamedFigures};
+use super::engine::PoolEngine;
+use super::worker::Worker;
+use crate::engine::metrics::{Label, LabelId, Metrics, TaskMetrics};
 use crate::task::Task;
-use millpond_raw::tick::Tick;
-use millpond_raw::usage;
+use millpond_raw::cpu_time;
+use millpond_raw::timestamp::Timestamp;
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-/// What a worker does, as it was at one moment.
+/// A worker and what it does, at one moment.
 ///
 /// ```
 /// use millpond::preset;
@@ -26,20 +26,19 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerView {
-    /// Counts up from 1 in each pool.
+    /// The number of the worker; counts from 1 in each pool.
     pub number: u64,
-    /// What its thread is called; `None` if it has no name, or has not begun.
+    /// The name of its thread; `None` if the thread has no name, or has not begun.
     pub thread: Option<String>,
-    /// The number of its thread, as `top -H` and a debugger show it. Linux only.
+    /// The id of its thread, as `top -H` and a debugger show it. Linux only.
     pub tid: Option<u32>,
-    /// For how long it has been there.
+    /// The time since its thread began.
     pub age: Duration,
-    /// What it runs; `None` if it rests.
+    /// The task that it runs; `None` if it is idle.
     pub task: Option<CurrentTask>,
-    /// How much time it has spent on a CPU. Linux only.
+    /// The time that it has spent on a CPU. Linux only.
     pub cpu: Option<Duration>,
-    /// How long it has waited for a CPU although it wanted to run. Linux only, and only if the kernel
-    /// keeps that figure.
+    /// The time that it was ready to run and had no CPU. Linux only, and only if the kernel counts that.
     pub waited_for_cpu: Option<Duration>,
 }
 
@@ -53,7 +52,7 @@ pub struct WorkerView {
 ///
 /// let pool = preset::single("mill").build()?;
 /// let ((say, hear), (begin, begun)) = (mpsc::channel::<()>(), mpsc::channel());
-/// let grind = pool.submit_spec(TaskSpec::new().name("grind"), move || {
+/// let grind = pool.submit_with(TaskSpec::new().name("grind"), move || {
 ///     begin.send(()).ok();
 ///     hear.recv().ok();
 /// })?;
@@ -71,8 +70,8 @@ pub struct CurrentTask {
     /// Its name, or the place where it was made.
     pub label: Label,
     /// Where it was made.
-    pub made_at: Option<&'static Location<'static>>,
-    /// For how long it has been running.
+    pub location: Option<&'static Location<'static>>,
+    /// The time since it started.
     pub running_for: Duration,
 }
 
@@ -89,7 +88,7 @@ impl fmt::Display for WorkerView {
             None => f.write_str(": idle")?,
             Some(task) => {
                 write!(f, ": runs {} for {:.1?}", task.label, task.running_for)?;
-                if let (Label::Name(_), Some(place)) = (&task.label, task.made_at) {
+                if let (Label::Name(_), Some(place)) = (&task.label, task.location) {
                     write!(f, ", made at {place}")?;
                 }
             }
@@ -102,9 +101,9 @@ impl fmt::Display for WorkerView {
 }
 
 impl ThreadPool {
-    /// What has been counted and measured of all tasks together. Readers reset nothing.
+    /// Metrics of all tasks together. Readers reset nothing.
     ///
-    /// A task is in here when its worker is done with it, which is a moment after its handle is.
+    /// A task is counted when its worker is done with it, which is a moment after its handle is.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -112,24 +111,24 @@ impl ThreadPool {
     ///
     /// let pool = ThreadPool::builder("mill").core(1).build()?;
     /// for _ in 0..10 {
-    ///     pool.run(|| ())?;
+    ///     pool.execute(|| ())?;
     /// }
     /// pool.close()?;
-    /// let figures = pool.figures();
-    /// assert_eq!(figures.completed, 10);
-    /// println!("waited {:?}, ran {:?}", figures.wait, figures.run);
+    /// let metrics = pool.metrics();
+    /// assert_eq!(metrics.completed, 10);
+    /// println!("waited {:?}, ran {:?}", metrics.wait, metrics.run);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn figures(&self) -> Figures {
-        let mut sum = Figures::default();
-        for named in self.figures_by_name() {
-            sum.merge(&named.figures);
+    pub fn metrics(&self) -> Metrics {
+        let mut sum = Metrics::default();
+        for named in self.metrics_by_name() {
+            sum.merge(&named.metrics);
         }
         sum
     }
 
-    /// The same, of each name by itself; tasks without a name count under the place where they were
-    /// made. Those that ran longest altogether come first.
+    /// Metrics of each name by itself; tasks without a name are counted under the source location where they were made.
+    /// Names whose tasks ran longest in total come first.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -137,20 +136,19 @@ impl ThreadPool {
     /// use millpond::task::TaskSpec;
     ///
     /// let pool = ThreadPool::builder("mill").core(1).build()?;
-    /// pool.submit_spec(TaskSpec::new().name("grind"), || 7)?.join()?;
+    /// pool.submit_with(TaskSpec::new().name("grind"), || 7)?.join()?;
     /// pool.close()?;
-    /// let all = pool.figures_by_name();
+    /// let all = pool.metrics_by_name();
     /// assert_eq!(all[0].label.to_string(), "grind");
-    /// assert_eq!(all[0].figures.completed, 1);
+    /// assert_eq!(all[0].metrics.completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn figures_by_name(&self) -> Vec<NamedFigures> {
-        self.engine.figures_by_name()
+    pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        self.engine.metrics_by_name()
     }
 
-    /// Where each worker is now: its stack, by function and line, in the order of
-    /// [`workers`](ThreadPool::workers). Nobody is stopped. Needs the feature `stack-dump`; otherwise, or if
-    /// a thread does not answer, each text says why there is nothing.
+    /// The stack of each worker, by function and line, in the order of [`workers`](ThreadPool::workers). No thread is
+    /// stopped. Needs the feature `stack-dump`; otherwise, or if a thread does not answer, the text says why there is none.
     ///
     /// ```
     /// use millpond::preset;
@@ -164,11 +162,11 @@ impl ThreadPool {
         if self.engine.is_forked() {
             return Vec::new();
         }
-        let workers = self.engine.with_crew(|crew| crew.workers());
+        let workers = self.engine.with_workers(|workers| workers.list());
         self.engine.stacks_of(&workers)
     }
 
-    /// What each worker does now: its thread, its task and since when, and what it has used of the CPU.
+    /// What each worker does now: its thread, its task, for how long, and the CPU time it has used.
     ///
     /// ```
     /// use millpond::preset;
@@ -185,87 +183,87 @@ impl ThreadPool {
         if engine.is_forked() {
             return Vec::new();
         }
-        let workers = engine.with_crew(|crew| crew.workers());
-        let now = engine.ticker.now();
+        let workers = engine.with_workers(|workers| workers.list());
+        let now = engine.timestamps.now();
         let views = workers.iter().map(|worker| engine.view(worker, now));
         views.collect()
     }
 }
 
-impl Engine {
-    pub(super) fn figures_by_name(&self) -> Vec<NamedFigures> {
-        let names = self.names.as_ref().filter(|_| !self.is_forked());
+impl PoolEngine {
+    pub(super) fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        let names = self.labels.as_ref().filter(|_| !self.is_forked());
         let Some(names) = names else {
             return Vec::new();
         };
         self.renew_labels();
-        // The sums first: a label is known before anything is counted under it.
-        let mut sums = self.with_crew(|crew| crew.figures());
+        // The sums first: a label is in the table before anything is counted under it.
+        let mut sums = self.with_workers(|workers| workers.metrics());
         let named = names.all().into_iter().map(|known| {
-            let refused = self.refusals.of(known.id).all() + known.refused_more;
-            let figures = Figures {
-                refused: refused.saturating_sub(known.refused_less),
+            let rejected = self.rejections.of(known.id).all() + known.rejected_more;
+            let metrics = Metrics {
+                rejected: rejected.saturating_sub(known.rejected_less),
                 ..sums.take(known.id)
             };
-            NamedFigures {
+            TaskMetrics {
                 label: known.label,
                 labels: known.labels,
-                figures,
+                metrics,
             }
         });
         let mut all: Vec<_> = named.collect();
-        // The others come first, and have what belongs to nobody any more.
-        all[0].figures.merge(&sums.rest());
-        all.retain(|named| named.figures != Figures::default());
-        all.sort_by_key(|named| std::cmp::Reverse(named.figures.run.total()));
+        // The others come first, and get what belongs to no label any more.
+        all[0].metrics.merge(&sums.rest());
+        all.retain(|named| named.metrics != Metrics::default());
+        all.sort_by_key(|named| std::cmp::Reverse(named.metrics.run.total()));
         all
     }
 
-    /// Lets labels that are not in use make room for those that have none.
+    /// Lets idle labels make room for others.
     pub(super) fn renew_labels(&self) {
-        let Some(names) = &self.names else { return };
+        let Some(names) = &self.labels else { return };
         if !names.may_renew() {
             return;
         }
-        let workers = self.with_crew(|crew| crew.workers());
-        let running = workers.iter().filter_map(|one| one.ledger.now_running());
-        let running: Vec<Id> = running.map(|running| running.id).collect();
-        let refused = |id| self.refusals.of(id).all();
-        names.renew(self.clock.now(), &running, refused);
+        let workers = self.with_workers(|workers| workers.list());
+        let running = workers.iter().filter_map(|one| one.metrics.running());
+        let running: Vec<LabelId> = running.map(|running| running.id).collect();
+        let rejected = |id| self.rejections.of(id).all();
+        names.renew(self.clock.now(), &running, rejected);
     }
 
-    pub(super) fn view(&self, worker: &Worker, now: Tick) -> WorkerView {
-        let face = worker.face.get();
-        let tid = face.and_then(|face| face.tid);
-        let since = |tick| Duration::from_nanos(self.ticker.nanos(tick, now));
-        let task = worker.ledger.now_running().map(|running| CurrentTask {
+    pub(super) fn view(&self, worker: &Worker, now: Timestamp) -> WorkerView {
+        let thread = worker.thread();
+        let tid = thread.and_then(|thread| thread.tid);
+        let since = |tick| Duration::from_nanos(self.timestamps.nanos(tick, now));
+        let task = worker.metrics.running().map(|running| CurrentTask {
             label: self.label(running.id),
-            made_at: running.made_at,
+            location: running.location,
             running_for: since(running.since),
         });
         WorkerView {
             number: worker.number(),
-            thread: face.and_then(|face| face.thread.clone()),
+            thread: thread.and_then(|thread| thread.name.clone()),
             tid,
-            age: face.map_or(Duration::ZERO, |face| since(face.began)),
+            age: thread.map_or(Duration::ZERO, |thread| since(thread.started)),
             task,
-            cpu: tid.and_then(usage::cpu_time_of),
+            cpu: tid.and_then(cpu_time::cpu_time_of),
             waited_for_cpu: tid
-                .and_then(usage::schedstat_of)
+                .and_then(cpu_time::schedstat_of)
                 .map(|had| had.waiting_for_cpu),
         }
     }
 
-    /// What a task counts under.
+    /// The label that a task is counted under.
     pub(super) fn label_of(&self, task: &Task) -> Label {
         match task.name() {
             Some(name) => Label::Name(name.into()),
-            None => Label::Place(task.made_at()),
+            None => Label::Place(task.location()),
         }
     }
 
-    pub(super) fn label(&self, id: Id) -> Label {
-        let names = self.names.as_ref();
+    pub(super) fn label(&self, id: LabelId) -> Label {
+        let names = self.labels.as_ref();
         names.map_or(Label::Others, |names| names.label(id))
     }
 }

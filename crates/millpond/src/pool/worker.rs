@@ -1,62 +1,148 @@
-//! A worker: takes tasks, runs them, and leaves when it is not needed.
+//! The life of a worker: it takes tasks and runs them, waits while there are none, and leaves when it is not needed.
+//!
+//! ```text
+//!   run_worker --> run(first) --> get_task --> run --> get_task --> run ...
+//!                                    |
+//!                                    +-- nothing queued: get_task_slow
+//!                                          leave?    uncounted, then a last look into the queue (POOL-2)
+//!                                          wait      search for a moment, then park in the queue
+//!   the guard is dropped: WorkerGuard::drop, Java's processWorkerExit
+//! ```
 //!
 //! # When it leaves
 //!
 //! | state | it leaves when |
 //! |---|---|
 //! | running | there are more workers than the maximum; or it has been idle for the keep-alive, and there are more than the core or the core may time out |
-//! | shut down | nothing waits |
+//! | shut down | the queue is empty |
 //! | stopped | at once |
 //!
-//! No worker leaves for lack of work while a task waits for which one would be started if it came
-//! now: the last one never does, nor one of the core, nor, if threads come first, one below the
-//! maximum. It waits for the task then, and when that is gone its time runs anew.
+//! No worker leaves for lack of work while a task is queued for which a worker would be started if it came now: the last
+//! one never does, nor a core worker, nor, with threads first, one below the maximum. It waits for the task instead, and
+//! when that is gone its keep-alive starts anew.
 //!
-//! It dies of no panic of the user's: of a task, of a hook, of the user's own queue. If it dies all the same, by
-//! a mistake of ours, it is uncounted, looks into the queue, and another one comes in its place
-//! ([`Engine::succeed`]).
+//! No panic of the user's kills it: of a task, a hook, or the user's own queue. If it dies all the same, by a bug of ours,
+//! another one takes its place (SPAWN-3).
 //!
 //! # Orderings
 //!
-//! `[E-epoch]` is explained in [`super::engine`], and `[E-free]` in [`super::growing`], where their other ends are.
+//! `[E-epoch]` is explained in [`super::engine`], and `[E-free]` in [`super::free_workers`], where their other ends are.
 
-use super::crew::Worker;
-use super::engine::Engine;
-use super::figures::{AtDesk, Clerk, Desk, Pen, WithoutFigures};
+use super::engine::PoolEngine;
+use super::events::PoolEvent;
 use super::hooks::{Ended, TaskInfo};
-use super::in_place;
-use super::line::Line;
 use super::shed::Turn;
-use super::watch::Aim;
-use crate::executor::{DroppedTask, Fate};
+use super::task_queue::TaskQueue;
+use crate::engine::events::EventSource;
+use crate::engine::metrics::{
+    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
+    WorkerStats,
+};
+use crate::engine::watchdog::{InterruptTarget, Supervised};
+use crate::engine::{
+    self, InlineHost, InlineJoins, InlineRun, Tombstones, WorkerGuard, WorkerPart,
+};
+use crate::executor::{DroppedTask, RunOutcome};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::{Growth, RunState};
-use crate::queue::{BlockingQueue, Place, Taken};
-use crate::task::{CancelReason, Panic, Task};
+use crate::queue::{BlockingQueue, Taken, WaitSlot};
+use crate::task::{CancelReason, Cycle, Name, Panic, Task, TaskView, Tombstone};
 use crate::time::Deadline;
-use millpond_raw::park::{self, Site};
-use millpond_raw::quiet;
+use millpond_raw::cache_padded::CachePadded;
+use millpond_raw::catch_panic;
+use millpond_raw::park::Site;
+use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::chaos;
+use millpond_raw::timestamp::Timestamp;
 use millpond_raw::user_code::{self, Kind};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a worker pauses after a panic of the user's own queue, before it tries again.
-const AFTER_A_PANIC: Duration = Duration::from_millis(10);
+const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 
-/// What the thread of a worker holds, from before it starts until it ends. Dropping it, in
-/// whatever way, takes the worker off the books.
-pub(super) struct Shift {
-    engine: Arc<Engine>,
-    worker: Arc<Worker>,
-    /// How many workers there were when this one was counted, itself included.
-    count: usize,
-    is_counted: Cell<bool>,
+pub(super) type Worker = engine::Worker<WorkerRecord>;
+pub(super) type Workers = engine::Workers<WorkerRecord>;
+
+/// What a pool keeps for each worker: what it counts and measures, and how its task is interrupted.
+pub(super) struct WorkerRecord {
+    pub(super) stats: CachePadded<WorkerStats>,
+    pub(super) metrics: CachePadded<WorkerMetrics>,
+    /// Interrupts the task that it runs, and no other.
+    pub(super) interrupt_target: Mutex<InterruptTarget>,
 }
 
-/// What a wait for a task came to.
+/// Totals of workers that have exited.
+#[derive(Default)]
+pub(super) struct Totals {
+    counts: Counts,
+    metrics: LabelSums,
+}
+
+impl WorkerRecord {
+    /// A worker with a first task is busy from the start: that task is neither queued nor running until the thread has
+    /// started, and must be counted all the same.
+    pub(super) fn new(has_first: bool, labels: usize) -> Self {
+        let stats = WorkerStats::default();
+        if has_first {
+            stats.begin();
+        }
+        WorkerRecord {
+            stats: CachePadded::new(stats),
+            metrics: CachePadded::new(WorkerMetrics::new(labels)),
+            interrupt_target: Mutex::new(InterruptTarget::new()),
+        }
+    }
+}
+
+impl WorkerPart for WorkerRecord {
+    type Task = Task;
+    type Totals = Totals;
+
+    fn add_to(&self, totals: &mut Totals) {
+        totals.counts.add(self.stats.counts());
+        self.metrics.add_to(&mut totals.metrics);
+    }
+}
+
+impl Worker {
+    /// Takes its first task, for a stop. The worker will run nothing.
+    pub(super) fn hand_back_first(&self) -> Option<Task> {
+        let first = self.take_first();
+        if first.is_some() {
+            self.stats.rest();
+        }
+        first
+    }
+}
+
+impl Workers {
+    /// How many workers run a task.
+    pub(super) fn active(&self) -> usize {
+        self.iter().filter(|worker| worker.stats.is_busy()).count()
+    }
+
+    /// What all have measured, by the ids of their labels.
+    pub(super) fn metrics(&self) -> LabelSums {
+        let mut sums = self.exited().metrics.clone();
+        for worker in self.iter() {
+            worker.metrics.add_to(&mut sums);
+        }
+        sums
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = self.exited().counts;
+        for worker in self.iter() {
+            counts.add(worker.stats.counts());
+        }
+        counts
+    }
+}
+
+/// How a wait for a task ended.
 enum Wait {
     Got(Task),
     TimedOut,
@@ -64,132 +150,118 @@ enum Wait {
     Changed,
 }
 
-impl Shift {
-    /// The shift of a worker that has been counted.
-    pub(super) fn new(engine: Arc<Engine>, worker: Arc<Worker>, count: usize) -> Self {
-        Shift {
-            engine,
-            worker,
-            count,
-            is_counted: Cell::new(true),
-        }
-    }
-
+impl WorkerGuard<PoolEngine> {
     /// The life of a worker.
-    pub(super) fn work(self) {
+    pub(super) fn run_worker(self) {
         let worker = Arc::clone(&self.worker);
-        worker.begins(self.engine.ticker.now());
-        self.engine.with_crew(|crew| crew.has_started(self.count));
-        worker.is_woken_by(park::current().waker());
+        self.record_started(self.engine.timestamps.now());
         let engine = &self.engine;
-        let live = || match &engine.names {
-            None => self.live(&worker, &WithoutFigures),
-            Some(names) => {
-                let pen = &Pen::new(&engine.ticker);
-                let desk = Desk {
-                    ledger: &worker.ledger,
-                    names,
-                    ticker: &engine.ticker,
+        let work = || match &engine.labels {
+            None => self.run_tasks(&worker, &NoRecorder),
+            Some(labels) => {
+                let state = &RecorderState::new(&engine.timestamps);
+                let target = Target {
+                    metrics: &worker.metrics,
+                    labels,
+                    timestamps: &engine.timestamps,
                 };
-                self.live(&worker, &AtDesk { pen, desk });
+                self.run_tasks(&worker, &LiveRecorder { state, target });
             }
         };
-        in_place::as_worker(engine, &worker, || worker.stop.enter(live));
+        InlineHost::enter(engine, &worker, || worker.stop.enter(work));
     }
 
-    fn live(&self, worker: &Worker, clerk: &impl Clerk) {
-        self.is_at_work();
+    fn run_tasks(&self, worker: &Worker, recorder: &impl Recorder) {
+        self.record_busy();
         if let Some(first) = worker.take_first() {
-            self.run_first(first, clerk);
+            self.run_first(first, recorder);
         }
-        while let Some((task, turn)) = self.next(clerk) {
-            self.run(task, Some(turn), clerk);
+        while let Some((task, turn)) = self.get_task(recorder) {
+            self.run(task, Some(turn), recorder);
         }
     }
 
     #[cold]
-    fn run_first(&self, first: Task, clerk: &impl Clerk) {
-        self.run(first, None, clerk);
+    fn run_first(&self, first: Task, recorder: &impl Recorder) {
+        self.run(first, None, recorder);
     }
 
-    /// Runs the task, or drops it; what has waited for its turn may have waited too long.
+    /// Runs the task, or drops it: a task that had to wait for its turn may have waited too long.
     #[inline(always)]
-    fn run(&self, task: Task, turn: Option<Turn>, clerk: &impl Clerk) {
+    fn run(&self, task: Task, turn: Option<Turn>, recorder: &impl Recorder) {
         let (engine, worker) = (&*self.engine, &*self.worker);
         worker.stats.begin();
-        worker.ledger.begins();
-        let start = clerk.starts(&task);
+        worker.metrics.begin_turn();
+        let start = recorder.start_task(&task);
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
-        let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watch.interrupts();
-        let fate = match is_usual {
-            true => engine
-                .runner
-                .run_with(task, |dropped| self.dropped(dropped), |_| ()),
-            false => self.run_unusually(task, shed),
+        let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watchdog.interrupts();
+        let fate = if is_usual {
+            let on_drop = |dropped| self.report_dropped(dropped);
+            engine.runner.run_with(task, on_drop, |_| ())
+        } else {
+            self.run_slow(task, shed)
         };
-        worker.stats.end(fate, clerk.ended(start, fate));
+        worker.stats.end(fate, recorder.end_task(start, fate));
     }
 
-    /// With hooks around it, or so that it can be interrupted; or not at all.
+    /// Runs the task with hooks around it, or so that it can be interrupted; or sheds it.
     #[inline(never)]
-    fn run_unusually(&self, task: Task, shed: Option<CancelReason>) -> Fate {
+    fn run_slow(&self, task: Task, shed: Option<CancelReason>) -> RunOutcome {
         let engine = &self.engine;
+        let on_drop = |dropped| self.report_dropped(dropped);
         let run = |task: Task, panicked: &mut dyn FnMut(&Panic)| match shed {
-            Some(reason) => engine
-                .runner
-                .shed(task, reason, |dropped| self.dropped(dropped)),
-            None if engine.watch.interrupts() => self.run_aimed(task, panicked),
-            None => engine
-                .runner
-                .run_with(task, |dropped| self.dropped(dropped), panicked),
+            Some(reason) => engine.runner.shed(task, reason, on_drop),
+            None if engine.watchdog.interrupts() => self.run_interruptible(task, panicked),
+            None => engine.runner.run_with(task, on_drop, panicked),
         };
         let Some(hooks) = &engine.hooks else {
             return run(task, &mut |_| ());
         };
         let info = TaskInfo::of(&task);
         user_code::check(Kind::Hook);
-        let _ = quiet::call(|| hooks.before(&info));
+        let _ = catch_panic::call(|| hooks.before(&info));
         let mut message = None;
         let fate = run(task, &mut |panic| {
             message = panic.message().map(str::to_owned);
         });
         let ended = Ended::of(fate, message);
         user_code::check(Kind::Hook);
-        let _ = quiet::call(|| hooks.after(&info, ended));
+        let _ = catch_panic::call(|| hooks.after(&info, ended));
         fate
     }
 
-    /// Runs a task so that the watch can interrupt it, and no other.
+    /// Runs a task so that the watchdog can interrupt it, and no other.
     #[cold]
-    fn run_aimed(&self, task: Task, panicked: impl FnOnce(&Panic)) -> Fate {
-        let turn = self.worker.ledger.turn();
-        let stop = Aim::at(&self.worker.aim, turn);
+    fn run_interruptible(&self, task: Task, panicked: impl FnOnce(&Panic)) -> RunOutcome {
+        let turn = self.worker.metrics.turn();
+        let stop = InterruptTarget::begin(&self.worker.interrupt_target, turn);
         let runner = &self.engine.runner;
-        let fate = stop.enter(|| runner.run_with(task, |dropped| self.dropped(dropped), panicked));
-        Aim::off(&self.worker.aim);
+        let on_drop = |dropped| self.report_dropped(dropped);
+        let fate = stop.enter(|| runner.run_with(task, on_drop, panicked));
+        InterruptTarget::clear(&self.worker.interrupt_target);
         fate
     }
 
     /// A task without a handle was dropped instead of being run.
     #[cold]
-    fn dropped(&self, task: DroppedTask) {
-        self.engine.dropped_detached(task);
+    fn report_dropped(&self, task: DroppedTask) {
+        self.engine.report_dropped(task);
     }
 
-    /// The next task; none, if it is time to leave. Then it is no longer counted.
+    /// The next task; `None` if it is time to leave, and then the worker is uncounted already.
     #[inline(always)]
-    fn next(&self, clerk: &impl Clerk) -> Option<(Task, Turn)> {
+    fn get_task(&self, recorder: &impl Recorder) -> Option<(Task, Turn)> {
         let engine = &*self.engine;
-        let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
-        // After a shutdown what is left in a line of ours is run all the same. What waits at a hand-off, or slips
-        // into a line of the user's, is too late: that is judged.
-        let runs = word.is_running() || word.runs_what_waits() && engine.line.is_plain();
-        if runs && word.workers() <= limits.max() {
-            let found = match &engine.line {
-                Line::Plain(queue) if !limits.is_newest_first() => {
+        let (ctl, limits) = (engine.ctl().read(), engine.config().limits());
+        // After a shutdown, what a queue of ours still holds is run all the same. What waits at a hand-off, or slips
+        // into a queue of the user's, may be too late: `get_task_slow` judges that.
+        let runs = ctl.is_running() || ctl.runs_queued_tasks() && engine.queue.is_sealable();
+        if runs && ctl.workers() <= limits.max() {
+            let found = match &engine.queue {
+                TaskQueue::Plain(queue) if !limits.is_newest_first() => {
                     queue.poll().map(|task| (task, Turn::Oldest))
                 }
-                _ => engine.poll_unusually(limits.is_newest_first()),
+                _ => engine.poll_slow(limits.is_newest_first()),
             };
             if found.is_some() {
                 return found;
@@ -198,103 +270,100 @@ impl Shift {
                 engine.shedder.ran_empty();
             }
         }
-        clerk.looks_out();
-        let task = self.next_slowly(clerk)?;
-        if engine.line.is_foreign() {
-            engine.one_is_less();
+        recorder.note_gap();
+        let task = self.get_task_slow(recorder)?;
+        if engine.queue.is_foreign() {
+            engine.wake_staying_workers();
         }
         Some((task, Turn::Oldest))
     }
 
-    /// It begins, or has found something to do after all: the watch may be over by now.
-    fn is_at_work(&self) {
-        if self.engine.watch.is_there() {
-            self.worker.set_rests(false);
+    /// The worker starts, or has found a task after all. The watchdog may have gone to sleep meanwhile.
+    fn record_busy(&self) {
+        if self.engine.watchdog.is_enabled() {
+            self.worker.set_idle(false);
         }
-        if !self.engine.is_watched_over() {
-            self.engine.watch_over();
+        if !self.engine.is_watchdog_armed() {
+            self.engine.arm_watchdog();
         }
     }
 
     #[cold]
-    fn next_slowly(&self, clerk: &impl Clerk) -> Option<Task> {
+    fn get_task_slow(&self, recorder: &impl Recorder) -> Option<Task> {
         let engine = &*self.engine;
         let mut timed_out = false;
-        if engine.watch.is_there() {
-            self.worker.set_rests(true);
+        if engine.watchdog.is_enabled() {
+            self.worker.set_idle(true);
         }
         loop {
             // [E-epoch]
-            let epoch = engine.epoch.load(Ordering::SeqCst);
-            let (word, limits) = (engine.ctl().read(), engine.knobs().limits());
-            let shut_down = match word.state() {
+            let epoch = engine.idle.epoch.load(Ordering::SeqCst);
+            let (ctl, limits) = (engine.ctl().read(), engine.config().limits());
+            let is_shut_down = match ctl.state() {
                 RunState::Running => false,
-                RunState::ShutDown if !engine.line.is_empty() => true,
+                RunState::ShutDown if !engine.queue.is_empty() => true,
                 _ => {
-                    self.is_counted.set(false);
-                    engine.ctl().uncount();
-                    if engine.line.is_foreign() {
-                        // Others may wait in it for what was there, as for what is not yet due.
-                        engine.nudge();
+                    self.uncount();
+                    if engine.queue.is_foreign() {
+                        // Others may wait in it for a task that was there, for instance one that is not due yet.
+                        engine.wake_idle_workers();
                     }
                     return None;
                 }
             };
-            let may_time_out = engine.knobs().core_may_time_out() || word.workers() > limits.core();
+            let may_time_out = engine.config().core_may_time_out() || ctl.workers() > limits.core();
             let is_surplus =
-                word.workers() > limits.max() || may_time_out && timed_out && !shut_down;
-            let stays = is_surplus && word.workers() <= limits.eager() && !engine.line.is_empty();
+                ctl.workers() > limits.max() || may_time_out && timed_out && !is_shut_down;
+            let stays = is_surplus && ctl.workers() <= limits.eager() && !engine.queue.is_empty();
             if is_surplus && !stays {
-                if !engine.ctl().count_out(word) {
+                if !self.try_uncount(ctl) {
                     continue;
                 }
-                self.is_counted.set(false);
-                if self.leaves() {
+                if self.leave_unless_needed() {
                     return None;
                 }
                 timed_out = false;
                 continue;
             }
-            let deadline = match may_time_out && !timed_out && !shut_down {
-                true => engine.clock.deadline(engine.knobs().keep_alive()),
-                false => Deadline::NEVER,
+            let deadline = if may_time_out && !timed_out && !is_shut_down {
+                engine.clock.deadline(engine.config().keep_alive())
+            } else {
+                Deadline::NEVER
             };
-            let counts = limits.growth() == Growth::ThreadsFirst;
-            let drains = shut_down || stays;
-            let _staying = stays.then(|| Staying::new(engine));
-            let rests = || clerk.rests();
-            let waits = || engine.wait_for_task(epoch, deadline, drains, counts, rests);
-            let waited = quiet::call(waits);
-            match waited {
+            let counts_free = limits.growth() == Growth::ThreadsFirst;
+            let drains = is_shut_down || stays;
+            let _staying = stays.then(|| StayingGuard::new(engine));
+            let parks = || recorder.flush();
+            let wait = || engine.wait_for_task(epoch, deadline, drains, counts_free, parks);
+            match catch_panic::call(wait) {
                 Some(Wait::Got(task)) => {
-                    self.is_at_work();
+                    self.record_busy();
                     return Some(task);
                 }
                 Some(Wait::TimedOut) => timed_out = true,
                 Some(Wait::Changed) => timed_out = false,
-                // The queue is the user's own, and panicked. It may do so again and again.
+                // The user's own queue has panicked. It may do so again and again.
                 None => self.pause(),
             }
         }
     }
 
-    /// The last look of a worker that is no longer counted (E2): if a task has come meanwhile that
-    /// has counted on it, it stays.
-    fn leaves(&self) -> bool {
+    /// The last look of a worker that is uncounted (POOL-2). If a task was enqueued meanwhile whose submitter relied on
+    /// it, it counts itself in again and returns false.
+    fn leave_unless_needed(&self) -> bool {
         let engine = &self.engine;
-        // G3
-        engine.growing.has_lost_one();
+        // FREE-3
+        engine.free_workers.record_loss();
         chaos::point("pool.leaving");
         loop {
-            let word = engine.ctl().read();
-            let is_needed = word.workers() < engine.knobs().limits().eager()
-                && word.state() <= RunState::ShutDown
-                && !engine.line.is_empty();
+            let ctl = engine.ctl().read();
+            let is_needed = ctl.workers() < engine.config().limits().eager()
+                && ctl.runs_queued_tasks()
+                && !engine.queue.is_empty();
             if !is_needed {
                 return true;
             }
-            if engine.ctl().count_in(word) {
-                self.is_counted.set(true);
+            if self.try_recount(ctl) {
                 return false;
             }
         }
@@ -302,93 +371,74 @@ impl Shift {
 
     fn pause(&self) {
         let clock = &self.engine.clock;
-        let deadline = clock.deadline(AFTER_A_PANIC);
+        let deadline = clock.deadline(PAUSE_AFTER_PANIC);
         let site = Site::new("pool.pause").on(&*self.engine);
         let _ = interrupt::wait(site, clock, deadline, |_| Look::done_if(false));
     }
 }
 
-impl Drop for Shift {
-    fn drop(&mut self) {
-        let engine = &self.engine;
-        let is_cut_short = self.is_counted.get();
-        if is_cut_short {
-            engine.ctl().uncount();
-            // G3
-            engine.growing.has_lost_one();
-        }
-        let removed = engine.with_crew(|crew| crew.remove(&self.worker));
-        drop(removed);
-        if self.worker.dies_alone() {
-            let _ = quiet::call(|| engine.stillborn(&self.worker));
-        } else if is_cut_short && self.worker.has_begun() {
-            let _ = quiet::call(|| engine.succeed());
-        }
-        // Who waits for room, or for a hand, may start a worker now.
-        engine.doors.wake_all();
-        engine.may_be_over();
-    }
-}
-
-impl Engine {
-    /// The next task of a line of another kind, or where the newest may come first.
+impl PoolEngine {
+    /// Polls a queue of another kind, or one of which the newest task may come first.
     #[cold]
-    fn poll_unusually(&self, is_newest_first: bool) -> Option<(Task, Turn)> {
-        if self.line.is_foreign() {
-            let task = quiet::call(|| self.line.poll()).flatten()?;
-            self.one_is_less();
+    fn poll_slow(&self, is_newest_first: bool) -> Option<(Task, Turn)> {
+        if self.queue.is_foreign() {
+            let task = catch_panic::call(|| self.queue.poll()).flatten()?;
+            self.wake_staying_workers();
             return Some((task, Turn::Oldest));
         }
-        match is_newest_first {
-            true => self.poll_by_turn(),
-            false => self.line.poll().map(|task| (task, Turn::Oldest)),
+        if is_newest_first {
+            self.poll_by_turn()
+        } else {
+            self.queue.poll().map(|task| (task, Turn::Oldest))
         }
     }
 
-    /// Waits for a task, until `deadline`, or until the epoch changes. Who `drains` the line waits for
-    /// what is in it only.
-    ///
-    /// `rests` is called if it does not find one within a moment.
+    /// Waits for a task until `deadline`, or until the epoch changes. A worker that `drains` waits only while the queue
+    /// is not empty. `parks` is called if no task is found within a moment.
     fn wait_for_task(
         &self,
         epoch: u64,
         deadline: Deadline,
         drains: bool,
-        counts: bool,
-        rests: impl FnOnce(),
+        counts_free: bool,
+        parks: impl FnOnce(),
     ) -> Wait {
-        let free = Free::new(self, counts);
+        let free = FreeGuard::new(self, counts_free);
         free.set(true);
         if drains {
-            // Nothing more comes, so there is nothing to look out for: what is there the rest finds at once.
-            rests();
-            return self.rest(epoch, deadline, drains, &free, || false).0;
+            // Nothing more comes, so there is nothing to search for: the queue has it, or is empty.
+            parks();
+            return self
+                .park_in_queue(epoch, deadline, drains, &free, || false)
+                .0;
         }
-        let Some(sentry) = self.stand_sentry() else {
-            if let Some(task) = self.line.seek(|takes| free.set(!takes)) {
+        let Some(leader) = self.lead_timer() else {
+            if let Some(task) = self.queue.seek(|takes| free.set(!takes)) {
                 return Wait::Got(task);
             }
-            rests();
-            return self.rest(epoch, deadline, drains, &free, || false).0;
+            parks();
+            return self
+                .park_in_queue(epoch, deadline, drains, &free, || false)
+                .0;
         };
-        let mut rests = Some(rests);
+        let mut parks = Some(parks);
         loop {
-            // A hint: the rest looks again.
-            let has_changed = || self.epoch.load(Ordering::Relaxed) != epoch;
-            let until = match sentry.seek(&self.line, |takes| free.set(!takes), has_changed) {
+            // A hint: it is read again before the worker parks.
+            let has_changed = || self.idle.epoch.load(Ordering::Relaxed) != epoch;
+            let until = match leader.seek(&self.queue, |takes| free.set(!takes), has_changed) {
                 Ok(task) => return Wait::Got(task),
                 Err(until) => until,
             };
-            if let Some(rests) = rests.take() {
-                rests();
+            if let Some(parks) = parks.take() {
+                parks();
             }
-            let is_called = || sentry.is_called();
-            match self.rest(epoch, deadline.min(until), drains, &free, is_called) {
+            let is_called = || leader.is_called();
+            match self.park_in_queue(epoch, deadline.min(until), drains, &free, is_called) {
                 (Wait::TimedOut, Some(WaitError::TimedOut)) if until < deadline => {}
                 (Wait::Changed, _) if is_called() && !has_changed() => {}
                 (wait, _) => {
                     if matches!(wait, Wait::Changed) {
-                        sentry.comes_back();
+                        leader.set_returning();
                     }
                     return wait;
                 }
@@ -396,46 +446,46 @@ impl Engine {
         }
     }
 
-    /// Rests in the line. Also says how the rest ended, if not with a task or a change.
-    fn rest(
+    /// Parks as a taker of the queue. Also returns how the wait ended, if not with a task or a change.
+    fn park_in_queue(
         &self,
         epoch: u64,
         deadline: Deadline,
         drains: bool,
-        free: &Free<'_>,
+        free: &FreeGuard<'_>,
         is_called: impl Fn() -> bool,
     ) -> (Wait, Option<WaitError>) {
-        let line = &self.line;
-        let mut taker = Taker {
-            line,
-            place: Place::default(),
+        let queue = &self.queue;
+        let mut taker = TakerGuard {
+            queue,
+            place: WaitSlot::default(),
         };
         let mut got = None;
         let site = Site::new("pool.idle").on(self);
         let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
             free.set(false);
             // [E-epoch] unmodelled: the wake, which comes second, carries the order (proof in `engine.rs`)
-            let has_changed = self.epoch.load(Ordering::SeqCst) != epoch;
-            if has_changed || drains && line.is_empty() || is_called() {
+            let has_changed = self.idle.epoch.load(Ordering::SeqCst) != epoch;
+            if has_changed || drains && queue.is_empty() || is_called() {
                 return Look::Done;
             }
-            match line.poll_take(&mut taker.place, waker) {
+            match queue.poll_take(&mut taker.place, waker) {
                 Taken::Got(task) => {
                     got = Some(task);
                     Look::Done
                 }
-                // Another has taken the last one since the look above.
-                Taken::Wait(_) if drains && line.is_empty() => Look::Done,
+                // Another worker has taken the last task since the look above.
+                Taken::Wait(_) if drains && queue.is_empty() => Look::Done,
                 Taken::Wait(again) => {
                     free.set(true);
-                    Look::AgainAt(again)
+                    Look::RecheckAt(again)
                 }
             }
         });
         free.set(false);
-        let wait = match got.or_else(|| line.leave_take(&mut taker.place)) {
+        let wait = match got.or_else(|| queue.leave_take(&mut taker.place)) {
             Some(task) => {
-                interrupt::called_after_seeking();
+                interrupt::woken_after_search();
                 Wait::Got(task)
             }
             None if waited.is_err() => Wait::TimedOut,
@@ -445,75 +495,169 @@ impl Engine {
     }
 }
 
-/// A place among the takers of the line. However the wait ends, by a panic of the user's queue too,
-/// it is given up.
-struct Taker<'a> {
-    line: &'a Line,
-    place: Place,
+/// A place among the takers of the queue. It is given up however the wait ends, also by a panic of the user's queue.
+struct TakerGuard<'a> {
+    queue: &'a TaskQueue,
+    place: WaitSlot,
 }
 
-impl Drop for Taker<'_> {
+impl Drop for TakerGuard<'_> {
     fn drop(&mut self) {
-        // The queue may be the user's, and this a panic of it already: another one would be the end
-        // of the process, or, if a task has been taken meanwhile, of that task.
-        let _ = quiet::call(|| {
-            if let Some(task) = self.line.leave_take(&mut self.place) {
-                // Only a panic comes here with a task: it goes back rather than away.
-                self.line.hand_back(task);
+        // The queue may be the user's and this a panic of it already. A second one would abort the process, or lose a
+        // task that has been taken meanwhile.
+        let _ = catch_panic::call(|| {
+            if let Some(task) = self.queue.leave_take(&mut self.place) {
+                // There is a task only after a panic: it goes back into the queue.
+                self.queue.hand_back(task);
             }
         });
     }
 }
 
-/// That a worker stays for a task in the queue, and wants to hear when that is gone.
-struct Staying<'a>(&'a Engine);
+/// A worker stays for a queued task although it is surplus, and is to be woken when that is gone.
+struct StayingGuard<'a>(&'a PoolEngine);
 
-impl<'a> Staying<'a> {
-    fn new(engine: &'a Engine) -> Self {
-        // The look into the line that follows has a fence in front of it ([E-stay]).
-        engine.staying.fetch_add(1, Ordering::Relaxed);
-        Staying(engine)
+impl<'a> StayingGuard<'a> {
+    fn new(engine: &'a PoolEngine) -> Self {
+        // The look into the queue that follows has a fence in front of it ([E-stay]).
+        engine.idle.staying.fetch_add(1, Ordering::Relaxed);
+        StayingGuard(engine)
     }
 }
 
-impl Drop for Staying<'_> {
+impl Drop for StayingGuard<'_> {
     fn drop(&mut self) {
-        self.0.staying.fetch_sub(1, Ordering::Relaxed);
+        self.0.idle.staying.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Whether the worker counts among those that are free ([`Engine::claim_free_worker`]).
-struct Free<'a> {
-    engine: &'a Engine,
-    counts: bool,
+/// Whether the worker counts among the free ones ([`super::free_workers`]).
+struct FreeGuard<'a> {
+    engine: &'a PoolEngine,
+    counts_free: bool,
     is_free: Cell<bool>,
 }
 
-impl<'a> Free<'a> {
-    fn new(engine: &'a Engine, counts: bool) -> Self {
-        Free {
+impl<'a> FreeGuard<'a> {
+    fn new(engine: &'a PoolEngine, counts_free: bool) -> Self {
+        FreeGuard {
             engine,
-            counts,
+            counts_free,
             is_free: Cell::new(false),
         }
     }
 
     fn set(&self, is_free: bool) {
-        if !self.counts || self.is_free.replace(is_free) == is_free {
+        if !self.counts_free || self.is_free.replace(is_free) == is_free {
             return;
         }
-        match is_free {
-            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `growing.rs`)
-            true => self.engine.free.fetch_add(1, Ordering::SeqCst),
-            // [E-free] unmodelled: the line's lock, taken next, orders the same (proof in `growing.rs`)
-            false => self.engine.free.fetch_sub(1, Ordering::SeqCst),
-        };
+        let count = &self.engine.free_workers.count;
+        if is_free {
+            // [E-free] unmodelled: the queue's lock, taken next, orders the same (proof in `free_workers.rs`)
+            count.fetch_add(1, Ordering::SeqCst);
+        } else {
+            // [E-free] unmodelled: the queue's lock, taken next, orders the same (proof in `free_workers.rs`)
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
-impl Drop for Free<'_> {
+impl Drop for FreeGuard<'_> {
     fn drop(&mut self) {
         self.set(false);
+    }
+}
+
+impl InlineJoins for PoolEngine {
+    type Part = WorkerRecord;
+
+    fn tombstones(&self) -> &Tombstones {
+        &self.tombstones
+    }
+
+    fn allows_inline(&self) -> bool {
+        !self.queue.holds_back()
+    }
+
+    fn contains(&self, mark: usize) -> bool {
+        let mut is_there = false;
+        self.queue.visit_until(&mut |task| {
+            is_there = task.mark() == mark;
+            is_there
+        });
+        is_there
+    }
+
+    fn now(&self) -> Timestamp {
+        self.timestamps.now()
+    }
+
+    fn inline_started(&self, worker: &Worker, task: TaskView<'_>) {
+        worker.stats.begin_in_place();
+        if let Some(hooks) = &self.hooks {
+            let info = TaskInfo::about(task);
+            user_code::check(Kind::Hook);
+            let _ = catch_panic::call(|| hooks.before(&info));
+        }
+    }
+
+    fn inline_ended(&self, worker: &Worker, task: TaskView<'_>, run: InlineRun) {
+        let InlineRun {
+            outcome,
+            message,
+            start,
+        } = run;
+        if let Some(hooks) = &self.hooks {
+            let info = TaskInfo::about(task);
+            let ended = Ended::of(outcome, message);
+            user_code::check(Kind::Hook);
+            let _ = catch_panic::call(|| hooks.after(&info, ended));
+        }
+        if let Some(start) = start {
+            self.record_inline(worker, task, start, outcome);
+        }
+        worker.stats.end_in_place(outcome);
+    }
+
+    fn deadlocked(self: &Arc<Self>, cycle: &Cycle) {
+        let (pool, cycle) = (self.name.to_string(), cycle.clone());
+        self.watchdog.deadlocks.add(1);
+        self.emit(move |_| PoolEvent::Deadlock { pool, cycle });
+    }
+}
+
+impl PoolEngine {
+    /// The time of an inline run counts under the task's own name, and under that of the task that joins it.
+    fn record_inline(
+        &self,
+        worker: &Worker,
+        task: TaskView<'_>,
+        start: Timestamp,
+        fate: RunOutcome,
+    ) {
+        let Some(labels) = &self.labels else { return };
+        let waited = task
+            .queued_since()
+            .map_or(0, |stamp| self.timestamps.nanos_from(stamp, start));
+        let ran = self.timestamps.nanos(start, self.timestamps.now());
+        let name = task.shared_name();
+        let id = labels.id_of(name.as_ref().map(Name::as_str), task.location());
+        worker.metrics.record_nested(id, fate, waited, ran);
+    }
+
+    /// Counts a tombstone that has left the queue, and that no worker will meet.
+    pub(super) fn count_tombstone(&self, tombstone: Tombstone) {
+        let counter = match RunOutcome::of(tombstone) {
+            RunOutcome::RanByOwnWorker => &self.rare.shells,
+            RunOutcome::RanElsewhere => &self.rare.elsewhere,
+            RunOutcome::Expired => &self.rare.expired,
+            RunOutcome::Cancelled
+            | RunOutcome::Shed
+            | RunOutcome::Completed
+            | RunOutcome::Panicked
+            | RunOutcome::Unwanted => &self.rare.cancelled,
+        };
+        counter.add(1);
     }
 }
 

@@ -1,27 +1,27 @@
 //! The queue whose elements come out when they are due.
 //!
-//! Takers of a delay queue wait for a time as well as for an element. Only one of them, the leader,
-//! sleeps until the first element is due; the others sleep until they are called (Q5 in
-//! `guarded.rs`, with the proof that there is only one). A new first element wakes the leader, who
-//! takes it or sleeps until the new time. So one element wakes one thread.
+//! Consumers of a delay queue wait for a time as well as for an element. One of them, the leader, sleeps until the
+//! first element is due; the followers sleep until they are notified (MONITOR-5, which says why there is only one
+//! leader). A new first element wakes the leader, which takes it or sleeps until the new time. So one element wakes
+//! one thread.
 //!
-//! A future that leads cannot sleep: it sets an alarm of the queue's clock, which wakes it.
+//! A future that leads sets an alarm of the queue's clock.
 
 use super::flavor::flavor;
-use super::guarded::{Guarded, bound};
+use super::monitor::{Monitor, bound};
 use super::ranked::{Order, Ranked};
 use super::store::End;
-use super::{AsyncQueue, CapacityError, Refused};
+use super::{AsyncQueue, CapacityError, OfferError};
 use crate::time::Deadline;
 use std::time::{Duration, Instant};
 
-/// A queue whose elements come out when they are due, in the order of their due times; those that are
-/// due at the same time in the order in which they came.
+/// A queue whose elements come out when they are due, in the order of their due times, and among equal due times in
+/// order of arrival.
 ///
-/// What is not due yet counts in [`len`](super::BlockingQueue::len), is shown by
-/// [`visit`](super::BlockingQueue::visit) and `peek`, and can be removed; only `poll`, `take` and
-/// `drain_to` wait for its time. A due time that has passed is due at once; one that is further away
-/// than time can be told never comes.
+/// An element that is not due yet counts in [`len`](super::BlockingQueue::len), is shown by
+/// [`visit`](super::BlockingQueue::visit) and `peek`, and can be removed; only `poll`, `take` and `drain_to` hold it
+/// back. An element with a past due time is available at once; a due time beyond the range of the clock never
+/// comes.
 ///
 /// ```
 /// use millpond::queue::{BlockingQueue, DelayQueue};
@@ -40,11 +40,11 @@ use std::time::{Duration, Instant};
 /// ```
 #[doc(alias = "java.util.concurrent.DelayQueue")]
 pub struct DelayQueue<T: Send> {
-    engine: Guarded<Ranked<T, true>>,
+    engine: Monitor<Ranked<T, true>>,
 }
 
 impl<T: Send> DelayQueue<T> {
-    /// A queue without a bound. What comes without a due time is due at once.
+    /// An unbounded queue. An element without a due time is available at once.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, DelayQueue};
@@ -58,7 +58,7 @@ impl<T: Send> DelayQueue<T> {
         Self::stamped(|clock, _| Deadline::at(clock.now()))
     }
 
-    /// A queue whose elements know when they are due.
+    /// An unbounded queue with the due time as a function of the element.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, DelayQueue};
@@ -68,7 +68,7 @@ impl<T: Send> DelayQueue<T> {
     /// let queue = DelayQueue::due_by(|(due, _)| *due);
     /// queue.put((now, "at once"))?;
     /// assert_eq!(queue.poll(), Some((now, "at once")));
-    /// # Ok::<(), millpond::queue::Refused<(std::time::Instant, &str)>>(())
+    /// # Ok::<(), millpond::queue::OfferError<(std::time::Instant, &str)>>(())
     /// ```
     #[doc(alias = "java.util.concurrent.Delayed")]
     pub fn due_by(due: impl Fn(&T) -> Instant + Send + Sync + 'static) -> Self {
@@ -77,11 +77,11 @@ impl<T: Send> DelayQueue<T> {
 
     fn stamped(due: impl Fn(&crate::time::Clock, &T) -> Deadline + Send + Sync + 'static) -> Self {
         DelayQueue {
-            engine: Guarded::new(Ranked::new(Order::Age), None, Some(Box::new(due))),
+            engine: Monitor::new(Ranked::new(Order::Age), None, Some(Box::new(due))),
         }
     }
 
-    /// The same with a bound; what is not due yet counts too.
+    /// The same queue with a bound; elements that are not due yet count, too.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl<T: Send> DelayQueue<T> {
     ///
     /// let oven = DelayQueue::new().with_bound(1)?;
     /// oven.offer_after("bread", Duration::from_secs(3600))?;
-    /// assert!(oven.offer("cake").is_err(), "what is not yet due takes room, too");
+    /// assert!(oven.offer("cake").is_err(), "an element that is not due takes room, too");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
@@ -101,8 +101,7 @@ impl<T: Send> DelayQueue<T> {
         Ok(self)
     }
 
-    /// Takes the element in, to come out after `delay`; never, if that is further away than time
-    /// can be told.
+    /// Adds the element, which is due after `delay`; never, if that is beyond the range of the clock.
     ///
     /// # Errors
     ///
@@ -121,12 +120,12 @@ impl<T: Send> DelayQueue<T> {
     /// assert_eq!(oven.poll(), Some("bread"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn offer_after(&self, element: T, delay: Duration) -> Result<(), Refused<T>> {
+    pub fn offer_after(&self, element: T, delay: Duration) -> Result<(), OfferError<T>> {
         let due = self.engine.clock().deadline(delay);
         self.engine.offer_stamped(element, due, End::Last)
     }
 
-    /// Takes the element in, to come out at `due`.
+    /// Adds the element, which is due at `due`.
     ///
     /// # Errors
     ///
@@ -146,12 +145,12 @@ impl<T: Send> DelayQueue<T> {
     /// assert_eq!(oven.poll(), Some("bread"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn offer_at(&self, element: T, due: Instant) -> Result<(), Refused<T>> {
+    pub fn offer_at(&self, element: T, due: Instant) -> Result<(), OfferError<T>> {
         let due = Deadline::at(due);
         self.engine.offer_stamped(element, due, End::Last)
     }
 
-    /// When the first element is due: never, if there is none.
+    /// The due time of the first element; never, if there is none.
     ///
     /// ```
     /// use millpond::queue::DelayQueue;

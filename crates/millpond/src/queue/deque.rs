@@ -1,24 +1,23 @@
 //! The queue with two ends.
 //!
-//! One end at a time is an ordinary queue, so the other direction is a view, [`Reversed`], with all
-//! the forms that every queue has. The methods of [`DequeQueue`] that name an end are short names for
-//! those of the one or the other.
+//! Each direction alone is an ordinary queue, so the reverse direction is a view, [`Reversed`], with all the methods
+//! of a queue. The methods of [`BlockingDeque`] that name an end delegate to one of the two.
 
 use super::flavor::flavor;
-use super::guarded::{Guarded, bound};
+use super::monitor::{Monitor, bound};
 use super::ring::Ring;
-use super::{AsyncQueue, BlockingQueue, CapacityError, QueueExt, Refused};
+use super::{AsyncQueue, BlockingQueue, CapacityError, OfferError, QueueExt};
 use crate::interrupt::Interrupted;
 use std::time::Duration;
 
-/// A queue with two ends, with a bound or none.
+/// A queue with two ends, bounded or unbounded.
 ///
-/// As a [`BlockingQueue`] it is first in, first out: it puts in last and takes out first.
+/// As a [`BlockingQueue`] it is first in, first out: it adds last and removes first.
 ///
 /// ```
-/// use millpond::queue::{BlockingQueue, DequeQueue, QueueExt};
+/// use millpond::queue::{BlockingQueue, BlockingDeque, QueueExt};
 ///
-/// let queue = DequeQueue::unbounded();
+/// let queue = BlockingDeque::unbounded();
 /// queue.offer("second").unwrap();
 /// queue.offer_first("first").unwrap();
 /// queue.offer_last("third").unwrap();
@@ -28,26 +27,26 @@ use std::time::Duration;
 /// ```
 #[doc(alias = "java.util.concurrent.LinkedBlockingDeque")]
 #[doc(alias = "LinkedBlockingDeque")]
-pub struct DequeQueue<T: Send> {
-    engine: Guarded<Ring<T>>,
+pub struct BlockingDeque<T: Send> {
+    engine: Monitor<Ring<T>>,
 }
 
-impl<T: Send> DequeQueue<T> {
-    /// A queue that takes in whatever comes, as long as there is memory.
+impl<T: Send> BlockingDeque<T> {
+    /// A queue that accepts every element, as long as there is memory.
     ///
     /// ```
-    /// use millpond::queue::{BlockingQueue, DequeQueue};
+    /// use millpond::queue::{BlockingQueue, BlockingDeque};
     ///
-    /// let queue = DequeQueue::unbounded();
+    /// let queue = BlockingDeque::unbounded();
     /// for sack in 0..1000 {
     ///     queue.offer_last(sack)?;
     /// }
     /// assert_eq!(queue.len(), 1000);
-    /// # Ok::<(), millpond::queue::Refused<i32>>(())
+    /// # Ok::<(), millpond::queue::OfferError<i32>>(())
     /// ```
     pub fn unbounded() -> Self {
-        DequeQueue {
-            engine: Guarded::new(Ring::growing(), None, ()),
+        BlockingDeque {
+            engine: Monitor::new(Ring::growing(), None, ()),
         }
     }
 
@@ -58,27 +57,27 @@ impl<T: Send> DequeQueue<T> {
     /// [`CapacityError::Zero`] for 0.
     ///
     /// ```
-    /// use millpond::queue::{CapacityError, DequeQueue, Reason};
+    /// use millpond::queue::{CapacityError, BlockingDeque, Reason};
     ///
-    /// let queue = DequeQueue::bounded(1)?;
+    /// let queue = BlockingDeque::bounded(1)?;
     /// queue.offer_last("rye").unwrap();
     /// // The bound holds at both ends.
     /// assert_eq!(queue.offer_first("oats").unwrap_err().reason, Reason::Full);
-    /// assert_eq!(DequeQueue::<()>::bounded(0).unwrap_err(), CapacityError::Zero);
+    /// assert_eq!(BlockingDeque::<()>::bounded(0).unwrap_err(), CapacityError::Zero);
     /// # Ok::<(), CapacityError>(())
     /// ```
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
-        Ok(DequeQueue {
-            engine: Guarded::new(Ring::growing(), Some(bound(capacity)?), ()),
+        Ok(BlockingDeque {
+            engine: Monitor::new(Ring::growing(), Some(bound(capacity)?), ()),
         })
     }
 
-    /// The same queue the other way round: it puts in first and takes out last.
+    /// The reverse view of this queue: it adds first and removes last.
     ///
     /// ```
-    /// use millpond::queue::{BlockingQueue, DequeQueue, QueueExt};
+    /// use millpond::queue::{BlockingQueue, BlockingDeque, QueueExt};
     ///
-    /// let queue: DequeQueue<_> = [3, 1, 2, 1].into_iter().collect();
+    /// let queue: BlockingDeque<_> = [3, 1, 2, 1].into_iter().collect();
     /// // The last of the equal ones.
     /// assert!(queue.reversed().remove(&1));
     /// assert_eq!(queue.snapshot(), [3, 1, 2]);
@@ -91,16 +90,16 @@ impl<T: Send> DequeQueue<T> {
         }
     }
 
-    /// Puts it in first if there is room, and does not wait.
+    /// Adds the element as the first if there is room, without waiting.
     ///
     /// # Errors
     ///
     /// The element, if there is no room.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     ///
-    /// let queue = DequeQueue::bounded(2)?;
+    /// let queue = BlockingDeque::bounded(2)?;
     /// queue.offer_last("rye")?;
     /// queue.offer_first("urgent oats")?;
     /// assert_eq!(queue.poll_first(), Some("urgent oats"));
@@ -108,20 +107,20 @@ impl<T: Send> DequeQueue<T> {
     /// ```
     #[doc(alias = "offerFirst")]
     #[doc(alias = "push")]
-    pub fn offer_first(&self, element: T) -> Result<(), Refused<T>> {
+    pub fn offer_first(&self, element: T) -> Result<(), OfferError<T>> {
         self.reversed().offer(element)
     }
 
-    /// Puts it in last if there is room, and does not wait.
+    /// Adds the element as the last if there is room, without waiting.
     ///
     /// # Errors
     ///
     /// The element, if there is no room.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     ///
-    /// let queue = DequeQueue::bounded(2)?;
+    /// let queue = BlockingDeque::bounded(2)?;
     /// queue.offer_last("rye")?;
     /// queue.offer_last("oats")?;
     /// assert_eq!(queue.offer_last("barley").unwrap_err().element, "barley");
@@ -129,109 +128,109 @@ impl<T: Send> DequeQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "offerLast")]
-    pub fn offer_last(&self, element: T) -> Result<(), Refused<T>> {
+    pub fn offer_last(&self, element: T) -> Result<(), OfferError<T>> {
         self.offer(element)
     }
 
-    /// Puts it in first, and waits for room as long as it takes.
+    /// Adds the element as the first, and waits for room.
     ///
     /// # Errors
     ///
     /// The element, if the running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     /// use std::thread;
     ///
-    /// let queue = DequeQueue::bounded(1)?;
+    /// let queue = BlockingDeque::bounded(1)?;
     /// queue.put_first("rye")?;
     /// thread::scope(|s| {
-    ///     // There is no room until somebody takes.
-    ///     let putter = s.spawn(|| queue.put_first("oats"));
+    ///     // There is no room until an element is taken.
+    ///     let producer = s.spawn(|| queue.put_first("oats"));
     ///     assert_eq!(queue.take_first(), Ok("rye"));
-    ///     assert!(putter.join().unwrap().is_ok());
+    ///     assert!(producer.join().unwrap().is_ok());
     /// });
     /// assert_eq!(queue.poll_first(), Some("oats"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "putFirst")]
-    pub fn put_first(&self, element: T) -> Result<(), Refused<T>> {
+    pub fn put_first(&self, element: T) -> Result<(), OfferError<T>> {
         self.reversed().put(element)
     }
 
-    /// Puts it in last, and waits for room as long as it takes.
+    /// Adds the element as the last, and waits for room.
     ///
     /// # Errors
     ///
     /// The element, if the running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     /// use std::thread;
     ///
-    /// let queue = DequeQueue::bounded(1)?;
+    /// let queue = BlockingDeque::bounded(1)?;
     /// thread::scope(|s| {
     ///     s.spawn(|| ["rye", "oats", "barley"].map(|grain| queue.put_last(grain).unwrap()));
-    ///     // One after the other goes through the only place.
+    ///     // One after the other passes through the only place.
     ///     assert_eq!([(); 3].map(|()| queue.take_first().unwrap()), ["rye", "oats", "barley"]);
     /// });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "putLast")]
-    pub fn put_last(&self, element: T) -> Result<(), Refused<T>> {
+    pub fn put_last(&self, element: T) -> Result<(), OfferError<T>> {
         self.put(element)
     }
 
-    /// Puts it in first, and waits for room, but not longer than `patience`.
+    /// Adds the element as the first, and waits for room, at most for `timeout`.
     ///
     /// # Errors
     ///
-    /// The element, if the time was up or the running task was interrupted.
+    /// The element, if the timeout elapsed or the running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::{DequeQueue, Reason};
+    /// use millpond::queue::{BlockingDeque, Reason};
     /// use std::time::Duration;
     ///
-    /// let queue = DequeQueue::bounded(1)?;
-    /// let patience = Duration::from_millis(1);
-    /// queue.offer_first_timeout("rye", patience)?;
-    /// let refused = queue.offer_first_timeout("oats", patience).unwrap_err();
+    /// let queue = BlockingDeque::bounded(1)?;
+    /// let timeout = Duration::from_millis(1);
+    /// queue.offer_first_timeout("rye", timeout)?;
+    /// let refused = queue.offer_first_timeout("oats", timeout).unwrap_err();
     /// assert_eq!((refused.element, refused.reason), ("oats", Reason::TimedOut));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn offer_first_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
-        self.reversed().offer_timeout(element, patience)
+    pub fn offer_first_timeout(&self, element: T, timeout: Duration) -> Result<(), OfferError<T>> {
+        self.reversed().offer_timeout(element, timeout)
     }
 
-    /// Puts it in last, and waits for room, but not longer than `patience`.
+    /// Adds the element as the last, and waits for room, at most for `timeout`.
     ///
     /// # Errors
     ///
-    /// The element, if the time was up or the running task was interrupted.
+    /// The element, if the timeout elapsed or the running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::{DequeQueue, Reason};
+    /// use millpond::queue::{BlockingDeque, Reason};
     /// use std::time::Duration;
     ///
-    /// let queue = DequeQueue::bounded(2)?;
-    /// let patience = Duration::from_millis(1);
-    /// queue.offer_last_timeout("rye", patience)?;
-    /// queue.offer_last_timeout("oats", patience)?;
+    /// let queue = BlockingDeque::bounded(2)?;
+    /// let timeout = Duration::from_millis(1);
+    /// queue.offer_last_timeout("rye", timeout)?;
+    /// queue.offer_last_timeout("oats", timeout)?;
     /// assert_eq!(queue.peek_last(), Some("oats"));
-    /// let refused = queue.offer_last_timeout("barley", patience).unwrap_err();
+    /// let refused = queue.offer_last_timeout("barley", timeout).unwrap_err();
     /// assert_eq!(refused.reason, Reason::TimedOut);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn offer_last_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
-        self.offer_timeout(element, patience)
+    pub fn offer_last_timeout(&self, element: T, timeout: Duration) -> Result<(), OfferError<T>> {
+        self.offer_timeout(element, timeout)
     }
 
-    /// Takes the first out if there is one, and does not wait.
+    /// Removes the first element if there is one, without waiting.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     ///
-    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// let queue: BlockingDeque<_> = ["rye", "oats"].into_iter().collect();
     /// assert_eq!(queue.poll_first(), Some("rye"));
     /// assert_eq!(queue.poll_first(), Some("oats"));
     /// assert_eq!(queue.poll_first(), None);
@@ -242,12 +241,12 @@ impl<T: Send> DequeQueue<T> {
         self.poll()
     }
 
-    /// Takes the last out if there is one, and does not wait.
+    /// Removes the last element if there is one, without waiting.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     ///
-    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// let queue: BlockingDeque<_> = ["rye", "oats"].into_iter().collect();
     /// assert_eq!(queue.poll_last(), Some("oats"));
     /// assert_eq!(queue.poll_last(), Some("rye"));
     /// assert_eq!(queue.poll_last(), None);
@@ -257,17 +256,17 @@ impl<T: Send> DequeQueue<T> {
         self.reversed().poll()
     }
 
-    /// Takes the first out, and waits for one as long as it takes.
+    /// Removes the first element, and waits for one.
     ///
     /// # Errors
     ///
     /// The running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     /// use std::thread;
     ///
-    /// let queue = DequeQueue::unbounded();
+    /// let queue = BlockingDeque::unbounded();
     /// thread::scope(|s| {
     ///     let miller = s.spawn(|| queue.take_first());
     ///     queue.offer_last("rye").unwrap();
@@ -279,16 +278,16 @@ impl<T: Send> DequeQueue<T> {
         self.take()
     }
 
-    /// Takes the last out, and waits for one as long as it takes.
+    /// Removes the last element, and waits for one.
     ///
     /// # Errors
     ///
     /// The running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     ///
-    /// let stack = DequeQueue::unbounded();
+    /// let stack = BlockingDeque::unbounded();
     /// stack.put_last("rye")?;
     /// stack.put_last("oats")?;
     /// // The sack on top.
@@ -300,54 +299,54 @@ impl<T: Send> DequeQueue<T> {
         self.reversed().take()
     }
 
-    /// Takes the first out, and waits for one, but not longer than `patience`.
+    /// Removes the first element, and waits for one, at most for `timeout`.
     ///
     /// # Errors
     ///
     /// The running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     /// use std::time::Duration;
     ///
-    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
-    /// let patience = Duration::from_millis(1);
-    /// assert_eq!(queue.poll_first_timeout(patience)?, Some("rye"));
-    /// assert_eq!(queue.poll_first_timeout(patience)?, Some("oats"));
-    /// assert_eq!(queue.poll_first_timeout(patience)?, None);
+    /// let queue: BlockingDeque<_> = ["rye", "oats"].into_iter().collect();
+    /// let timeout = Duration::from_millis(1);
+    /// assert_eq!(queue.poll_first_timeout(timeout)?, Some("rye"));
+    /// assert_eq!(queue.poll_first_timeout(timeout)?, Some("oats"));
+    /// assert_eq!(queue.poll_first_timeout(timeout)?, None);
     /// # Ok::<(), millpond::interrupt::Interrupted>(())
     /// ```
-    pub fn poll_first_timeout(&self, patience: Duration) -> Result<Option<T>, Interrupted> {
-        self.poll_timeout(patience)
+    pub fn poll_first_timeout(&self, timeout: Duration) -> Result<Option<T>, Interrupted> {
+        self.poll_timeout(timeout)
     }
 
-    /// Takes the last out, and waits for one, but not longer than `patience`.
+    /// Removes the last element, and waits for one, at most for `timeout`.
     ///
     /// # Errors
     ///
     /// The running task was interrupted.
     ///
     /// ```
-    /// use millpond::queue::DequeQueue;
+    /// use millpond::queue::BlockingDeque;
     /// use std::time::Duration;
     ///
-    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
-    /// let patience = Duration::from_millis(1);
-    /// assert_eq!(queue.poll_last_timeout(patience)?, Some("oats"));
-    /// assert_eq!(queue.poll_last_timeout(patience)?, Some("rye"));
-    /// assert_eq!(queue.poll_last_timeout(patience)?, None);
+    /// let queue: BlockingDeque<_> = ["rye", "oats"].into_iter().collect();
+    /// let timeout = Duration::from_millis(1);
+    /// assert_eq!(queue.poll_last_timeout(timeout)?, Some("oats"));
+    /// assert_eq!(queue.poll_last_timeout(timeout)?, Some("rye"));
+    /// assert_eq!(queue.poll_last_timeout(timeout)?, None);
     /// # Ok::<(), millpond::interrupt::Interrupted>(())
     /// ```
-    pub fn poll_last_timeout(&self, patience: Duration) -> Result<Option<T>, Interrupted> {
-        self.reversed().poll_timeout(patience)
+    pub fn poll_last_timeout(&self, timeout: Duration) -> Result<Option<T>, Interrupted> {
+        self.reversed().poll_timeout(timeout)
     }
 
-    /// A copy of the first; it stays in the queue.
+    /// A copy of the first element; it stays in the queue.
     ///
     /// ```
-    /// use millpond::queue::{BlockingQueue, DequeQueue};
+    /// use millpond::queue::{BlockingQueue, BlockingDeque};
     ///
-    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// let queue: BlockingDeque<_> = ["rye", "oats"].into_iter().collect();
     /// assert_eq!(queue.peek_first(), Some("rye"));
     /// assert_eq!(queue.len(), 2);
     /// ```
@@ -359,12 +358,12 @@ impl<T: Send> DequeQueue<T> {
         self.peek()
     }
 
-    /// A copy of the last; it stays in the queue.
+    /// A copy of the last element; it stays in the queue.
     ///
     /// ```
-    /// use millpond::queue::{BlockingQueue, DequeQueue};
+    /// use millpond::queue::{BlockingQueue, BlockingDeque};
     ///
-    /// let queue: DequeQueue<_> = ["rye", "oats"].into_iter().collect();
+    /// let queue: BlockingDeque<_> = ["rye", "oats"].into_iter().collect();
     /// assert_eq!(queue.peek_last(), Some("oats"));
     /// assert_eq!(queue.len(), 2);
     /// ```
@@ -377,33 +376,33 @@ impl<T: Send> DequeQueue<T> {
     }
 }
 
-flavor! { DequeQueue, with {} }
+flavor! { BlockingDeque, with {} }
 
-impl<T: Send> AsyncQueue<T> for DequeQueue<T> {}
+impl<T: Send> AsyncQueue<T> for BlockingDeque<T> {}
 
-impl<T: Send> FromIterator<T> for DequeQueue<T> {
-    /// A queue without a bound, with these elements in it.
+impl<T: Send> FromIterator<T> for BlockingDeque<T> {
+    /// An unbounded queue that holds these elements.
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
-        DequeQueue {
-            engine: Guarded::new(elements.into_iter().collect(), None, ()),
+        BlockingDeque {
+            engine: Monitor::new(elements.into_iter().collect(), None, ()),
         }
     }
 }
 
-/// A [`DequeQueue`] the other way round: it puts in first and takes out last.
+/// The reverse view of a [`BlockingDeque`]: it adds first and removes last.
 ///
 /// ```
-/// use millpond::queue::{BlockingQueue, DequeQueue};
+/// use millpond::queue::{BlockingQueue, BlockingDeque};
 ///
-/// let queue: DequeQueue<_> = (1..=3).collect();
+/// let queue: BlockingDeque<_> = (1..=3).collect();
 /// let reversed = queue.reversed();
 /// assert_eq!(reversed.poll(), Some(3));
 /// reversed.put(0)?;
 /// assert_eq!(queue.poll(), Some(0));
-/// # Ok::<(), millpond::queue::Refused<i32>>(())
+/// # Ok::<(), millpond::queue::OfferError<i32>>(())
 /// ```
 pub struct Reversed<'a, T: Send> {
-    engine: &'a Guarded<Ring<T>>,
+    engine: &'a Monitor<Ring<T>>,
 }
 
 flavor! { @queue ['a, T] Reversed<'a, T>, Last, First, with {} }

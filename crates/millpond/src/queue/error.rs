@@ -1,43 +1,43 @@
-//! What queues answer when they cannot do what they are asked.
+//! Errors of queues.
 
 use std::error::Error;
 use std::fmt;
 
-/// An element that a queue did not take in, and why. The element is the caller's again.
+/// An element that a queue rejected, with the reason.
 ///
 /// ```
-/// use millpond::queue::{ArrayQueue, BlockingQueue, Reason};
+/// use millpond::queue::{FifoQueue, BlockingQueue, Reason};
 ///
-/// let queue = ArrayQueue::bounded(1)?;
+/// let queue = FifoQueue::bounded(1)?;
 /// queue.offer("first").unwrap();
-/// let refused = queue.offer("second").unwrap_err();
-/// assert_eq!(refused.reason, Reason::Full);
-/// assert_eq!(refused.element, "second");
+/// let error = queue.offer("second").unwrap_err();
+/// assert_eq!(error.reason, Reason::Full);
+/// assert_eq!(error.element, "second");
 /// # Ok::<(), millpond::queue::CapacityError>(())
 /// ```
 #[must_use = "the element is in here"]
-pub struct Refused<T> {
+pub struct OfferError<T> {
     /// The element.
     pub element: T,
-    /// Why it was not taken in.
+    /// Why it was rejected.
     pub reason: Reason,
 }
 
-/// Why a queue did not take an element in.
+/// Why a queue rejected an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// There is no room, or, in a hand-off queue, nobody to hand it to.
+    /// There is no room or, in a hand-off queue, no waiting consumer.
     Full,
-    /// There was no room in time.
+    /// There was no room before the timeout elapsed.
     TimedOut,
     /// The running task was interrupted while it waited for room.
     Interrupted,
-    /// It weighs more than the queue may ever hold.
+    /// It weighs more than the bound of the queue.
     TooHeavy {
-        /// What it weighs.
+        /// The weight of the element.
         weight: u64,
-        /// What the queue may hold.
+        /// The bound of the queue.
         bound: u64,
     },
 }
@@ -46,7 +46,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Full => f.write_str("the queue has no room now"),
-            Reason::TimedOut => f.write_str("the queue had no room in time"),
+            Reason::TimedOut => {
+                f.write_str("the timeout elapsed while waiting for room in the queue")
+            }
             Reason::Interrupted => f.write_str("interrupted while waiting for room in the queue"),
             Reason::TooHeavy { weight, bound } => write!(
                 f,
@@ -57,36 +59,36 @@ impl fmt::Display for Reason {
     }
 }
 
-impl<T> fmt::Display for Refused<T> {
+impl<T> fmt::Display for OfferError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.reason.fmt(f)
     }
 }
 
-impl<T> fmt::Debug for Refused<T> {
+impl<T> fmt::Debug for OfferError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused")
+        f.debug_struct("OfferError")
             .field("reason", &self.reason)
             .finish_non_exhaustive()
     }
 }
 
-impl<T> Error for Refused<T> {}
+impl<T> Error for OfferError<T> {}
 
 /// A capacity that a queue cannot have. The old one stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// Capacity 0 was asked for.
+    /// A capacity of 0.
     Zero,
-    /// More was asked for than can be counted or allocated.
+    /// A capacity that cannot be counted or allocated.
     TooLarge {
-        /// What was asked for.
+        /// The requested capacity.
         asked: usize,
-        /// The most that can be had.
+        /// The largest possible capacity.
         most: usize,
     },
-    /// This flavor has no capacity to change.
+    /// The capacity of this flavor cannot change.
     Fixed,
 }
 
@@ -94,15 +96,15 @@ impl fmt::Display for CapacityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CapacityError::Zero => f.write_str(
-                "a queue of capacity 0 holds nothing: ask for at least 1, or for a hand-off queue",
+                "a queue of capacity 0 holds nothing: use a capacity of at least 1, or a hand-off queue",
             ),
             CapacityError::TooLarge { asked, most } => {
                 write!(
                     f,
-                    "capacity {asked} is above the most that can be had, {most}"
+                    "capacity {asked} exceeds the largest possible capacity, {most}"
                 )
             }
-            CapacityError::Fixed => f.write_str("this flavor of queue has no capacity to change"),
+            CapacityError::Fixed => f.write_str("the capacity of this flavor of queue cannot change"),
         }
     }
 }

@@ -1,17 +1,17 @@
-//! How a flavor becomes a queue: the engine's methods under the names of the trait, once for all.
+//! Implements the trait for the flavors, once for both engines.
 
-/// Implements [`BlockingQueue`](super::BlockingQueue) and what goes with it for a type whose field
-/// `engine` is a [`Guarded`](super::guarded::Guarded) or a [`Twin`](super::twin::Twin), and adds the inherent methods that every
-/// flavor has.
+/// Implements [`BlockingQueue`](super::BlockingQueue) and `Debug` for a type whose field `engine` is a
+/// [`Monitor`](super::monitor::Monitor) or a [`TwoLock`](super::two_lock::TwoLock), and adds the inherent methods
+/// that every flavor has.
 ///
-/// `first` and `last` are the ends at which it takes out and puts in. What stands in `with` replaces
-/// methods of the trait.
+/// `first` and `last` are the ends at which it removes and adds. Methods in `with` are added to the trait's
+/// implementation.
 macro_rules! flavor {
     ($queue:ident, with { $($own:tt)* }) => {
         impl<T: Send> $queue<T> {
-            /// The same queue with time-outs by another clock, for tests and simulations.
+            /// The same queue with timeouts by another clock, for tests and simulations.
             ///
-            /// Builder-style: call it before anybody waits.
+            /// Builder-style: call it before the queue is shared.
             #[must_use]
             pub fn with_clock(self, clock: $crate::time::Clock) -> Self {
                 $queue {
@@ -19,14 +19,14 @@ macro_rules! flavor {
                 }
             }
 
-            /// How many wait for an element now.
+            /// The number of consumers that wait for an element.
             #[doc(alias = "getWaitingConsumerCount")]
-            pub fn waiting_takers(&self) -> usize {
+            pub fn waiting_consumers(&self) -> usize {
                 self.engine.waiting().0
             }
 
-            /// How many wait for room now.
-            pub fn waiting_putters(&self) -> usize {
+            /// The number of producers that wait for room.
+            pub fn waiting_producers(&self) -> usize {
                 self.engine.waiting().1
             }
         }
@@ -36,7 +36,7 @@ macro_rules! flavor {
     (@queue [$($life:lifetime,)? T] $queue:ty, $first:ident, $last:ident, with { $($own:tt)* }) => {
         impl<$($life,)? T: Send> $crate::queue::BlockingQueue<T> for $queue {
             #[inline]
-            fn offer(&self, element: T) -> Result<(), $crate::queue::Refused<T>> {
+            fn offer(&self, element: T) -> Result<(), $crate::queue::OfferError<T>> {
                 self.engine.offer(element, $crate::queue::store::End::$last)
             }
 
@@ -48,28 +48,28 @@ macro_rules! flavor {
             fn poll_offer(
                 &self,
                 element: &mut Option<T>,
-                place: &mut $crate::queue::Place,
+                slot: &mut $crate::queue::WaitSlot,
                 waker: &std::task::Waker,
             ) -> $crate::queue::Offered {
                 let end = $crate::queue::store::End::$last;
-                self.engine.poll_offer(element, end, place, waker)
+                self.engine.poll_offer(element, end, slot, waker)
             }
 
             fn poll_take(
                 &self,
-                place: &mut $crate::queue::Place,
+                slot: &mut $crate::queue::WaitSlot,
                 waker: &std::task::Waker,
             ) -> $crate::queue::Taken<T> {
                 let end = $crate::queue::store::End::$first;
-                self.engine.poll_take(end, place, waker)
+                self.engine.poll_take(end, slot, waker)
             }
 
-            fn leave_offer(&self, _: &mut Option<T>, place: &mut $crate::queue::Place) {
-                self.engine.leave_offer(place);
+            fn leave_offer(&self, _: &mut Option<T>, slot: &mut $crate::queue::WaitSlot) {
+                self.engine.leave_offer(slot);
             }
 
-            fn leave_take(&self, place: &mut $crate::queue::Place) -> Option<T> {
-                self.engine.leave_take(place);
+            fn leave_take(&self, slot: &mut $crate::queue::WaitSlot) -> Option<T> {
+                self.engine.leave_take(slot);
                 None
             }
 
@@ -78,7 +78,7 @@ macro_rules! flavor {
             }
 
             fn capacity(&self) -> Option<usize> {
-                self.engine.bound().map($crate::queue::guarded::counted)
+                self.engine.bound().map($crate::queue::monitor::counted)
             }
 
             fn set_capacity(
@@ -89,7 +89,7 @@ macro_rules! flavor {
             }
 
             fn remaining_capacity(&self) -> usize {
-                self.engine.left().map_or(usize::MAX, $crate::queue::guarded::counted)
+                self.engine.left().map_or(usize::MAX, $crate::queue::monitor::counted)
             }
 
             fn visit(&self, see: &mut dyn FnMut(&T) -> std::ops::ControlFlow<()>) {
@@ -109,8 +109,8 @@ macro_rules! flavor {
                 self.engine.clock()
             }
 
-            fn glance(&self) -> Option<$crate::queue::Glance> {
-                self.engine.glance()
+            fn hint(&self) -> Option<$crate::queue::QueueHint> {
+                self.engine.hint()
             }
 
             $($own)*

@@ -1,14 +1,12 @@
-//! A binary heap that users' comparators cannot break.
+//! A binary heap that user-defined comparators cannot break.
 //!
-//! Every change first finds out where things go, asking the comparator, and then moves them, asking
-//! nobody. So a comparator that panics has changed nothing, and one that contradicts itself gives a
-//! strange order but loses nothing.
+//! Every change first computes the positions, calling the comparator, and then moves the entries, calling nothing.
+//! So a comparator that panics has changed nothing, and an inconsistent one gives an odd order but loses nothing.
 //!
-//! Places are those of the usual tree in an array: the children of `i` are `2i + 1` and `2i + 2`. The
-//! way from the root to a place is written in the bits of its number, hence it is enough to remember
-//! where it ends.
+//! The children of index `i` are `2i + 1` and `2i + 2`. The path from the root to an index is in the bits of the
+//! index, so it is enough to remember where the path ends.
 
-/// Entries of which the foremost can be had quickly.
+/// A heap of entries, the least first.
 pub(super) struct Heap<E> {
     entries: Vec<E>,
 }
@@ -28,7 +26,7 @@ impl<E> Heap<E> {
         self.entries.first()
     }
 
-    /// Where a new entry will stand; `goes_before` tells of an entry whether the new one does.
+    /// The index of a new entry; `goes_before` says whether it precedes an existing one.
     pub(super) fn spot(&self, goes_before: impl Fn(&E) -> bool) -> usize {
         let mut spot = self.entries.len();
         while let Some(parent) = parent(spot) {
@@ -40,84 +38,85 @@ impl<E> Heap<E> {
         spot
     }
 
-    /// Takes an entry in, at the spot that was found for it.
+    /// Adds an entry at the index that [`spot`](Heap::spot) found.
     pub(super) fn insert(&mut self, entry: E, spot: usize) {
-        let mut place = self.entries.len();
+        let mut index = self.entries.len();
         self.entries.push(entry);
-        while place != spot {
-            let Some(parent) = parent(place) else { break };
-            self.entries.swap(place, parent);
-            place = parent;
+        while index != spot {
+            let Some(parent) = parent(index) else { break };
+            self.entries.swap(index, parent);
+            index = parent;
         }
     }
 
-    /// Takes the foremost entry out.
+    /// Removes the first entry.
     pub(super) fn pop(&mut self, before: impl Fn(&E, &E) -> bool) -> Option<E> {
         let last = self.entries.len().checked_sub(1)?;
-        let end = self.way_of_last(last, before);
+        let end = self.sink_index(last, before);
         let first = self.entries.swap_remove(0);
-        let mut place = 0;
+        let mut index = 0;
         for depth in (0..(end + 1).ilog2()).rev() {
             let next = ((end + 1) >> depth) - 1;
-            self.entries.swap(place, next);
-            place = next;
+            self.entries.swap(index, next);
+            index = next;
         }
         Some(first)
     }
 
-    /// Where the last entry sinks to when the first is taken away.
-    fn way_of_last(&self, last: usize, before: impl Fn(&E, &E) -> bool) -> usize {
-        let mut place = 0;
+    /// The index to which the last entry sinks when the first is removed.
+    fn sink_index(&self, last: usize, before: impl Fn(&E, &E) -> bool) -> usize {
+        let mut index = 0;
         loop {
-            let left = 2 * place + 1;
+            let left = 2 * index + 1;
             if left >= last {
-                return place;
+                return index;
             }
             let right = left + 1;
             let entries = &self.entries;
-            let child = match right < last && before(&entries[right], &entries[left]) {
-                true => right,
-                false => left,
+            let child = if right < last && before(&entries[right], &entries[left]) {
+                right
+            } else {
+                left
             };
             if !before(&entries[child], &entries[last]) {
-                return place;
+                return index;
             }
-            place = child;
+            index = child;
         }
     }
 
-    /// The entries in order, of which the first few are cheap.
+    /// The entries in order. Only the first is cheap.
     pub(super) fn in_order(
         &self,
         compare: impl Fn(&E, &E) -> std::cmp::Ordering,
     ) -> impl Iterator<Item = &E> {
-        let rest = move || self.places_in_order(compare).into_iter().skip(1);
+        let rest = move || self.sorted_indices(compare).into_iter().skip(1);
         self.entries.first().into_iter().chain(
             std::iter::once_with(rest)
                 .flatten()
-                .map(|place| &self.entries[place]),
+                .map(|index| &self.entries[index]),
         )
     }
 
-    fn places_in_order(&self, compare: impl Fn(&E, &E) -> std::cmp::Ordering) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.entries.len()).collect();
-        places.sort_by(|one, other| compare(&self.entries[*one], &self.entries[*other]));
-        places
+    fn sorted_indices(&self, compare: impl Fn(&E, &E) -> std::cmp::Ordering) -> Vec<usize> {
+        let mut indices: Vec<usize> = (0..self.entries.len()).collect();
+        indices.sort_by(|one, other| compare(&self.entries[*one], &self.entries[*other]));
+        indices
     }
 
-    /// Takes out what `unwanted` chooses, asking in order, at most `limit`.
+    /// Removes the entries for which `unwanted` returns true, in order, at most `limit`.
     pub(super) fn remove_where(
         &mut self,
         compare: impl Fn(&E, &E) -> std::cmp::Ordering,
         limit: usize,
         mut unwanted: impl FnMut(&E) -> bool,
     ) -> Vec<E> {
-        let places = self.places_in_order(compare);
+        let indices = self.sorted_indices(compare);
         let mut left = limit;
-        let marks: Vec<bool> = places
+        let marks: Vec<bool> = indices
             .iter()
-            .map(|place| {
-                let marked = left > 0 && unwanted(&self.entries[*place]);
+            .map(|index| {
+                let marked = left > 0 && unwanted(&self.entries[*index]);
                 left -= usize::from(marked);
                 marked
             })
@@ -125,24 +124,25 @@ impl<E> Heap<E> {
         if left == limit {
             return Vec::new();
         }
-        // Sorted entries are a heap: nobody need be asked again.
+        // Sorted entries are a heap: no further comparison is needed.
         let mut all: Vec<Option<E>> = self.entries.drain(..).map(Some).collect();
         let mut removed = Vec::new();
-        for (place, marked) in places.into_iter().zip(marks) {
-            let Some(entry) = all[place].take() else {
+        for (index, marked) in indices.into_iter().zip(marks) {
+            let Some(entry) = all[index].take() else {
                 continue;
             };
-            match marked {
-                true => removed.push(entry),
-                false => self.entries.push(entry),
+            if marked {
+                removed.push(entry);
+            } else {
+                self.entries.push(entry);
             }
         }
         removed
     }
 }
 
-fn parent(place: usize) -> Option<usize> {
-    Some(place.checked_sub(1)? / 2)
+fn parent(index: usize) -> Option<usize> {
+    Some(index.checked_sub(1)? / 2)
 }
 
 #[cfg(test)]
@@ -162,16 +162,16 @@ mod tests {
         std::iter::from_fn(|| heap.pop(|one, other| one < other)).collect()
     }
 
-    /// All orders of `n` numbers.
+    /// All permutations of `n` numbers.
     fn orders(n: u32) -> Vec<Vec<u32>> {
         if n == 0 {
             return vec![Vec::new()];
         }
         let mut all = Vec::new();
         for order in orders(n - 1) {
-            for place in 0..=order.len() {
+            for index in 0..=order.len() {
                 let mut longer = order.clone();
-                longer.insert(place, n);
+                longer.insert(index, n);
                 all.push(longer);
             }
         }

@@ -1,74 +1,96 @@
-//! Blocking queues, of every kind.
+//! Blocking queues.
 //!
 //! One trait, [`BlockingQueue`], and these flavors:
 //!
 //! | | flavor | order | bound | Java |
 //! |---|---|---|---|---|
-//! | 1 | [`ArrayQueue`] | first in, first out | always | `ArrayBlockingQueue` |
-//! | 2 | [`LinkedQueue`] | first in, first out | or none | `LinkedBlockingQueue` |
-//! | 3 | [`PriorityQueue`] | by comparator, stable, optional aging | or none | `PriorityBlockingQueue` |
-//! | 4 | [`DelayQueue`] | by due time | or none | `DelayQueue` |
-//! | 5 | [`HandOffQueue`] | fair or not | holds nothing | `SynchronousQueue` |
-//! | 6 | [`TransferQueue`] | first in, first out | none | `LinkedTransferQueue` |
-//! | 7 | [`DequeQueue`] | both ends | or none | `LinkedBlockingDeque` |
-//! | 8 | [`WeighedQueue`] | first in, first out | by weight | none |
+//! | 1 | [`FifoQueue`] | first in, first out | or none | `ArrayBlockingQueue`, `LinkedBlockingQueue` |
+//! | 2 | [`PriorityQueue`] | by comparator, stable, optional aging | or none | `PriorityBlockingQueue` |
+//! | 3 | [`DelayQueue`] | by due time | or none | `DelayQueue` |
+//! | 4 | [`HandOffQueue`] | fair or not | holds nothing | `SynchronousQueue` |
+//! | 5 | [`TransferQueue`] | first in, first out | none | `LinkedTransferQueue` |
+//! | 6 | [`BlockingDeque`] | both ends | or none | `LinkedBlockingDeque` |
+//! | 7 | [`WeightedQueue`] | first in, first out | by weight | none |
 //!
 //! # One primitive
 //!
-//! Waiting for room and waiting for an element each come down to one step that threads and futures
-//! share: [`poll_offer`](BlockingQueue::poll_offer) and [`poll_take`](BlockingQueue::poll_take) try,
-//! and if there is nothing to be had they leave a waker behind, at a [`Place`]. All the rest, `put`,
-//! `take`, the timed and interruptible forms, `send().await` and `recv().await`, is written once on
-//! top of them, in `wait.rs` and `future.rs`.
+//! Waiting for room and waiting for an element are one step each, which threads and futures share:
+//! [`poll_offer`](BlockingQueue::poll_offer) and [`poll_take`](BlockingQueue::poll_take) try, and on failure leave
+//! a waker in the queue, identified by a [`WaitSlot`]. Everything else (`put`, `take`, the timed and interruptible
+//! forms, `send().await` and `recv().await`) is written once on top of them, in `wait.rs` and `future.rs`.
 //!
 //! # Rules of every flavor
 //!
-//! 1. An element that is not taken in comes back, with the reason ([`Refused`]).
-//! 2. Every blocking form looks at the interrupt token when it begins, also when it need not wait,
-//!    and while it waits. Reporting an interrupt clears it; success leaves it set.
-//! 3. Zero patience tries once; more patience than time can tell is for ever.
-//! 4. A capacity can change while the queue is in use. Shrinking below the length keeps the
-//!    elements and takes no new ones until there is room again.
-//! 5. A panic of users' code leaves the queue whole. Sinks, destructors and wakers run outside its
-//!    lock; comparators, predicates and visitors run under it, and must not use the queue.
-//! 6. Who gives up a place leaves nothing behind, and passes a wake-up on that it cannot use.
+//! 1. A rejected element is returned with the reason ([`OfferError`]).
+//! 2. Every blocking form checks the interrupt token when it begins, also when it need not wait, and while it
+//!    waits. Reporting an interrupt clears it; success leaves it set.
+//! 3. A timeout of zero tries once; a timeout beyond the range of the clock is infinite.
+//! 4. The capacity can change while the queue is in use. Elements beyond a smaller capacity stay, and offers fail
+//!    until there is room again.
+//! 5. A panic of user code leaves the queue intact. Sinks, destructors and wakers run without its lock;
+//!    comparators, predicates and visitors run under it, and must not use the queue.
+//! 6. A waiter that gives up leaves nothing behind, and passes on a wake-up that it cannot use.
+//!
+//! # Files
+//!
+//! | file | what |
+//! |---|---|
+//! | `error.rs` | errors |
+//! | `wait.rs` | the blocking forms, for threads |
+//! | `future.rs` | the async forms |
+//! | `fifo.rs` | the first-in-first-out queue |
+//! | `priority.rs` | the priority queue |
+//! | `delay.rs` | the delay queue |
+//! | `handoff.rs` | the hand-off queue |
+//! | `transfer.rs` | the transfer queue |
+//! | `deque.rs` | the deque |
+//! | `weighted.rs` | the queue bounded by weight |
+//! | `flavor.rs` | implements the trait for a flavor on an engine |
+//! | `two_lock` | engine of the plain queue: producers and consumers have a lock each |
+//! | `monitor.rs` | engine of priority, delay, deque and weighted: a store under one lock |
+//! | `rendezvous` | engine of hand-off and transfer: producers and consumers meet in two lines |
+//! | `wake_list.rs` | waiters, wakers to call after unlocking, and backing off from a held lock |
+//! | `hint.rs` | the state of a queue as seen without its lock |
+//! | `store.rs` | what the monitor needs of a data structure |
+//! | `ring.rs` | store: a ring |
+//! | `ranked.rs` | store: sorted by due time, comparator and age |
+//! | `heap.rs` | the binary heap of `ranked.rs` |
 
-mod array;
 mod delay;
 mod deque;
 mod error;
+mod fifo;
 mod flavor;
 mod future;
-mod glance;
-mod guarded;
 mod handoff;
 mod heap;
-mod line;
-mod linked;
+mod hint;
+mod monitor;
 mod priority;
 mod ranked;
+mod rendezvous;
 mod ring;
 mod store;
 mod transfer;
-mod twin;
+mod two_lock;
 mod wait;
-mod weighed;
+mod wake_list;
+mod weighted;
 
-pub use array::ArrayQueue;
 pub use delay::DelayQueue;
-pub use deque::{DequeQueue, Reversed};
-pub use error::{CapacityError, Reason, Refused};
-pub use future::{AsyncQueue, Receiving, Sending};
-pub use glance::Glance;
+pub use deque::{BlockingDeque, Reversed};
+pub use error::{CapacityError, OfferError, Reason};
+pub use fifo::FifoQueue;
+pub use future::{AsyncQueue, RecvFuture, SendFuture};
 pub use handoff::HandOffQueue;
-pub use linked::LinkedQueue;
+pub use hint::QueueHint;
 pub use priority::PriorityQueue;
 pub use transfer::TransferQueue;
-pub use weighed::WeighedQueue;
+pub use weighted::WeightedQueue;
 
 use crate::interrupt::Interrupted;
 use crate::time::{Clock, Deadline};
-use millpond_raw::waits::Ticket;
+use millpond_raw::wait_queue::Ticket;
 use std::any::Any;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -76,131 +98,126 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-/// A queue that one can wait on, for room and for elements.
+/// A queue in which threads and futures can wait for room and for elements.
 ///
-/// The trait is object-safe: `Arc<dyn BlockingQueue<T>>` is a queue. What needs more of the
-/// elements than moving them is in [`QueueExt`].
+/// The trait is object-safe: `Arc<dyn BlockingQueue<T>>` is a queue. Methods that copy or compare elements are in
+/// [`QueueExt`].
 #[doc(alias = "java.util.concurrent.BlockingQueue")]
 pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
-    /// Takes the element in if there is room, and does not wait.
+    /// Adds the element if there is room, without waiting.
     ///
     /// # Errors
     ///
     /// The element, if there is no room.
-    fn offer(&self, element: T) -> Result<(), Refused<T>>;
+    fn offer(&self, element: T) -> Result<(), OfferError<T>>;
 
-    /// Takes the next element out if there is one, and does not wait.
+    /// Removes the next element if there is one, without waiting.
     fn poll(&self) -> Option<T>;
 
-    /// Takes the element in, or leaves `waker` at `place` to be woken when it is worth trying
-    /// again. While it waits a flavor may keep the element itself.
-    fn poll_offer(&self, element: &mut Option<T>, place: &mut Place, waker: &Waker) -> Offered;
+    /// Adds the element, or stores `waker`, to be called when it is worth trying again. `slot` identifies the
+    /// waiter. A flavor may keep the element while the producer waits.
+    fn poll_offer(&self, element: &mut Option<T>, slot: &mut WaitSlot, waker: &Waker) -> Offered;
 
-    /// Takes the next element out, or leaves `waker` at `place` to be woken when it is worth trying
-    /// again.
-    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<T>;
+    /// Removes the next element, or stores `waker`, to be called when it is worth trying again. `slot` identifies
+    /// the waiter.
+    fn poll_take(&self, slot: &mut WaitSlot, waker: &Waker) -> Taken<T>;
 
-    /// Gives up a place that [`poll_offer`](BlockingQueue::poll_offer) took, and gets the element
-    /// back. `element` stays empty if it was taken in at the last moment: then the offer has
-    /// succeeded.
-    fn leave_offer(&self, element: &mut Option<T>, place: &mut Place);
+    /// Ends a wait that [`poll_offer`](BlockingQueue::poll_offer) began, and gets the element back. `element`
+    /// stays empty if it was accepted at the last moment: then the offer has succeeded.
+    fn leave_offer(&self, element: &mut Option<T>, slot: &mut WaitSlot);
 
-    /// Gives up a place that [`poll_take`](BlockingQueue::poll_take) took. Returns the element that
-    /// was handed over at the last moment, if one was: then the take has succeeded.
-    fn leave_take(&self, place: &mut Place) -> Option<T>;
+    /// Ends a wait that [`poll_take`](BlockingQueue::poll_take) began. Returns an element that was handed over at
+    /// the last moment: then the take has succeeded.
+    fn leave_take(&self, slot: &mut WaitSlot) -> Option<T>;
 
-    /// Takes an element back that [`leave_take`](BlockingQueue::leave_take) has returned to one who
-    /// no longer wants it: a `recv()` that is dropped at the last moment. A flavor that hands
-    /// elements over puts it in front of all others; one whose `leave_take` returns none needs
-    /// nothing here.
+    /// Takes an element back that [`leave_take`](BlockingQueue::leave_take) has returned to a consumer that no
+    /// longer wants it: a `recv()` that is dropped at the last moment. A flavor that hands elements over puts it
+    /// before all others; one whose `leave_take` returns none need not implement this.
     fn hand_back(&self, element: T) {
         drop(self.offer(element));
     }
 
-    /// How many elements are in it.
+    /// The number of elements.
     fn len(&self) -> usize;
 
-    /// How many elements it may hold; `None` if it has no bound, 0 if it only hands over.
+    /// The largest number of elements; `None` if there is no bound, 0 if it only hands over.
     fn capacity(&self) -> Option<usize>;
 
-    /// Changes the bound. Elements beyond it stay, and new ones find no room until they are gone.
+    /// Changes the bound. Elements beyond it stay, and offers fail until there is room again.
     ///
     /// # Errors
     ///
-    /// A capacity that it cannot have; the old one stays.
+    /// The queue cannot have this capacity; the old one stays.
     fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError>;
 
-    /// Shows the elements one by one, in the order in which they would come out, as they are at
-    /// one moment; until `see` breaks. The flavors call it while they are locked: it must not use the
-    /// queue.
+    /// Calls `see` for each element in the order in which they would come out, until it breaks; a consistent
+    /// snapshot. The flavors call it under their lock: it must not use the queue.
     fn visit(&self, see: &mut dyn FnMut(&T) -> ControlFlow<()>);
 
-    /// Takes out the elements that `unwanted` chooses, at most `limit`, and returns them in order.
-    /// If `unwanted` panics, nothing is taken out. The flavors call it while they are locked: it must not use
-    /// the queue.
+    /// Removes the elements for which `unwanted` returns true, at most `limit`, and returns them in order. If
+    /// `unwanted` panics nothing is removed. The flavors call it under their lock: it must not use the queue.
     fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&T) -> bool) -> Vec<T>;
 
-    /// The clock by which its time-outs run.
+    /// The clock of its timeouts.
     fn clock(&self) -> &Clock;
 
-    /// What can be seen of it without its lock, by those who look again for a moment before they
-    /// wait. A flavor whose takers and putters must find each other waiting shows nothing.
-    fn glance(&self) -> Option<Glance> {
+    /// The state as seen without the lock, for threads that poll for a moment before they park. Flavors that hand
+    /// over have none: their producers and consumers must find each other waiting.
+    fn hint(&self) -> Option<QueueHint> {
         None
     }
 
-    /// Whether an element that is in it may have to wait for its time, as in a
-    /// [`DelayQueue`]. Then it is not to be had before, by whatever way round the queue: a pool runs no
-    /// task in place that such a queue holds back.
+    /// Whether an element may be held back until it is due, as in a [`DelayQueue`]. A pool does not run a task
+    /// inline that such a queue holds back.
     fn holds_back(&self) -> bool {
         false
     }
 
-    /// Takes the element in, and waits for room as long as it takes.
+    /// Adds the element, and waits for room.
     ///
     /// # Errors
     ///
-    /// The element, if the running task was interrupted, or if it can never fit.
-    fn put(&self, element: T) -> Result<(), Refused<T>> {
+    /// The element, if the running task was interrupted or the element can never fit.
+    fn put(&self, element: T) -> Result<(), OfferError<T>> {
         wait::put(self, element, Deadline::NEVER)
     }
 
-    /// Takes the element in, and waits for room, but not longer than `patience`.
+    /// Adds the element, and waits for room, at most for `timeout`.
     ///
     /// # Errors
     ///
-    /// The element, if the time was up, the running task was interrupted, or it can never fit.
-    fn offer_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
-        let deadline = self.clock().deadline(patience);
+    /// The element, if the timeout elapsed, the running task was interrupted, or the element can never fit.
+    fn offer_timeout(&self, element: T, timeout: Duration) -> Result<(), OfferError<T>> {
+        let deadline = self.clock().deadline(timeout);
         wait::put(self, element, deadline)
     }
 
-    /// Takes the next element out, and waits for one as long as it takes.
+    /// Removes the next element, and waits for one.
     ///
     /// # Errors
     ///
     /// The running task was interrupted.
     fn take(&self) -> Result<T, Interrupted> {
-        wait::take(self, Deadline::NEVER).map(|element| element.expect("it waits for ever"))
+        wait::take(self, Deadline::NEVER)
+            .map(|element| element.expect("a take without a deadline does not time out"))
     }
 
-    /// Takes the next element out, and waits for one, but not longer than `patience`; `None` if the
-    /// time was up.
+    /// Removes the next element, and waits for one, at most for `timeout`; `None` if the timeout elapsed.
     ///
     /// # Errors
     ///
     /// The running task was interrupted.
-    fn poll_timeout(&self, patience: Duration) -> Result<Option<T>, Interrupted> {
-        let deadline = self.clock().deadline(patience);
+    fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>, Interrupted> {
+        let deadline = self.clock().deadline(timeout);
         wait::take(self, deadline)
     }
 
-    /// Whether there is no element in it.
+    /// Whether it has no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many elements there is room for; `usize::MAX` if it has no bound.
+    /// The number of elements that fit; `usize::MAX` if there is no bound.
     fn remaining_capacity(&self) -> usize {
         match self.capacity() {
             Some(capacity) => capacity.saturating_sub(self.len()),
@@ -208,9 +225,8 @@ pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
         }
     }
 
-    /// Moves the elements that are there into `sink`, in order, at most `max`, and returns how many
-    /// they were. If the sink panics, the element it was given is gone with it, and all others are
-    /// where they belong.
+    /// Moves the elements to `sink` in order, at most `max`, and returns how many were moved. If the sink panics,
+    /// its element is lost, and the others are in the sink or in the queue.
     fn drain_to(&self, max: usize, sink: &mut dyn FnMut(T)) -> usize {
         let max = max.min(self.len());
         let mut moved = 0;
@@ -223,8 +239,8 @@ pub trait BlockingQueue<T>: fmt::Debug + Send + Sync {
     }
 }
 
-/// What queues of elements that can be copied or compared can do besides. Elements are copied and compared
-/// while the queue is locked: their `clone` and `eq` must not use it.
+/// Methods of every queue that copy, compare or collect elements. Elements are copied and compared under the
+/// queue's lock: their `clone` and `eq` must not use the queue.
 pub trait QueueExt<T>: BlockingQueue<T> {
     /// A copy of the next element; it stays in the queue.
     fn peek(&self) -> Option<T>
@@ -239,8 +255,7 @@ pub trait QueueExt<T>: BlockingQueue<T> {
         next
     }
 
-    /// Copies of all elements, as they are at one moment, in the order in which they would come
-    /// out.
+    /// Copies of all elements in the order in which they would come out; a consistent snapshot.
     fn snapshot(&self) -> Vec<T>
     where
         T: Clone,
@@ -253,23 +268,24 @@ pub trait QueueExt<T>: BlockingQueue<T> {
         all
     }
 
-    /// Whether an equal element is in it.
+    /// Whether it has an equal element.
     fn contains(&self, wanted: &T) -> bool
     where
         T: PartialEq,
     {
         let mut found = false;
-        self.visit(&mut |element| match element == wanted {
-            true => {
+        self.visit(&mut |element| {
+            if element == wanted {
                 found = true;
                 ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
-            false => ControlFlow::Continue(()),
         });
         found
     }
 
-    /// Takes the first equal element out. Returns whether there was one.
+    /// Removes the first equal element. Returns whether there was one.
     fn remove(&self, unwanted: &T) -> bool
     where
         T: PartialEq,
@@ -279,12 +295,12 @@ pub trait QueueExt<T>: BlockingQueue<T> {
             .is_empty()
     }
 
-    /// Takes everything out and drops it.
+    /// Removes and drops all elements.
     fn clear(&self) {
         drop(self.remove_where(usize::MAX, &mut |_| true));
     }
 
-    /// Keeps the elements that `wanted` chooses, and drops the others. Returns how many those were.
+    /// Drops the elements for which `wanted` returns false. Returns how many those were.
     #[doc(alias = "retainAll")]
     #[doc(alias = "removeIf")]
     fn retain(&self, wanted: impl Fn(&T) -> bool) -> usize {
@@ -292,29 +308,29 @@ pub trait QueueExt<T>: BlockingQueue<T> {
             .len()
     }
 
-    /// Takes the elements in one after the other, as far as there is room, and does not wait.
+    /// Adds the elements one after the other while there is room, without waiting.
     ///
     /// ```
-    /// use millpond::queue::{ArrayQueue, BlockingQueue, QueueExt};
+    /// use millpond::queue::{FifoQueue, BlockingQueue, QueueExt};
     ///
-    /// let queue = ArrayQueue::bounded(2)?;
-    /// let refused = queue.offer_all(1..=4).unwrap_err();
-    /// assert_eq!(refused.element, [3, 4]);
+    /// let queue = FifoQueue::bounded(2)?;
+    /// let error = queue.offer_all(1..=4).unwrap_err();
+    /// assert_eq!(error.element, [3, 4]);
     /// assert_eq!(queue.snapshot(), [1, 2]);
     /// # Ok::<(), millpond::queue::CapacityError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// The elements from the first that was refused, and why that one was.
+    /// The elements from the first rejected one on, and the reason for that one.
     #[doc(alias = "addAll")]
-    fn offer_all(&self, elements: impl IntoIterator<Item = T>) -> Result<(), Refused<Vec<T>>> {
+    fn offer_all(&self, elements: impl IntoIterator<Item = T>) -> Result<(), OfferError<Vec<T>>> {
         let mut elements = elements.into_iter();
         while let Some(element) = elements.next() {
-            if let Err(Refused { element, reason }) = self.offer(element) {
+            if let Err(OfferError { element, reason }) = self.offer(element) {
                 let mut rest = vec![element];
                 rest.extend(elements);
-                return Err(Refused {
+                return Err(OfferError {
                     element: rest,
                     reason,
                 });
@@ -323,7 +339,7 @@ pub trait QueueExt<T>: BlockingQueue<T> {
         Ok(())
     }
 
-    /// Moves all elements that are there into a collection.
+    /// Moves all elements to a collection.
     fn drain_into(&self, sink: &mut impl Extend<T>) -> usize {
         self.drain_to(usize::MAX, &mut |element| sink.extend([element]))
     }
@@ -331,34 +347,33 @@ pub trait QueueExt<T>: BlockingQueue<T> {
 
 impl<T, Q: BlockingQueue<T> + ?Sized> QueueExt<T> for Q {}
 
-/// What became of an offer that may wait.
+/// The result of [`BlockingQueue::poll_offer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "an offer that waits must be tried again when it is woken"]
+#[must_use = "an offer that waits must be polled again when it is woken"]
 pub enum Offered {
-    /// The element is in.
+    /// The element is in the queue.
     In,
     /// There is no room; the waker is called when there may be.
     Wait,
-    /// It will never fit.
+    /// The element will never fit.
     Never(Reason),
 }
 
-/// What became of a take that may wait.
+/// The result of [`BlockingQueue::poll_take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an element may be in here"]
 pub enum Taken<T> {
-    /// Here it is.
+    /// The element.
     Got(T),
-    /// There is none. The waker is called when there may be, and at this time it is worth looking
-    /// again without a call.
+    /// There is none. The waker is called when there may be; the caller polls again at this time at the latest.
     Wait(Deadline),
 }
 
-/// Where somebody waits in a queue. It belongs to one offer or one take, and to one queue.
+/// Identifies a waiter in a queue. It belongs to one queue, and to one offer or one take.
 #[derive(Debug, Default)]
-pub struct Place {
-    /// The place in a list of waiters.
+pub struct WaitSlot {
+    /// The position in a list of waiters.
     pub ticket: Option<Ticket>,
-    /// What a flavor keeps for a waiter besides.
+    /// A flavor's own data about the waiter.
     pub node: Option<Arc<dyn Any + Send + Sync>>,
 }

@@ -1,22 +1,21 @@
-//! The queue that hands out the least element first.
+//! The queue that serves the least element first.
 //!
 //! # Aging
 //!
-//! A queue that always serves the most urgent starves the others as long as urgent ones keep coming.
-//! With [aging](PriorityQueue::aging) an element of level `n` counts as if it had come `n` steps
-//! later than it did, and who came first goes first. So an urgent element overtakes, but only those
-//! that have not waited long enough, and the order of two elements never changes while they wait:
-//! aging costs nothing but a look at the clock when an element comes in.
+//! A queue that always serves the most urgent element starves the others while urgent ones keep coming. With
+//! [aging](PriorityQueue::aging) an element of level `n` counts as if it had arrived `n` steps later, and the order
+//! is by arrival. So an urgent element overtakes only those that have not waited long enough. The order of two
+//! elements never changes while they wait, so aging costs no more than one reading of the clock for each element.
 
 use super::flavor::flavor;
-use super::guarded::{Guarded, bound};
+use super::monitor::{Monitor, bound};
 use super::ranked::{Order, Ranked};
 use super::{AsyncQueue, CapacityError};
 use crate::time::Deadline;
 use std::cmp::Ordering;
 use std::time::Duration;
 
-/// A queue by priority: the least element first, and among equals the one that came first.
+/// A priority queue: the least element first, and among equals the oldest.
 ///
 /// ```
 /// use millpond::queue::{BlockingQueue, PriorityQueue};
@@ -35,16 +34,16 @@ use std::time::Duration;
 /// assert_eq!(longest_first.poll(), Some("millet"), "as long, but it came later");
 /// ```
 ///
-/// The comparator runs while the queue is locked: it must not use the queue. If it panics, the call
-/// that asked it panics, and the queue is as it was before.
+/// The comparator runs under the queue's lock: it must not use the queue. If it panics, the panic reaches the
+/// caller, and the queue is unchanged.
 #[doc(alias = "java.util.concurrent.PriorityBlockingQueue")]
 #[doc(alias = "PriorityBlockingQueue")]
 pub struct PriorityQueue<T: Send> {
-    engine: Guarded<Ranked<T, false>>,
+    engine: Monitor<Ranked<T, false>>,
 }
 
 impl<T: Send + Ord> PriorityQueue<T> {
-    /// A queue without a bound. [`std::cmp::Reverse`] turns its order round.
+    /// An unbounded queue. [`std::cmp::Reverse`] reverses its order.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, PriorityQueue};
@@ -81,7 +80,7 @@ impl<T: Send + Ord> PriorityQueue<T> {
 }
 
 impl<T: Send> PriorityQueue<T> {
-    /// A queue without a bound, in the order of a comparator.
+    /// An unbounded queue in the order of a comparator.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, PriorityQueue};
@@ -98,11 +97,11 @@ impl<T: Send> PriorityQueue<T> {
 
     fn ordered(order: Order<T>) -> Self {
         PriorityQueue {
-            engine: Guarded::new(Ranked::new(order), None, None),
+            engine: Monitor::new(Ranked::new(order), None, None),
         }
     }
 
-    /// The same with a bound.
+    /// The same queue with a bound.
     ///
     /// # Errors
     ///
@@ -121,12 +120,11 @@ impl<T: Send> PriorityQueue<T> {
         Ok(self)
     }
 
-    /// The same with aging: an element of level `n` goes before everything that comes more than
-    /// `n * per_level` after it, whatever that is. Level 0 is the most urgent. Elements that stand
-    /// equal go in the order of the comparator.
+    /// The same queue with aging: an element of level `n` precedes every element that arrives more than
+    /// `n * per_level` after it. Level 0 is the most urgent. Elements of equal rank are ordered by the comparator.
     ///
-    /// That is the bound: an element of level `n` waits for what is before it when it comes in, and
-    /// for what comes in during the next `n * per_level` and is more urgent, and for nothing else.
+    /// So the wait is bounded: an element of level `n` waits for the elements that precede it on arrival, and for
+    /// more urgent ones that arrive during the next `n * per_level`, and for nothing else.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, PriorityQueue};
@@ -148,7 +146,7 @@ impl<T: Send> PriorityQueue<T> {
     /// assert_eq!(queue.poll(), Some((0, "too late")));
     /// ```
     ///
-    /// Builder-style: call it before there is anything in the queue.
+    /// Builder-style: call it while the queue is empty.
     #[must_use]
     pub fn aging(
         self,
@@ -168,7 +166,7 @@ impl<T: Send> PriorityQueue<T> {
 }
 
 impl<T: Send> PriorityQueue<T> {
-    /// Takes nothing more in, ever: every offer finds no room. For a pool that shuts down.
+    /// Accepts nothing more, ever: every offer fails as if the queue were full. For a pool that shuts down.
     pub(crate) fn seal(&self) {
         self.engine.seal();
     }

@@ -1,7 +1,7 @@
 //! The store of the flavors that sort: a heap by due time, then by comparator, then by age.
 //!
-//! A priority queue leaves the due time out, unless it ages; a delay queue has no comparator, and
-//! hands out only what is due (`TIMED`).
+//! A priority queue has no due times, unless it ages; a delay queue has no comparator, and its elements are
+//! available only when they are due (`TIMED`).
 
 use super::heap::Heap;
 use super::store::{End, Store};
@@ -10,16 +10,16 @@ use millpond_raw::user_code::{self, Kind, under_own_locks};
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-/// A comparator of the user's.
+/// A user-defined comparator.
 pub(super) type Comparator<T> = Box<dyn Fn(&T, &T) -> Ordering + Send + Sync>;
 
-/// Which of two elements comes first, if they are due at the same time.
+/// The order of two elements that are due at the same time.
 pub(super) enum Order<T> {
-    /// The one that came first.
+    /// The older first.
     Age,
-    /// The lesser.
+    /// The lesser first.
     Natural(fn(&T, &T) -> Ordering),
-    /// The one that the comparator says.
+    /// By a comparator.
     By(Comparator<T>),
 }
 
@@ -33,13 +33,13 @@ impl<T> Order<T> {
     }
 }
 
-/// When an element is due.
+/// The due time of an element.
 pub(super) type Due<T> = Box<dyn Fn(&Clock, &T) -> Deadline + Send + Sync>;
 
 struct Entry<T> {
     element: T,
     due: Deadline,
-    /// Counts up: what came first goes first among equals.
+    /// Counts up: among equals the older comes first.
     number: u64,
 }
 
@@ -90,7 +90,7 @@ impl<T: Send, const TIMED: bool> Store for Ranked<T, TIMED> {
 
     fn spot(&self, element: &T, due: Deadline, _: End) -> usize {
         self.heap.spot(|other| {
-            // The newest: it goes behind its equals.
+            // It is the newest, so it goes behind its equals.
             due.cmp(&other.due)
                 .then_with(|| self.order.compare(element, &other.element))
                 == Ordering::Less
@@ -106,7 +106,7 @@ impl<T: Send, const TIMED: bool> Store for Ranked<T, TIMED> {
             number,
         };
         self.heap.insert(entry, spot);
-        // What is not due before all others changes nothing for those who wait for a time.
+        // Only a new first element changes the time for which consumers wait.
         !TIMED || spot == 0
     }
 

@@ -1,33 +1,31 @@
-//! The store of the flavors without a rule of their own: a growing ring, open at both ends.
+//! The store of the flavors that do not sort: a growing ring, open at both ends.
 //!
-//! An element that comes into an empty ring lies in the ring itself and not in its buffer. So a lone
-//! element goes from one thread to another together with the word that says that it is there, and not
-//! with a line of its own behind that.
+//! An element that enters an empty ring is stored in the ring itself and not in its buffer. So a lone element goes
+//! from one thread to another in the cache line of the flag that announces it, and not in another line.
 
 use super::store::{End, Store};
 use crate::time::Clock;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Room that a bounded ring has from the start, if its bound is not below.
-const AT_FIRST: usize = 64;
+/// The largest initial capacity of a ring that keeps its memory.
+const MAX_PREALLOCATED: usize = 64;
 
-/// Room that a growing ring keeps when it is empty. What a burst took beyond that goes back.
+/// The capacity that a growing ring keeps when it is empty; more, from a burst, is freed.
 const KEPT: usize = 4096;
 
-/// Elements in the order in which they came. Who looks at one part looks at all of them, so they lie
-/// together (`repr(C)`).
+/// Elements in order of arrival. The fields are always used together, so they are adjacent (`repr(C)`).
 #[repr(C)]
 pub(super) struct Ring<T> {
-    /// In front of all others.
+    /// The element before all others.
     first: Option<T>,
-    /// The others; or all, if there is no first one.
+    /// The other elements; all of them if `first` is empty.
     others: VecDeque<T>,
     kept: usize,
 }
 
 impl<T> Ring<T> {
-    /// A ring that grows with what comes, and gives memory back after a burst.
+    /// A ring that grows with use, and frees the memory of a burst.
     pub(super) fn growing() -> Self {
         Ring {
             first: None,
@@ -36,23 +34,23 @@ impl<T> Ring<T> {
         }
     }
 
-    /// A ring for at most about so many, which keeps its memory. It grows as it is used, so an absurd
-    /// number costs nothing.
-    pub(super) fn for_about(capacity: usize) -> Self {
+    /// A ring for at most about `capacity` elements, which keeps its memory. It grows with use, so a huge capacity
+    /// costs nothing.
+    pub(super) fn preallocated(capacity: usize) -> Self {
         Ring {
             first: None,
-            others: VecDeque::with_capacity(capacity.min(AT_FIRST)),
+            others: VecDeque::with_capacity(capacity.min(MAX_PREALLOCATED)),
             kept: usize::MAX,
         }
     }
 
-    /// Moves everything out of another ring to the end of this one.
+    /// Moves the elements of another ring to the end of this one.
     pub(super) fn append(&mut self, other: &mut Ring<T>) {
         self.others.extend(other.first.take());
         self.others.append(&mut other.others);
     }
 
-    /// The one that came first.
+    /// The oldest element.
     pub(super) fn first(&self) -> Option<&T> {
         self.first.as_ref().or_else(|| self.others.front())
     }
@@ -63,7 +61,7 @@ impl<T> Ring<T> {
     }
 
     #[cold]
-    fn give_back(&mut self) {
+    fn free_burst(&mut self) {
         self.others.shrink_to(self.kept);
     }
 }
@@ -123,7 +121,7 @@ impl<T: Send> Store for Ring<T> {
             End::Last => self.others.pop_back().or_else(|| self.first.take()),
         };
         if self.others.is_empty() && self.others.capacity() > self.kept {
-            self.give_back();
+            self.free_burst();
         }
         element
     }
@@ -154,17 +152,19 @@ impl<T: Send> Store for Ring<T> {
         match end {
             End::First => {
                 for (element, marked) in all.zip(marks) {
-                    match marked {
-                        true => removed.push(element),
-                        false => self.others.push_back(element),
+                    if marked {
+                        removed.push(element);
+                    } else {
+                        self.others.push_back(element);
                     }
                 }
             }
             End::Last => {
                 for (element, marked) in all.rev().zip(marks) {
-                    match marked {
-                        true => removed.push(element),
-                        false => self.others.push_front(element),
+                    if marked {
+                        removed.push(element);
+                    } else {
+                        self.others.push_front(element);
                     }
                 }
             }
@@ -173,8 +173,8 @@ impl<T: Send> Store for Ring<T> {
     }
 }
 
-/// Asks `unwanted` about every element in the order of `end`, until `limit` are marked; those after
-/// that are not asked about and not marked.
+/// Marks the elements for which `unwanted` returns true, in the order of `end`. After `limit` marks it is not called
+/// any more.
 pub(super) fn marks<S: Store>(
     store: &S,
     end: End,
@@ -183,11 +183,11 @@ pub(super) fn marks<S: Store>(
 ) -> Vec<bool> {
     let mut marks = vec![false; store.len()];
     let mut left = limit;
-    let mut place = marks.iter_mut();
+    let mut slots = marks.iter_mut();
     if left > 0 {
         store.visit(end, &mut |element| {
             let marked = unwanted(element);
-            *place.next().expect("as many marks as elements") = marked;
+            *slots.next().expect("as many marks as elements") = marked;
             left -= usize::from(marked);
             match left {
                 0 => ControlFlow::Break(()),
@@ -216,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_ring_gives_back_what_a_burst_took() {
+    fn a_growing_ring_frees_what_a_burst_took() {
         let count = 20 * KEPT as u64;
         let ring = burst(Ring::growing(), count);
         assert!(ring.others.capacity() < 2 * KEPT);
-        let ring = burst(Ring::for_about(usize::MAX), count);
+        let ring = burst(Ring::preallocated(usize::MAX), count);
         assert!(ring.others.capacity() >= 20 * KEPT, "this one keeps it");
     }
 
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// What is in it, in order.
+    /// The elements in order.
     fn all(ring: &Ring<u64>) -> Vec<u64> {
         let mut seen = Vec::new();
         ring.visit(End::First, &mut |element| {
@@ -267,7 +267,7 @@ mod tests {
     proptest! {
         #![proptest_config(crate::proptest_kit::config(256))]
 
-        /// Wherever an element lies, in the ring itself or in its buffer: the order is a plain queue's.
+        /// Wherever an element is stored, in the ring itself or in its buffer, the order is a plain queue's.
         #[test]
         fn a_ring_is_a_plain_queue_with_two_ends(steps in vec(step(), 1..60)) {
             let clock = Clock::system();
@@ -276,9 +276,10 @@ mod tests {
                 match step {
                     Step::Push(first) => {
                         ring.push(number, (), end(first));
-                        match first {
-                            true => model.push_front(number),
-                            false => model.push_back(number),
+                        if first {
+                            model.push_front(number);
+                        } else {
+                            model.push_back(number);
                         }
                     }
                     Step::Pop(first) => {

@@ -1,19 +1,16 @@
-//! What a flavor is made of: a plain data structure behind the engine's lock.
+//! The data structure of a flavor, under the engine's lock.
 //!
-//! A store knows order and nothing else. It has no lock, no waiters and no bound; those are the
-//! engine's ([`super::guarded`]).
+//! A store knows the order of its elements and nothing else. It has no lock, no waiters and no bound; those belong
+//! to the engine ([`super::monitor`]).
 //!
-//! # What a store promises
-//!
-//! - **S1** It runs users' code (a comparator, a predicate, a visitor) *before* it changes anything.
-//!   A panic in there unwinds through the engine's guard, which unlocks, and finds the store as it
-//!   was.
-//! - **S2** It drops no element: what comes out is handed out, and dropped outside the lock.
+//! - **STORE-1** A store calls user code (a comparator, a predicate, a visitor) *before* it changes anything. A
+//!   panic there unwinds through the engine's guard, which unlocks, and the store is as it was.
+//! - **STORE-2** A store drops no element: it returns removed elements, to be dropped after unlocking.
 
 use crate::time::{Clock, Deadline};
 use std::ops::ControlFlow;
 
-/// An end of a queue. Stores whose order does not depend on it ignore it.
+/// An end of a queue. Stores that sort ignore it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     First,
@@ -22,46 +19,46 @@ pub(super) enum End {
 
 /// The data structure of a flavor.
 pub(super) trait Store: Send {
-    /// What is kept.
+    /// The elements.
     type Element: Send;
-    /// What is noted about an element at the door, outside the lock: its weight, its due time.
+    /// What is computed of an element before locking: its weight, its due time.
     type Stamp: Copy;
-    /// What makes the stamps.
+    /// The function that computes stamps.
     type Stamper: Send + Sync;
-    /// Where an element will stand.
+    /// The position of a new element.
     type Spot;
 
-    /// Whether elements become ready as time goes by, so that takers wait for a time too.
+    /// Whether elements become available by time, so that consumers wait for a time, too.
     const TIMED: bool = false;
     /// Whether every element weighs 1.
     const UNIT: bool = true;
 
-    /// Looks at an element at the door. Users' code, hence outside the lock.
+    /// The stamp of an element. User code, hence called before locking.
     fn stamp(stamper: &Self::Stamper, clock: &Clock, element: &Self::Element) -> Self::Stamp;
 
-    /// What an element takes of the bound.
+    /// The part of the bound that an element uses.
     fn weight(_stamp: Self::Stamp) -> u64 {
         1
     }
 
-    /// What all elements take of the bound.
+    /// The part of the bound that is in use.
     fn used(&self) -> u64 {
         self.len() as u64
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     fn len(&self) -> usize;
 
-    /// Finds where an element will stand, and changes nothing.
+    /// Finds the position of a new element, and changes nothing.
     fn spot(&self, element: &Self::Element, stamp: Self::Stamp, end: End) -> Self::Spot;
 
-    /// Takes an element in, at its spot. Returns whether a taker has reason to look.
+    /// Adds an element at its spot. Returns whether a consumer must be notified.
     fn push(&mut self, element: Self::Element, stamp: Self::Stamp, spot: Self::Spot) -> bool;
 
-    /// Takes the next element out.
+    /// Removes the next element.
     fn pop(&mut self, clock: &Clock, end: End) -> Option<Self::Element>;
 
-    /// When there will be an element to take, if none comes in.
+    /// The time at which an element is available if none is pushed.
     fn ready_at(&self) -> Deadline {
         Deadline::NEVER
     }
@@ -69,7 +66,7 @@ pub(super) trait Store: Send {
     /// Shows the elements in the order in which they come out at `end`.
     fn visit(&self, end: End, see: &mut dyn FnMut(&Self::Element) -> ControlFlow<()>);
 
-    /// Takes out what `unwanted` chooses, at most `limit`, asking in the order in which they come
+    /// Removes the elements for which `unwanted` returns true, at most `limit`, in the order in which they come
     /// out at `end`.
     fn remove_where(
         &mut self,

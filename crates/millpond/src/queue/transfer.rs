@@ -1,20 +1,19 @@
-//! The transfer queue: an unbounded queue in which one may also wait until one's element was taken.
+//! The transfer queue: an unbounded queue in which a producer may wait until its element was taken.
 //!
-//! It is a fair [`HandOffQueue`] in which elements may stay behind without their putter. Takers are
-//! the same in both. [`transfer`](TransferQueue::transfer) *is* the hand-off queue's `put`; the
-//! transfer queue's own `put` leaves the element in the same line and goes. So there is one line,
-//! one order and one protocol (`handoff/meeting.rs`), and nothing to prove twice.
+//! It is a fair [`HandOffQueue`] in which elements may be without a producer. Consumers are the same in both.
+//! [`transfer`](TransferQueue::transfer) *is* the hand-off queue's `put`; the transfer queue's own `put` adds the
+//! element to the same line and returns. So there is one line, one order and one protocol (`rendezvous/mod.rs`).
 //!
 //! # Rules
 //!
-//! 1. Elements come out in the order in which they were put or transferred, together.
-//! 2. An element is in the queue or in somebody's hands. What was put and not taken is found by the
-//!    next who polls.
-//! 3. Whoever removes the element of a waiting transfer has received it: the transfer succeeds.
-//! 4. A transfer that is given up takes its element out again, wherever it stands in the line.
+//! 1. Elements come out in the order in which they were put or transferred.
+//! 2. An element that was put and not taken is in the queue, for the next poll.
+//! 3. Removing the element of a waiting transfer counts as taking it: the transfer succeeds.
+//! 4. A transfer that is given up removes its element, wherever it is in the line.
 
 use super::{
-    AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, Offered, Place, Refused, Sending, Taken,
+    AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, Offered, SendFuture, Taken,
+    WaitSlot,
 };
 use crate::time::Clock;
 use std::fmt;
@@ -22,8 +21,7 @@ use std::ops::ControlFlow;
 use std::task::Waker;
 use std::time::Duration;
 
-/// An unbounded queue, first in, first out, in which a producer may wait until its element was
-/// taken.
+/// An unbounded first-in-first-out queue in which a producer may wait until its element was taken.
 ///
 /// ```
 /// use millpond::queue::{BlockingQueue, TransferQueue};
@@ -31,22 +29,22 @@ use std::time::Duration;
 ///
 /// let queue = Arc::new(TransferQueue::unbounded());
 /// queue.put("first")?;
-/// let line = Arc::clone(&queue);
-/// let consumer = std::thread::spawn(move || [line.take(), line.take()]);
+/// let shared = Arc::clone(&queue);
+/// let consumer = std::thread::spawn(move || [shared.take(), shared.take()]);
 /// queue.transfer("second")?;
-/// // Now it is in the consumer's hands, and so is everything before it.
+/// // Now the consumer has it, and everything before it.
 /// assert!(queue.is_empty());
 /// assert_eq!(consumer.join().unwrap(), [Ok("first"), Ok("second")]);
-/// # Ok::<(), millpond::queue::Refused<&str>>(())
+/// # Ok::<(), millpond::queue::OfferError<&str>>(())
 /// ```
 #[doc(alias = "java.util.concurrent.LinkedTransferQueue")]
 #[doc(alias = "LinkedTransferQueue")]
 pub struct TransferQueue<T> {
-    hands: HandOffQueue<T>,
+    handoff: HandOffQueue<T>,
 }
 
 impl<T> TransferQueue<T> {
-    /// An empty queue. No transfer queue has a bound.
+    /// An empty queue. A transfer queue has no bound.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, TransferQueue};
@@ -58,11 +56,11 @@ impl<T> TransferQueue<T> {
     /// ```
     pub fn unbounded() -> Self {
         TransferQueue {
-            hands: HandOffQueue::fair(),
+            handoff: HandOffQueue::fair(),
         }
     }
 
-    /// The same, with time-outs that run by `clock`.
+    /// The same queue with timeouts by another clock.
     ///
     /// ```
     /// use millpond::queue::{Reason, TransferQueue};
@@ -76,11 +74,11 @@ impl<T> TransferQueue<T> {
     /// ```
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> Self {
-        self.hands = self.hands.with_clock(clock);
+        self.handoff = self.handoff.with_clock(clock);
         self
     }
 
-    /// Whether somebody waits for an element now.
+    /// Whether a consumer waits for an element.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, TransferQueue};
@@ -93,14 +91,14 @@ impl<T> TransferQueue<T> {
     ///     while !queue.has_waiting_consumer() {
     ///         thread::yield_now();
     ///     }
-    ///     assert!(queue.try_transfer("sack").is_ok(), "straight into somebody's hands");
+    ///     assert!(queue.try_transfer("sack").is_ok(), "directly to the consumer");
     /// });
     /// ```
     pub fn has_waiting_consumer(&self) -> bool {
         self.waiting_consumers() > 0
     }
 
-    /// How many wait for an element now.
+    /// The number of consumers that wait for an element.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, TransferQueue};
@@ -117,11 +115,11 @@ impl<T> TransferQueue<T> {
     /// ```
     #[doc(alias = "getWaitingConsumerCount")]
     pub fn waiting_consumers(&self) -> usize {
-        self.hands.waiting_takers()
+        self.handoff.waiting_consumers()
     }
 
-    /// Takes back an element that somebody took and cannot use. It goes to a consumer who waits, or
-    /// to the next who comes, before all others.
+    /// Puts back an element that a consumer cannot use. It goes to a waiting consumer, or before all others to the
+    /// next one.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, QueueExt, TransferQueue};
@@ -132,15 +130,15 @@ impl<T> TransferQueue<T> {
     /// let first = queue.poll().expect("there are two");
     /// queue.put_back(first);
     /// assert_eq!(queue.snapshot(), [1, 2]);
-    /// # Ok::<(), millpond::queue::Refused<i32>>(())
+    /// # Ok::<(), millpond::queue::OfferError<i32>>(())
     /// ```
     pub fn put_back(&self, element: T) {
-        self.hands.put_back(element);
+        self.handoff.put_back(element);
     }
 }
 
 impl<T: Send> TransferQueue<T> {
-    /// Puts the element in and waits until a consumer has it.
+    /// Puts the element, and waits until a consumer has it.
     ///
     /// # Errors
     ///
@@ -153,21 +151,20 @@ impl<T: Send> TransferQueue<T> {
     /// let queue = TransferQueue::unbounded();
     /// thread::scope(|scope| {
     ///     scope.spawn(|| assert_eq!(queue.take().ok(), Some("sack")));
-    ///     // Returns when the other one has it.
+    ///     // Returns when the consumer has it.
     ///     assert!(queue.transfer("sack").is_ok());
     ///     assert!(queue.is_empty());
     /// });
     /// ```
-    pub fn transfer(&self, element: T) -> Result<(), Refused<T>> {
-        self.hands.put(element)
+    pub fn transfer(&self, element: T) -> Result<(), OfferError<T>> {
+        self.handoff.put(element)
     }
 
-    /// Puts the element in and waits until a consumer has it, but not longer than `patience`.
+    /// Puts the element, and waits until a consumer has it, at most for `timeout`.
     ///
     /// # Errors
     ///
-    /// The element, if the time was up or the running task was interrupted before a consumer took
-    /// it.
+    /// The element, if the timeout elapsed or the running task was interrupted before a consumer took it.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, TransferQueue};
@@ -175,38 +172,37 @@ impl<T: Send> TransferQueue<T> {
     ///
     /// let queue = TransferQueue::unbounded();
     /// let refused = queue.transfer_timeout("sack", Duration::from_millis(1)).unwrap_err();
-    /// assert_eq!(refused.element, "sack", "nobody came");
+    /// assert_eq!(refused.element, "sack", "no consumer came");
     /// assert!(queue.is_empty());
     /// ```
     #[doc(alias = "tryTransfer")]
-    pub fn transfer_timeout(&self, element: T, patience: Duration) -> Result<(), Refused<T>> {
-        self.hands.offer_timeout(element, patience)
+    pub fn transfer_timeout(&self, element: T, timeout: Duration) -> Result<(), OfferError<T>> {
+        self.handoff.offer_timeout(element, timeout)
     }
 
-    /// Gives the element to a consumer who waits now, and does not put it in otherwise.
+    /// Hands the element to a waiting consumer, or fails.
     ///
     /// ```
     /// use millpond::queue::{BlockingQueue, Reason, TransferQueue};
     ///
     /// let queue = TransferQueue::unbounded();
     /// let refused = queue.try_transfer("sack").unwrap_err();
-    /// assert_eq!(refused.reason, Reason::Full, "nobody waits");
+    /// assert_eq!(refused.reason, Reason::Full, "no consumer waits");
     /// assert!(queue.is_empty());
     /// ```
     ///
     /// # Errors
     ///
-    /// The element, if nobody waits for one.
-    pub fn try_transfer(&self, element: T) -> Result<(), Refused<T>> {
-        self.hands.offer(element)
+    /// The element, if no consumer waits.
+    pub fn try_transfer(&self, element: T) -> Result<(), OfferError<T>> {
+        self.handoff.offer(element)
     }
 
-    /// Puts the element in; the future is ready when a consumer has it. This is
+    /// Puts the element; the future is ready when a consumer has it. This is
     /// [`transfer`](TransferQueue::transfer) for async code.
     ///
-    /// The future is cancel-safe: dropped before it is ready, it takes the element out again, and
-    /// drops it; [`Sending::into_element`] gets it back instead. The element is in the queue from
-    /// the first poll on.
+    /// The future is cancel-safe: dropped before it is ready, it removes the element and drops it;
+    /// [`SendFuture::into_element`] returns it instead. The element is in the queue from the first poll on.
     ///
     /// ```
     /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
@@ -219,8 +215,8 @@ impl<T: Send> TransferQueue<T> {
     /// assert_eq!(queue.poll(), Some("sack"));
     /// assert!(matches!(delivery.as_mut().poll(&mut context), Poll::Ready(Ok(()))));
     /// ```
-    pub fn deliver(&self, element: T) -> Sending<'_, T, HandOffQueue<T>> {
-        self.hands.send(element)
+    pub fn deliver(&self, element: T) -> SendFuture<'_, T, HandOffQueue<T>> {
+        self.handoff.send(element)
     }
 }
 
@@ -235,34 +231,39 @@ impl<T: Send> BlockingQueue<T> for TransferQueue<T> {
         self.put_back(element);
     }
 
-    fn offer(&self, element: T) -> Result<(), Refused<T>> {
-        self.hands.meeting().leave_behind(element);
+    fn offer(&self, element: T) -> Result<(), OfferError<T>> {
+        self.handoff.rendezvous().enqueue(element);
         Ok(())
     }
 
     fn poll(&self) -> Option<T> {
-        self.hands.poll()
+        self.handoff.poll()
     }
 
-    fn poll_offer(&self, element: &mut Option<T>, _place: &mut Place, _waker: &Waker) -> Offered {
+    fn poll_offer(
+        &self,
+        element: &mut Option<T>,
+        _place: &mut WaitSlot,
+        _waker: &Waker,
+    ) -> Offered {
         let element = element.take().expect("there is an element to put");
-        self.hands.meeting().leave_behind(element);
+        self.handoff.rendezvous().enqueue(element);
         Offered::In
     }
 
-    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<T> {
-        self.hands.poll_take(place, waker)
+    fn poll_take(&self, slot: &mut WaitSlot, waker: &Waker) -> Taken<T> {
+        self.handoff.poll_take(slot, waker)
     }
 
-    /// Nothing to do: an offer never waits here.
-    fn leave_offer(&self, _element: &mut Option<T>, _place: &mut Place) {}
+    /// Does nothing: an offer never waits.
+    fn leave_offer(&self, _element: &mut Option<T>, _place: &mut WaitSlot) {}
 
-    fn leave_take(&self, place: &mut Place) -> Option<T> {
-        self.hands.leave_take(place)
+    fn leave_take(&self, slot: &mut WaitSlot) -> Option<T> {
+        self.handoff.leave_take(slot)
     }
 
     fn len(&self) -> usize {
-        self.hands.meeting().offered()
+        self.handoff.rendezvous().waiting_producers()
     }
 
     fn capacity(&self) -> Option<usize> {
@@ -274,16 +275,16 @@ impl<T: Send> BlockingQueue<T> for TransferQueue<T> {
     }
 
     fn visit(&self, see: &mut dyn FnMut(&T) -> ControlFlow<()>) {
-        self.hands.meeting().visit(see);
+        self.handoff.rendezvous().visit(see);
     }
 
-    /// Who waits in a transfer of one of them is told that it was received.
+    /// Waiting transfers of removed elements succeed.
     fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&T) -> bool) -> Vec<T> {
-        self.hands.meeting().remove_where(limit, unwanted)
+        self.handoff.rendezvous().remove_where(limit, unwanted)
     }
 
     fn clock(&self) -> &Clock {
-        self.hands.clock()
+        self.handoff.clock()
     }
 }
 
@@ -292,7 +293,7 @@ impl<T: Send> AsyncQueue<T> for TransferQueue<T> {}
 impl<T> fmt::Debug for TransferQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransferQueue")
-            .field("len", &self.hands.meeting().offered())
+            .field("len", &self.handoff.rendezvous().waiting_producers())
             .field("waiting_consumers", &self.waiting_consumers())
             .finish_non_exhaustive()
     }

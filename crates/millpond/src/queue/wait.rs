@@ -1,41 +1,41 @@
-//! Waiting for room and for elements, in threads: the blocking forms of every flavor.
+//! Waiting for room and for elements in threads: the blocking forms of every flavor.
 //!
-//! A wait has three parts, each dearer than the one before: try; look again for a moment, if the
-//! queue can be seen in passing ([`Glance`](super::Glance), [`linger`]); take a place and park.
+//! A wait has three steps, each more expensive than the one before: try once; back off and poll the
+//! [`QueueHint`](super::QueueHint) for a moment, if the queue has one ([`backoff`]); enter a wait list and park.
 
-use super::{BlockingQueue, Offered, Place, Reason, Refused, Taken};
-use crate::interrupt::{self, Interrupted, Look, WaitError, linger};
+use super::{BlockingQueue, OfferError, Offered, Reason, Taken, WaitSlot};
+use crate::interrupt::{self, Interrupted, Look, WaitError, backoff};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 
-/// Whether zero patience is over before a place is taken.
+/// Whether the deadline has passed before the caller waits, as with a timeout of zero.
 fn is_over<T, Q: BlockingQueue<T> + ?Sized>(queue: &Q, deadline: Deadline) -> bool {
     deadline != Deadline::NEVER && deadline.has_passed(queue.clock().now())
 }
 
-/// Puts `element` into the queue, and waits for room until `deadline`.
+/// Puts `element`, and waits for room until `deadline`.
 pub(super) fn put<T, Q: BlockingQueue<T> + ?Sized>(
     queue: &Q,
     element: T,
     deadline: Deadline,
-) -> Result<(), Refused<T>> {
-    let refuse = |element, reason| Err(Refused { element, reason });
+) -> Result<(), OfferError<T>> {
+    let reject = |element, reason| Err(OfferError { element, reason });
     if interrupt::check().is_err() {
-        return refuse(element, Reason::Interrupted);
+        return reject(element, Reason::Interrupted);
     }
     let mut element = match queue.offer(element) {
-        Err(refused) if refused.reason == Reason::Full => Some(refused.element),
+        Err(error) if error.reason == Reason::Full => Some(error.element),
         done => return done,
     };
     if is_over(queue, deadline) {
-        return refuse(element.expect("it was refused"), Reason::TimedOut);
+        return reject(element.expect("it was rejected"), Reason::TimedOut);
     }
-    if queue.glance().is_some() {
-        let done = linger(
-            || queue.glance().is_some_and(|glance| glance.has_room),
+    if queue.hint().is_some() {
+        let done = backoff(
+            || queue.hint().is_some_and(|hint| hint.has_room),
             || match queue.offer(element.take()?) {
-                Err(refused) if refused.reason == Reason::Full => {
-                    element = Some(refused.element);
+                Err(error) if error.reason == Reason::Full => {
+                    element = Some(error.element);
                     None
                 }
                 done => Some(done),
@@ -52,39 +52,39 @@ fn wait_for_room<T, Q: BlockingQueue<T> + ?Sized>(
     queue: &Q,
     element: Option<T>,
     deadline: Deadline,
-) -> Result<(), Refused<T>> {
-    let mut putter = Putter {
+) -> Result<(), OfferError<T>> {
+    let mut producer = WaitingProducer {
         queue,
         element,
-        place: Place::default(),
+        slot: WaitSlot::default(),
         is_done: false,
     };
     let mut never = None;
     let site = Site::new("queue.put").on(queue);
     let waited = interrupt::wait(site, queue.clock(), deadline, |waker| {
-        match queue.poll_offer(&mut putter.element, &mut putter.place, waker) {
+        match queue.poll_offer(&mut producer.element, &mut producer.slot, waker) {
             Offered::In => Look::Done,
-            Offered::Wait => Look::AgainAt(Deadline::NEVER),
+            Offered::Wait => Look::RecheckAt(Deadline::NEVER),
             Offered::Never(reason) => {
                 never = Some(reason);
                 Look::Done
             }
         }
     });
-    putter.is_done = waited.is_ok();
-    let Some(element) = putter.end() else {
-        interrupt::put_back(waited);
+    producer.is_done = waited.is_ok();
+    let Some(element) = producer.end() else {
+        interrupt::restore(waited);
         return Ok(());
     };
     let reason = match waited {
         Err(WaitError::Interrupted) => Reason::Interrupted,
         Err(WaitError::TimedOut) => Reason::TimedOut,
-        Ok(()) => never.expect("an element that is still here was refused"),
+        Ok(()) => never.expect("an element that is still here was rejected"),
     };
-    Err(Refused { element, reason })
+    Err(OfferError { element, reason })
 }
 
-/// Takes an element out of the queue, and waits for one until `deadline`.
+/// Takes an element, and waits for one until `deadline`.
 pub(super) fn take<T, Q: BlockingQueue<T> + ?Sized>(
     queue: &Q,
     deadline: Deadline,
@@ -94,9 +94,9 @@ pub(super) fn take<T, Q: BlockingQueue<T> + ?Sized>(
     if got.is_some() || is_over(queue, deadline) {
         return Ok(got);
     }
-    if queue.glance().is_some() {
-        let ready = || queue.glance().is_some_and(|glance| glance.is_ready);
-        let got = linger(ready, || queue.poll());
+    if queue.hint().is_some() {
+        let ready = || queue.hint().is_some_and(|hint| hint.is_ready);
+        let got = backoff(ready, || queue.poll());
         if got.is_some() {
             return Ok(got);
         }
@@ -108,26 +108,26 @@ fn wait_for_element<T, Q: BlockingQueue<T> + ?Sized>(
     queue: &Q,
     deadline: Deadline,
 ) -> Result<Option<T>, Interrupted> {
-    let mut taker = Taker {
+    let mut consumer = WaitingConsumer {
         queue,
         element: None,
-        place: Place::default(),
+        slot: WaitSlot::default(),
         is_done: false,
     };
     let site = Site::new("queue.take").on(queue);
     let waited = interrupt::wait(site, queue.clock(), deadline, |waker| {
-        match queue.poll_take(&mut taker.place, waker) {
+        match queue.poll_take(&mut consumer.slot, waker) {
             Taken::Got(got) => {
-                taker.element = Some(got);
+                consumer.element = Some(got);
                 Look::Done
             }
-            Taken::Wait(again) => Look::AgainAt(again),
+            Taken::Wait(again) => Look::RecheckAt(again),
         }
     });
-    taker.is_done = waited.is_ok();
-    match (taker.end(), waited) {
+    consumer.is_done = waited.is_ok();
+    match (consumer.end(), waited) {
         (Some(element), waited) => {
-            interrupt::put_back(waited);
+            interrupt::restore(waited);
             Ok(Some(element))
         }
         (None, Err(WaitError::Interrupted)) => Err(Interrupted),
@@ -135,52 +135,52 @@ fn wait_for_element<T, Q: BlockingQueue<T> + ?Sized>(
     }
 }
 
-/// One who waits for room. However the wait ends, by a panic of the queue's comparator too, it
-/// leaves its place.
-struct Putter<'a, T, Q: BlockingQueue<T> + ?Sized> {
+/// A producer that waits for room. It leaves its slot however the wait ends, also by a panic of the queue's
+/// comparator.
+struct WaitingProducer<'a, T, Q: BlockingQueue<T> + ?Sized> {
     queue: &'a Q,
     element: Option<T>,
-    place: Place,
+    slot: WaitSlot,
     is_done: bool,
 }
 
-impl<T, Q: BlockingQueue<T> + ?Sized> Putter<'_, T, Q> {
-    /// Leaves, unless it is done; returns the element unless it is in.
+impl<T, Q: BlockingQueue<T> + ?Sized> WaitingProducer<'_, T, Q> {
+    /// Leaves unless it is done; returns the element unless it is in the queue.
     fn end(&mut self) -> Option<T> {
         if !std::mem::replace(&mut self.is_done, true) {
-            self.queue.leave_offer(&mut self.element, &mut self.place);
+            self.queue.leave_offer(&mut self.element, &mut self.slot);
         }
         self.element.take()
     }
 }
 
-impl<T, Q: BlockingQueue<T> + ?Sized> Drop for Putter<'_, T, Q> {
+impl<T, Q: BlockingQueue<T> + ?Sized> Drop for WaitingProducer<'_, T, Q> {
     fn drop(&mut self) {
         drop(self.end());
     }
 }
 
-/// One who waits for an element. However the wait ends, it leaves its place.
-struct Taker<'a, T, Q: BlockingQueue<T> + ?Sized> {
+/// A consumer that waits for an element. It leaves its slot however the wait ends.
+struct WaitingConsumer<'a, T, Q: BlockingQueue<T> + ?Sized> {
     queue: &'a Q,
     element: Option<T>,
-    place: Place,
+    slot: WaitSlot,
     is_done: bool,
 }
 
-impl<T, Q: BlockingQueue<T> + ?Sized> Taker<'_, T, Q> {
-    /// Leaves, unless it is done; returns the element that it has got.
+impl<T, Q: BlockingQueue<T> + ?Sized> WaitingConsumer<'_, T, Q> {
+    /// Leaves unless it is done; returns the element that it has got.
     fn end(&mut self) -> Option<T> {
         if !std::mem::replace(&mut self.is_done, true) {
-            self.element = self.queue.leave_take(&mut self.place);
+            self.element = self.queue.leave_take(&mut self.slot);
         }
         self.element.take()
     }
 }
 
-impl<T, Q: BlockingQueue<T> + ?Sized> Drop for Taker<'_, T, Q> {
+impl<T, Q: BlockingQueue<T> + ?Sized> Drop for WaitingConsumer<'_, T, Q> {
     fn drop(&mut self) {
-        // Only a panic comes here with an element: it goes back rather than away.
+        // There is an element only after a panic: it goes back instead of being lost.
         if let Some(element) = self.end() {
             self.queue.hand_back(element);
         }

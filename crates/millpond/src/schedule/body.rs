@@ -1,22 +1,22 @@
-//! What a series calls, and what its handle hears at the end.
+//! The closure of a series, and how the series ends for its handle.
 
-use super::failure::{RunError, Verdict};
+use super::failure::{RunError, RunStatus};
 use crate::task::{CancelReason, Panic};
 use std::sync::Arc;
 
-/// A run of it, as the rest of the series sees it: what it ends with has been put aside.
-pub(super) type Exclusive = Box<dyn FnMut() -> Verdict<()> + Send>;
-pub(super) type Shared = Arc<dyn Fn() -> Verdict<()> + Send + Sync>;
+/// The closure, as the rest of the series sees it: the value that it ends with has been put aside.
+pub(super) type Exclusive = Box<dyn FnMut() -> RunStatus<()> + Send>;
+pub(super) type Shared = Arc<dyn Fn() -> RunStatus<()> + Send + Sync>;
 
-/// What is called.
+/// SERIES-3
 pub(super) enum Body {
     Exclusive(Exclusive),
     Shared(Shared),
 }
 
-/// How a series ends, told to its handle.
+/// How a series ends, for its handle.
 pub(super) enum Finish {
-    /// With a value that has been put aside.
+    /// With the value that was put aside.
     Value,
     Failed(RunError),
     Panicked(Panic),

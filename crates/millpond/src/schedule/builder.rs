@@ -1,17 +1,16 @@
-//! Describing a scheduled pool before it is there.
+//! The builder of scheduled pools.
 
-use super::core::{self, Below, Core, Decorator, Listener};
-use super::notice::ScheduleNotice;
-use super::{Owner, RunInfo, ScheduledPool};
-use crate::executor::{Executor, PostOffer};
+use super::core::{self, Core, Decorator, Listener, OwnedExecutor};
+use super::event::ScheduleEvent;
+use super::parameters::Config;
+use super::{RunInfo, ScheduledPool};
+use crate::engine::LastHandle;
+use crate::executor::{Executor, TimerSourceOffer};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-
-/// How many may wait for their time in a pool that was not told otherwise.
-const DEFAULT_PENDING: usize = 1 << 20;
 
 /// Describes a [`ScheduledPool`]: begun by [`ScheduledPool::on`] or [`ScheduledPool::owning`].
 ///
@@ -21,45 +20,41 @@ const DEFAULT_PENDING: usize = 1 << 20;
 ///
 /// let timers = ScheduledPool::owning(ThreadPool::builder("mill").core(2).build()?)
 ///     .name("mill")
-///     .most_pending(10_000)
+///     .max_pending(10_000)
 ///     .run_delayed_after_shutdown(false)
 ///     .build();
-/// assert_eq!(timers.most_pending(), Some(10_000));
+/// assert_eq!(timers.max_pending(), Some(10_000));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "a description does nothing until it is built"]
+#[must_use = "a builder does nothing until it is built"]
 pub struct ScheduledBuilder<E> {
     executor: Arc<E>,
-    below: Option<Arc<Below>>,
+    below: Option<Arc<OwnedExecutor>>,
     name: Cow<'static, str>,
     clock: Clock,
-    most: Option<usize>,
-    runs_delayed: bool,
-    runs_periodic: bool,
-    sentries: Option<bool>,
-    couriers: Option<Box<dyn ThreadFactory>>,
+    config: Config,
+    worker_timers: Option<bool>,
+    dispatcher_threads: Option<Box<dyn ThreadFactory>>,
     decorator: Option<Box<Decorator>>,
     listener: Option<Box<Listener>>,
 }
 
 impl<E: Executor + 'static> ScheduledBuilder<E> {
-    pub(super) fn new(executor: Arc<E>, below: Option<Arc<Below>>) -> Self {
+    pub(super) fn new(executor: Arc<E>, below: Option<Arc<OwnedExecutor>>) -> Self {
         ScheduledBuilder {
             clock: executor.clock(),
             executor,
             below,
             name: Cow::Borrowed("scheduled"),
-            most: Some(DEFAULT_PENDING),
-            runs_delayed: true,
-            runs_periodic: false,
-            sentries: None,
-            couriers: None,
+            config: Config::default(),
+            worker_timers: None,
+            dispatcher_threads: None,
             decorator: None,
             listener: None,
         }
     }
 
-    /// What it is called, in notices and snapshots. Default: `scheduled`.
+    /// The pool's name, in events and snapshots. Default: `scheduled`.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -77,7 +72,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// The clock that says what is due. Default: the executor's.
+    /// The clock by which tasks are due. Default: the executor's.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -100,7 +95,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// How many may wait for their time, tasks and series; more are refused. Default: 1,048,576.
+    /// The most tasks and series that may wait for their time; more are rejected. Default: 1,048,576.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -109,7 +104,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// use std::time::Duration;
     ///
     /// let workers = preset::single("mill").build()?;
-    /// let timers = ScheduledPool::owning(workers).most_pending(1).build();
+    /// let timers = ScheduledPool::owning(workers).max_pending(1).build();
     /// let first = timers.schedule(Duration::from_secs(3600), || ())?;
     /// let second = timers.schedule(Duration::from_secs(3600), || ());
     /// assert!(second.unwrap_err().reason.is_saturated());
@@ -117,8 +112,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn most_pending(mut self, most: usize) -> Self {
-        self.most = Some(most);
+    pub fn max_pending(mut self, most: usize) -> Self {
+        self.config.max_pending = Some(most);
         self
     }
 
@@ -131,17 +126,17 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     ///
     /// let workers = preset::single("mill").build()?;
     /// let timers = ScheduledPool::owning(workers).unbounded().build();
-    /// assert_eq!(timers.most_pending(), None);
+    /// assert_eq!(timers.max_pending(), None);
     /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unbounded(mut self) -> Self {
-        self.most = None;
+        self.config.max_pending = None;
         self
     }
 
-    /// Whether tasks that wait for their time still run after a shutdown. Default: yes. One that is due by then
-    /// runs in any case.
+    /// Whether delayed tasks still run after a shutdown. Default: yes. A task that is due by then runs in any
+    /// case.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -158,7 +153,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// ```
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn run_delayed_after_shutdown(mut self, run: bool) -> Self {
-        self.runs_delayed = run;
+        self.config.run_delayed_after_shutdown = run;
         self
     }
 
@@ -177,16 +172,16 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// ```
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn run_series_after_shutdown(mut self, run: bool) -> Self {
-        self.runs_periodic = run;
+        self.config.run_series_after_shutdown = run;
         self
     }
 
-    /// What is around every run of every task and series that is scheduled: it calls the closure that it is
-    /// given, once, and may do something before and after. What it does not call does not run.
+    /// A function around every run of every scheduled task and series: it calls the closure that it is given,
+    /// once, and may do something before and after. A run that it does not call does not happen.
     ///
-    /// What is brought to be run at once, by [`submit`](crate::executor::ExecutorExt::submit) or
-    /// [`invoke_all`](crate::executor::ExecutorExt::invoke_all), goes straight to the executor, and this is not
-    /// around it; [hooks](crate::pool::PoolBuilder::hooks) of a thread pool are around both.
+    /// Tasks that are to run at once, by [`submit`](crate::executor::ExecutorExt::submit) or
+    /// [`invoke_all`](crate::executor::ExecutorExt::invoke_all), go straight to the executor, without the
+    /// decorator; [hooks](crate::pool::PoolBuilder::hooks) of a thread pool are around both.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -212,8 +207,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         self
     }
 
-    /// Who hears of runs that fail and of tasks that are refused when they are due. Default: the standard
-    /// error; with the feature `tracing`, an event.
+    /// The listener to events: runs that fail, and tasks that the executor rejects when they are due. Default: the
+    /// standard error, or `tracing` with that feature.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -224,8 +219,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     ///
     /// let workers = preset::single("mill").build()?;
     /// let (tell, told) = mpsc::channel();
-    /// let listener = move |notice: &_| drop(tell.send(format!("{notice}")));
-    /// let timers = ScheduledPool::owning(workers).on_notice(listener).build();
+    /// let listener = move |event: &_| drop(tell.send(format!("{event}")));
+    /// let timers = ScheduledPool::owning(workers).on_event(listener).build();
     /// let rings = || Err::<(), _>("cracked");
     /// let bell = timers.schedule_with_fixed_delay(Duration::ZERO, Duration::from_millis(1), rings)?;
     /// assert!(told.recv()?.contains("cracked"));
@@ -233,21 +228,21 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_notice(mut self, listener: impl Fn(&ScheduleNotice) + Send + Sync + 'static) -> Self {
+    pub fn on_event(mut self, listener: impl Fn(&ScheduleEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Box::new(listener));
         self
     }
 
-    /// Whether an idle worker of the executor waits for what is due next, and runs it, instead of the timer that
-    /// wakes a worker. Default: yes, if the executor is the pool's own and both go by the system's clock.
-    /// Never, if the clock of the pool is not that of the executor: workers rest by the executor's, and would
+    /// Whether an idle worker of the executor waits for the next due time, and runs what is due, in place of the timer
+    /// that wakes a worker. Default: yes, if the executor is the pool's own and both go by the system's clock.
+    /// Never, if the clock of the pool is not that of the executor: workers sleep by the executor's, and would
     /// sleep through what is due by another.
     ///
-    /// A task then begins a wake-up earlier. By a manual clock what is due is usually with the executor when
-    /// the hand has been moved; with sentries a worker brings it there, a little later.
-    /// A worker that has stood sentry asks the system to be woken without slack, as long as it lives.
+    /// A task then begins a wake-up earlier. With a manual clock, due tasks are usually with the executor when
+    /// the hand has been moved; with worker timers a worker takes them there, a little later.
+    /// A worker that has waited for a due time asks the system to be woken without slack from then on.
     ///
-    /// Executors other than a [`ThreadPool`](crate::pool::ThreadPool) with a plain queue have no sentries.
+    /// Executors other than a [`ThreadPool`](crate::pool::ThreadPool) with a plain queue have no worker timers.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -255,17 +250,17 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// use std::time::Duration;
     ///
     /// let pool = ThreadPool::builder("mill").core(1).build()?;
-    /// let timers = ScheduledPool::owning(pool).sentries(false).build();
+    /// let timers = ScheduledPool::owning(pool).worker_timers(false).build();
     /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn sentries(mut self, sentries: bool) -> Self {
-        self.sentries = Some(sentries);
+    pub fn worker_timers(mut self, worker_timers: bool) -> Self {
+        self.worker_timers = Some(worker_timers);
         self
     }
 
-    /// Who starts the courier, a thread that is only there if the executor lets who brings a task wait, or
-    /// run it. Default: [`Threads`] of the pool's name.
+    /// The factory for the dispatcher, a thread that is started only if the executor makes a caller wait, or run
+    /// the task. Default: [`Threads`] of the pool's name.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -275,14 +270,14 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// use std::time::Duration;
     ///
     /// let workers = preset::single("mill").build()?;
-    /// let couriers = Threads::named("courier").stack_size(64 * 1024);
-    /// let timers = ScheduledPool::owning(workers).courier_threads(couriers).build();
+    /// let threads = Threads::named("dispatcher").stack_size(64 * 1024);
+    /// let timers = ScheduledPool::owning(workers).dispatcher_threads(threads).build();
     /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
     /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn courier_threads(mut self, factory: impl ThreadFactory) -> Self {
-        self.couriers = Some(Box::new(factory));
+    pub fn dispatcher_threads(mut self, factory: impl ThreadFactory) -> Self {
+        self.dispatcher_threads = Some(Box::new(factory));
         self
     }
 
@@ -300,33 +295,35 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build(self) -> ScheduledPool<E> {
-        let couriers = self.couriers.unwrap_or_else(|| {
-            let name = format!("{}-courier", self.name);
+        let dispatcher_threads = self.dispatcher_threads.unwrap_or_else(|| {
+            let name = format!("{}-dispatcher", self.name);
             Box::new(Threads::named(name))
         });
         let is_own = self.below.is_some();
         let by_the_system = self.clock.is_system() && self.executor.clock().is_system();
-        // K7: a sentry rests by the clock of the executor until it is time by the clock of the pool.
-        let may_have_sentries = self.clock.agrees_with(&self.executor.clock());
-        let sentries = may_have_sentries && self.sentries.unwrap_or(is_own && by_the_system);
+        // LEADER-4
+        let may_have_leader = self.clock.agrees_with(&self.executor.clock());
+        let has_leader = may_have_leader && self.worker_timers.unwrap_or(is_own && by_the_system);
         let core = Core::new(core::Parts {
             name: self.name,
             clock: self.clock,
             executor: Arc::clone(&self.executor) as Arc<dyn Executor>,
-            below: self.below,
-            couriers,
+            owned: self.below,
+            dispatcher_threads,
             decorator: self.decorator,
             listener: self.listener,
-            most: self.most,
-            runs_delayed: self.runs_delayed,
-            runs_periodic: self.runs_periodic,
+            max_pending: self.config.max_pending,
+            runs_delayed: self.config.run_delayed_after_shutdown,
+            runs_periodic: self.config.run_series_after_shutdown,
         });
-        if sentries {
-            let post = Arc::downgrade(&core);
-            self.executor.offer_post(PostOffer::new(post));
+        if has_leader {
+            let source = Arc::downgrade(&core);
+            self.executor
+                .internals()
+                .offer_timer_source(TimerSourceOffer::new(source));
         }
         ScheduledPool {
-            _owner: Arc::new(Owner(Arc::clone(&core))),
+            _last: Arc::new(LastHandle::new(&core)),
             core,
             executor: self.executor,
         }
@@ -338,7 +335,7 @@ impl<E: fmt::Debug> fmt::Debug for ScheduledBuilder<E> {
         f.debug_struct("ScheduledBuilder")
             .field("name", &self.name)
             .field("executor", &self.executor)
-            .field("most_pending", &self.most)
+            .field("max_pending", &self.config.max_pending)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! What a run of a series may return, and what becomes of the series when one fails.
+//! What a run of a series may return, and what a failure does to the series.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -6,26 +6,26 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Why a run failed: what it returned.
+/// The error that a failed run returned.
 pub type RunError = Box<dyn Error + Send + Sync>;
 
-/// What a run of a series says: what [`RunReturn`] makes of what its closure returned.
+/// What a run means for its series: [`RunReturn`] makes it of what the closure returned.
 ///
 /// ```
-/// use millpond::schedule::{RunReturn, Verdict};
+/// use millpond::schedule::{RunReturn, RunStatus};
 /// use std::ops::ControlFlow;
 ///
-/// assert!(matches!(().verdict(), Verdict::Again));
-/// assert!(matches!(ControlFlow::Break(7).verdict(), Verdict::End(7)));
-/// assert!(matches!(Err::<(), _>("no water").verdict(), Verdict::Failed(_)));
+/// assert!(matches!(().status(), RunStatus::Continue));
+/// assert!(matches!(ControlFlow::Break(7).status(), RunStatus::End(7)));
+/// assert!(matches!(Err::<(), _>("no water").status(), RunStatus::Failed(_)));
 /// ```
 #[derive(Debug)]
-pub enum Verdict<T> {
-    /// Well; the series goes on.
-    Again,
-    /// Well; the series ends with this.
+pub enum RunStatus<T> {
+    /// The run succeeded, and the series goes on.
+    Continue,
+    /// The run succeeded, and the series ends with this value.
     End(T),
-    /// It failed. See [`OnFailure`].
+    /// The run failed. See [`OnFailure`].
     Failed(RunError),
 }
 
@@ -56,28 +56,28 @@ pub enum Verdict<T> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait RunReturn {
-    /// What the series can end with.
+    /// The value that the series can end with.
     type End: Send + 'static;
 
-    /// What the run says.
-    fn verdict(self) -> Verdict<Self::End>;
+    /// What this return value means for the series.
+    fn status(self) -> RunStatus<Self::End>;
 }
 
 impl RunReturn for () {
     type End = Infallible;
 
-    fn verdict(self) -> Verdict<Infallible> {
-        Verdict::Again
+    fn status(self) -> RunStatus<Infallible> {
+        RunStatus::Continue
     }
 }
 
 impl<T: Send + 'static> RunReturn for ControlFlow<T> {
     type End = T;
 
-    fn verdict(self) -> Verdict<T> {
+    fn status(self) -> RunStatus<T> {
         match self {
-            ControlFlow::Continue(()) => Verdict::Again,
-            ControlFlow::Break(value) => Verdict::End(value),
+            ControlFlow::Continue(()) => RunStatus::Continue,
+            ControlFlow::Break(value) => RunStatus::End(value),
         }
     }
 }
@@ -85,18 +85,18 @@ impl<T: Send + 'static> RunReturn for ControlFlow<T> {
 impl<R: RunReturn, E: Into<RunError>> RunReturn for Result<R, E> {
     type End = R::End;
 
-    fn verdict(self) -> Verdict<R::End> {
+    fn status(self) -> RunStatus<R::End> {
         match self {
-            Ok(run) => run.verdict(),
-            Err(error) => Verdict::Failed(error.into()),
+            Ok(run) => run.status(),
+            Err(error) => RunStatus::Failed(error.into()),
         }
     }
 }
 
 /// What becomes of a series when a run of it panics or returns an error.
 ///
-/// Whatever it is: the handle tells, and the pool gives a
-/// [notice](super::ScheduleNotice), so no series ends in silence.
+/// In any case the handle shows it, and the pool reports an
+/// [event](super::ScheduleEvent), so no series ends in silence.
 ///
 /// ```
 /// use millpond::preset;
@@ -127,7 +127,7 @@ pub enum OnFailure {
     Stop,
     /// It goes on as if nothing had happened.
     Continue,
-    /// It is tried again, after a pause that grows; when that has been tried too often, it ends.
+    /// It is retried, after a pause that grows; after too many retries it ends.
     Retry(Backoff),
 }
 
@@ -219,7 +219,7 @@ impl Backoff {
     }
 }
 
-/// How a run of a series went: see [`last_outcome`](super::Scheduled::last_outcome).
+/// How a run of a series ended: see [`last_outcome`](super::Scheduled::last_outcome).
 ///
 /// ```
 /// use millpond::schedule::RunOutcome;
@@ -229,14 +229,14 @@ impl Backoff {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunOutcome {
-    /// Well.
+    /// It succeeded.
     Completed,
-    /// It returned an error: what that says.
+    /// It returned an error, with this text.
     Failed(String),
-    /// It panicked: with what.
+    /// It panicked, with this message.
     Panicked(String),
-    /// It did not begin: the executor refused it, or dropped it.
-    Refused,
+    /// It did not begin: the executor rejected it, or dropped it.
+    Rejected,
 }
 
 impl fmt::Display for RunOutcome {
@@ -245,7 +245,7 @@ impl fmt::Display for RunOutcome {
             RunOutcome::Completed => f.write_str("completed"),
             RunOutcome::Failed(error) => write!(f, "failed: {error}"),
             RunOutcome::Panicked(text) => write!(f, "panicked: {text}"),
-            RunOutcome::Refused => f.write_str("refused by the executor, or dropped by it"),
+            RunOutcome::Rejected => f.write_str("rejected by the executor, or dropped by it"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What waits for a scheduled task, or for a series.
+//! The handle of a scheduled task or of a series.
 
-use super::desk::Desk;
 use super::failure::{RunError, RunOutcome};
 use super::series::Series;
+use super::state::StateSlot;
 use crate::task::{CancelReason, TaskError, TaskHandle};
 use crate::time::{Deadline, Key};
 use std::fmt;
@@ -35,49 +35,46 @@ use std::time::Duration;
 #[doc(alias = "ScheduledFuture")]
 pub struct Scheduled<T> {
     task: TaskHandle<Ending<T>>,
-    place: Place,
+    kind: Kind,
 }
 
-/// Where it waits.
-///
-/// What tells the two apart is a whole word, and it tells an `Option` of a handle from `None`, too. Half a
-/// word, which the compiler would find elsewhere, makes such a handle move in pieces that overlap: that is
-/// slow.
+/// The tag is a whole word, and serves an `Option` of a handle, too. Half a word, which the compiler would find
+/// elsewhere, makes such a handle move in pieces that overlap, which is slow.
 #[repr(u64)]
-enum Place {
+enum Kind {
     Once {
-        desk: &'static Desk,
+        slot: &'static StateSlot,
         key: Key,
         due: Deadline,
     },
     Series(Arc<Series>),
 }
 
-/// What its task returns.
+/// The value of the task behind a handle.
 pub(super) enum Ending<T> {
     Value {
         value: T,
         late: u64,
     },
     Failed(RunError),
-    /// A decorator has not run it.
+    /// A decorator did not call the run.
     NotRun,
 }
 
 impl<T> Scheduled<T> {
     pub(super) fn once(
-        desk: &'static Desk,
+        slot: &'static StateSlot,
         task: TaskHandle<Ending<T>>,
         key: Key,
         due: Deadline,
     ) -> Self {
-        let place = Place::Once { desk, key, due };
-        Scheduled { task, place }
+        let kind = Kind::Once { slot, key, due };
+        Scheduled { task, kind }
     }
 
     pub(super) fn series(task: TaskHandle<Ending<T>>, series: Arc<Series>) -> Self {
-        let place = Place::Series(series);
-        Scheduled { task, place }
+        let kind = Kind::Series(series);
+        Scheduled { task, kind }
     }
 
     /// Waits for the task, or for the end of the series, and takes its value.
@@ -88,8 +85,8 @@ impl<T> Scheduled<T> {
     ///
     /// # Inside its own executor
     ///
-    /// If the caller is a task on a worker of the executor that is to run this one, and it is due and nobody
-    /// has started it, it runs here and now: so a pool cannot starve on tasks that wait for others.
+    /// If the caller is a task on a worker of the executor that is to run this one, and this one is due and has not
+    /// started, it runs here and now. So a pool cannot starve on tasks that wait for others.
     ///
     /// ```
     /// use millpond::preset;
@@ -105,7 +102,7 @@ impl<T> Scheduled<T> {
         self.join_until(Deadline::NEVER)
     }
 
-    /// As [`join`](Scheduled::join), but not longer than `patience`. After a time-out or an interrupt the
+    /// As [`join`](Scheduled::join), but not longer than `timeout`. After a time-out or an interrupt the
     /// handle can be used again.
     ///
     /// # Errors
@@ -124,11 +121,11 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "get")]
-    pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
+    pub fn join_timeout(&mut self, timeout: Duration) -> Result<T, TaskError> {
         if let Some(result) = self.try_join() {
             return result;
         }
-        self.join_until(self.task.clock().deadline(patience))
+        self.join_until(self.task.clock().deadline(timeout))
     }
 
     /// As [`join`](Scheduled::join), but not longer than `deadline`.
@@ -153,15 +150,15 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
-        if let Place::Once { desk, key, due } = self.place {
-            let is_worker = !self.task.is_started() && desk.is_worker_here();
+        if let Kind::Once { slot, key, due } = self.kind {
+            let is_worker = !self.task.is_started() && slot.on_worker_thread();
             if is_worker && due < deadline {
                 match self.task.join_until(due) {
                     Err(TaskError::TimedOut) => {
                         self.task.run_here();
-                        // Who rings may not have come yet.
-                        let shell = desk.remove(key);
-                        drop(shell);
+                        // It may not have been dispatched yet.
+                        let tombstone = slot.remove(key);
+                        drop(tombstone);
                     }
                     result => return result.and_then(Ending::into_result),
                 }
@@ -188,11 +185,11 @@ impl<T> Scheduled<T> {
         Some(result.and_then(Ending::into_result))
     }
 
-    /// Cancels it. What has not begun never will, and its closure is dropped before this returns; of a
-    /// run that has begun the value is dropped, and no other follows. Returns false if it was finished
+    /// Cancels it. A task or run that has not begun never will, and its closure is dropped before this returns. The
+    /// value of a run that has begun is dropped, and no other run follows. Returns false if it was finished
     /// before.
     ///
-    /// Nothing of it is left behind, however far away its time was.
+    /// Nothing of it is left in the pool, however far away its due time was.
     ///
     /// ```
     /// use millpond::preset;
@@ -214,7 +211,7 @@ impl<T> Scheduled<T> {
         was_first
     }
 
-    /// Cancels it and asks what runs of it to stop; see [`crate::interrupt`]. Returns whether this call
+    /// Cancels it and interrupts its run; see [`crate::interrupt`]. Returns whether this call
     /// cancelled it.
     ///
     /// ```
@@ -243,11 +240,11 @@ impl<T> Scheduled<T> {
         was_first
     }
 
-    /// A task that is no series has left the wheel with its closure.
+    /// A task that runs once has left the queue with its closure.
     fn cancel_series(&self, interrupts: bool) {
-        match &self.place {
-            Place::Series(series) if !series.is_forked() => series.cancel(interrupts),
-            Place::Series(_) | Place::Once { .. } => {}
+        match &self.kind {
+            Kind::Series(series) if !series.is_forked() => series.cancel(interrupts),
+            Kind::Series(_) | Kind::Once { .. } => {}
         }
     }
 
@@ -288,7 +285,7 @@ impl<T> Scheduled<T> {
         self.task.is_cancelled()
     }
 
-    /// What it is called.
+    /// The name of the task or the series.
     ///
     /// ```
     /// use millpond::preset;
@@ -306,7 +303,7 @@ impl<T> Scheduled<T> {
         self.task.name()
     }
 
-    /// When the next run is due; [never](Deadline::NEVER) if there is none, or if that depends on one
+    /// When the next run is due; [never](Deadline::NEVER) if there is none, or if that depends on a run
     /// that has not ended.
     ///
     /// ```
@@ -324,17 +321,20 @@ impl<T> Scheduled<T> {
     /// ```
     #[doc(alias = "getDelay")]
     pub fn next_run(&self) -> Deadline {
-        match &self.place {
-            Place::Once { desk, due, .. } => match self.task.is_started() || desk.is_forked() {
-                true => Deadline::NEVER,
-                false => *due,
-            },
-            Place::Series(series) if series.is_forked() => Deadline::NEVER,
-            Place::Series(series) => series.next_run(),
+        match &self.kind {
+            Kind::Once { slot, due, .. } => {
+                if self.task.is_started() || slot.is_forked() {
+                    Deadline::NEVER
+                } else {
+                    *due
+                }
+            }
+            Kind::Series(series) if series.is_forked() => Deadline::NEVER,
+            Kind::Series(series) => series.next_run(),
         }
     }
 
-    /// How many runs have begun. One that was cancelled while it ran counts.
+    /// How many runs have begun. A run that was cancelled meanwhile counts.
     ///
     /// ```
     /// use millpond::preset;
@@ -353,9 +353,9 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn runs(&self) -> u64 {
-        match &self.place {
-            Place::Once { .. } => u64::from(self.task.has_begun()),
-            Place::Series(series) => series.figures().runs,
+        match &self.kind {
+            Kind::Once { .. } => u64::from(self.task.has_begun()),
+            Kind::Series(series) => series.metrics().runs,
         }
     }
 
@@ -374,7 +374,7 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn failures(&self) -> u64 {
-        self.of_series(|series| series.figures().failures)
+        self.of_series(|series| series.metrics().failures)
     }
 
     /// How many due times of a series were skipped, because a run of it was still going
@@ -403,10 +403,10 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn skipped(&self) -> u64 {
-        self.of_series(|series| series.figures().skipped)
+        self.of_series(|series| series.metrics().skipped)
     }
 
-    /// How many runs of a series the executor would not have, or dropped.
+    /// How many runs of a series the executor rejected or dropped.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -421,18 +421,18 @@ impl<T> Scheduled<T> {
     /// let beat = timers.schedule_at_fixed_rate(second, second, || ())?;
     /// pool.close()?;
     /// hand.advance(second);
-    /// assert_eq!((beat.refused(), beat.last_outcome()), (1, Some(RunOutcome::Refused)));
+    /// assert_eq!((beat.rejected(), beat.last_outcome()), (1, Some(RunOutcome::Rejected)));
     /// beat.cancel();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn refused(&self) -> u64 {
-        self.of_series(|series| series.figures().refused)
+    pub fn rejected(&self) -> u64 {
+        self.of_series(|series| series.metrics().rejected)
     }
 
     fn of_series(&self, count: impl FnOnce(&Series) -> u64) -> u64 {
-        match &self.place {
-            Place::Once { .. } => 0,
-            Place::Series(series) => count(series),
+        match &self.kind {
+            Kind::Once { .. } => 0,
+            Kind::Series(series) => count(series),
         }
     }
 
@@ -456,9 +456,9 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn last_outcome(&self) -> Option<RunOutcome> {
-        match &self.place {
-            Place::Once { .. } => None,
-            Place::Series(series) => series.figures().outcome,
+        match &self.kind {
+            Kind::Once { .. } => None,
+            Kind::Series(series) => series.metrics().outcome,
         }
     }
 
@@ -481,16 +481,16 @@ impl<T> Scheduled<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lateness(&mut self) -> Option<Duration> {
-        match &self.place {
-            Place::Series(series) => series.figures().late,
-            Place::Once { .. } => match self.task.peek()? {
+        match &self.kind {
+            Kind::Series(series) => series.metrics().late,
+            Kind::Once { .. } => match self.task.peek()? {
                 Ending::Value { late, .. } => Some(Duration::from_nanos(*late)),
                 Ending::Failed(_) | Ending::NotRun => None,
             },
         }
     }
 
-    /// A handle that cancels it when it is dropped, and asks what runs of it to stop.
+    /// A handle that cancels it when it is dropped, and interrupts its run.
     ///
     /// ```
     /// use millpond::preset;
@@ -556,7 +556,7 @@ impl<T> fmt::Debug for Scheduled<T> {
 pub struct AbortScheduled<T>(Option<Scheduled<T>>);
 
 impl<T> AbortScheduled<T> {
-    /// The plain handle again; the task goes on without it.
+    /// The plain handle again. Dropping that lets the task go on.
     ///
     /// ```
     /// use millpond::preset;
@@ -564,10 +564,10 @@ impl<T> AbortScheduled<T> {
     ///
     /// let timers = preset::scheduled("mill", 1)?;
     /// let bread = timers.schedule(Duration::from_millis(5), || "bread")?.abort_on_drop();
-    /// assert_eq!(bread.keep().join()?, "bread");
+    /// assert_eq!(bread.disarm().join()?, "bread");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn keep(mut self) -> Scheduled<T> {
+    pub fn disarm(mut self) -> Scheduled<T> {
         self.0
             .take()
             .expect("it is only taken here and in the drop")

@@ -1,18 +1,9 @@
 //! Tasks at their time: after a delay, at a rate, by the calendar.
 //!
-//! ```text
-//!   schedule(5 s, task) ----> [ wheel: what waits for its time ]
-//!                                    |  due: the timer of the process rings
-//!                                    v
-//!                             try_execute ------------------> executor: any of ours
-//!                                    |  it would have to wait        ^
-//!                                    +---> bag ---> courier ---------+
-//! ```
-//!
-//! [`ScheduledPool`] is everything that Java's `ScheduledThreadPoolExecutor` is, without its traps. It has no
-//! workers of its own: what is due goes to an executor, so the bounds, policies, hooks and figures of a
-//! pool hold for scheduled work, too. What is cancelled leaves at once and frees its closure. A series that
-//! fails does not end in silence. How long ago a task was due when it began is measured.
+//! [`ScheduledPool`] is what Java's `ScheduledThreadPoolExecutor` is, without its traps. It has no workers of its own:
+//! tasks that are due go to an executor, so the bounds, policies, hooks and metrics of a pool hold for scheduled
+//! work, too. A cancelled task leaves the queue at once and its closure is dropped. A series that fails does not end
+//! in silence. How late each run begins is measured.
 //!
 //! | I want | take |
 //! |---|---|
@@ -25,107 +16,66 @@
 //!
 //! The guide, with drawings of what "every 5 seconds" means, is `docs/guide/scheduling.md`.
 //!
-//! # Who does what
+//! # Inside
 //!
 //! | file | what |
 //! |---|---|
-//! | `plan` | when the next run is due: pure functions |
-//! | `cron` | the times of a calendar (feature `cron`) |
-//! | `core` | the books, and how what is due comes to the executor |
-//! | `desk` | where the books are, also when the pool is gone |
-//! | `ward` | who keeps the pool from being over |
-//! | `busy` | who has a task in its hands: what a pool waits for that was stopped |
-//! | `end` | how it ends |
-//! | `held_timer` | keeping the timer's thread |
-//! | `sentry` | a worker that waits for what is due, instead of the timer |
-//! | `courier` | who brings tasks to an executor that lets its bringers wait |
-//! | `once` | the body of a task that runs once |
-//! | `series`, `run`, `body` | one closure, many runs, and what comes after each; one of them; what is called |
-//! | `as_executor` | what a scheduled pool is to others: an executor that ends and is managed |
-//! | `failure`, `notice` | what runs return, what becomes of failures, and who hears of it |
-//! | `handle` | what waits for it all |
-//! | `builder`, `series_builder`, `parameters`, `snapshot` | describing a pool and a series; what can change; what a pool shows |
-//!
-//! # The protocol
-//!
-//! - **K1** What waits, and whether the pool still takes something, are under one lock. So a task that is
-//!   scheduled is in the wheel before the shutdown, and subject to it, or it is refused: there is no
-//!   moment between the two. (In Java there was one, for twenty years.)
-//! - **K2** A pool is over when its last ward is gone. The pool has one until it is shut down; every
-//!   scheduled task has one inside its closure, so until its body is gone, run or dropped; every series
-//!   until it has ended, and every run of one. A ward is only made from a ward that is there, or under the
-//!   lock while the pool has its own. (That of a task that has begun is its being busy, until its outcome is
-//!   delivered: its handle has it, who waits is woken, and a value that nobody wants is gone. A series tells its
-//!   handle inside its last run.) A pool that was stopped does not wait for the tasks that it has
-//!   handed back: it is over when no body runs and nobody has a task in its hands, so who rings and the
-//!   courier count as busy from when they take one. (Of an executor of others, a body that was claimed
-//!   and has not made its first step is not seen.)
-//! - **K3** One at a time rings: it hands over what is due and sets the alarm for what comes next. Who
-//!   would like to ring meanwhile says so under the lock, and the one that rings looks again before
-//!   it stops. Who puts something into the wheel that is due before the alarm rings; so does the
-//!   alarm. All the looks of a turn hand over a bounded number of tasks, and leave the rest to the alarm
-//!   (but by a manual clock, which stands still meanwhile).
-//! - **K4** What is due is handed over in the order of the due times, and what is due at the same time in the
-//!   order in which it was scheduled, also if the courier has to bring it.
-//! - **K5** A task is in the wheel, or with who rings, or in the bag, or with the executor: it is moved, never
-//!   copied, so it is run once or cancelled with a reason. Between cancelling and running its cell
-//!   decides.
-//! - **K6** No code of a user's runs under a lock of the pool; and none on the thread of the timer, but for
-//!   `Executor::try_execute`, which is made for that and promises neither to wait nor to run anything. What
-//!   is not taken, or is to be dropped, is left to the courier or to another thread.
-//! - **K7** `armed` is when somebody looks what is due, and that is never later than something is due (but by
-//!   a moment, when a sentry has just left). Who that is, a sentry or the alarm, is in the books, too. While
-//!   there is a sentry no alarm is set; one of before may ring, for nothing. A sentry that rests says until
-//!   when in the same step, and who rings and finds something that is due before that calls it. A sentry that
-//!   leaves sees to it that the alarm is set. Sentries rest by the clock of the executor, so there are none
-//!   if the pool goes by another.
-//! - **K8** A shutdown cancels what is due later, as the policies say. What is due runs: it waits in the wheel
-//!   for nothing but whoever rings. A stop hands both back, as far as an executor of others gives it back, and
-//!   what the courier has, as far as the executor gives it back soon (`courier`).
-//! - **K9** What is accepted never waits for a thread that cannot be had. So a pool holds the timer's thread
-//!   (R7 in `time/timer.rs`) from the first task on that is not due at once, and from the first series,
-//!   also if a sentry is there: it may have to leave. If the thread cannot be had, that first one is refused.
-//!   The pool lets go of the thread when it is stopped, or over.
-//!
-//! with V1 to V4 in `series`, N1 to N3 in `ward` and D1 to D4 in `desk`.
+//! | `trait_impls` | a scheduled pool as an executor, with a life cycle, managed |
+//! | `builder`, `series_builder`, `parameters`, `snapshot` | describing a pool and a series; changing and reading parameters; snapshots |
+//! | `core` | the overview and its invariants; what the handles, tasks and series of a pool share |
+//! | `state` | the state under the pool's lock, and the slot that it lives in |
+//! | `pending` | the queue of pending entries |
+//! | `dispatch` | handing over what is due |
+//! | `alarm`, `leader` | waking up when something is due: by the timer, or by an idle worker |
+//! | `dispatcher` | a thread for executors that make their caller wait |
+//! | `handed_over` | tasks that an executor has which is not the pool's own |
+//! | `liveness` | the guards that keep a pool from terminating |
+//! | `teardown` | shutdown, stop, termination |
+//! | `once`, `series`, `run`, `body` | the body of a task; a series, its runs and its closure |
+//! | `plan`, `cron` | when the next run is due: pure functions |
+//! | `failure`, `event` | what runs return, what a failure does to a series, and how it is reported |
+//! | `handle` | what a caller waits on |
 
-mod as_executor;
+mod alarm;
 mod body;
 mod builder;
-mod busy;
 mod core;
-mod courier;
 #[cfg(feature = "cron")]
 mod cron;
-mod desk;
-mod end;
+mod dispatch;
+mod dispatcher;
+mod event;
 mod failure;
+mod handed_over;
 mod handle;
-mod held_timer;
-mod notice;
+mod leader;
+mod liveness;
 mod once;
 mod parameters;
+mod pending;
 mod plan;
 mod run;
-mod sentry;
 mod series;
 mod series_builder;
 mod snapshot;
-mod ward;
+mod state;
+mod teardown;
+mod trait_impls;
 
 pub use builder::ScheduledBuilder;
 #[cfg(feature = "cron")]
 pub use cron::{Cron, CronError};
-pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, Verdict};
+pub use event::{NextRun, ScheduleEvent};
+pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, RunStatus};
 pub use handle::{AbortScheduled, Scheduled};
-pub use notice::{ScheduleNotice, Then};
 pub use plan::{Catchup, Every, Overlap};
 pub use series_builder::SeriesBuilder;
 pub use snapshot::{ScheduleSnapshot, Upcoming};
 
-use self::core::{Core, Entry};
+use self::core::Core;
 use self::once::run_once;
-use self::ward::OwnWard;
+use self::pending::Entry;
+use crate::engine::LastHandle;
 use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::task::TaskSpec;
 use crate::time::Deadline;
@@ -138,7 +88,7 @@ use std::time::{Duration, Instant};
 /// Clones are handles to one pool; dropping the last of them is an orderly
 /// [shutdown](ScheduledPool#impl-Lifecycle-for-ScheduledPool<E>) that does not block.
 ///
-/// In a child that `fork()` makes of this process it refuses tasks, with [`RejectReason::Forked`]; build a
+/// In a child that `fork()` makes of this process it rejects tasks, with [`RejectReason::Forked`]; build a
 /// new one there. (Linux.)
 ///
 /// ```
@@ -169,19 +119,10 @@ use std::time::{Duration, Instant};
 pub struct ScheduledPool<E> {
     core: Arc<Core>,
     executor: Arc<E>,
-    _owner: Arc<Owner>,
+    _last: Arc<LastHandle<Core>>,
 }
 
-/// What the handles share and the tasks do not: when it drops, no handle is left.
-struct Owner(Arc<Core>);
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.0.shut_down();
-    }
-}
-
-/// What a [decorator](ScheduledBuilder::decorator) is told of a run; there is an example.
+/// A run, as a [decorator](ScheduledBuilder::decorator) sees it.
 ///
 /// ```
 /// use millpond::executor::Lifecycle;
@@ -205,18 +146,18 @@ impl Drop for Owner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunInfo {
-    /// What the task or the series is called.
+    /// The name of the task or the series.
     pub name: Option<String>,
     /// When the run was due.
     pub due: Instant,
     /// How late it begins.
     pub lateness: Duration,
-    /// Which run of its series it is, counted from 1; 1 for a task that is no series.
+    /// The number of the run in its series, from 1; 1 for a task that is no series.
     pub number: u64,
 }
 
 impl<E: Executor + 'static> ScheduledPool<E> {
-    /// Describes a pool that brings what is due to `executor`, and leaves it alone otherwise: others may use
+    /// Describes a pool that hands due tasks to `executor`, and leaves it alone otherwise: others may use
     /// it, too, and it goes on when this pool ends.
     ///
     /// ```
@@ -241,14 +182,14 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
-    /// use millpond::pool::{Queue, Rejection, ThreadPool};
+    /// use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
     /// use millpond::schedule::ScheduledPool;
     /// use std::time::Duration;
     ///
     /// let pool = ThreadPool::builder("orders")
     ///     .core(2)
     ///     .queue(Queue::bounded(100))
-    ///     .rejection(Rejection::CallerRuns)
+    ///     .rejection(RejectionPolicy::CallerRuns)
     ///     .build()?;
     /// let timers = ScheduledPool::owning(pool).name("orders").build();
     /// assert_eq!(timers.schedule(Duration::from_millis(1), || 7)?.join()?, 7);
@@ -265,7 +206,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         ScheduledBuilder::new(executor, Some(below))
     }
 
-    /// What it is called.
+    /// The pool's name.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -280,7 +221,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         &self.core.name
     }
 
-    /// The executor that runs what is due.
+    /// The executor that runs due tasks.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -300,8 +241,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     ///
     /// # Errors
     ///
-    /// The closure, if the pool is shut down or full; or if it is not due at once and nobody could wait for
-    /// its time, because the timer's thread could not be started ([`RejectReason::SpawnFailed`]).
+    /// The closure, if the pool is shut down or full; or if it is not due at once and the timer's thread, or the one in
+    /// reserve, could not be started ([`RejectReason::SpawnFailed`]).
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -313,8 +254,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert_eq!(flour.join()?, "flour");
     ///
     /// timers.shutdown();
-    /// let refused = timers.schedule(Duration::from_secs(1), || "bread").unwrap_err();
-    /// assert_eq!((refused.task)(), "bread"); // it is still ours
+    /// let rejected = timers.schedule(Duration::from_secs(1), || "bread").unwrap_err();
+    /// assert_eq!((rejected.task)(), "bread"); // it is still ours
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
@@ -324,7 +265,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         T: Send + 'static,
     {
         let due = self.core.clock.deadline(delay);
-        self.schedule_spec(TaskSpec::new(), due, f)
+        self.schedule_with(TaskSpec::new(), due, f)
     }
 
     /// Runs the closure once, at this time; at once if it has passed.
@@ -349,7 +290,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.schedule_spec(TaskSpec::new(), Deadline::at(due), f)
+        self.schedule_with(TaskSpec::new(), Deadline::at(due), f)
     }
 
     /// Runs the closure once, at this time, as the task that is described: with a name, a priority, a
@@ -367,11 +308,11 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// use millpond::time::Deadline;
     ///
     /// let timers = preset::scheduled("mill", 1)?;
-    /// let never = timers.schedule_spec(TaskSpec::new().name("judgement"), Deadline::NEVER, || ())?;
+    /// let never = timers.schedule_with(TaskSpec::new().name("judgement"), Deadline::NEVER, || ())?;
     /// assert_eq!(timers.upcoming(1)[0].label, "judgement");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn schedule_spec<F, T>(
+    pub fn schedule_with<F, T>(
         &self,
         spec: TaskSpec,
         due: Deadline,
@@ -389,37 +330,37 @@ impl<E: Executor + 'static> ScheduledPool<E> {
             .without_inherited_deadline()
             .clock_by_default(core.clock.clone());
         let nanos = core.nanos(due);
-        let carried = core.bag.len();
-        let mut books = core.books();
-        // K9: not for what is due at once.
-        if books.hold.is_none() && core.waits_for(due) {
-            drop(books);
-            books = match core.books_with_timer(carried) {
-                Ok(books) => books,
+        let queued = core.dispatch_queue.len();
+        let mut state = core.state();
+        // ALARM-2: not for what is due at once.
+        if !state.alarm.has_hold() && core.must_wait_for(due) {
+            drop(state);
+            state = match core.hold_threads(queued) {
+                Ok(state) => state,
                 Err(reason) => return Err(Rejected::new(f, reason)),
             };
         }
-        if let Some(reason) = books.objection(carried) {
-            drop(books);
+        if let Some(reason) = state.reject_reason(queued) {
+            drop(state);
             return Err(Rejected::new(f, reason));
         }
-        // K1: made under the lock, so that a closure that is refused can be given back. That runs no code
-        // of the user's.
-        let place = books.reserve();
+        // SCHEDULE-1: built under the lock, so that a rejected closure can be given back as it came. That runs
+        // no user code.
+        let place = state.pending.reserve();
         let key = place.key();
-        let ward = OwnWard::new(books.count_ward(core), key);
-        // K2: what a closure has captured is dropped in this order, so the ward outlives the user's part.
-        let (task, handle) = spec.build(move || run_once(f, nanos, ward));
+        let guard = state.guards.issue_for(core, key);
+        // Captures are dropped in this order, so the guard outlives what is the user's.
+        let (task, handle) = spec.build(move || run_once(f, nanos, guard));
         // Nothing fails from here on. A handle that might have to be dropped on the way would be kept in memory
         // for that, and copied.
         let handle = ManuallyDrop::new(handle);
-        let rings = books.fill(place, due, nanos, Entry::Once(task));
-        drop(books);
-        if rings {
-            core.ring();
+        let must_dispatch = state.fill(place, due, nanos, Entry::Once(task));
+        drop(state);
+        if must_dispatch {
+            core.dispatch_due();
         }
         let handle = ManuallyDrop::into_inner(handle);
-        Ok(Scheduled::once(core.desk, handle, key, due))
+        Ok(Scheduled::once(core.slot, handle, key, due))
     }
 
     /// Runs the closure again and again, at a fixed rate: first after `initial`, then whenever a `period` has
@@ -556,7 +497,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         SeriesBuilder::new(&self.core, every)
     }
 
-    /// Whether it takes no more tasks and has not ended.
+    /// Whether it is shut down and has not terminated.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;

@@ -2,15 +2,14 @@
 
 use super::RunInfo;
 use super::handle::Ending;
-use super::ward::OwnWard;
+use super::liveness::Guard;
 use crate::task;
 use std::time::Duration;
 
-/// The body of a task that is no series. From here on that it is busy is its ward, which goes when its outcome is
-/// delivered (K2).
-pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, ward: OwnWard) -> Ending<T> {
-    let (late, busy) = ward.into_core().begins_once(due);
-    let core = busy.core();
+pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, guard: Guard) -> Ending<T> {
+    let (late, running) = guard.begin(due);
+    let running = running.until_delivered();
+    let core = running.core();
     let Some(decorator) = &core.decorator else {
         return Ending::Value { value: f(), late };
     };

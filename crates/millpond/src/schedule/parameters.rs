@@ -1,25 +1,117 @@
-//! The parameters of a scheduled pool: reading them, and changing them while it runs.
+//! The parameters of a scheduled pool: their table, and reading and changing them while it runs.
+//!
+//! - **SCHEDULE-CONFIG-1** Parameters are in the pool's [state](super::state), and read and written under its lock.
 
 use super::ScheduledPool;
+use super::state::PoolState;
 use crate::executor::Executor;
+use crate::manage::{
+    Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
+};
+
+/// How many may wait for their time in a pool that was not told otherwise.
+const DEFAULT_PENDING: usize = 1 << 20;
+
+/// All parameters of a scheduled pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Config {
+    pub(super) max_pending: Option<usize>,
+    pub(super) run_delayed_after_shutdown: bool,
+    pub(super) run_series_after_shutdown: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            max_pending: Some(DEFAULT_PENDING),
+            run_delayed_after_shutdown: true,
+            run_series_after_shutdown: false,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn of(state: &PoolState) -> Self {
+        Config {
+            max_pending: state.pending.max,
+            run_delayed_after_shutdown: state.runs_delayed,
+            run_series_after_shutdown: state.runs_periodic,
+        }
+    }
+
+    fn write(self, state: &mut PoolState) {
+        state.pending.max = self.max_pending;
+        state.runs_delayed = self.run_delayed_after_shutdown;
+        state.runs_periodic = self.run_series_after_shutdown;
+    }
+}
+
+/// All parameters of a scheduled pool, in the order in which consoles show them.
+const TABLE: ParameterTable<Config> = ParameterTable(&[
+    ParameterSpec {
+        name: "max_pending",
+        kind: ValueType::Optional(&ValueType::Integer {
+            min: 0,
+            max: usize::MAX as u64,
+        }),
+        unit: Some("tasks"),
+        default: |_| Config::default().max_pending.into(),
+        is_live: true,
+        help: "The most tasks and series that may wait for their time; none is without a bound.",
+        advice: "",
+        get: |config| config.max_pending.into(),
+        set: |config, value| {
+            config.max_pending = value.as_usize();
+            Ok(())
+        },
+    },
+    ParameterSpec {
+        name: "run_delayed_after_shutdown",
+        kind: ValueType::Boolean,
+        unit: None,
+        default: |_| Config::default().run_delayed_after_shutdown.into(),
+        is_live: true,
+        help: "Whether delayed tasks still run after a shutdown.",
+        advice: "",
+        get: |config| config.run_delayed_after_shutdown.into(),
+        set: |config, value| {
+            config.run_delayed_after_shutdown = value.is_true();
+            Ok(())
+        },
+    },
+    ParameterSpec {
+        name: "run_series_after_shutdown",
+        kind: ValueType::Boolean,
+        unit: None,
+        default: |_| Config::default().run_series_after_shutdown.into(),
+        is_live: true,
+        help: "Whether series go on after a shutdown.",
+        advice: "",
+        get: |config| config.run_series_after_shutdown.into(),
+        set: |config, value| {
+            config.run_series_after_shutdown = value.is_true();
+            Ok(())
+        },
+    },
+]);
 
 impl<E: Executor + 'static> ScheduledPool<E> {
-    /// How many may wait for their time; `None` is any number.
+    /// The most tasks and series that may wait for their time; `None` is any number.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
     /// use millpond::preset;
     ///
     /// let timers = preset::scheduled("mill", 1)?;
-    /// assert_eq!(timers.most_pending(), Some(1 << 20), "unless told otherwise");
+    /// assert_eq!(timers.max_pending(), Some(1 << 20), "unless told otherwise");
     /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn most_pending(&self) -> Option<usize> {
-        self.core.live_books()?.most
+    pub fn max_pending(&self) -> Option<usize> {
+        self.core.live_state()?.pending.max
     }
 
-    /// Changes how many may wait for their time. Those beyond it stay.
+    /// Changes how many tasks and series may wait for their time. Those above it stay.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -27,21 +119,19 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// use std::time::Duration;
     ///
     /// let timers = preset::scheduled("mill", 1)?;
-    /// timers.set_most_pending(0);
+    /// timers.set_max_pending(0);
     /// let refused = timers.schedule(Duration::ZERO, || "flour").unwrap_err();
     /// assert_eq!((refused.task)(), "flour", "the closure comes back");
-    /// timers.set_most_pending(None);
+    /// timers.set_max_pending(None);
     /// assert_eq!(timers.schedule(Duration::ZERO, || "flour")?.join()?, "flour");
     /// timers.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_most_pending(&self, most: impl Into<Option<usize>>) {
-        if let Some(mut books) = self.core.live_books() {
-            books.most = most.into();
-        }
+    pub fn set_max_pending(&self, most: impl Into<Option<usize>>) {
+        self.change("max_pending", most.into());
     }
 
-    /// Whether tasks that wait for their time still run after a shutdown.
+    /// Whether delayed tasks still run after a shutdown.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -55,12 +145,12 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn runs_delayed_after_shutdown(&self) -> bool {
         self.core
-            .live_books()
-            .is_some_and(|books| books.runs_delayed)
+            .live_state()
+            .is_some_and(|state| state.runs_delayed)
     }
 
-    /// Changes whether tasks that wait for their time still run after a shutdown. After one, those that may
-    /// not are cancelled at once. One that is due runs in any case.
+    /// Changes whether delayed tasks still run after a shutdown. After one, those that may not are cancelled
+    /// at once. A task that is due runs in any case.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -78,11 +168,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn set_run_delayed_after_shutdown(&self, run: bool) {
-        if let Some(mut books) = self.core.live_books() {
-            books.runs_delayed = run;
-            drop(books);
-            self.core.sweep();
-        }
+        self.change("run_delayed_after_shutdown", run);
     }
 
     /// Whether series go on after a shutdown.
@@ -99,8 +185,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn runs_series_after_shutdown(&self) -> bool {
         self.core
-            .live_books()
-            .is_some_and(|books| books.runs_periodic)
+            .live_state()
+            .is_some_and(|state| state.runs_periodic)
     }
 
     /// Changes whether series go on after a shutdown. After one, if they may not, they are cancelled at
@@ -124,10 +210,64 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn set_run_series_after_shutdown(&self, run: bool) {
-        if let Some(mut books) = self.core.live_books() {
-            books.runs_periodic = run;
-            drop(books);
-            self.core.sweep();
+        self.change("run_series_after_shutdown", run);
+    }
+
+    /// Its parameters, described, with their values now.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let names: Vec<_> = timers.parameters().into_iter().map(|each| each.name).collect();
+    /// assert_eq!(names, ["max_pending", "run_delayed_after_shutdown", "run_series_after_shutdown"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let config = self.core.live_state().map(|state| Config::of(&state));
+        TABLE.describe(&config.unwrap_or_default())
+    }
+
+    /// Changes all parameters that the patch names, or none.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the patch; then nothing has changed.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::preset;
+    ///
+    /// let timers = preset::scheduled("mill", 1)?;
+    /// let patch = Patch::new().set("max_pending", 100).set("run_series_after_shutdown", true);
+    /// timers.apply(&patch)?;
+    /// assert_eq!((timers.max_pending(), timers.runs_series_after_shutdown()), (Some(100), true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        let Some(mut state) = self.core.live_state() else {
+            return PatchError::unless_none(vec![Invalid::Forked]);
+        };
+        let now = Config::of(&state);
+        let (next, problems) = TABLE.resolve(&now, patch);
+        PatchError::unless_none(problems)?;
+        next.write(&mut state);
+        drop(state);
+        let max_pending = now.max_pending;
+        if now
+            != (Config {
+                max_pending,
+                ..next
+            })
+        {
+            self.core.cancel_unwanted();
         }
+        Ok(())
+    }
+
+    /// Changes one parameter to a value of its type. In a forked process nothing changes.
+    fn change(&self, name: &'static str, value: impl Into<Value>) {
+        let changed = self.apply(&Patch::new().set(name, value.into()));
+        debug_assert!(changed.is_ok() || self.core.is_forked(), "{changed:?}");
     }
 }

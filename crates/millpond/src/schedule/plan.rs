@@ -1,4 +1,4 @@
-//! When the runs of a series are due: plain rules over plain times, without a clock.
+//! When the runs of a series are due: pure functions over plain times, without a clock.
 
 #[cfg(feature = "cron")]
 use super::cron::Cron;
@@ -66,7 +66,7 @@ impl Every {
         Every(Kind::Cron(Box::new(cron)))
     }
 
-    /// What is wrong with it, if something is.
+    /// Why it is invalid, if it is.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match &self.0 {
             Kind::Rate(Duration::ZERO) => Some(
@@ -95,8 +95,7 @@ impl Every {
         }
     }
 
-    /// What [`Catchup`] it has if it is not told.
-    pub(super) fn usual_catchup(&self) -> Catchup {
+    pub(super) fn default_catchup(&self) -> Catchup {
         match self.0 {
             Kind::Rate(_) | Kind::Delay(_) => Catchup::All,
             #[cfg(feature = "cron")]
@@ -141,9 +140,9 @@ impl fmt::Display for Every {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overlap {
-    /// It does not take place, and is counted as skipped.
+    /// It is skipped, and counted as such.
     Skip,
-    /// It waits until the one before it has ended. What Java does.
+    /// It waits until the run before it has ended. What Java does.
     #[default]
     Queue,
     /// It starts beside the other one. The closure is called by several threads at once then, so such
@@ -161,8 +160,8 @@ impl fmt::Display for Overlap {
     }
 }
 
-/// What becomes of due times that have gone by: the machine slept, the executor had no room, a run took
-/// long. The run that was late takes place in any case; this is about those behind it.
+/// What becomes of due times that were missed: the machine slept, the executor had no room, a run took
+/// long. The late run itself takes place in any case; this is about those after it.
 ///
 /// A run every 5 seconds, of which `b` takes 12, with [`Overlap::Queue`]; each column is a second:
 ///
@@ -186,13 +185,13 @@ impl fmt::Display for Overlap {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Catchup {
-    /// All of them take place, at once, one after the other. What Java does. If the executor refuses one, those
-    /// that have gone by are left out with it: it would refuse them, too.
+    /// All of them take place, at once, one after the other. What Java does. If the executor rejects one, the other
+    /// missed ones are skipped with it: it would reject them, too.
     All,
     /// None of them: the next one is the first that is still to come.
     #[doc(alias = "MissedTickBehavior")]
     Skip,
-    /// None of them, and the series is shifted: the next one is a period from when that is worked out.
+    /// None of them, and the series is shifted: the next one is a period after it is computed.
     /// With [`Overlap::Queue`] that is when the late run has ended, otherwise when it is handed over. For
     /// the times of a calendar this is the same as `Skip`.
     Delay,
@@ -208,11 +207,11 @@ impl fmt::Display for Catchup {
     }
 }
 
-/// Where a series is: the due time of the run before, by both clocks.
+/// A due time, by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Last {
+pub(super) struct DueTime {
     pub(super) due: Instant,
-    /// What the calendar said; for series without one, nothing of interest.
+    /// By the calendar; without meaning for a series without one.
     pub(super) wall: SystemTime,
 }
 
@@ -228,7 +227,7 @@ pub(super) struct Now {
 pub(super) enum Next {
     /// Further away than time can be told, or the calendar has no such time.
     Never,
-    At(Last),
+    At(DueTime),
 }
 
 /// A wall clock that is further back than this has been set; less is noise.
@@ -236,7 +235,7 @@ const STEP: Duration = Duration::from_secs(60);
 
 impl Every {
     /// The run after the one that was due at `last`. For a fixed delay `now` is the end of that run.
-    pub(super) fn next(&self, catchup: Catchup, last: Last, now: Now) -> Next {
+    pub(super) fn next(&self, catchup: Catchup, last: DueTime, now: Now) -> Next {
         let due = match &self.0 {
             Kind::Delay(delay) => now.instant.checked_add(*delay),
             Kind::Rate(period) => after(last.due, *period, catchup, now.instant),
@@ -244,7 +243,7 @@ impl Every {
             Kind::Cron(cron) => return next_of(cron, catchup, last, now),
         };
         let wall = now.wall;
-        due.map_or(Next::Never, |due| Next::At(Last { due, wall }))
+        due.map_or(Next::Never, |due| Next::At(DueTime { due, wall }))
     }
 
     /// The first run of a series that starts now.
@@ -260,7 +259,7 @@ impl Every {
             }
         };
         let due = now.instant.checked_add(delay);
-        due.map_or(Next::Never, |due| Next::At(Last { due, wall }))
+        due.map_or(Next::Never, |due| Next::At(DueTime { due, wall }))
     }
 }
 
@@ -290,7 +289,7 @@ fn from_nanos(nanos: u128) -> Duration {
 }
 
 #[cfg(feature = "cron")]
-fn next_of(cron: &Cron, catchup: Catchup, last: Last, now: Now) -> Next {
+fn next_of(cron: &Cron, catchup: Catchup, last: DueTime, now: Now) -> Next {
     let from = match catchup {
         // Times that come again because the clock was set back are times like any other.
         _ if is_set_back(last.wall, now.wall) => now.wall,
@@ -310,7 +309,7 @@ pub(super) fn is_set_back(before: SystemTime, now: SystemTime) -> bool {
 pub(super) fn at_wall(target: SystemTime, now: Now) -> Next {
     let left = target.duration_since(now.wall).unwrap_or(Duration::ZERO);
     match now.instant.checked_add(left) {
-        Some(due) => Next::At(Last { due, wall: target }),
+        Some(due) => Next::At(DueTime { due, wall: target }),
         None => Next::Never,
     }
 }

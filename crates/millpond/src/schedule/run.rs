@@ -1,11 +1,11 @@
-//! One run of a series, inside its task. The rules are in [`super::series`].
+//! One run of a series, inside its task. The invariants are in [`super::series`].
 
 use super::RunInfo;
 use super::body::Finish;
-use super::failure::{OnFailure, RunError, RunOutcome, Verdict};
-use super::plan::Last;
+use super::failure::{OnFailure, RunError, RunOutcome, RunStatus};
+use super::liveness::{Guard, Running};
+use super::plan::DueTime;
 use super::series::Series;
-use super::ward::Ward;
 use crate::task::{CancelReason, Panic};
 use crate::time::Deadline;
 use millpond_raw::user_code::{self, Kind};
@@ -13,31 +13,36 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a run went.
-pub(super) enum Went {
-    Well,
-    Ends,
+/// How a run ended.
+pub(super) enum RunResult {
+    /// The series goes on.
+    Continue,
+    /// The series ends with a value.
+    End,
     Failed(RunError),
     Panicked(Panic),
+    /// It did not begin: the executor rejected or dropped it.
     Lost,
 }
 
-impl Went {
+impl RunResult {
     pub(super) fn outcome(&self) -> RunOutcome {
         match self {
-            Went::Well | Went::Ends => RunOutcome::Completed,
-            Went::Failed(error) => RunOutcome::Failed(error.to_string()),
-            Went::Panicked(panic) => RunOutcome::Panicked(text_of(panic)),
-            Went::Lost => RunOutcome::Refused,
+            RunResult::Continue | RunResult::End => RunOutcome::Completed,
+            RunResult::Failed(error) => RunOutcome::Failed(error.to_string()),
+            RunResult::Panicked(panic) => RunOutcome::Panicked(text_of(panic)),
+            RunResult::Lost => RunOutcome::Rejected,
         }
     }
 
-    /// What the handle of a series hears that ends after this run.
+    /// The outcome of a series that ends after this run.
     pub(super) fn into_finish(self, on_failure: OnFailure) -> Finish {
         match (self, on_failure) {
-            (Went::Ends, _) => Finish::Value,
-            (Went::Failed(error), OnFailure::Stop | OnFailure::Retry(_)) => Finish::Failed(error),
-            (Went::Panicked(panic), OnFailure::Stop | OnFailure::Retry(_)) => {
+            (RunResult::End, _) => Finish::Value,
+            (RunResult::Failed(error), OnFailure::Stop | OnFailure::Retry(_)) => {
+                Finish::Failed(error)
+            }
+            (RunResult::Panicked(panic), OnFailure::Stop | OnFailure::Retry(_)) => {
                 Finish::Panicked(panic)
             }
             // It would have gone on, but for a shutdown.
@@ -53,28 +58,32 @@ fn text_of(panic: &Panic) -> String {
         .to_owned()
 }
 
-/// One run, inside its task. Dropping it without a [`go`](Run::go) is a run that was lost.
+/// One run, inside its task. A run that is dropped without a [`run`](Run::run) is lost.
 pub(super) struct Run {
     pub(super) series: Arc<Series>,
     pub(super) number: u64,
-    pub(super) planned: Last,
+    pub(super) planned: DueTime,
     pub(super) is_settled: bool,
-    /// Whether it was handed back by a stop, and is the last.
+    /// Whether it was handed back by a stop.
     pub(super) is_last: bool,
-    pub(super) ward: Arc<Ward>,
+    /// One of these two, dropped last.
+    pub(super) guard: Option<Guard>,
+    pub(super) running: Option<Running>,
 }
 
 impl Run {
-    pub(super) fn go(mut self) {
+    pub(super) fn run(mut self) {
         let series = Arc::clone(&self.series);
-        if !series.may_begin(self.is_last) {
+        if !series.try_begin(self.is_last) {
             self.is_settled = true;
             return;
         }
-        let core = &self.ward.0;
-        let (late, _busy) = core.begins(core.nanos(Deadline::at(self.planned.due)));
+        let core = &series.core;
+        let guard = self.guard.take().expect("a run is run once");
+        let (late, running) = guard.begin(core.nanos(Deadline::at(self.planned.due)));
+        self.running = Some(running);
         let late = Duration::from_nanos(late);
-        let number = series.begins(late);
+        let number = series.record_begin(late);
         let called = panic::catch_unwind(AssertUnwindSafe(|| match &core.decorator {
             None => series.call(),
             Some(decorator) => {
@@ -84,26 +93,26 @@ impl Run {
                     lateness: late,
                     number,
                 };
-                let mut verdict = None;
+                let mut status = None;
                 user_code::check(Kind::Hook);
-                decorator(&info, &mut || verdict = series.call());
-                verdict
+                decorator(&info, &mut || status = series.call());
+                status
             }
         }));
-        let (went, text) = match called {
-            Ok(None | Some(Verdict::Again)) => (Went::Well, None),
-            Ok(Some(Verdict::End(()))) => (Went::Ends, None),
-            Ok(Some(Verdict::Failed(error))) => (Went::Failed(error), None),
+        let (result, text) = match called {
+            Ok(None | Some(RunStatus::Continue)) => (RunResult::Continue, None),
+            Ok(Some(RunStatus::End(()))) => (RunResult::End, None),
+            Ok(Some(RunStatus::Failed(error))) => (RunResult::Failed(error), None),
             Err(payload) => {
                 let panic = Panic::new(payload);
                 let text = text_of(&panic);
-                (Went::Panicked(panic), Some(text))
+                (RunResult::Panicked(panic), Some(text))
             }
         };
         self.is_settled = true;
-        series.settle(&self, went);
+        series.settle(&self, result);
         if let Some(text) = text {
-            // For the executor's figures; the panic itself is the series'.
+            // For the executor's metrics; the panic itself belongs to the series.
             panic::resume_unwind(Box::new(text));
         }
     }
@@ -116,6 +125,6 @@ impl Drop for Run {
         }
         self.is_settled = true;
         let series = Arc::clone(&self.series);
-        series.settle(self, Went::Lost);
+        series.settle(self, RunResult::Lost);
     }
 }

@@ -1,41 +1,44 @@
 //! A series: one closure, many runs.
 //!
 //! ```text
-//!              due            executor            body                 verdict
+//!              due            executor            body                  status
 //!   waits ------------> handed over ------> runs ------------> settled ----------> over
 //!     ^                     |                                      |
-//!     |                     +-- refused, or dropped: lost ---------+
+//!     |                     +-- rejected or dropped: lost ---------+
 //!     +------------------------- the next due time ----------------+
 //! ```
 //!
-//! With [`Overlap::Queue`], and with a fixed delay, the next due time is worked out when the run before
-//! has settled. Otherwise it is worked out when the run before is handed over.
+//! With [`Overlap::Queue`], and with a fixed delay, the next due time is computed when the run before
+//! has settled. Otherwise it is computed when the run before is handed over.
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **V1** State, and the place in the wheel, change under the lock of the books and that of the state, in
-//!   this order. So a series that is over is in the wheel no more, and never will be.
-//! - **V2** Every run is a task of its own, with a fresh token, and settles exactly once: when its body has
-//!   ended, or when the task is dropped without having begun.
-//! - **V3** The closure is called by one thread at a time, unless it is shared. It leaves its place while it
-//!   runs and comes back afterwards, unless the series is over; then it is dropped, at once.
-//! - **V4** No code of the user's runs under either lock: neither the closure, nor a destructor, nor who
-//!   waits for the end.
+//! - **SERIES-1** Its state, and its entry in the queue of pending entries, change under the locks of the pool's state
+//!   and of the series' state, taken in this order. So a series that has ended has no entry, and never will.
+//! - **SERIES-2** Every run is a task of its own, with a fresh interrupt token, and settles exactly once: when its
+//!   body has ended, or when the task is dropped without having begun.
+//! - **SERIES-3** The closure is called by one thread at a time, unless it is shared. A run takes it out and puts it
+//!   back afterwards, unless the series has ended; then it is dropped at once.
+//! - **SERIES-4** No user code runs under either lock: not the closure, nor a destructor, nor the waker of a
+//!   caller that waits for the end.
 
 mod next;
 
 use super::body::{Body, Done, Finish};
-use super::core::{Books, Core, Entry, label_of};
-use super::courier::Parcel;
-use super::failure::{OnFailure, RunOutcome, Verdict};
-use super::notice::{ScheduleNotice, Then};
-use super::plan::{self, Catchup, Every, Last, Next, Now, Overlap};
-use super::run::{Run, Went};
-use super::ward::Ward;
+use super::core::Core;
+use super::dispatcher::DueTask;
+use super::event::label_of;
+use super::event::{NextRun, ScheduleEvent};
+use super::failure::{OnFailure, RunOutcome, RunStatus};
+use super::liveness::Guard;
+use super::pending::Entry;
+use super::plan::{self, Catchup, DueTime, Every, Next, Now, Overlap};
+use super::run::{Run, RunResult};
+use super::state::PoolState;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
-use millpond_raw::quiet;
+use millpond_raw::catch_panic;
 use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::{Mutex, chaos};
 use millpond_raw::user_code::{self, Kind};
@@ -46,7 +49,7 @@ use std::time::Instant;
 use std::time::{Duration, SystemTime};
 
 pub(super) struct Series {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     pub(super) spec: TaskSpec,
     pub(super) name: Option<String>,
     pub(super) every: Every,
@@ -54,40 +57,40 @@ pub(super) struct Series {
     pub(super) catchup: Catchup,
     pub(super) on_failure: OnFailure,
     body: Mutex<Option<Body>>,
-    state: Mutex<State>,
+    state: Mutex<SeriesState>,
 }
 
-struct State {
-    /// Where it waits.
+struct SeriesState {
+    /// Its entry, while it is pending.
     key: Option<Key>,
-    /// What it waits for there; the run before, if it is not waiting.
-    planned: Last,
+    /// What it waits for; the run before, if it is not pending.
+    planned: DueTime,
     /// What the wall clock showed when it was last looked at.
     seen: SystemTime,
-    /// Whether it waits for another try, and not for a time of its plan.
+    /// Whether it waits for a retry, and not for a planned time.
     is_retry: bool,
     /// The last run by plan.
-    last: Last,
-    /// Runs that are handed over and not settled.
+    last: DueTime,
+    /// Runs that were handed over and have not settled.
     out: Vec<Out>,
     next_number: u64,
-    is_over: bool,
+    has_ended: bool,
     done: Option<Done>,
-    ward: Option<Arc<Ward>>,
+    guard: Option<Guard>,
     failures_in_a_row: u32,
-    figures: SeriesFigures,
+    metrics: SeriesMetrics,
 }
 
-/// A run that is handed over, and its handle, unless its task is still being made.
+/// The number and the handle of a run that was handed over; no handle while its task is still being built.
 type Out = (u64, Option<Arc<TaskHandle<()>>>);
 
-/// What a series has counted.
+/// The counters of a series.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SeriesFigures {
+pub(super) struct SeriesMetrics {
     pub(super) runs: u64,
     pub(super) failures: u64,
     pub(super) skipped: u64,
-    pub(super) refused: u64,
+    pub(super) rejected: u64,
     pub(super) outcome: Option<RunOutcome>,
     pub(super) late: Option<Duration>,
 }
@@ -106,21 +109,21 @@ pub(super) struct Parts {
     pub(super) now: Now,
 }
 
-/// How often a calendar is looked at, in case somebody sets the wall clock.
+/// How often the wall clock is looked at, in case somebody sets it.
 #[cfg(feature = "cron")]
 const LOOK: Duration = Duration::from_secs(60);
 
 impl Series {
-    /// A series that waits nowhere yet.
-    pub(super) fn new(core: &Arc<Core>, ward: Arc<Ward>, parts: Parts) -> Arc<Self> {
+    /// A series that is not pending yet.
+    pub(super) fn new(core: &Arc<Core>, guard: Guard, parts: Parts) -> Arc<Self> {
         let planned = match parts.first {
             Next::At(planned) => planned,
-            Next::Never => Last {
+            Next::Never => DueTime {
                 due: parts.now.instant,
                 wall: parts.now.wall,
             },
         };
-        core.counts.series.fetch_add(1, Ordering::Relaxed);
+        core.counters.series.fetch_add(1, Ordering::Relaxed);
         Arc::new(Series {
             core: Arc::clone(core),
             spec: parts.spec,
@@ -130,7 +133,7 @@ impl Series {
             catchup: parts.catchup,
             on_failure: parts.on_failure,
             body: Mutex::new(Some(parts.body)),
-            state: Mutex::new(State {
+            state: Mutex::new(SeriesState {
                 key: None,
                 planned,
                 seen: parts.now.wall,
@@ -138,11 +141,11 @@ impl Series {
                 last: planned,
                 out: Vec::new(),
                 next_number: 0,
-                is_over: false,
+                has_ended: false,
                 done: Some(parts.done),
-                ward: Some(ward),
+                guard: Some(guard),
                 failures_in_a_row: 0,
-                figures: SeriesFigures::default(),
+                metrics: SeriesMetrics::default(),
             }),
         })
     }
@@ -151,28 +154,29 @@ impl Series {
         self.core.is_forked()
     }
 
-    pub(super) fn figures(&self) -> SeriesFigures {
-        match self.core.is_forked() {
-            false => self.state.lock().figures.clone(),
-            true => SeriesFigures::default(),
+    pub(super) fn metrics(&self) -> SeriesMetrics {
+        if self.core.is_forked() {
+            SeriesMetrics::default()
+        } else {
+            self.state.lock().metrics.clone()
         }
     }
 
     pub(super) fn label(&self) -> String {
-        label_of(self.name.as_deref(), self.spec.made_at())
+        label_of(self.name.as_deref(), self.spec.location())
     }
 
-    /// When the next run is due; never, if it is over, or if that depends on one that has not ended.
+    /// When the next run is due; never, if the series has ended, or if that depends on a run that has not.
     pub(super) fn next_run(&self) -> Deadline {
-        let books = self.core.books();
+        let pool = self.core.state();
         let state = self.state.lock();
-        match state.key.and_then(|key| books.wheel.get(key)) {
-            Some((Deadline::NEVER, _)) | None => Deadline::NEVER,
+        match state.key.and_then(|key| pool.pending.due_of(key)) {
+            Some(Deadline::NEVER) | None => Deadline::NEVER,
             Some(_) => Deadline::at(state.planned.due),
         }
     }
 
-    /// When the next run is due, in place of when it is looked at next.
+    /// When the next run is due, given when the entry is due: a calendar is looked at more often.
     pub(super) fn planned(&self, looked_at: Deadline) -> Deadline {
         match looked_at {
             Deadline::NEVER => looked_at,
@@ -180,16 +184,16 @@ impl Series {
         }
     }
 
-    /// V1: waits for what is next. Returns whether somebody must ring for it.
-    pub(super) fn waits_for(self: &Arc<Self>, books: &mut Books, next: Next, now: Now) -> bool {
+    /// Inserts its entry (SERIES-1). Returns whether the caller must dispatch because of it.
+    pub(super) fn wait_for(self: &Arc<Self>, pool: &mut PoolState, next: Next, now: Now) -> bool {
         let mut state = self.state.lock();
-        self.waits_in(books, &mut state, next, now)
+        self.wait_locked(pool, &mut state, next, now)
     }
 
-    fn waits_in(
+    fn wait_locked(
         self: &Arc<Self>,
-        books: &mut Books,
-        state: &mut State,
+        pool: &mut PoolState,
+        state: &mut SeriesState,
         next: Next,
         now: Now,
     ) -> bool {
@@ -198,51 +202,54 @@ impl Series {
             Next::Never => Deadline::NEVER,
             Next::At(planned) => {
                 state.planned = planned;
-                match state.is_retry {
-                    // The calendar has no say in when something is tried again.
-                    true => Deadline::at(planned.due),
-                    false => self.look_at(planned, now),
+                if state.is_retry {
+                    // The calendar has no say in when a run is retried.
+                    Deadline::at(planned.due)
+                } else {
+                    self.look_at(planned, now)
                 }
             }
         };
-        let (key, rings) = books.insert(due, Entry::Series(Arc::clone(self)));
+        let (key, must_dispatch) = pool.insert(due, Entry::Series(Arc::clone(self)));
         state.key = Some(key);
-        rings
+        must_dispatch
     }
 
     #[cfg(feature = "cron")]
-    fn look_at(&self, planned: Last, now: Now) -> Deadline {
+    fn look_at(&self, planned: DueTime, now: Now) -> Deadline {
         let look = now.instant.checked_add(LOOK);
         let sooner = |due: Instant| look.map_or(due, |look| look.min(due));
-        match self.every.is_calendar() {
-            true => Deadline::at(sooner(planned.due)),
-            false => Deadline::at(planned.due),
+        if self.every.is_calendar() {
+            Deadline::at(sooner(planned.due))
+        } else {
+            Deadline::at(planned.due)
         }
     }
 
     #[cfg(not(feature = "cron"))]
-    fn look_at(&self, planned: Last, _: Now) -> Deadline {
+    fn look_at(&self, planned: DueTime, _: Now) -> Deadline {
         Deadline::at(planned.due)
     }
 
-    /// Its time has come: the task to be handed over, if there is to be one.
-    pub(super) fn comes_due(self: &Arc<Self>) -> Option<Parcel> {
+    /// Its entry was due: the run to be handed over, if there is to be one.
+    pub(super) fn take_due_run(self: &Arc<Self>) -> Option<DueTask> {
         let now = self.core.now();
         let run = {
-            let mut books = self.core.books();
+            let mut pool = self.core.state();
             let mut state = self.state.lock();
             state.key = None;
-            if state.is_over {
+            if state.has_ended {
                 return None;
             }
             // The wall clock may have been set meanwhile, or this was only a look.
             if self.every.is_calendar() && !state.is_retry && now.wall < state.planned.wall {
-                let next = match plan::is_set_back(state.seen, now.wall) {
-                    true => self.every.first(None, now),
-                    false => plan::at_wall(state.planned.wall, now),
+                let next = if plan::is_set_back(state.seen, now.wall) {
+                    self.every.first(None, now)
+                } else {
+                    plan::at_wall(state.planned.wall, now)
                 };
-                // Whoever calls this rings, and looks again.
-                let _ = self.waits_in(&mut books, &mut state, next, now);
+                // The caller dispatches, and arms the alarm afterwards.
+                let _ = self.wait_locked(&mut pool, &mut state, next, now);
                 return None;
             }
             let planned = state.planned;
@@ -253,18 +260,16 @@ impl Series {
             let skips = plans_ahead && self.overlap == Overlap::Skip && !state.out.is_empty();
             if plans_ahead {
                 let next = self.every.next(self.catchup, state.last, now);
-                let _ = self.waits_in(&mut books, &mut state, next, now);
+                let _ = self.wait_locked(&mut pool, &mut state, next, now);
             }
-            match skips {
-                true => {
-                    state.figures.skipped += 1;
-                    self.core.counts.skipped.fetch_add(1, Ordering::Relaxed);
-                    None
-                }
-                false => self.begin(&mut state, planned),
+            if skips {
+                state.metrics.skipped += 1;
+                self.core.counters.skipped.fetch_add(1, Ordering::Relaxed);
+                return None;
             }
+            self.begin(&mut pool, &mut state, planned)
         }?;
-        Some(Parcel {
+        Some(DueTask {
             task: self.task_of(run),
             is_run: true,
         })
@@ -275,8 +280,15 @@ impl Series {
         self.every.may_overlap() && self.overlap != Overlap::Queue
     }
 
-    fn begin(self: &Arc<Self>, state: &mut State, planned: Last) -> Option<Run> {
-        let ward = Arc::clone(state.ward.as_ref()?);
+    /// A run, unless the series has ended. The guard of the series is held (LIVENESS-1).
+    fn begin(
+        self: &Arc<Self>,
+        pool: &mut PoolState,
+        state: &mut SeriesState,
+        planned: DueTime,
+    ) -> Option<Run> {
+        state.guard.as_ref()?;
+        let guard = pool.guards.issue(&self.core);
         let number = state.next_number;
         state.next_number += 1;
         state.out.push((number, None));
@@ -286,52 +298,51 @@ impl Series {
             planned,
             is_settled: false,
             is_last: false,
-            ward,
+            guard: Some(guard),
+            running: None,
         })
     }
 
     fn task_of(self: &Arc<Self>, run: Run) -> Task {
         let number = run.number;
-        let (task, handle) = self.spec.clone().build(move || run.go());
+        let (task, handle) = self.spec.clone().build(move || run.run());
         let mut state = self.state.lock();
         let out = state.out.iter_mut().find(|(own, _)| *own == number);
-        if let Some((_, place)) = out {
-            *place = Some(Arc::new(handle));
+        if let Some((_, run)) = out {
+            *run = Some(Arc::new(handle));
         }
         task
     }
 
-    /// The pool has been stopped: a task for who did that. Running it is one last run; dropping it cancels
+    /// The pool has been stopped: the task that is handed back. Running it is one last run; dropping it cancels
     /// the series.
     pub(super) fn last_run(self: &Arc<Self>) -> Option<Task> {
         let mut run = {
+            let mut pool = self.core.state();
             let mut state = self.state.lock();
             state.key = None;
             let planned = state.planned;
-            match state.is_over {
-                true => return None,
-                false => self.begin(&mut state, planned)?,
-            }
+            self.begin(&mut pool, &mut state, planned)?
         };
         run.is_last = true;
         Some(self.task_of(run))
     }
 
-    /// Ends it, if it is not over, for this reason. A run that has begun goes on.
+    /// Ends it for this reason, if it has not ended. A run that has begun goes on.
     pub(super) fn end(self: &Arc<Self>, reason: CancelReason) {
-        let over = {
-            let mut books = self.core.books();
+        let ended = {
+            let mut pool = self.core.state();
             let mut state = self.state.lock();
-            self.close(&mut books, &mut state)
+            self.close(&mut pool, &mut state)
         };
-        self.finish(over, Finish::Cancelled(reason));
+        self.finish(ended, Finish::Cancelled(reason));
     }
 
     /// As [`end`](Series::end), for its handle: runs that have not begun never will, and those that have
     /// are asked to stop, if `interrupts`.
     pub(super) fn cancel(self: &Arc<Self>, interrupts: bool) {
         self.end(CancelReason::Requested);
-        // They stay: who has cancelled it may still ask what runs to stop.
+        // They stay in the list: a later call may interrupt what was only cancelled.
         let out: Vec<_> = {
             let state = self.state.lock();
             state
@@ -341,76 +352,71 @@ impl Series {
                 .collect()
         };
         for handle in out {
-            match interrupts {
-                true => handle.interrupt(),
-                false => handle.cancel(),
-            };
+            if interrupts {
+                handle.interrupt();
+            } else {
+                handle.cancel();
+            }
         }
     }
 
-    /// V1: over, and in the wheel no more. `None` if it was over before.
-    fn close(&self, books: &mut Books, state: &mut State) -> Option<Over> {
-        if std::mem::replace(&mut state.is_over, true) {
+    /// Marks it as ended, and removes its entry (SERIES-1). `None` if it had ended before.
+    fn close(&self, pool: &mut PoolState, state: &mut SeriesState) -> Option<Ended> {
+        if std::mem::replace(&mut state.has_ended, true) {
             return None;
         }
-        let waits = state.key.take().and_then(|key| books.wheel.remove(key));
-        Some(Over {
+        let entry = state.key.take().and_then(|key| pool.pending.remove(key));
+        Some(Ended {
             done: state.done.take(),
-            ward: state.ward.take(),
-            waits,
+            guard: state.guard.take(),
+            entry,
         })
     }
 
-    /// V4: outside the locks.
-    fn finish(&self, over: Option<Over>, finish: Finish) {
-        let Some(Over { done, ward, waits }) = over else {
+    /// What a series that has ended leaves to do, without a lock (SERIES-4).
+    fn finish(&self, ended: Option<Ended>, finish: Finish) {
+        let Some(Ended { done, guard, entry }) = ended else {
             return;
         };
-        self.core.counts.series.fetch_sub(1, Ordering::Relaxed);
+        self.core.counters.series.fetch_sub(1, Ordering::Relaxed);
         if matches!(finish, Finish::Cancelled(_)) {
-            self.core.counts.cancelled.fetch_add(1, Ordering::Relaxed);
+            self.core.counters.cancelled.fetch_add(1, Ordering::Relaxed);
         }
-        drop(waits);
+        drop(entry);
         let body = self.body.lock().take();
-        quiet::drop(body);
+        catch_panic::drop(body);
         if let Some(done) = done {
             done(finish);
         }
-        drop(ward);
+        drop(guard);
     }
 
-    /// A run begins, so late. Returns the how manieth it is.
-    pub(super) fn begins(&self, late: Duration) -> u64 {
-        let figures = &mut self.state.lock().figures;
-        figures.runs += 1;
-        figures.late = Some(late);
-        figures.runs
+    /// Records that a run begins, and how late it is. Returns its number, counted from 1.
+    pub(super) fn record_begin(&self, late: Duration) -> u64 {
+        let metrics = &mut self.state.lock().metrics;
+        metrics.runs += 1;
+        metrics.late = Some(late);
+        metrics.runs
     }
 
-    /// Whether a run may begin now.
-    pub(super) fn may_begin(self: &Arc<Self>, is_last: bool) -> bool {
-        let is_over = {
-            let books = self.core.books();
-            let state = self.state.lock();
-            // After a stop it is who has it back that runs it, or a worker that had it already.
-            let may = is_last || books.lets_series_run() || books.state == RunState::Stopped;
-            match state.is_over {
-                true => None,
-                false => Some(may),
+    /// Whether a run may begin now. If it may not because of a shutdown, the series ends.
+    pub(super) fn try_begin(self: &Arc<Self>, is_last: bool) -> bool {
+        let may_run = {
+            let pool = self.core.state();
+            if self.state.lock().has_ended {
+                return false;
             }
+            // After a stop it is run by whoever got it back, or by a worker that had it already.
+            is_last || pool.lets_series_run() || pool.run_state == RunState::Stopped
         };
-        match is_over {
-            None => false,
-            Some(true) => true,
-            Some(false) => {
-                self.end(CancelReason::ShutDown);
-                false
-            }
+        if !may_run {
+            self.end(CancelReason::ShutDown);
         }
+        may_run
     }
 
     /// Calls the closure; `None` if it is gone.
-    pub(super) fn call(&self) -> Option<Verdict<()>> {
+    pub(super) fn call(&self) -> Option<RunStatus<()>> {
         let mut exclusive = {
             let mut body = self.body.lock();
             match body.take()? {
@@ -424,126 +430,123 @@ impl Series {
             }
         };
         user_code::check(Kind::Closure);
-        let verdict = panic::catch_unwind(AssertUnwindSafe(&mut exclusive));
-        // V3: it comes back, also when it has panicked.
+        let status = panic::catch_unwind(AssertUnwindSafe(&mut exclusive));
+        // SERIES-3: also if it has panicked.
         let mut unwanted = None;
         {
             let state = self.state.lock();
             let mut body = self.body.lock();
-            match state.is_over {
-                true => unwanted = Some(exclusive),
-                false => *body = Some(Body::Exclusive(exclusive)),
+            if state.has_ended {
+                unwanted = Some(exclusive);
+            } else {
+                *body = Some(Body::Exclusive(exclusive));
             }
         }
-        quiet::drop(unwanted);
-        match verdict {
-            Ok(verdict) => Some(verdict),
+        catch_panic::drop(unwanted);
+        match status {
+            Ok(status) => Some(status),
             Err(payload) => panic::resume_unwind(payload),
         }
     }
 
-    /// V2: a run is over. What comes next is worked out here.
-    pub(super) fn settle(self: &Arc<Self>, run: &Run, went: Went) {
+    /// A run is over (SERIES-2): records it, and decides what comes next.
+    pub(super) fn settle(self: &Arc<Self>, run: &Run, result: RunResult) {
         chaos::point("schedule.settle");
         let now = self.core.now();
-        let outcome = went.outcome();
-        let mut rings = false;
+        let outcome = result.outcome();
+        let is_lost = matches!(result, RunResult::Lost);
+        let mut must_dispatch = false;
         let settled = {
-            let mut books = self.core.books();
+            let mut pool = self.core.state();
             let mut state = self.state.lock();
-            let place = state.out.iter().position(|(own, _)| *own == run.number);
-            let handle = place.map(|place| state.out.swap_remove(place));
-            let was_over = state.is_over;
-            // A stop takes runs back: no executor has refused these, and there is nothing to tell.
-            let is_unremarkable =
-                matches!(went, Went::Lost) && books.state == RunState::Stopped || was_over;
-            if !is_unremarkable {
-                state.count(&went, &outcome);
+            let index = state.out.iter().position(|(own, _)| *own == run.number);
+            let handle = index.map(|index| state.out.swap_remove(index));
+            // A stop takes runs back: no executor has rejected these, and there is nothing to report.
+            let is_silent = is_lost && pool.run_state == RunState::Stopped || state.has_ended;
+            if !is_silent {
+                state.count(&result, &outcome);
             }
-            let then = self.after(&state, &went);
-            let may_go_on = books.lets_series_run()
+            let may_go_on = pool.lets_series_run()
                 && !run.is_last
-                && !self.core.is_alone.load(Ordering::Relaxed);
-            let then = match may_go_on {
-                true => then,
-                false => Then::Nothing,
+                && !self.core.is_executor_down.load(Ordering::Relaxed);
+            let next = if may_go_on {
+                self.next_after(&state, &result)
+            } else {
+                NextRun::Never
             };
-            let over = match then {
-                Then::Nothing => self.close(&mut books, &mut state),
+            let ended = match next {
+                NextRun::Never => self.close(&mut pool, &mut state),
                 _ => None,
             };
-            if !state.is_over {
-                let is_lost = matches!(went, Went::Lost);
-                rings = self.goes_on(&mut books, &mut state, then, is_lost, now);
+            if !state.has_ended {
+                must_dispatch = self.wait_for_next(&mut pool, &mut state, next, is_lost, now);
             }
             Settled {
-                is_unremarkable,
-                then,
-                over,
+                is_silent,
+                next,
+                ended,
                 handle,
-                runs: state.figures.runs,
+                runs: state.metrics.runs,
             }
         };
         drop(settled.handle);
-        if settled.over.is_some() {
-            self.finish(settled.over, went.into_finish(self.on_failure));
+        if settled.ended.is_some() {
+            self.finish(settled.ended, result.into_finish(self.on_failure));
         } else {
-            quiet::drop(went);
+            catch_panic::drop(result);
         }
-        if rings {
-            self.core.ring();
+        if must_dispatch {
+            self.core.dispatch_due();
         }
-        if settled.is_unremarkable || outcome == RunOutcome::Completed {
+        if settled.is_silent || outcome == RunOutcome::Completed {
             return;
         }
-        self.core.counts.note(&outcome);
-        let is_lost = outcome == RunOutcome::Refused;
-        let notice = ScheduleNotice {
+        self.core.counters.count(&outcome);
+        let event = ScheduleEvent {
             pool: self.core.name.to_string(),
             label: self.label(),
             outcome,
             runs: settled.runs,
-            then: settled.then,
+            next: settled.next,
         };
-        match is_lost {
-            // K6: this may be the thread of the timer.
-            true => {
-                self.core.bag.add_notice(notice);
-                self.core.ring();
-            }
-            false => self.core.tell(&notice),
+        if is_lost {
+            // SCHEDULE-3: this may be the timer's thread.
+            self.core.dispatch_queue.push_event(event);
+            self.core.dispatch_due();
+        } else {
+            self.core.deliver_event(&event);
         }
     }
 }
 
-impl State {
-    fn count(&mut self, went: &Went, outcome: &RunOutcome) {
-        let figures = &mut self.figures;
-        match went {
-            Went::Well | Went::Ends => self.failures_in_a_row = 0,
-            Went::Failed(_) | Went::Panicked(_) => {
-                figures.failures += 1;
+impl SeriesState {
+    fn count(&mut self, result: &RunResult, outcome: &RunOutcome) {
+        let metrics = &mut self.metrics;
+        match result {
+            RunResult::Continue | RunResult::End => self.failures_in_a_row = 0,
+            RunResult::Failed(_) | RunResult::Panicked(_) => {
+                metrics.failures += 1;
                 self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
             }
-            Went::Lost => figures.refused += 1,
+            RunResult::Lost => metrics.rejected += 1,
         }
-        figures.outcome = Some(outcome.clone());
+        metrics.outcome = Some(outcome.clone());
     }
 }
 
-/// What a run has left behind.
+/// What is left to do for a run that has settled, without a lock.
 struct Settled {
-    /// Whether nobody counts it or hears of it.
-    is_unremarkable: bool,
-    then: Then,
-    over: Option<Over>,
+    /// It is neither counted nor reported.
+    is_silent: bool,
+    next: NextRun,
+    ended: Option<Ended>,
     handle: Option<Out>,
     runs: u64,
 }
 
-/// What is left of a series that is over.
-struct Over {
+/// What is left of a series that has ended.
+struct Ended {
     done: Option<Done>,
-    ward: Option<Arc<Ward>>,
-    waits: Option<Entry>,
+    guard: Option<Guard>,
+    entry: Option<Entry>,
 }

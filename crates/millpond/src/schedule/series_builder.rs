@@ -1,8 +1,8 @@
-//! Describing a series before it is there.
+//! The builder of a series, and the task behind its handle.
 
 use super::body::{Body, Done, Finish};
 use super::core::Core;
-use super::failure::{OnFailure, RunReturn, Verdict};
+use super::failure::{OnFailure, RunReturn, RunStatus};
 use super::handle::{Ending, Scheduled};
 use super::plan::{Catchup, Every, Next, Overlap};
 use super::series::{self, Series};
@@ -61,7 +61,7 @@ impl<'a> SeriesBuilder<'a> {
         }
     }
 
-    /// What its runs are called, in figures, notices and lists. Default: where it was made.
+    /// The name of its runs, in metrics, events and lists. Default: where it was made.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -128,7 +128,7 @@ impl<'a> SeriesBuilder<'a> {
         self
     }
 
-    /// What becomes of due times that have gone by. Default: [`Catchup::All`]; by the calendar,
+    /// What becomes of due times that were missed. Default: [`Catchup::All`]; by the calendar,
     /// [`Catchup::Skip`].
     ///
     /// ```
@@ -263,32 +263,30 @@ impl<'a> SeriesBuilder<'a> {
         if let Some(name) = self.name {
             spec = spec.name(name);
         }
-        let (now, carried) = (core.now(), core.bag.len());
+        let (now, queued) = (core.now(), core.dispatch_queue.len());
         let first = self.every.first(self.initial, now);
         let aside = Arc::new(Mutex::new(None));
         let (done, handle) = end_of(&spec, Arc::clone(&aside));
-        let mut books = core.books();
-        // K9: also if its first run is due at once, for the second is not.
-        if books.hold.is_none() && first != Next::Never {
-            drop(books);
-            books = match core.books_with_timer(carried) {
-                Ok(books) => books,
+        let mut state = core.state();
+        // ALARM-2: also if its first run is due at once, for the second is not.
+        if !state.alarm.has_hold() && first != Next::Never {
+            drop(state);
+            state = match core.hold_threads(queued) {
+                Ok(state) => state,
                 Err(reason) => return Err(Rejected::new(f, reason)),
             };
         }
-        if let Some(reason) = books.objection(carried) {
-            drop(books);
+        if let Some(reason) = state.reject_reason(queued) {
+            drop(state);
             return Err(Rejected::new(f, reason));
         }
-        let Some(ward) = books.ward.clone() else {
-            unreachable!("K2: nobody objects while the pool has a ward")
-        };
+        let guard = state.guards.issue(core);
         let series = Series::new(
             core,
-            ward,
+            guard,
             series::Parts {
                 name,
-                catchup: self.catchup.unwrap_or(self.every.usual_catchup()),
+                catchup: self.catchup.unwrap_or(self.every.default_catchup()),
                 every: self.every,
                 overlap: self.overlap,
                 on_failure: self.on_failure,
@@ -299,10 +297,10 @@ impl<'a> SeriesBuilder<'a> {
                 now,
             },
         );
-        let rings = series.waits_for(&mut books, first, now);
-        drop(books);
-        if rings {
-            core.ring();
+        let must_dispatch = series.wait_for(&mut state, first, now);
+        drop(state);
+        if must_dispatch {
+            core.dispatch_due();
         }
         Ok(Scheduled::series(handle, series))
     }
@@ -320,7 +318,7 @@ impl fmt::Debug for SeriesBuilder<'_> {
     }
 }
 
-/// Where the value that a series ends with waits for the end.
+/// The value that a series ends with, until it has ended.
 type Aside<T> = Arc<Mutex<Option<Ended<T>>>>;
 
 enum Ended<T> {
@@ -329,19 +327,19 @@ enum Ended<T> {
     Panicked(crate::task::Panic),
 }
 
-fn put_aside<R: RunReturn>(aside: &Mutex<Option<Ended<R::End>>>, returned: R) -> Verdict<()> {
-    match returned.verdict() {
-        Verdict::Again => Verdict::Again,
-        Verdict::Failed(error) => Verdict::Failed(error),
-        Verdict::End(value) => {
+fn put_aside<R: RunReturn>(aside: &Mutex<Option<Ended<R::End>>>, returned: R) -> RunStatus<()> {
+    match returned.status() {
+        RunStatus::Continue => RunStatus::Continue,
+        RunStatus::Failed(error) => RunStatus::Failed(error),
+        RunStatus::End(value) => {
             let former = aside.lock().replace(Ended::Value(value));
             drop(former);
-            Verdict::End(())
+            RunStatus::End(())
         }
     }
 }
 
-/// The end of a series: a task that returns what has been put aside, and its handle.
+/// The end of a series: a task that returns the value that was put aside, and its handle.
 fn end_of<T: Send + 'static>(spec: &TaskSpec, aside: Aside<T>) -> (Done, TaskHandle<Ending<T>>) {
     let outcome = Arc::clone(&aside);
     let (task, handle) = spec.clone().build(move || {

@@ -1,9 +1,13 @@
-//! What a scheduled pool shows of itself.
+//! The state of a scheduled pool at one moment.
 
 use super::ScheduledPool;
-use super::core::{Books, Core, Entry, label_of};
+use super::core::Core;
+use super::event::label_of;
+use super::parameters::Config;
+use super::pending::Entry;
+use super::state::PoolState;
 use crate::executor::Executor;
-use crate::manage::RunState;
+use crate::manage::{Details, EngineSnapshot, Measurement, RunState, TaskLatency};
 use crate::meter::Distribution;
 use crate::time::Deadline;
 use millpond_raw::sync::atomic::Ordering;
@@ -12,7 +16,8 @@ use std::fmt;
 /// How many of the runs to come are in a snapshot.
 const UPCOMING: usize = 16;
 
-/// The figures of a scheduled pool at one moment.
+/// The parameters and numbers of a scheduled pool at one moment. Those of the executor below are in its own
+/// snapshot ([`ScheduledPool::executor`]).
 ///
 /// ```
 /// use millpond::preset;
@@ -32,29 +37,33 @@ const UPCOMING: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScheduleSnapshot {
-    /// What it is called.
+    /// The pool's name.
     pub name: String,
     /// Where it is in its life.
     pub state: RunState,
-    /// How many tasks and series wait for their time, or for the executor to take them.
+    /// Tasks and series that wait for their time, or for the executor to take them.
     pub pending: usize,
-    /// How many may; `None` is any number.
-    pub most_pending: Option<usize>,
-    /// How many series there are that have not ended.
+    /// How many may wait; `None` is any number.
+    pub max_pending: Option<usize>,
+    /// Whether delayed tasks still run after a shutdown.
+    pub run_delayed_after_shutdown: bool,
+    /// Whether series go on after a shutdown.
+    pub run_series_after_shutdown: bool,
+    /// Series that have not ended.
     pub series: usize,
-    /// How many runs have begun, of tasks and of series.
+    /// Runs that have begun, of tasks and of series.
     pub runs: u64,
-    /// How many runs of series failed.
+    /// Runs of series that failed.
     pub failed: u64,
-    /// How many runs of series were skipped, because the one before was still going.
+    /// Runs of series that were skipped, because the one before was still going.
     pub skipped: u64,
-    /// How many tasks and runs the executor would not have when they were due.
-    pub refused: u64,
-    /// How many tasks and series were cancelled while they waited for their time.
+    /// Tasks and runs that the executor rejected when they were due.
+    pub rejected: u64,
+    /// Tasks and series that were cancelled while they waited for their time.
     pub cancelled: u64,
     /// How late runs began.
     pub lateness: Distribution,
-    /// What is due next, in this order: the first sixteen.
+    /// The next sixteen runs, in the order in which they are due.
     pub upcoming: Vec<Upcoming>,
 }
 
@@ -62,7 +71,7 @@ pub struct ScheduleSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Upcoming {
-    /// What the task or the series is called, or where it was made.
+    /// The name of the task or the series, or where it was made.
     pub label: String,
     /// When it is due.
     pub due: Deadline,
@@ -71,7 +80,7 @@ pub struct Upcoming {
 }
 
 impl<E: Executor + 'static> ScheduledPool<E> {
-    /// Its parameters and figures at one moment, with the runs that come next.
+    /// Its parameters and numbers at one moment, with the next runs.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -90,7 +99,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         of(&self.core)
     }
 
-    /// What is due next, in this order, at most so many. A task that has been handed over is not among them.
+    /// The next runs, at most so many, in the order in which they are due. A task that has been handed over is
+    /// not among them.
     ///
     /// Cheap, however many wait.
     ///
@@ -112,57 +122,99 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[doc(alias = "getQueue")]
     pub fn upcoming(&self, most: usize) -> Vec<Upcoming> {
-        match self.core.is_forked() {
-            true => Vec::new(),
-            false => upcoming(&self.core.books(), most),
+        if self.core.is_forked() {
+            return Vec::new();
         }
+        upcoming(&self.core.state(), most)
     }
 }
 
 fn of(core: &Core) -> ScheduleSnapshot {
-    let counts = &core.counts;
-    let (pending, most_pending, state, upcoming, cancelled) = match core.is_forked() {
-        true => (0, None, RunState::Terminated, Vec::new(), 0),
-        false => {
-            let carried = core.bag.len();
-            let is_terminated = core.is_terminated();
-            let books = core.books();
-            let state = match is_terminated {
-                true => RunState::Terminated,
-                false => books.state,
-            };
-            let pending = books.wheel.len() + carried;
-            let upcoming = upcoming(&books, UPCOMING);
-            (pending, books.most, state, upcoming, books.cancelled)
-        }
-    };
-    let lateness = match core.is_forked() {
-        true => Distribution::new(),
-        false => core.bodies.lateness(),
-    };
-    ScheduleSnapshot {
+    let counts = &core.counters;
+    let mut snapshot = ScheduleSnapshot {
         name: core.name.to_string(),
-        state,
-        pending,
-        most_pending,
+        state: RunState::Terminated,
+        pending: 0,
+        max_pending: None,
+        run_delayed_after_shutdown: false,
+        run_series_after_shutdown: false,
         series: counts.series.load(Ordering::Relaxed),
-        runs: lateness.count(),
+        runs: 0,
         failed: counts.failed.load(Ordering::Relaxed),
         skipped: counts.skipped.load(Ordering::Relaxed),
-        refused: counts.refused.load(Ordering::Relaxed),
-        cancelled: cancelled + counts.cancelled.load(Ordering::Relaxed),
-        lateness,
-        upcoming,
+        rejected: counts.rejected.load(Ordering::Relaxed),
+        cancelled: counts.cancelled.load(Ordering::Relaxed),
+        lateness: Distribution::new(),
+        upcoming: Vec::new(),
+    };
+    if core.is_forked() {
+        return snapshot;
+    }
+    let queued = core.dispatch_queue.len();
+    let is_terminated = core.is_terminated();
+    let state = core.state();
+    let config = Config::of(&state);
+    if !is_terminated {
+        snapshot.state = state.run_state;
+    }
+    snapshot.pending = state.pending.len() + queued;
+    snapshot.max_pending = config.max_pending;
+    snapshot.run_delayed_after_shutdown = config.run_delayed_after_shutdown;
+    snapshot.run_series_after_shutdown = config.run_series_after_shutdown;
+    snapshot.cancelled += state.cancelled;
+    snapshot.upcoming = upcoming(&state, UPCOMING);
+    drop(state);
+    snapshot.lateness = core.runs.lateness();
+    snapshot.runs = snapshot.lateness.count();
+    snapshot
+}
+
+impl Details for ScheduleSnapshot {
+    fn measurements(&self) -> Vec<Measurement> {
+        vec![
+            Measurement::new("series", self.series),
+            Measurement::new("runs", self.runs),
+            Measurement::new("skipped", self.skipped),
+            Measurement::new("lateness_p50", self.lateness.quantile(0.5)),
+            Measurement::new("lateness_p99", self.lateness.quantile(0.99)),
+        ]
     }
 }
 
-fn upcoming(books: &Books, most: usize) -> Vec<Upcoming> {
-    let first = books.wheel.first(most);
+impl<E: Executor + 'static> ScheduledPool<E> {
+    /// Its workers are those of the executor, so it has none. A run counts as completed when it begins: when
+    /// it ends is the executor's to say.
+    pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
+        let own = self.snapshot();
+        let mut engine = EngineSnapshot::new(own.name.clone(), "scheduled pool", own.state);
+        engine.queued = own.pending;
+        engine.submitted = own.runs + own.cancelled + own.rejected + own.pending as u64;
+        engine.completed = own.runs;
+        engine.failed = own.failed;
+        engine.rejected = own.rejected;
+        engine.cancelled = own.cancelled;
+        if own.lateness.count() > 0 {
+            let lateness = own.lateness.clone();
+            let all = TaskLatency::new("(all)", lateness, Distribution::new());
+            engine.latencies.push(all);
+        }
+        let is_executor_down =
+            own.state == RunState::Running && self.core.is_executor_down.load(Ordering::Relaxed);
+        if is_executor_down {
+            let what = "the executor below is shut down: tasks that become due are cancelled";
+            engine.warnings.push(what.to_owned());
+        }
+        engine.with_details(own)
+    }
+}
+
+fn upcoming(pool_state: &PoolState, most: usize) -> Vec<Upcoming> {
+    let first = pool_state.pending.first(most);
     first
         .into_iter()
         .map(|(due, entry)| match entry {
             Entry::Once(task) => Upcoming {
-                label: label_of(task.name(), task.made_at()),
+                label: label_of(task.name(), task.location()),
                 due,
                 repeats: "once".to_owned(),
             },

@@ -1,135 +1,133 @@
-//! What a task passes on to the tasks that it makes.
+//! The context of a task, which the tasks that it creates inherit.
 //!
-//! A task that is made inside another one *inherits*: the deadline, unless it is given one of its
-//! own; the name and the priority, likewise; the values of the user's own that are
-//! [carried](super::Carried); and, with the feature `tracing`, the span that is current where it is made. So
-//! what a request starts is shed with the request, counted under its name and logged under its span,
-//! however many executors it goes through.
+//! A task that is created inside another one *inherits* from it the deadline, the name and the priority, unless it is
+//! given its own; the values of [task-locals](super::TaskLocal); and, with the feature `tracing`, the current span. So
+//! all tasks of a request are shed with the request, counted under its name and logged under its span, however many
+//! executors they go through.
 //!
 //! A task without a handle does not inherit the deadline, unless its description asks for it
-//! ([`TaskSpec::inherit_deadline`](super::TaskSpec::inherit_deadline)): it has been accepted, and nobody
-//! would hear that it was dropped. The same goes for a task that is scheduled.
+//! ([`TaskSpec::inherit_deadline`](super::TaskSpec::inherit_deadline)): it has been accepted, and nobody would hear that
+//! it was dropped. The same goes for a scheduled task.
 //!
 //! # How
 //!
-//! Running a task puts its [`Inherited`] into a thread-local and takes it out afterwards, also when
-//! the body panics; [`TaskSpec::new`](super::TaskSpec::new) copies what it finds there. Most
-//! tasks have nothing to pass on. For them both ends are one look at a flag.
+//! Running a task puts its [`Inherited`] into a thread-local and takes it out afterwards, also if the body panics;
+//! [`TaskSpec::new`](super::TaskSpec::new) copies it from there. Most tasks have empty to pass on. For them both ends
+//! are one look at a flag.
 
 use super::Priority;
-use super::carried::Load;
 use super::name::Name;
 use super::span::Span;
+use super::task_local::TaskLocals;
 use crate::time::Deadline;
 use millpond_raw::sync::local;
 use std::cell::{Cell, RefCell};
 
-/// What goes from a task to those that it makes.
+/// What the tasks inherit that a task creates.
 #[derive(Clone, Debug)]
 pub(super) struct Inherited {
     pub(super) name: Option<Name>,
     pub(super) deadline: Deadline,
     pub(super) priority: Priority,
     pub(super) span: Span,
-    pub(super) load: Load,
+    pub(super) locals: TaskLocals,
 }
 
 impl Inherited {
-    pub(super) const fn nothing() -> Self {
+    pub(super) const fn empty() -> Self {
         Inherited {
             name: None,
             deadline: Deadline::NEVER,
             priority: Priority::Normal,
             span: Span::none(),
-            load: Load::nothing(),
+            locals: TaskLocals::empty(),
         }
     }
 
-    /// Whether there is nothing that a thread-local would have to hold. The span is not: while the
-    /// body runs it is the current one of its own library.
-    fn is_nothing(&self) -> bool {
+    /// Whether the thread-local need not hold it. The span does not count: while the body runs it is the current span of
+    /// the tracing library.
+    fn is_empty(&self) -> bool {
         let usual = self.deadline == Deadline::NEVER && self.priority == Priority::Normal;
-        usual && self.name.is_none() && self.load.is_nothing()
+        usual && self.name.is_none() && self.locals.is_empty()
     }
 }
 
 local! {
-    static SOMETHING: Cell<bool> = Cell::new(false);
+    static IS_SET: Cell<bool> = Cell::new(false);
 }
 
 local! {
-    static INHERITED: RefCell<Inherited> = RefCell::new(Inherited::nothing());
+    static INHERITED: RefCell<Inherited> = RefCell::new(Inherited::empty());
 }
 
 #[inline]
-fn is_something() -> bool {
-    SOMETHING.try_with(Cell::get).unwrap_or(false)
+fn is_set() -> bool {
+    IS_SET.try_with(Cell::get).unwrap_or(false)
 }
 
-/// What a task that is made here and now inherits; `None` if that is nothing.
+/// What a task inherits that is created here and now; `None` if nothing.
 #[inline]
-pub(super) fn here() -> Option<Inherited> {
+pub(super) fn current() -> Option<Inherited> {
     let span = Span::current();
-    if !is_something() {
+    if !is_set() {
         return (!span.is_none()).then(|| Inherited {
             span,
-            ..Inherited::nothing()
+            ..Inherited::empty()
         });
     }
     Some(Inherited { span, ..copy() })
 }
 
-/// Whether a task that is made here and now inherits nothing.
+/// Whether a task that is created here and now inherits nothing.
 #[inline]
 pub(crate) fn inherits_nothing() -> bool {
-    !is_something() && Span::is_none_here()
+    !is_set() && Span::is_none_here()
 }
 
 fn copy() -> Inherited {
-    // No borrow lasts longer than the copy, so this one is to be had.
+    // No borrow lasts longer than the copy, so this one succeeds.
     let found = INHERITED.try_with(|inherited| inherited.borrow().clone());
-    found.unwrap_or(Inherited::nothing())
+    found.unwrap_or(Inherited::empty())
 }
 
-/// What the task is called that runs here and now.
+/// The name of the current task.
 pub(crate) fn current_name() -> Option<Name> {
-    is_something().then(copy)?.name
+    is_set().then(copy)?.name
 }
 
-/// What is carried here and now.
-pub(super) fn load() -> Load {
-    if !is_something() {
-        return Load::nothing();
+/// The current values of task-locals.
+pub(super) fn task_locals() -> TaskLocals {
+    if !is_set() {
+        return TaskLocals::empty();
     }
-    let found = INHERITED.try_with(|inherited| inherited.borrow().load.clone());
-    found.unwrap_or(Load::nothing())
+    let found = INHERITED.try_with(|inherited| inherited.borrow().locals.clone());
+    found.unwrap_or(TaskLocals::empty())
 }
 
-/// Runs `f` as part of what runs here, with all else as it is, but with this load.
-pub(super) fn carry<R>(load: Load, f: impl FnOnce() -> R) -> R {
-    let _left = Left(swap(Inherited { load, ..copy() }));
+/// Runs `f` in the current context, but with these values of task-locals.
+pub(super) fn with_task_locals<R>(locals: TaskLocals, f: impl FnOnce() -> R) -> R {
+    let _restore = Restore(swap(Inherited { locals, ..copy() }));
     f()
 }
 
-/// Whether running a task that passes this on needs no [`enter`].
+/// Whether a task with this context runs without [`enter`].
 #[inline]
 pub(super) fn is_plain(inherited: Option<&Inherited>) -> bool {
-    inherited.is_none_or(|inherited| inherited.is_nothing() && inherited.span.is_none())
-        && !is_something()
+    inherited.is_none_or(|inherited| inherited.is_empty() && inherited.span.is_none()) && !is_set()
 }
 
-/// Runs `f` as the body of a task that passes this on.
+/// Runs `f` as the body of a task with this context.
 pub(super) fn enter<R>(inherited: Option<Inherited>, f: impl FnOnce() -> R) -> R {
-    let inherited = inherited.unwrap_or(Inherited::nothing());
+    let inherited = inherited.unwrap_or(Inherited::empty());
     let span = inherited.span.clone();
-    let _left = Left(swap(inherited));
+    let _restore = Restore(swap(inherited));
     span.in_scope(f)
 }
 
-/// Puts back what was there, when it drops.
-struct Left(Option<Inherited>);
+/// Restores the outer context when it drops.
+struct Restore(Option<Inherited>);
 
-impl Drop for Left {
+impl Drop for Restore {
     fn drop(&mut self) {
         if let Some(outside) = self.0.take() {
             swap(outside);
@@ -137,12 +135,12 @@ impl Drop for Left {
     }
 }
 
-/// `None` in a thread that is being torn down: there is nowhere to note it.
+/// `None` in a thread that is being torn down, whose thread-locals are gone.
 fn swap(inside: Inherited) -> Option<Inherited> {
-    let something = !inside.is_nothing();
+    let is_set = !inside.is_empty();
     let outside = INHERITED
         .try_with(|inherited| inherited.replace(inside))
         .ok()?;
-    SOMETHING.try_with(|flag| flag.set(something)).ok()?;
+    IS_SET.try_with(|flag| flag.set(is_set)).ok()?;
     Some(outside)
 }

@@ -1,35 +1,35 @@
-//! What a wait cycle is, to those who hear of one.
+//! Wait cycles, as they are reported.
 
 use super::name::Name;
 use std::fmt;
 use std::panic::Location;
 use std::time::Instant;
 
-/// How a task is told from others in a report: its name, if it has one, and where it was made.
+/// Identifies a task in a report: its name, if it has one, and the source location where it was created.
 #[derive(Clone)]
 pub struct TaskLabel {
     pub(super) name: Option<Name>,
-    pub(super) made_at: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
 }
 
 impl TaskLabel {
-    /// What the task is called.
+    /// The name of the task.
     pub fn name(&self) -> Option<&str> {
         self.name.as_ref().map(Name::as_str)
     }
 
-    /// Where the task was made.
-    pub fn made_at(&self) -> &'static Location<'static> {
-        self.made_at
+    /// The source location where the task was created.
+    pub fn location(&self) -> &'static Location<'static> {
+        self.location
     }
 }
 
-/// The name and the place, or the place alone.
+/// The name and the location, or the location alone.
 impl fmt::Display for TaskLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
-            Some(name) => write!(f, "`{name}` (made at {})", self.made_at),
-            None => write!(f, "the task made at {}", self.made_at),
+            Some(name) => write!(f, "`{name}` (made at {})", self.location),
+            None => write!(f, "the task made at {}", self.location),
         }
     }
 }
@@ -40,8 +40,7 @@ impl fmt::Debug for TaskLabel {
     }
 }
 
-/// Tasks that wait for each other: each for the next one, and the last for the first. Left alone, none
-/// of them would ever end.
+/// Tasks that wait for each other: each for the next one, and the last for the first. None of them could ever end.
 ///
 /// ```
 /// use millpond::executor::ExecutorExt;
@@ -52,7 +51,7 @@ impl fmt::Debug for TaskLabel {
 /// let pool = ThreadPool::builder("mill").build()?;
 /// let (send, receive) = mpsc::channel::<SharedHandle<String>>();
 /// // A task that is given its own handle, and joins it.
-/// let wheel = pool.submit_spec(TaskSpec::new().name("wheel"), move || {
+/// let wheel = pool.submit_with(TaskSpec::new().name("wheel"), move || {
 ///     let own = receive.recv().unwrap();
 ///     own.join().unwrap_err().to_string()
 /// })?;
@@ -67,8 +66,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// The tasks, in the order in which they wait for each other. The first one is that of the waiter
-    /// who was told.
+    /// The tasks, in the order in which they wait for each other. The first one is the caller of the join that failed.
     pub fn tasks(&self) -> &[TaskLabel] {
         &self.tasks
     }
@@ -77,16 +75,17 @@ impl Cycle {
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((first, rest)) = self.tasks.split_first() else {
-            return f.write_str("nobody waits");
+            return f.write_str("no task waits");
         };
         if rest.is_empty() {
             return write!(f, "{first} waits for itself");
         }
         write!(f, "{first}")?;
         for task in rest {
-            let link = match std::ptr::eq(task, &rest[0]) {
-                true => " waits for ",
-                false => ", which waits for ",
+            let link = if std::ptr::eq(task, &rest[0]) {
+                " waits for "
+            } else {
+                ", which waits for "
             };
             write!(f, "{link}{task}")?;
         }
@@ -102,22 +101,22 @@ impl fmt::Debug for Cycle {
     }
 }
 
-/// A cycle that was found, and when.
+/// A wait cycle that was detected.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct FoundCycle {
+pub struct DetectedCycle {
     /// The tasks.
     pub cycle: Cycle,
-    /// When it was found, by the system's clock.
+    /// When it was detected, by the system clock.
     pub at: Instant,
 }
 
-/// Somebody who waits for a task inside a task.
+/// A task that is blocked in a join of another task.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Waiting {
+pub struct BlockedJoin {
     /// The name of the thread that waits, if it has one.
     pub thread: Option<String>,
-    /// What it waits for.
+    /// The task that it waits for.
     pub task: TaskLabel,
 }

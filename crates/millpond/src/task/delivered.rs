@@ -1,48 +1,48 @@
-//! Work that has to wait until the outcome of a task is delivered.
+//! Callbacks after the outcome of a task is delivered.
 //!
-//! A scheduled pool on an executor of others is over when its last task is, and a task is over when its handle
-//! has the outcome, those who wait for it are woken, and a value that nobody wants is dropped. All of that happens
-//! after the body has returned, in the thread that runs it. So a body cannot give up by itself what keeps the pool
-//! from being over: it leaves a [`Delivered`] behind ([`when_delivered`]), and whoever runs the task calls that
-//! when it is through ([`is_delivered`]).
+//! A scheduled pool on a foreign executor terminates after its last task has ended, and a task has ended when its handle
+//! has the outcome, its waiters are woken, and an unwanted value is dropped. All of that happens after the body has
+//! returned, on the thread that runs it. So a body cannot release by itself what keeps the pool from terminating: it
+//! registers a [`Delivered`] callback ([`when_delivered`]), and the thread that runs the task calls it afterwards
+//! ([`notify_delivered`]).
 //!
 //! ```text
-//!   run:   [ body .... when_delivered ]  outcome -> handle   waiters woken   is_delivered
+//!   run:   [ body .... when_delivered ]  outcome -> handle   waiters woken   notify_delivered
 //!                            |                                                    ^
 //!                            +------------- kept for the task by its thread ------+
 //! ```
 //!
-//! - **L1** What is left behind is for one task, known by the address of its token. The cell is there until the
-//!   last code of a user's has run that the outcome brings with it, so a task that such code runs in the same
-//!   thread has another address, and finds nothing.
+//! - **DELIVERED-1** A callback is kept for one task, identified by the address of its token. The cell lives until all
+//!   user code has returned that the delivery runs, so a task that such code runs on the same thread has another
+//!   address, and does not find the callback.
 //!
-//! Other tasks pay for one look at a flag of their thread.
+//! Other tasks pay for one look at a thread-local flag.
 
-use super::waiting::address;
-use millpond_raw::quiet;
+use super::blocked_joins::address;
+use millpond_raw::catch_panic;
 use millpond_raw::sync::local;
 use millpond_raw::task::current;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// Who waits for the end of a task, in the thread that runs it.
+/// A callback for the end of a task, on the thread that runs it.
 pub(crate) trait Delivered {
     /// The outcome is delivered.
     fn delivered(self: Arc<Self>);
 }
 
-type Waiting = (usize, Arc<dyn Delivered>);
+type Registered = (usize, Arc<dyn Delivered>);
 
 local! {
-    /// Whether something is kept below.
+    /// Whether `KEPT` is not empty.
     static IS_ANY: Cell<bool> = Cell::new(false);
 }
 
 local! {
-    static KEPT: RefCell<Vec<Waiting>> = RefCell::new(Vec::new());
+    static KEPT: RefCell<Vec<Registered>> = RefCell::new(Vec::new());
 }
 
-/// Calls it when the outcome of the task whose body runs here is delivered; at once if there is none.
+/// Calls it when the outcome of the innermost task on this thread is delivered; at once if there is none.
 pub(crate) fn when_delivered(call: Arc<dyn Delivered>) {
     let mut task = None;
     current::bodies(|token| task = task.or(Some(address(token))));
@@ -55,7 +55,7 @@ pub(crate) fn when_delivered(call: Arc<dyn Delivered>) {
             .extend(call.take().map(|call| (task, call)));
         IS_ANY.with(|is_any| is_any.set(true));
     });
-    // In a thread that is being torn down there is nowhere to keep it.
+    // A thread that is being torn down cannot keep it.
     if let Some(call) = call {
         call.delivered();
     }
@@ -63,7 +63,7 @@ pub(crate) fn when_delivered(call: Arc<dyn Delivered>) {
 
 /// The task with the token at this address has been run here, and its outcome is delivered.
 #[inline(always)]
-pub(super) fn is_delivered(task: usize) {
+pub(super) fn notify_delivered(task: usize) {
     if IS_ANY.try_with(Cell::get).unwrap_or(false) {
         call_kept(task);
     }
@@ -79,8 +79,8 @@ fn call_kept(task: usize) {
         Some(own)
     });
     if let Ok(Some(own)) = own {
-        // It may be the last of a pool, with a listener of the user's.
-        let _ = quiet::call(|| own.delivered());
+        // It may terminate a pool, which calls a listener of the user's.
+        let _ = catch_panic::call(|| own.delivered());
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_called_if_the_body_panics_or_is_run_in_place_and_at_once_outside_of_tasks() {
+    fn it_is_called_if_the_body_panics_or_is_run_inline_and_at_once_outside_of_tasks() {
         let diary = Diary::default();
         when_delivered(noting(&diary));
         assert_eq!(diary.words().len(), 1);
@@ -192,7 +192,7 @@ mod tests {
         assert!(handle.join().unwrap_err().is_panicked());
         let body = diary.clone();
         let (task, handle) = task::new(move || when_delivered(noting(&body)));
-        handle.join_here().unwrap();
+        handle.run_or_join().unwrap();
         assert_eq!(diary.words().len(), 3);
         drop(task);
         assert!(!IS_ANY.get());

@@ -14,7 +14,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// task.run();
 /// let error = handle.join().unwrap_err();
 /// assert!(error.is_panicked());
-/// assert_eq!(error.to_string(), "task panicked: the dam broke");
+/// assert_eq!(error.to_string(), "the task panicked: the dam broke");
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
@@ -25,19 +25,19 @@ pub enum TaskError {
     Cancelled(CancelReason),
     /// The *caller* was interrupted while it waited. The task goes on.
     Interrupted,
-    /// The caller's patience ended before the task did. The task goes on.
+    /// The caller's timeout ended before the task did. The task goes on.
     TimedOut,
     /// The caller, itself a task, is waited for by the very task that it wanted to wait for, directly or
     /// through others. The task goes on, and waits for the caller.
     Deadlock(Cycle),
     /// A run of a series returned this, and that was the end of the series.
     Failed(Box<dyn Error + Send + Sync>),
-    /// The task was made before this process was forked, and was not finished by then. Whoever was to
-    /// run it is in the parent process; here it will never end.
+    /// The task was created before this process was forked, and was not finished by then. Its executor's threads are in
+    /// the parent process; here it will never end.
     Forked,
 }
 
-// Whoever has it decides what to do with the error of a run, as with what is left of a panic.
+// The caller decides what to do with the error of a run, as with the payload of a panic.
 impl UnwindSafe for TaskError {}
 impl RefUnwindSafe for TaskError {}
 
@@ -105,7 +105,7 @@ impl TaskError {
         matches!(self, TaskError::Interrupted)
     }
 
-    /// Whether the caller's time was up.
+    /// Whether the caller's timeout was over.
     ///
     /// ```
     /// use millpond::task;
@@ -118,7 +118,7 @@ impl TaskError {
         matches!(self, TaskError::TimedOut)
     }
 
-    /// Whether the task is one of the parent process.
+    /// Whether the task belongs to the parent process.
     ///
     /// ```
     /// use millpond::task::TaskError;
@@ -134,7 +134,7 @@ impl TaskError {
         matches!(self, TaskError::Forked)
     }
 
-    /// Whether the caller would have waited for itself.
+    /// Whether the join would have waited for itself.
     ///
     /// ```
     /// use millpond::task::{self, SharedHandle};
@@ -179,7 +179,7 @@ impl TaskError {
         }
     }
 
-    /// Lets the task's panic go on in the present thread; returns the error if it is none.
+    /// Resumes the task's panic on the current thread; returns the error if it is none.
     ///
     /// ```should_panic
     /// use millpond::task;
@@ -203,20 +203,20 @@ impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TaskError::Panicked(panic) => match panic.message() {
-                Some(text) => write!(f, "task panicked: {text}"),
-                None => f.write_str("task panicked with something that is no text"),
+                Some(text) => write!(f, "the task panicked: {text}"),
+                None => f.write_str("the task panicked with a payload that is no text"),
             },
-            TaskError::Cancelled(reason) => write!(f, "task cancelled: {reason}"),
-            TaskError::Interrupted => f.write_str("interrupted while waiting for a task"),
-            TaskError::TimedOut => f.write_str("timed out while waiting for a task"),
+            TaskError::Cancelled(reason) => write!(f, "the task was cancelled: {reason}"),
+            TaskError::Interrupted => f.write_str("the caller was interrupted while it waited for a task"),
+            TaskError::TimedOut => f.write_str("the task was not finished within the timeout"),
             TaskError::Deadlock(cycle) => write!(
                 f,
                 "deadlock: {cycle}. This join would never end: let one of them return before the \
-                 other needs it, or join with a time-out"
+                 other needs it, or join with a timeout"
             ),
             TaskError::Failed(error) => write!(f, "a run failed: {error}"),
             TaskError::Forked => f.write_str(
-                "this process was forked while the task was unfinished, and whoever runs it stayed in \
+                "this process was forked while the task was unfinished, and its executor's threads stayed in \
                  the parent: submit it again, to an executor that was built after fork()",
             ),
         }

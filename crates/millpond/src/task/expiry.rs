@@ -1,28 +1,26 @@
-//! The deadline of a task, seen to by those who wait for it.
+//! Deadlines of tasks, enforced by the threads that wait for them.
 //!
-//! Executors drop a task whose deadline has passed when its turn comes. That may be long after: the queue
-//! stands, or nobody runs it at all. Who waits for it need not wait for that. A join looks again when the
-//! deadline comes, and a future sets an alarm; whoever is there first and finds that nobody has started
-//! the task cancels it as expired, as its executor would have. Its place in the queue is given back.
+//! An executor cancels a task whose deadline has passed when its turn comes. That may be long after: the queue does not
+//! move, or no worker is left. A waiter need not wait for that. A join looks again at the deadline, and a future sets an
+//! alarm; if the task is unstarted then, the waiter cancels it as expired, as its executor would have done. Its place in
+//! the queue is freed.
 //!
-//! A task that nobody waits for costs no alarm: it makes no difference to anybody when it is dropped.
+//! A task without a waiter costs no alarm. A thread that waits for one of many tasks checks all deadlines ([`Expiry`]).
 //!
-//! Who waits for one of many has an eye on the deadlines of all of them ([`Expiry`]).
-//!
-//! Whatever is waited for, it is whoever waits that cancels, in its own thread: to cancel drops the user's
-//! closure, which is not for the thread of the timer.
+//! Always the waiter cancels, on its own thread: cancelling drops the user's closure, which must not happen on the
+//! timer's thread.
 
 use super::CancelReason;
-use super::in_place::Claimable;
+use super::inline::Claimable;
 use super::meta::Meta;
 use crate::time::{Alarm, Clock, Deadline};
 use millpond_raw::task as raw;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::Waker;
 
-/// Cancels the task if its deadline has passed and nobody has started it. Otherwise returns when that
-/// will be; never, if it cannot be any more.
-pub(super) fn look(task: &impl Claimable) -> Deadline {
+/// Cancels the task if it is unstarted and its deadline has passed. Otherwise returns the time of the next check; never,
+/// if none is needed.
+pub(super) fn check(task: &impl Claimable) -> Deadline {
     let meta = task.meta();
     let deadline = meta.deadline();
     if deadline == Deadline::NEVER || task.state().is_claimed() {
@@ -31,13 +29,13 @@ pub(super) fn look(task: &impl Claimable) -> Deadline {
     if !deadline.has_passed(meta.clock().now()) {
         return deadline;
     }
-    if task.give_up(CancelReason::Expired) {
-        meta.home.count_gone();
+    if task.cancel_unstarted(CancelReason::Expired) {
+        meta.tag.count_tombstone();
     }
     Deadline::NEVER
 }
 
-/// The deadline of a task, for who waits for one of many and has not the handle in hand.
+/// The deadline of a task, for a thread that waits for one of many and does not have the handle.
 pub(crate) struct Expiry(raw::Witness<Meta>);
 
 impl Expiry {
@@ -45,38 +43,37 @@ impl Expiry {
         Expiry(task.witness())
     }
 
-    /// Cancels the task if its deadline has passed and nobody has started it. Otherwise returns when to look
-    /// again; never, if there is no need to.
+    /// Cancels the task if it is unstarted and its deadline has passed. Otherwise returns the time of the next check;
+    /// never, if none is needed.
     ///
-    /// To cancel drops a closure and calls wakers: not under a lock, and not on the thread of the timer.
-    pub(crate) fn look(&self) -> Deadline {
-        look(&self.0)
+    /// Cancelling drops a closure and calls wakers: not under a lock, and not on the timer's thread.
+    pub(crate) fn check(&self) -> Deadline {
+        check(&self.0)
     }
 
-    /// By which its deadline is.
+    /// The clock of its deadline.
     pub(crate) fn clock(&self) -> Clock {
         self.0.meta().clock()
     }
 }
 
-/// What wakes a future when the deadline of its task comes.
+/// Wakes a future at the deadline of its task.
 #[derive(Debug, Default)]
-pub(super) struct Bell(Option<Box<Alarm>>);
+pub(super) struct DeadlineAlarm(Option<Box<Alarm>>);
 
-// It is set and taken back whole, whatever panics meanwhile.
-impl UnwindSafe for Bell {}
-impl RefUnwindSafe for Bell {}
+// The alarm is replaced as a whole, so a panic leaves it consistent.
+impl UnwindSafe for DeadlineAlarm {}
+impl RefUnwindSafe for DeadlineAlarm {}
 
-impl Bell {
+impl DeadlineAlarm {
     pub(super) const fn new() -> Self {
-        Bell(None)
+        DeadlineAlarm(None)
     }
 
-    /// Before a future looks at the task: cancels it if it is too late, and lets `waker` be woken when it will
-    /// be.
-    pub(super) fn look(&mut self, task: &impl Claimable, waker: &Waker) {
+    /// Before a future polls the task: cancels it if it has expired; otherwise sets the alarm to wake `waker`.
+    pub(super) fn check(&mut self, task: &impl Claimable, waker: &Waker) {
         let former = self.0.take();
-        let again = look(task);
+        let again = check(task);
         if again != Deadline::NEVER {
             let alarm = task.meta().clock().alarm_for_future(again, waker);
             self.0 = Some(Box::new(alarm));

@@ -1,10 +1,10 @@
-//! The side of a task that waits for its value.
+//! The caller's side of a task: waits for its value.
 
-use super::expiry::{self, Bell, Expiry};
-use super::in_place::{self, Queued};
+use super::blocked_joins::{JoinGuard, JoinTarget};
+use super::expiry::{self, DeadlineAlarm, Expiry};
+use super::inline::{self, InlineCandidate};
 use super::meta::Meta;
 use super::name::Name;
-use super::waiting::{Awaited, Listed};
 use super::{CancelReason, Cycle, SharedHandle, TaskError};
 use crate::interrupt::{self, Look, WaitError};
 use crate::time::{Clock, Deadline};
@@ -37,14 +37,14 @@ use std::time::Duration;
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
     raw: raw::Handle<T, Meta>,
-    bell: Bell,
+    alarm: DeadlineAlarm,
 }
 
 impl<T> TaskHandle<T> {
     pub(super) fn from_raw(raw: raw::Handle<T, Meta>) -> Self {
         TaskHandle {
             raw,
-            bell: Bell::new(),
+            alarm: DeadlineAlarm::new(),
         }
     }
 
@@ -53,14 +53,14 @@ impl<T> TaskHandle<T> {
     /// # Errors
     ///
     /// The task panicked or was cancelled; or the caller, itself a task, was interrupted, or the task
-    /// waits for it in turn ([`TaskError::Deadlock`]). To be able to go on waiting after an interrupt,
+    /// waits for it in turn ([`TaskError::Deadlock`]). To go on waiting after an interrupt, use
     /// [`wait`](TaskHandle::wait) first.
     ///
     /// # Inside a pool
     ///
-    /// If the caller is a task of a pool, and this one waits in that pool's own queue, it runs here and
-    /// now, on the caller's thread, instead of being waited for: so a pool cannot starve on tasks that
-    /// join those behind them. Only this one is run so, never another. A time-out does not cut it short.
+    /// If the caller is a task of a pool, and this task is in the queue of the same pool, it is run inline, on the
+    /// caller's thread, instead of being waited for: so a pool cannot starve on tasks that join tasks behind them. Only
+    /// this task is run so, never another. A timeout does not cut it short.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -69,7 +69,7 @@ impl<T> TaskHandle<T> {
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let mill = pool.clone();
     /// let bread = pool.submit(move || {
-    ///     // It waits behind this one for the only worker, who therefore runs it here.
+    ///     // It waits behind this task for the only worker, which therefore runs it here.
     ///     let flour = mill.submit(|| "flour").unwrap();
     ///     format!("bread of {}", flour.join().unwrap())
     /// })?;
@@ -82,15 +82,15 @@ impl<T> TaskHandle<T> {
         self.join_until(Deadline::NEVER)
     }
 
-    /// Waits for the task, but not longer than `patience`, and takes its value. After a time-out or
-    /// an interrupt the handle can be used again.
+    /// Waits for the task, but not longer than `timeout`, and takes its value. After a timeout or an interrupt the handle
+    /// can be used again.
     ///
-    /// Patience is for waiting. A task of the caller's own pool that has not started runs
-    /// [here](TaskHandle::join), as long as that takes.
+    /// The timeout limits waiting alone. An unstarted task of the caller's own pool runs [inline](TaskHandle::join), as
+    /// long as that takes.
     ///
     /// # Errors
     ///
-    /// As [`join`](TaskHandle::join), or the time was up.
+    /// As [`join`](TaskHandle::join), or the timeout is over.
     ///
     /// ```
     /// use millpond::task;
@@ -105,12 +105,12 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), task::TaskError>(())
     /// ```
     #[doc(alias = "get")]
-    pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
-        // The clock costs more than a look at a task that is done.
+    pub fn join_timeout(&mut self, timeout: Duration) -> Result<T, TaskError> {
+        // Reading the clock costs more than looking at a finished task.
         if let Some(result) = self.try_join() {
             return result;
         }
-        self.join_until(self.clock().deadline(patience))
+        self.join_until(self.clock().deadline(timeout))
     }
 
     /// Waits for the task until `deadline`, and takes its value.
@@ -184,25 +184,26 @@ impl<T> TaskHandle<T> {
         if seen.is_of_another_process() {
             return Err(TaskError::Forked);
         }
-        if in_place::self_join(&self.raw, deadline) || finishes_soon(deadline, || self.raw.state())
+        if inline::self_join(&self.raw, deadline)
+            || spin_until_finished(deadline, || self.raw.state())
         {
             return Ok(());
         }
         let clock = self.clock();
         let raw = &mut self.raw;
-        let listed = Listed::enter(deadline, || Awaited::task(raw.witness()));
-        let listed = listed.map_err(deadlock)?;
+        let blocked = JoinGuard::enter(deadline, || JoinTarget::task(raw.witness()));
+        let blocked = blocked.map_err(deadlock)?;
         let site = Site::new("task.join").on(raw.token());
-        let waited = wait_listed(&listed, site, &clock, deadline, |waker| {
-            let again = expiry::look(&*raw);
+        let waited = wait_registered(&blocked, site, &clock, deadline, |waker| {
+            let again = expiry::check(&*raw);
             raw.register(waker).then_some(again)
         });
         self.raw.unregister();
         waited
     }
 
-    /// Runs the task on this thread if nobody has started it, then waits for it: no wake-up, no
-    /// second thread. This is for a caller that has nothing else to do.
+    /// Runs the task on this thread if it is unstarted, otherwise waits for it: no wake-up, no second thread. This is for
+    /// a caller that has nothing else to do.
     ///
     /// # Errors
     ///
@@ -210,22 +211,22 @@ impl<T> TaskHandle<T> {
     ///
     /// ```
     /// let (_queued_somewhere, handle) = millpond::task::new(|| 42);
-    /// assert_eq!(handle.join_here()?, 42);
+    /// assert_eq!(handle.run_or_join()?, 42);
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
-    pub fn join_here(self) -> Result<T, TaskError> {
+    pub fn run_or_join(self) -> Result<T, TaskError> {
         self.run_here();
         self.join()
     }
 
-    /// Runs the task on this thread, if nobody has started it.
+    /// Runs the task on this thread, if it is unstarted.
     pub(crate) fn run_here(&self) {
         if !self.raw.state().is_of_another_process() {
-            in_place::run(&self.raw);
+            inline::run(&self.raw);
         }
     }
 
-    /// The value, if the task is finished and has one that nobody has taken.
+    /// The value, if there is one that has not been taken.
     pub(crate) fn peek(&mut self) -> Option<&T> {
         self.raw.peek()
     }
@@ -249,7 +250,7 @@ impl<T> TaskHandle<T> {
     /// ```
     pub fn cancel(&self) -> bool {
         let found = self.raw.cancel(CancelReason::Requested);
-        self.raw.meta().note_cancelled(found)
+        self.raw.meta().record_cancelled(found)
     }
 
     /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether this
@@ -274,21 +275,21 @@ impl<T> TaskHandle<T> {
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
         let found = self.raw.interrupt(CancelReason::Requested);
-        self.raw.meta().note_cancelled(found)
+        self.raw.meta().record_cancelled(found)
     }
 
-    /// Interrupts the task on behalf of a caller who has stopped waiting for it.
+    /// Interrupts the task on behalf of a caller that has stopped waiting for it.
     pub(crate) fn abandon(&self) {
         let found = self.raw.interrupt(CancelReason::Abandoned);
-        self.raw.meta().note_cancelled(found);
+        self.raw.meta().record_cancelled(found);
     }
 
-    /// What runs it in place, if it waits in the queue of the pool whose worker this is.
-    pub(crate) fn queued_at_home(&self) -> Option<Queued> {
-        Queued::of(&self.raw)
+    /// For running it inline, if it is in the queue of the pool whose worker this is.
+    pub(crate) fn inline_candidate(&self) -> Option<InlineCandidate> {
+        InlineCandidate::of(&self.raw)
     }
 
-    /// What tells its task from all others that are there.
+    /// The address of its cell: identifies the task among all live ones.
     pub(crate) fn address(&self) -> usize {
         self.raw.address()
     }
@@ -306,7 +307,7 @@ impl<T> TaskHandle<T> {
         self.raw.state().is_finished()
     }
 
-    /// Whether somebody has started to run it, or it never will be run.
+    /// Whether it has started, or never will because it was cancelled.
     ///
     /// ```
     /// use millpond::task;
@@ -326,7 +327,7 @@ impl<T> TaskHandle<T> {
         self.raw.state().is_claimed()
     }
 
-    /// Whether somebody has begun to run it, also if it was cancelled afterwards.
+    /// Whether it has started, also if it was cancelled afterwards.
     pub(crate) fn has_begun(&self) -> bool {
         self.raw.state().has_begun()
     }
@@ -336,14 +337,14 @@ impl<T> TaskHandle<T> {
     /// ```
     /// let (task, handle) = millpond::task::new(|| "flour");
     /// assert!(!handle.is_cancelled());
-    /// drop(task); // nobody can run it any more
+    /// drop(task); // it can no longer run
     /// assert!(handle.is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
         self.raw.state().cancelled().is_some()
     }
 
-    /// What the task is called.
+    /// The name of the task.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -355,7 +356,7 @@ impl<T> TaskHandle<T> {
         self.raw.meta().name().map(Name::as_str)
     }
 
-    /// Until when it must have started.
+    /// The time by which it must have started.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -370,14 +371,14 @@ impl<T> TaskHandle<T> {
         self.raw.meta().deadline()
     }
 
-    /// Where it was made.
+    /// The source location where it was created.
     ///
     /// ```
     /// let (line, (_task, handle)) = (line!(), millpond::task::new(|| "flour"));
-    /// assert_eq!(handle.made_at().line(), line);
+    /// assert_eq!(handle.location().line(), line);
     /// ```
-    pub fn made_at(&self) -> &'static Location<'static> {
-        self.raw.meta().made_at()
+    pub fn location(&self) -> &'static Location<'static> {
+        self.raw.meta().location()
     }
 
     /// A handle that cancels the task when it is dropped, and asks it to stop if it runs.
@@ -395,11 +396,11 @@ impl<T> TaskHandle<T> {
         AbortOnDrop { handle: Some(self) }
     }
 
-    /// A handle that can be cloned: any number may wait, and each gets a reference to the value.
+    /// A handle that can be cloned: any number of threads may wait, and each gets a reference to the value.
     ///
     /// # Panics
     ///
-    /// If the value has been taken out of this one.
+    /// If the value has been taken out of this handle.
     ///
     /// ```
     /// use millpond::task;
@@ -424,30 +425,32 @@ impl<T> TaskHandle<T> {
         self.raw.meta().clock()
     }
 
-    /// What sees to its deadline without having the handle.
+    /// Its deadline, for a waiter that does not have the handle.
     pub(crate) fn expiry(&self) -> Expiry {
         Expiry::of(&self.raw)
     }
 
-    /// As its future, but it has no eye on the deadline: it cancels nothing, and the waker is woken by the
-    /// end of the task only.
+    /// As its future, but without a check of the deadline: only the end of the task wakes the waker.
     pub(crate) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Result<T, TaskError>> {
         self.raw.poll(context).map(into_result)
     }
 }
 
-/// Looks for a moment whether a task finishes, before its waiter parks. Who has a deadline, or has been
-/// interrupted, does not wait for that.
-pub(super) fn finishes_soon(deadline: Deadline, look: impl Fn() -> raw::state::Reading) -> bool {
+/// Spins for a moment on a task that may finish, before its waiter parks; not if the waiter has a deadline or has been
+/// interrupted.
+pub(super) fn spin_until_finished(
+    deadline: Deadline,
+    look: impl Fn() -> raw::state::TaskState,
+) -> bool {
     deadline == Deadline::NEVER
         && !interrupt::is_interrupted()
-        && interrupt::linger_closely(|| look().is_finished(), || Some(())).is_some()
+        && interrupt::poll_tight(|| look().is_finished(), || Some(())).is_some()
 }
 
-/// Waits until `register` has nothing to wait for, as who is listed as waiting for it. As long as it has, it
-/// says when to look again although nobody wakes the waiter.
-pub(crate) fn wait_listed(
-    listed: &Listed,
+/// Waits until `register` returns `None`, because there is nothing to wait for. Otherwise it has registered the waker, and
+/// returns when to look again even without a wake-up. `blocked` is the entry of this wait in the table of blocked joins.
+pub(crate) fn wait_registered(
+    blocked: &JoinGuard,
     site: Site,
     clock: &Clock,
     deadline: Deadline,
@@ -455,15 +458,15 @@ pub(crate) fn wait_listed(
 ) -> Result<(), TaskError> {
     let mut cycle = None;
     let look = |waker: &Waker| {
-        // What is done is done, whoever says what.
+        // A finished task counts more than a cycle.
         let Some(again) = register(waker) else {
             cycle = None;
             return Look::Done;
         };
-        cycle = listed.news(waker);
+        cycle = blocked.poll_cycle(waker);
         match cycle {
             Some(_) => Look::Done,
-            None => Look::AgainAt(again),
+            None => Look::RecheckAt(again),
         }
     };
     let waited = interrupt::wait(site, clock, deadline, look);
@@ -475,10 +478,10 @@ pub(crate) fn wait_listed(
     }
 }
 
-/// The last waiter of a ring is told, and so is the engine that runs it.
+/// Reports the cycle to the engine that runs the caller, and makes it an error.
 #[cold]
 pub(crate) fn deadlock(cycle: Cycle) -> TaskError {
-    in_place::tell_host(&cycle);
+    inline::report_deadlock(&cycle);
     TaskError::Deadlock(cycle)
 }
 
@@ -492,8 +495,8 @@ fn into_result<T>(outcome: Outcome<T>) -> Result<T, TaskError> {
     }
 }
 
-/// Awaiting is cancel-safe: a handle that is dropped or polled elsewhere in the middle loses
-/// nothing, and `&mut handle` can be awaited, too.
+/// Awaiting is cancel-safe: a handle that is dropped or polled elsewhere meanwhile loses nothing, and `&mut handle` can be
+/// awaited, too.
 ///
 /// ```
 /// # use std::{future::Future, pin::pin, task::{Context, Waker}};
@@ -507,8 +510,8 @@ impl<T> Future for TaskHandle<T> {
     type Output = Result<T, TaskError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let TaskHandle { raw, bell } = self.get_mut();
-        bell.look(raw, context.waker());
+        let TaskHandle { raw, alarm } = self.get_mut();
+        alarm.check(raw, context.waker());
         match raw.poll(context) {
             Poll::Pending if raw.state().is_of_another_process() => {
                 Poll::Ready(Err(TaskError::Forked))
@@ -523,7 +526,7 @@ impl<T> fmt::Debug for TaskHandle<T> {
         f.debug_struct("TaskHandle")
             .field("name", &self.name())
             .field("state", &self.raw.state())
-            .field("made_at", &format_args!("{}", self.made_at()))
+            .field("location", &format_args!("{}", self.location()))
             .finish()
     }
 }
@@ -549,12 +552,12 @@ impl<T> AbortOnDrop<T> {
     ///
     /// let (task, handle) = task::new(|| "flour");
     /// let wanted = handle.abort_on_drop();
-    /// let flour = wanted.keep();
+    /// let flour = wanted.disarm();
     /// assert!(matches!(task.run(), Ran::Completed));
     /// assert_eq!(flour.join()?, "flour");
     /// # Ok::<(), task::TaskError>(())
     /// ```
-    pub fn keep(mut self) -> TaskHandle<T> {
+    pub fn disarm(mut self) -> TaskHandle<T> {
         self.handle
             .take()
             .expect("it is only taken here and in the drop")

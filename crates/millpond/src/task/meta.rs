@@ -1,40 +1,40 @@
-//! What travels with a task beside its closure, in three words: cells are small, and most tasks have
-//! no name, no deadline, no span, nothing that they carry, and the system's clock.
+//! The metadata of a task, in three words: cells are small, and most tasks have no name, deadline, span or task-local
+//! values, and use the system clock.
 
 use super::Priority;
 use super::context::Inherited;
 use super::cycle::TaskLabel;
-use super::home::Address;
 use super::name::Name;
+use super::queue_tag::TagWord;
 use super::spec::TaskSpec;
-use crate::time::{Clock, Deadline, Stamp};
+use crate::time::{Clock, Deadline, ShortTimestamp};
 use millpond_raw::task::Body;
 use std::panic::Location;
 
-/// What is in a cell between header and closure.
+/// The metadata, between header and closure of the cell.
 #[derive(Debug)]
 pub(super) struct Meta {
     spec: TaskSpec,
-    pub(super) home: Address,
+    pub(super) tag: TagWord,
 }
 
-/// What few tasks have.
+/// The part that few tasks need.
 #[derive(Clone, Debug)]
-pub(super) struct Rare {
-    /// Name, deadline, priority, span and what is carried: what the task's own tasks have, too.
+pub(super) struct Extras {
+    /// Name, deadline, priority, span and task-local values, which the tasks that it creates inherit.
     pub(super) inherited: Inherited,
     pub(super) clock: Clock,
-    /// Its user gave it that clock. Otherwise it gets the clock of the executor that it is brought to.
+    /// The user gave it that clock. Otherwise it gets the clock of the executor that it is submitted to.
     pub(super) clock_is_given: bool,
-    /// The deadline is that of the task around it, and nobody has asked for it.
+    /// The deadline is that of the enclosing task, and was not asked for.
     pub(super) deadline_is_inherited: bool,
 }
 
-impl Rare {
-    /// All as it is without.
-    pub(super) fn nothing() -> Self {
-        Rare {
-            inherited: Inherited::nothing(),
+impl Extras {
+    /// The defaults.
+    pub(super) fn defaults() -> Self {
+        Extras {
+            inherited: Inherited::empty(),
             clock: Clock::system(),
             clock_is_given: false,
             deadline_is_inherited: false,
@@ -42,7 +42,7 @@ impl Rare {
     }
 }
 
-impl Rare {
+impl Extras {
     fn is_expired(&self) -> bool {
         let deadline = self.inherited.deadline;
         deadline != Deadline::NEVER && deadline.has_passed(self.clock.now())
@@ -53,27 +53,27 @@ impl Meta {
     pub(super) fn new(spec: TaskSpec) -> Self {
         Meta {
             spec,
-            home: Address::none(false),
+            tag: TagWord::untagged(false),
         }
     }
 
-    /// Of a task that is not shed.
+    /// Of a task that is exempt from shedding.
     pub(super) fn kept(spec: TaskSpec) -> Self {
         Meta {
             spec,
-            home: Address::none(true),
+            tag: TagWord::untagged(true),
         }
     }
 
     #[inline]
-    fn rare(&self) -> Option<&Rare> {
-        self.spec.rare.as_deref()
+    fn extras(&self) -> Option<&Extras> {
+        self.spec.extras.as_deref()
     }
 
-    /// What the task passes on to those that it makes; `None` if that is nothing.
+    /// What tasks inherit that this one creates; `None` if nothing.
     #[inline]
     pub(super) fn inherited(&self) -> Option<&Inherited> {
-        self.rare().map(|rare| &rare.inherited)
+        self.extras().map(|extras| &extras.inherited)
     }
 
     #[inline]
@@ -92,57 +92,57 @@ impl Meta {
     }
 
     pub(super) fn clock(&self) -> Clock {
-        self.rare()
-            .map_or_else(Clock::system, |rare| rare.clock.clone())
+        self.extras()
+            .map_or_else(Clock::system, |extras| extras.clock.clone())
     }
 
-    pub(super) fn made_at(&self) -> &'static Location<'static> {
-        self.spec.made_at
+    pub(super) fn location(&self) -> &'static Location<'static> {
+        self.spec.location
     }
 
-    /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    /// Whether its deadline has passed, by its own clock. Without a deadline the clock is not read.
     #[inline]
     pub(super) fn is_expired(&self) -> bool {
-        self.rare().is_some_and(Rare::is_expired)
+        self.extras().is_some_and(Extras::is_expired)
     }
 
     #[inline]
     pub(super) fn label(&self) -> TaskLabel {
         TaskLabel {
             name: self.name().cloned(),
-            made_at: self.made_at(),
+            location: self.location(),
         }
     }
 
-    /// What tells its task from all others that are there.
+    /// Identifies the task among all live ones.
     pub(super) fn mark(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    pub(super) fn about(&self) -> About<'_> {
-        About(self)
+    pub(super) fn view(&self) -> TaskView<'_> {
+        TaskView(self)
     }
 
-    /// Takes note of a cancellation through a handle. Returns whether it was one.
-    pub(super) fn note_cancelled(&self, found: Option<Body>) -> bool {
+    /// Counts the tombstone after a cancellation through a handle. Returns whether the call cancelled the task.
+    pub(super) fn record_cancelled(&self, found: Option<Body>) -> bool {
         if found == Some(Body::Gone) {
-            self.home.count_gone();
+            self.tag.count_tombstone();
         }
         found.is_some()
     }
 }
 
-/// What can be told of a task, to those who do not have it.
+/// A view of a task for code that does not own it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About<'a>(&'a Meta);
+pub(crate) struct TaskView<'a>(&'a Meta);
 
-impl About<'_> {
+impl TaskView<'_> {
     pub(crate) fn shared_name(self) -> Option<Name> {
         self.0.name().cloned()
     }
 
-    pub(crate) fn made_at(self) -> &'static Location<'static> {
-        self.0.made_at()
+    pub(crate) fn location(self) -> &'static Location<'static> {
+        self.0.location()
     }
 
     pub(crate) fn deadline(self) -> Deadline {
@@ -153,9 +153,9 @@ impl About<'_> {
         self.0.priority()
     }
 
-    /// Since when it waits in an engine.
-    pub(crate) fn waits_since(self) -> Option<Stamp> {
-        self.0.home.stamp()
+    /// When an engine enqueued it.
+    pub(crate) fn queued_since(self) -> Option<ShortTimestamp> {
+        self.0.tag.stamp()
     }
 }
 
@@ -184,19 +184,19 @@ mod tests {
     }
 
     #[test]
-    fn what_few_tasks_have_is_two_cache_lines_at_most() {
+    fn the_rare_metadata_is_two_cache_lines_at_most() {
         let most = if cfg!(feature = "tracing") { 128 } else { 80 };
-        assert!(size_of::<Rare>() <= most, "{}", size_of::<Rare>());
+        assert!(size_of::<Extras>() <= most, "{}", size_of::<Extras>());
     }
 
     #[test]
-    fn what_is_as_usual_takes_no_room() {
-        let rare = |spec: &TaskSpec| spec.rare.is_some();
-        assert!(!rare(&TaskSpec::new()));
+    fn defaults_take_no_room() {
+        let extras = |spec: &TaskSpec| spec.extras.is_some();
+        assert!(!extras(&TaskSpec::new()));
         let usual = TaskSpec::new().clock_by_default(Clock::system());
         let usual = usual.priority(Priority::Normal);
-        assert!(!rare(&usual.deadline(Deadline::NEVER)));
-        assert!(rare(&TaskSpec::new().priority(Priority::Low)));
-        assert!(rare(&TaskSpec::new().name("mill")));
+        assert!(!extras(&usual.deadline(Deadline::NEVER)));
+        assert!(extras(&TaskSpec::new().priority(Priority::Low)));
+        assert!(extras(&TaskSpec::new().name("mill")));
     }
 }

@@ -1,21 +1,21 @@
-//! What a task is called. Cheap to copy, because names are inherited.
+//! The name of a task. Cheap to copy, because names are inherited.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A name: one of the program's own texts, or a text that all who have it share.
+/// A static text, or a shared one.
 #[derive(Clone)]
 pub(crate) enum Name {
-    Fixed(&'static str),
-    Made(Arc<str>),
+    Static(&'static str),
+    Shared(Arc<str>),
 }
 
 impl Name {
     pub(crate) fn as_str(&self) -> &str {
         match self {
-            Name::Fixed(text) => text,
-            Name::Made(text) => text,
+            Name::Static(text) => text,
+            Name::Shared(text) => text,
         }
     }
 }
@@ -23,8 +23,8 @@ impl Name {
 impl From<Cow<'static, str>> for Name {
     fn from(text: Cow<'static, str>) -> Self {
         match text {
-            Cow::Borrowed(text) => Name::Fixed(text),
-            Cow::Owned(text) => Name::Made(text.into()),
+            Cow::Borrowed(text) => Name::Static(text),
+            Cow::Owned(text) => Name::Shared(text.into()),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! How urgent a task is.
+//! The priority of a task.
 
 use std::fmt;
 
-/// How urgent a task is, for queues that ask ([`Queue::by_priority`](crate::pool::Queue::by_priority)).
-/// All others take tasks as they come.
+/// The priority of a task, for queues that order by it ([`Queue::by_priority`](crate::pool::Queue::by_priority)). All
+/// others are first in, first out.
 ///
 /// ```
 /// use millpond::task::{self, Priority, TaskSpec};
@@ -11,16 +11,16 @@ use std::fmt;
 /// let (task, handle) = TaskSpec::new().priority(Priority::High).build(|| task::new(|| ()).0);
 /// assert_eq!(task.priority(), Priority::High);
 /// task.run();
-/// // What a task makes is as urgent as itself, unless it is told otherwise.
+/// // A task that it creates has the same priority, unless it is given another.
 /// assert_eq!(handle.join()?.priority(), Priority::High);
 /// # Ok::<(), task::TaskError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Before all others: somebody waits for it now.
+    /// Before all others: a caller waits for it now.
     High,
-    /// What most tasks are.
+    /// The priority of most tasks.
     #[default]
     Normal,
     /// When there is time: nobody waits for it.
@@ -28,10 +28,10 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Every one of them, the most urgent first.
+    /// All priorities, the highest first.
     pub const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
-    /// Its level: 0 is the most urgent.
+    /// Its level: 0 is the highest.
     pub fn level(self) -> u32 {
         self as u32
     }

@@ -1,12 +1,12 @@
-//! The side of a task that executors hold.
+//! The executor's side of a task.
 
-use super::carried::Load;
-use super::delivered::is_delivered;
+use super::blocked_joins::address;
+use super::delivered::notify_delivered;
 use super::meta::Meta;
 use super::name::Name;
-use super::waiting::address;
-use super::{CancelReason, Home, Panic, Priority, Shell, context};
-use crate::time::{Deadline, Stamp};
+use super::task_local::TaskLocals;
+use super::{CancelReason, Panic, Priority, QueueTag, Tombstone, context};
+use crate::time::{Deadline, ShortTimestamp};
 use millpond_raw::task as raw;
 use std::fmt;
 use std::panic::Location;
@@ -21,7 +21,7 @@ pub use raw::Ran;
 /// let (task, handle) = task::new(|| ());
 /// task.cancel(CancelReason::ShutDown);
 /// let error = handle.join().unwrap_err();
-/// assert_eq!(error.to_string(), "task cancelled: its executor was shut down before it ran");
+/// assert_eq!(error.to_string(), "the task was cancelled: its executor was shut down before it ran");
 /// ```
 #[must_use = "a task that is dropped unrun is cancelled"]
 pub struct Task(raw::Task<Meta>);
@@ -31,9 +31,9 @@ impl Task {
         Task(task)
     }
 
-    /// Runs it on this thread, unless it was cancelled or has been run in place by a waiter.
+    /// Runs it on this thread, unless it was cancelled or a waiter has run it inline.
     ///
-    /// A panic of the body goes to the handle; without a handle it is in what this returns.
+    /// A panic of the body goes to the handle; without a handle it is returned.
     ///
     /// ```
     /// use millpond::task::{self, Ran};
@@ -56,78 +56,80 @@ impl Task {
     /// ```
     #[inline(always)]
     pub fn run(self) -> Ran {
-        self.run_seeing(|_| ())
+        self.run_with_panic_hook(|_| ())
     }
 
     /// As [`run`](Task::run), and lets `panicked`, which must not panic, look at what the body panicked with
     /// before that goes to the handle.
     #[inline(always)]
-    pub(crate) fn run_seeing(self, panicked: impl FnOnce(&Panic)) -> Ran {
+    pub(crate) fn run_with_panic_hook(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let inherited = self.0.meta().inherited();
         let token = address(self.0.token());
-        let ran = match context::is_plain(inherited) {
-            true => self.0.run_seeing(panicked),
-            false => self.run_in_context(panicked),
+        let ran = if context::is_plain(inherited) {
+            self.0.run_with_panic_hook(panicked)
+        } else {
+            self.run_in_context(panicked)
         };
-        is_delivered(token);
+        notify_delivered(token);
         ran
     }
 
-    /// With what it has inherited around it.
+    /// In the context that it has inherited.
     #[inline(never)]
     fn run_in_context(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let inherited = self.0.meta().inherited().cloned();
-        context::enter(inherited, || self.0.run_seeing(panicked))
+        context::enter(inherited, || self.0.run_with_panic_hook(panicked))
     }
 
-    /// How many others refer to it: its handles, and witnesses.
+    /// How many handles and witnesses refer to it.
     pub(crate) fn others(&self) -> usize {
         self.0.others()
     }
 
-    /// As [`cancel`](Task::cancel); and if it was gone before, what it is the shell of.
-    pub(crate) fn end(self, reason: CancelReason) -> Option<Shell> {
-        match self.0.give_up(reason) {
-            true => None,
-            false => Some(self.shell()),
+    /// As [`cancel`](Task::cancel); returns the tombstone if it was [gone](Task::is_gone) before.
+    pub(crate) fn cancel_or_tombstone(self, reason: CancelReason) -> Option<Tombstone> {
+        if self.0.give_up(reason) {
+            None
+        } else {
+            Some(self.tombstone())
         }
     }
 
-    /// As [`cancel`](Task::cancel), and keeps what is left of it.
-    pub(crate) fn give_up(&self, reason: CancelReason) -> bool {
+    /// As [`cancel`](Task::cancel), and keeps the empty task.
+    pub(crate) fn cancel_by_ref(&self, reason: CancelReason) -> bool {
         self.0.give_up(reason)
     }
 
-    /// A reference that outlives this one, for those who want no outcome.
+    /// A reference without a claim to the outcome, which may outlive the task.
     pub(crate) fn witness(&self) -> Witness {
         Witness(self.0.witness())
     }
 
-    /// Says where handles count the task if they empty it before it starts, and since when it waits.
-    /// For the engine that takes it in, before it puts it into its queue.
+    /// Sets the tag of the queue that the task is about to enter, and the time. Done by the engine before it enqueues
+    /// the task.
     #[inline]
-    pub(crate) fn settle(&self, home: Option<&Home>, stamp: Stamp) {
-        self.0.meta().home.set(home, stamp);
+    pub(crate) fn set_tag(&self, tag: Option<&QueueTag>, stamp: ShortTimestamp) {
+        self.0.meta().tag.set(tag, stamp);
     }
 
-    /// What it was settled with, all in one: with the address it is how an engine knows it again. An
-    /// address alone may be had by another task when this one is gone.
-    pub(crate) fn settled(&self) -> u64 {
-        self.0.meta().home.word()
+    /// Tag and time in one word. Together with the address it identifies the task to its engine; the address alone may
+    /// be reused when the task is gone.
+    pub(crate) fn tag_word(&self) -> u64 {
+        self.0.meta().tag.word()
     }
 
-    /// Since when it waits in an engine.
+    /// When an engine enqueued it.
     #[inline]
-    pub(crate) fn waits_since(&self) -> Option<Stamp> {
-        self.0.meta().home.stamp()
+    pub(crate) fn queued_since(&self) -> Option<ShortTimestamp> {
+        self.0.meta().tag.stamp()
     }
 
-    /// Whether it is not shed under overload.
+    /// Whether it is exempt from shedding.
     pub(crate) fn is_kept(&self) -> bool {
-        self.0.meta().home.is_kept()
+        self.0.meta().tag.is_kept()
     }
 
-    /// Takes the closure that the task was made of back out, unrun.
+    /// Takes the closure back out of the task, unrun.
     ///
     /// # Errors
     ///
@@ -136,8 +138,8 @@ impl Task {
         self.0.reclaim(reason).map_err(Task)
     }
 
-    /// Gives it up, and tells its handle why. Returns false, and does nothing, if it was gone before:
-    /// what a waiter runs in place goes on.
+    /// Cancels it, for this reason. Returns false, and does nothing, if it was [gone](Task::is_gone) before: a body that
+    /// a waiter runs inline goes on.
     ///
     /// ```
     /// use millpond::task::{self, CancelReason, TaskError};
@@ -154,36 +156,36 @@ impl Task {
         self.0.give_up(reason)
     }
 
-    /// What it is the shell of, if it is [gone](Task::is_gone).
-    pub(crate) fn shell(&self) -> Shell {
-        self.0.state().shell()
+    /// What became of it, if it is [gone](Task::is_gone).
+    pub(crate) fn tombstone(&self) -> Tombstone {
+        self.0.state().tombstone()
     }
 
-    /// It is no longer in a queue of the engine that it was settled in. Returns whether it has left by
-    /// this, and not before. Whether it is gone is to be asked afterwards.
-    pub(crate) fn leave_home(&self) -> bool {
-        self.0.meta().home.is_given_away() != 0
+    /// Removes the tag: the task is no longer in a queue of its engine. Returns whether this call removed it. Whether the
+    /// task is gone must be asked afterwards (INLINE-5).
+    pub(crate) fn detach(&self) -> bool {
+        self.0.meta().tag.detach() != 0
     }
 
-    /// As its handle does: what a waiter runs in place is cancelled, too.
+    /// Cancels it as its handle would: also if a waiter runs it inline.
     pub(crate) fn cancel_even_if_run(self, reason: CancelReason) -> bool {
         self.0.cancel(reason)
     }
 
-    /// Whether there is nothing left to run: it is cancelled, or a waiter runs it in place.
+    /// Whether there is nothing left to run: it is cancelled, or a waiter runs it inline.
     ///
     /// ```
     /// let (task, flour) = millpond::task::new(|| "flour");
     /// assert!(!task.is_gone());
-    /// assert_eq!(flour.join_here()?, "flour");
-    /// assert!(task.is_gone()); // whoever holds it has nothing to run
+    /// assert_eq!(flour.run_or_join()?, "flour");
+    /// assert!(task.is_gone()); // an executor that holds it has nothing to run
     /// # Ok::<(), millpond::task::TaskError>(())
     /// ```
     pub fn is_gone(&self) -> bool {
         self.0.state().is_claimed()
     }
 
-    /// What it is called.
+    /// The name of the task.
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};
@@ -197,7 +199,7 @@ impl Task {
         self.0.meta().name().map(Name::as_str)
     }
 
-    /// Until when it must have started.
+    /// The time by which it must have started.
     ///
     /// ```
     /// use millpond::task::{self, TaskSpec};
@@ -213,7 +215,7 @@ impl Task {
         self.0.meta().deadline()
     }
 
-    /// How urgent it is.
+    /// The priority of the task.
     ///
     /// ```
     /// use millpond::task::{self, Priority, TaskSpec};
@@ -226,7 +228,7 @@ impl Task {
         self.0.meta().priority()
     }
 
-    /// Whether its deadline has passed, by its own clock. What has no deadline asks no clock.
+    /// Whether its deadline has passed, by its own clock. Without a deadline the clock is not read.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -245,48 +247,46 @@ impl Task {
         self.0.meta().is_expired()
     }
 
-    /// What tells it from all others that are there, to those who have no more of it than what can be told
-    /// of it.
+    /// Identifies the task among all live ones, also through a [`TaskView`](super::TaskView).
     pub(crate) fn mark(&self) -> usize {
         self.0.meta().mark()
     }
 
-    /// What tells it from all others that are there.
+    /// The address of its cell: identifies the task among all live ones.
     pub(crate) fn address(&self) -> usize {
         self.0.address()
     }
 
-    /// What it carries.
-    pub(super) fn load(&self) -> Option<&Load> {
-        Some(&self.0.meta().inherited()?.load)
+    pub(super) fn task_locals(&self) -> Option<&TaskLocals> {
+        Some(&self.0.meta().inherited()?.locals)
     }
 
     pub(crate) fn shared_name(&self) -> Option<Name> {
         self.0.meta().name().cloned()
     }
 
-    /// Where it was made.
+    /// The source location where it was created.
     ///
     /// ```
     /// let (line, (task, _handle)) = (line!(), millpond::task::new(|| "flour"));
-    /// assert_eq!(task.made_at().line(), line);
+    /// assert_eq!(task.location().line(), line);
     /// ```
-    pub fn made_at(&self) -> &'static Location<'static> {
-        self.0.meta().made_at()
+    pub fn location(&self) -> &'static Location<'static> {
+        self.0.meta().location()
     }
 }
 
-/// Who knows of a task, and may have to stop it.
+/// A reference to a task that can stop it, and has no claim to its outcome.
 #[derive(Debug)]
 pub(crate) struct Witness(raw::Witness<Meta>);
 
 impl Witness {
-    /// Whether its body has ended, or nobody is left who could run it.
+    /// Whether its body has ended, or can no longer be run because nothing else refers to the task.
     pub(crate) fn is_over(&self) -> bool {
         self.0.state().is_done() || self.0.is_alone()
     }
 
-    /// Whether it has begun, or is cancelled: nobody will begin it any more.
+    /// Whether it has started, or was cancelled and never will.
     pub(crate) fn is_claimed(&self) -> bool {
         self.0.state().is_claimed()
     }
@@ -295,12 +295,12 @@ impl Witness {
         self.address() == task.address()
     }
 
-    /// Where the task is: as long as there is a witness no other task is there.
+    /// The address of its cell, which is not reused as long as there is a witness.
     pub(crate) fn address(&self) -> usize {
         self.0.address()
     }
 
-    /// Cancels it if it has not begun; otherwise asks its body to stop, also if its handle was cancelled.
+    /// Cancels it if it has not started; otherwise asks its body to stop, also if its handle was cancelled.
     pub(crate) fn stop(&self, reason: CancelReason) {
         if !self.0.give_up(reason) {
             self.0.token().set();
@@ -313,7 +313,7 @@ impl fmt::Debug for Task {
         f.debug_struct("Task")
             .field("name", &self.name())
             .field("state", &self.0.state())
-            .field("made_at", &format_args!("{}", self.made_at()))
+            .field("location", &format_args!("{}", self.location()))
             .finish()
     }
 }

@@ -1,22 +1,22 @@
-//! A handle for many: it shows the value and takes nothing.
+//! A handle that can be cloned: it shares the value and does not take it.
 
-use super::expiry::{self, Bell};
-use super::handle::{deadlock, finishes_soon, wait_listed};
-use super::in_place;
+use super::blocked_joins::{JoinGuard, JoinTarget};
+use super::expiry::{self, DeadlineAlarm};
+use super::handle::{deadlock, spin_until_finished, wait_registered};
+use super::inline;
 use super::meta::Meta;
-use super::waiting::{Awaited, Listed};
 use super::{CancelReason, TaskError};
 use crate::time::Deadline;
 use millpond_raw::park::Site;
 use millpond_raw::task::{self as raw, Outcome};
-use millpond_raw::waits::Ticket;
+use millpond_raw::wait_queue::Ticket;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// One of any number of handles to a task; each sees the value, none takes it.
+/// A handle to a task that can be cloned. Each clone sees the value, none takes it.
 ///
 /// ```
 /// use millpond::task;
@@ -31,9 +31,9 @@ use std::time::Duration;
 /// ```
 pub struct SharedHandle<T> {
     pub(super) raw: raw::Shared<T, Meta>,
-    /// The place of this handle's future among the waiters.
+    /// The ticket of this handle's future in the wait queue.
     ticket: Option<Ticket>,
-    bell: Bell,
+    alarm: DeadlineAlarm,
 }
 
 impl<T> SharedHandle<T> {
@@ -41,15 +41,15 @@ impl<T> SharedHandle<T> {
         SharedHandle {
             raw,
             ticket: None,
-            bell: Bell::new(),
+            alarm: DeadlineAlarm::new(),
         }
     }
 
-    /// Waits for the task and shows its value.
+    /// Waits for the task and returns a reference to its value.
     ///
     /// # Errors
     ///
-    /// As [`TaskHandle::join`](super::TaskHandle::join); of a panic, whose payload only one could have, its text.
+    /// As [`TaskHandle::join`](super::TaskHandle::join); of a panic only the text, since the payload cannot be shared.
     ///
     /// ```
     /// use millpond::task;
@@ -59,18 +59,18 @@ impl<T> SharedHandle<T> {
     /// let two = one.clone();
     /// task.run();
     /// // Each hears of the panic.
-    /// assert_eq!(one.join().unwrap_err().to_string(), "task panicked: the dam broke");
-    /// assert_eq!(two.join().unwrap_err().to_string(), "task panicked: the dam broke");
+    /// assert_eq!(one.join().unwrap_err().to_string(), "the task panicked: the dam broke");
+    /// assert_eq!(two.join().unwrap_err().to_string(), "the task panicked: the dam broke");
     /// ```
     pub fn join(&self) -> Result<&T, TaskError> {
         self.join_until(Deadline::NEVER)
     }
 
-    /// Waits for the task, but not longer than `patience`.
+    /// Waits for the task, but not longer than `timeout`.
     ///
     /// # Errors
     ///
-    /// As [`join`](SharedHandle::join), or the time was up.
+    /// As [`join`](SharedHandle::join), or the timeout is over.
     ///
     /// ```
     /// use millpond::task;
@@ -83,12 +83,12 @@ impl<T> SharedHandle<T> {
     /// assert_eq!(flour.join_timeout(Duration::from_millis(1))?, &"flour");
     /// # Ok::<(), task::TaskError>(())
     /// ```
-    pub fn join_timeout(&self, patience: Duration) -> Result<&T, TaskError> {
-        self.join_until(self.raw.meta().clock().deadline(patience))
+    pub fn join_timeout(&self, timeout: Duration) -> Result<&T, TaskError> {
+        self.join_until(self.raw.meta().clock().deadline(timeout))
     }
 
     fn join_until(&self, deadline: Deadline) -> Result<&T, TaskError> {
-        let mut place = Place {
+        let mut registration = SharedRegistration {
             raw: &self.raw,
             ticket: None,
         };
@@ -96,21 +96,21 @@ impl<T> SharedHandle<T> {
         if !seen.is_finished() && seen.is_of_another_process() {
             return Err(TaskError::Forked);
         }
-        let is_over = seen.is_finished()
-            || in_place::self_join(&self.raw, deadline)
-            || finishes_soon(deadline, || self.raw.state());
-        if !is_over {
+        let is_finished = seen.is_finished()
+            || inline::self_join(&self.raw, deadline)
+            || spin_until_finished(deadline, || self.raw.state());
+        if !is_finished {
             let site = Site::new("task.join").on(self.raw.token());
             let clock = self.raw.meta().clock();
-            let listed = Listed::enter(deadline, || Awaited::task(self.raw.witness()));
-            let listed = listed.map_err(deadlock)?;
-            wait_listed(&listed, site, &clock, deadline, |waker| {
-                let again = expiry::look(&self.raw);
-                place.take(waker).then_some(again)
+            let blocked = JoinGuard::enter(deadline, || JoinTarget::task(self.raw.witness()));
+            let blocked = blocked.map_err(deadlock)?;
+            wait_registered(&blocked, site, &clock, deadline, |waker| {
+                let again = expiry::check(&self.raw);
+                registration.register(waker).then_some(again)
             })?;
         }
         self.try_join()
-            .expect("the wait has ended well, so the task is finished")
+            .expect("the wait has succeeded, so the task is finished")
     }
 
     /// The value, if the task is finished.
@@ -122,7 +122,7 @@ impl<T> SharedHandle<T> {
     /// let flour = handle.shared();
     /// assert!(flour.try_join().is_none());
     /// task.run();
-    /// // It is shown, not taken.
+    /// // It is shared, not taken.
     /// assert!(matches!(flour.try_join(), Some(Ok(&"flour"))));
     /// assert!(matches!(flour.try_join(), Some(Ok(&"flour"))));
     /// ```
@@ -149,7 +149,7 @@ impl<T> SharedHandle<T> {
     /// ```
     pub fn cancel(&self) -> bool {
         let found = self.raw.cancel(CancelReason::Requested);
-        self.raw.meta().note_cancelled(found)
+        self.raw.meta().record_cancelled(found)
     }
 
     /// As [`TaskHandle::interrupt`](super::TaskHandle::interrupt).
@@ -173,7 +173,7 @@ impl<T> SharedHandle<T> {
     /// ```
     pub fn interrupt(&self) -> bool {
         let found = self.raw.interrupt(CancelReason::Requested);
-        self.raw.meta().note_cancelled(found)
+        self.raw.meta().record_cancelled(found)
     }
 
     /// As [`TaskHandle::is_finished`](super::TaskHandle::is_finished).
@@ -211,29 +211,29 @@ fn copy_of(panic: &raw::Panic) -> raw::Panic {
     }
 }
 
-/// A place among the waiters of a shared task, given up when it is dropped.
-struct Place<'a, T> {
+/// The registration of a waiter of a shared task, removed when it is dropped.
+struct SharedRegistration<'a, T> {
     raw: &'a raw::Shared<T, Meta>,
     ticket: Option<Ticket>,
 }
 
-impl<T> Place<'_, T> {
-    /// Takes the place, or renews it. Returns false if there is nothing to wait for.
-    fn take(&mut self, waker: &Waker) -> bool {
+impl<T> SharedRegistration<'_, T> {
+    /// Registers the waker, or updates it. Returns false if there is nothing to wait for.
+    fn register(&mut self, waker: &Waker) -> bool {
         if let Some(ticket) = self.ticket {
-            if self.raw.renew(ticket, waker) {
+            if self.raw.update_waker(ticket, waker) {
                 return true;
             }
         }
-        self.ticket = self.raw.enlist(waker);
+        self.ticket = self.raw.register(waker);
         self.ticket.is_some()
     }
 }
 
-impl<T> Drop for Place<'_, T> {
+impl<T> Drop for SharedRegistration<'_, T> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.raw.leave(ticket);
+            self.raw.unregister(ticket);
         }
     }
 }
@@ -247,17 +247,17 @@ impl<T: Clone> Future for SharedHandle<T> {
         if !seen.is_finished() && seen.is_of_another_process() {
             return Poll::Ready(Err(TaskError::Forked));
         }
-        this.bell.look(&this.raw, context.waker());
-        let mut place = Place {
+        this.alarm.check(&this.raw, context.waker());
+        let mut registration = SharedRegistration {
             raw: &this.raw,
             ticket: this.ticket.take(),
         };
-        let waits = !this.raw.state().is_finished() && place.take(context.waker());
+        let waits = !this.raw.state().is_finished() && registration.register(context.waker());
         if waits {
-            this.ticket = place.ticket.take();
+            this.ticket = registration.ticket.take();
             return Poll::Pending;
         }
-        drop(place);
+        drop(registration);
         Poll::Ready(this.try_join().expect("finished").cloned())
     }
 }
@@ -267,7 +267,7 @@ impl<T> Clone for SharedHandle<T> {
         SharedHandle {
             raw: self.raw.clone(),
             ticket: None,
-            bell: Bell::new(),
+            alarm: DeadlineAlarm::new(),
         }
     }
 }
@@ -275,7 +275,7 @@ impl<T> Clone for SharedHandle<T> {
 impl<T> Drop for SharedHandle<T> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.raw.leave(ticket);
+            self.raw.unregister(ticket);
         }
     }
 }

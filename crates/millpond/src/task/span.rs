@@ -1,13 +1,13 @@
-//! The tracing span that a task was made in: the whole of the feature `tracing`.
+//! The tracing span that a task was created in (feature `tracing`).
 //!
-//! With the feature, a task remembers the span that was current where it was made, and is inside it
-//! while it runs. Without, this is nothing and costs nothing.
+//! With the feature, a task remembers the span that was current when it was created, and runs inside it. Without the
+//! feature this is empty and costs nothing.
 
 pub(super) use which::Span;
 
 #[cfg(feature = "tracing")]
 mod which {
-    use millpond_raw::quiet;
+    use millpond_raw::catch_panic;
     use millpond_raw::user_code::{self, Kind};
 
     /// A span, or none.
@@ -24,7 +24,7 @@ mod which {
             Span((!span.is_none()).then_some(span))
         }
 
-        /// Whether there is none where this is asked.
+        /// Whether there is no current span.
         pub(in super::super) fn is_none_here() -> bool {
             tracing::Span::current().is_none()
         }
@@ -35,11 +35,11 @@ mod which {
 
         pub(in super::super) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
             let Some(span) = &self.0 else { return f() };
-            // A subscriber is users' code: its panic must not cost the task.
+            // A subscriber is user code: its panic must not harm the task.
             user_code::check(Kind::Hook);
-            let entered = quiet::call(|| span.enter());
+            let entered = catch_panic::call(|| span.enter());
             let result = f();
-            quiet::drop(entered);
+            catch_panic::drop(entered);
             result
         }
     }

@@ -1,8 +1,8 @@
-//! What a task is, apart from its closure: name, deadline, place of submission.
+//! The description of a task: everything but its closure.
 
-use super::carried::Load;
 use super::context;
-use super::meta::{Meta, Rare};
+use super::meta::{Extras, Meta};
+use super::task_local::TaskLocals;
 use super::{Priority, Task, TaskHandle};
 use crate::time::{Clock, Deadline};
 use millpond_raw::recycle::Recycled;
@@ -24,18 +24,18 @@ use std::panic::Location;
 #[derive(Clone, Debug)]
 #[must_use = "a description does nothing until a task is built from it"]
 pub struct TaskSpec {
-    /// `None` if there is nothing rare about it.
-    pub(super) rare: Option<Recycled<Rare>>,
-    pub(super) made_at: &'static Location<'static>,
+    /// `None` if all is default.
+    pub(super) extras: Option<Recycled<Extras>>,
+    pub(super) location: &'static Location<'static>,
 }
 
 impl TaskSpec {
-    /// A task that is made here. Inside another task it inherits the name, the deadline and the priority of
-    /// that one until it is given its own; otherwise it has no name and no deadline, and the usual
-    /// priority. It carries what is [carried](super::Carried) here.
+    /// A task that is created here. Inside another task it inherits the name, the deadline and the priority of that task
+    /// until it is given its own; otherwise it has no name, no deadline and the normal priority. It has the current values
+    /// of [task-locals](super::TaskLocal).
     ///
-    /// A task without a handle ([`run`](crate::executor::ExecutorExt::run),
-    /// [`run_spec`](crate::executor::ExecutorExt::run_spec), [`build_detached`](TaskSpec::build_detached)) does
+    /// A task without a handle ([`execute`](crate::executor::ExecutorExt::execute),
+    /// [`execute_with`](crate::executor::ExecutorExt::execute_with), [`build_detached`](TaskSpec::build_detached)) does
     /// not inherit the deadline, unless it is [asked to](TaskSpec::inherit_deadline).
     ///
     /// ```
@@ -49,22 +49,23 @@ impl TaskSpec {
     #[track_caller]
     #[inline]
     pub fn new() -> Self {
-        let rare = match context::inherits_nothing() {
-            true => None,
-            false => rare_here(),
+        let extras = if context::inherits_nothing() {
+            None
+        } else {
+            inherited_extras()
         };
         TaskSpec {
-            rare,
-            made_at: Location::caller(),
+            extras,
+            location: Location::caller(),
         }
     }
 
-    fn rare(&mut self) -> &mut Rare {
-        self.rare
-            .get_or_insert_with(|| Recycled::new_with(Rare::nothing))
+    fn extras(&mut self) -> &mut Extras {
+        self.extras
+            .get_or_insert_with(|| Recycled::new_with(Extras::defaults))
     }
 
-    /// What it is called in statistics, logs and dumps.
+    /// The name of the task in metrics, logs and dumps.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -76,12 +77,12 @@ impl TaskSpec {
     /// assert_eq!(names.map(Option::unwrap), ["grind rye", "grind oats"]);
     /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.rare().inherited.name = Some(name.into().into());
+        self.extras().inherited.name = Some(name.into().into());
         self
     }
 
-    /// Until when it must have started. Engines shed a task whose deadline has passed when its turn comes; who
-    /// joins or awaits it hears at the deadline itself.
+    /// The time by which it must have started. An executor cancels a task whose deadline has passed when its turn comes; a
+    /// caller that joins or awaits it hears of it at the deadline itself.
     ///
     /// ```
     /// use millpond::task::{CancelReason, TaskError, TaskSpec};
@@ -92,23 +93,23 @@ impl TaskSpec {
     /// let noon = hand.clock().deadline(hour);
     /// let (_task, bread) = TaskSpec::new().clock(hand.clock()).deadline(noon).build(|| "bread");
     /// hand.advance(hour);
-    /// // Nobody has begun to bake by noon: whoever waits for bread need not wait any longer.
+    /// // Baking has not started by noon: a caller that waits for bread need not wait any longer.
     /// assert!(matches!(bread.join(), Err(TaskError::Cancelled(CancelReason::Expired))));
     /// ```
     pub fn deadline(mut self, deadline: Deadline) -> Self {
-        if self.rare.is_some() || deadline != Deadline::NEVER {
-            let rare = self.rare();
-            rare.inherited.deadline = deadline;
-            rare.deadline_is_inherited = false;
+        if self.extras.is_some() || deadline != Deadline::NEVER {
+            let extras = self.extras();
+            extras.inherited.deadline = deadline;
+            extras.deadline_is_inherited = false;
         }
         self
     }
 
-    /// With the deadline of the task around it, if that has one, also where it would not be inherited: by
-    /// a task without a handle, and by one that is scheduled.
+    /// Inherits the deadline of the enclosing task also where that is not the default: for a task without a handle, and
+    /// for a scheduled one.
     ///
-    /// A task with a handle inherits the deadline of the task in which its description is made. One without a
-    /// handle does not: it has been accepted, and nobody would hear that it was dropped after all.
+    /// A task with a handle inherits the deadline of the task in which its description is created. A task without a handle
+    /// does not: it has been accepted, and nobody would hear that it was dropped after all.
     ///
     /// ```
     /// use millpond::executor::{Executor, ExecutorExt, Lifecycle};
@@ -119,13 +120,13 @@ impl TaskSpec {
     ///
     /// let pool = ThreadPool::builder("mill").max(1).build()?;
     /// let (own, soon) = (pool.clone(), pool.clock().deadline(Duration::from_secs(60)));
-    /// let request = pool.submit_spec(TaskSpec::new().deadline(soon), move || {
-    ///     own.run(|| println!("an audit record: it is written in any case"))?;
+    /// let request = pool.submit_with(TaskSpec::new().deadline(soon), move || {
+    ///     own.execute(|| println!("an audit record: it is written in any case"))?;
     ///     let hint = TaskSpec::new().inherit_deadline();
-    ///     own.run_spec(hint, || println!("a hint that is of no use after the request"))?;
-    ///     let waiting = own.queued_tasks();
+    ///     own.execute_with(hint, || println!("a hint that is of no use after the request"))?;
+    ///     let queued = own.queued_tasks();
     ///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(
-    ///         waiting.iter().map(|task| task.deadline()).collect::<Vec<_>>(),
+    ///         queued.iter().map(|task| task.deadline()).collect::<Vec<_>>(),
     ///     )
     /// })?;
     /// assert_eq!(request.join()?.unwrap(), [Deadline::NEVER, soon]);
@@ -133,13 +134,13 @@ impl TaskSpec {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn inherit_deadline(mut self) -> Self {
-        if let Some(rare) = &mut self.rare {
-            rare.deadline_is_inherited = false;
+        if let Some(extras) = &mut self.extras {
+            extras.deadline_is_inherited = false;
         }
         self
     }
 
-    /// How urgent it is, for queues that ask.
+    /// The priority of the task, for queues that order by it.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -153,7 +154,7 @@ impl TaskSpec {
     /// pool.submit(move || may_go.recv())?; // keeps the only worker busy
     /// for (priority, work) in [(Priority::Low, "sweep"), (Priority::High, "grind")] {
     ///     let tell = tell.clone();
-    ///     pool.submit_spec(TaskSpec::new().priority(priority), move || tell.send(work))?;
+    ///     pool.submit_with(TaskSpec::new().priority(priority), move || tell.send(work))?;
     /// }
     /// go.send(())?;
     /// assert_eq!([told.recv()?, told.recv()?], ["grind", "sweep"]);
@@ -161,14 +162,14 @@ impl TaskSpec {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn priority(mut self, priority: Priority) -> Self {
-        if self.rare.is_some() || priority != Priority::Normal {
-            self.rare().inherited.priority = priority;
+        if self.extras.is_some() || priority != Priority::Normal {
+            self.extras().inherited.priority = priority;
         }
         self
     }
 
-    /// The clock by which its deadline and its handle's time-outs run. Default: the clock of the executor
-    /// that it is brought to, or, for a task that is [built](TaskSpec::build) by hand, the system's.
+    /// The clock of its deadline and of its handle's timeouts. Default: the clock of the executor that it is submitted to,
+    /// or, for a task that is [built](TaskSpec::build) by hand, the system clock.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -182,50 +183,50 @@ impl TaskSpec {
     /// assert!(flour.join_until(tomorrow).unwrap_err().is_timed_out());
     /// ```
     pub fn clock(mut self, clock: Clock) -> Self {
-        let rare = self.rare();
-        rare.clock = clock;
-        rare.clock_is_given = true;
+        let extras = self.extras();
+        extras.clock = clock;
+        extras.clock_is_given = true;
         self
     }
 
-    /// With the clock of the executor that it is brought to, unless it was given one of its own.
+    /// Sets the clock of the executor that it is submitted to, unless it was given its own.
     #[inline]
     pub(crate) fn clock_by_default(mut self, clock: Clock) -> Self {
-        match &mut self.rare {
-            // It is nearly always this one.
+        match &mut self.extras {
+            // The usual case.
             None if clock.is_system() => {}
-            None => self.rare().clock = clock,
-            Some(rare) if rare.clock_is_given => {}
-            Some(rare) => rare.clock = clock,
+            None => self.extras().clock = clock,
+            Some(extras) if extras.clock_is_given => {}
+            Some(extras) => extras.clock = clock,
         }
         self
     }
 
-    /// With no deadline but its own: one that it has from the task around it was not for this one.
+    /// Removes an inherited deadline, which was not meant for this task.
     #[inline]
     pub(crate) fn without_inherited_deadline(mut self) -> Self {
-        if let Some(rare) = &mut self.rare {
-            if rare.deadline_is_inherited {
-                rare.inherited.deadline = Deadline::NEVER;
-                rare.deadline_is_inherited = false;
+        if let Some(extras) = &mut self.extras {
+            if extras.deadline_is_inherited {
+                extras.inherited.deadline = Deadline::NEVER;
+                extras.deadline_is_inherited = false;
             }
         }
         self
     }
 
-    /// Where it is made.
-    pub(crate) fn made_at(&self) -> &'static Location<'static> {
-        self.made_at
+    /// The source location where it was created.
+    pub(crate) fn location(&self) -> &'static Location<'static> {
+        self.location
     }
 
-    /// Makes the task.
+    /// Creates the task.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, Executor};
     /// use millpond::task::TaskSpec;
     ///
     /// let (task, flour) = TaskSpec::new().name("grind").build(|| "flour");
-    /// DirectExecutor::new().execute(task)?;
+    /// DirectExecutor::new().execute_task(task)?;
     /// assert_eq!(flour.join()?, "flour");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -237,28 +238,29 @@ impl TaskSpec {
         (Task::from_raw(task), TaskHandle::from_raw(handle))
     }
 
-    /// Lets it carry nothing: one that works for many is nobody's in particular.
-    pub(crate) fn empty_handed(mut self) -> Self {
-        let load = self.rare.as_mut();
-        let load = load.map(|rare| std::mem::replace(&mut rare.inherited.load, Load::nothing()));
-        drop(load);
+    /// Without task-local values: a task that works for many callers has those of none.
+    pub(crate) fn without_task_locals(mut self) -> Self {
+        let extras = self.extras.as_mut();
+        let locals = extras
+            .map(|extras| std::mem::replace(&mut extras.inherited.locals, TaskLocals::empty()));
+        drop(locals);
         self
     }
 
-    /// Makes a task without a handle that is not shed under overload: one that works for others, who
-    /// have been judged or will be. Its deadline, if it has one, counts as ever.
+    /// Creates a task without a handle that is exempt from shedding, because it works for other tasks, which are not. Its
+    /// deadline, if it has one, applies.
     pub(crate) fn build_kept(self, f: impl FnOnce() + Send + 'static) -> Task {
         Task::from_raw(raw::detached(f, Meta::kept(self)))
     }
 
-    /// Makes the task without a handle: nobody waits for it. It does not inherit a deadline, unless it is
+    /// Creates the task without a handle: nobody waits for it. It does not inherit a deadline, unless it is
     /// [asked to](TaskSpec::inherit_deadline).
     ///
     /// ```
     /// use millpond::task::{Ran, TaskSpec};
     ///
     /// let task = TaskSpec::new().build_detached(|| panic!("the dam broke"));
-    /// // There is no handle to report it to, so whoever runs the task is told.
+    /// // There is no handle to report it to, so `run` returns it.
     /// let Ran::Panicked(Some(panic)) = task.run() else {
     ///     panic!("it did not break");
     /// };
@@ -270,11 +272,11 @@ impl TaskSpec {
     }
 }
 
-/// What a task inherits that is made here.
+/// What a task inherits that is created here.
 #[cold]
-fn rare_here() -> Option<Recycled<Rare>> {
-    context::here().map(|inherited| {
-        Recycled::new_with(|| Rare {
+fn inherited_extras() -> Option<Recycled<Extras>> {
+    context::current().map(|inherited| {
+        Recycled::new_with(|| Extras {
             deadline_is_inherited: inherited.deadline != Deadline::NEVER,
             inherited,
             clock: Clock::system(),
@@ -286,16 +288,16 @@ fn rare_here() -> Option<Recycled<Rare>> {
 impl Drop for TaskSpec {
     #[inline]
     fn drop(&mut self) {
-        // Most tasks have nothing rare about them, and their end is shorter without this in it.
-        if let Some(rare) = self.rare.take() {
-            drop_rare(rare);
+        // Out of line, because most tasks have none.
+        if let Some(extras) = self.extras.take() {
+            drop_extras(extras);
         }
     }
 }
 
 #[cold]
-fn drop_rare(rare: Recycled<Rare>) {
-    drop(rare);
+fn drop_extras(extras: Recycled<Extras>) {
+    drop(extras);
 }
 
 impl Default for TaskSpec {

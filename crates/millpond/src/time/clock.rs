@@ -1,8 +1,8 @@
-//! The Time seam: the system's clock, or one that a test moves by hand.
+//! The Time seam: the system's clock, or one that a test advances.
 //!
 //! A wait with a deadline goes through the clock as well ([`Clock::park_until`]). On the system's
 //! clock it sleeps until the deadline. On a manual clock it sleeps until it is woken, and every
-//! [`ManualClock::advance`] wakes all who have a deadline, to look at the new time. That is the whole
+//! [`ManualClock::advance`] wakes every waiter that has a deadline, to check the new time. That is the whole
 //! difference; code that waits cannot tell which clock it waits by.
 
 use super::Deadline;
@@ -11,7 +11,7 @@ use super::wall::ManualWall;
 use crate::thread::ThreadFactory;
 use millpond_raw::park::{Site, Strand, Woken};
 use millpond_raw::sync::Mutex;
-use millpond_raw::waits::Waits;
+use millpond_raw::wait_queue::WaitQueue;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,30 +22,30 @@ use std::time::{Duration, Instant};
 /// use millpond::time::{Clock, ManualClock};
 /// use std::time::Duration;
 ///
-/// let hand = ManualClock::new();
-/// let clock = hand.clock();
+/// let manual = ManualClock::new();
+/// let clock = manual.clock();
 /// let before = clock.now();
-/// hand.advance(Duration::from_secs(3600));
+/// manual.advance(Duration::from_secs(3600));
 /// assert_eq!(clock.now() - before, Duration::from_secs(3600));
 /// ```
 #[derive(Clone, Default)]
 pub struct Clock {
-    /// `None` is the system's, and nothing else. Every task has a clock, so it is one word.
-    own: Option<Arc<Own>>,
+    /// `None` for the plain system clock. Every task has a clock, so it is one word.
+    parts: Option<Arc<ClockParts>>,
 }
 
-/// What a clock has that the system's has not.
-struct Own {
-    /// `None` is the system's time.
+/// The parts of a clock that is not the plain system clock.
+struct ClockParts {
+    /// `None` for the system's time.
     manual: Option<Arc<Manual>>,
-    /// Who rings its alarms, if it is not the usual one.
+    /// The timer that fires its alarms, if it has one of its own.
     timer: Option<Arc<Timer>>,
 }
 
 struct Manual {
     now: Mutex<Instant>,
     wall: ManualWall,
-    sleepers: Waits,
+    sleepers: WaitQueue,
 }
 
 impl Clock {
@@ -61,26 +61,17 @@ impl Clock {
         Clock::default()
     }
 
-    /// Whether it shows the same time as the other one, by whatever timer.
-    pub(crate) fn is(&self, other: &Clock) -> bool {
-        match (self.manual(), other.manual()) {
-            (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
-    }
-
-    /// Whether it is the system's and nothing else.
+    /// Whether this is the plain system clock, without a timer of its own.
     pub(crate) fn is_system(&self) -> bool {
-        self.own.is_none()
+        self.parts.is_none()
     }
 
-    /// Whether a test moves it by hand.
+    /// Whether this is a manual clock.
     pub(crate) fn is_manual(&self) -> bool {
         self.manual().is_some()
     }
 
-    /// Whether both show the same time at every moment: both the system's, or both moved by the same hand.
+    /// Whether both show the same time at every moment: both the system's, or both of the same manual clock.
     pub(crate) fn agrees_with(&self, other: &Clock) -> bool {
         match (self.manual(), other.manual()) {
             (None, None) => true,
@@ -89,17 +80,17 @@ impl Clock {
         }
     }
 
-    /// The same clock, with alarms rung by a thread that `threads` starts.
+    /// The same clock, with alarms fired by a thread that `threads` starts.
     ///
     /// A future that waits for a time, such as `recv()` of a [`DelayQueue`](crate::queue::DelayQueue),
-    /// has to be woken when it comes. Usually one thread of the process does that, on a manual clock
-    /// whoever moves the hand. Here it is a thread of this factory: it is started with the first alarm
-    /// of this clock or of its clones, and ends when it has had none for a second of this clock.
+    /// has to be woken when it comes. Usually one thread of the process does that; on a manual clock, the
+    /// thread that advances it. Here it is a thread of this factory: it is started with the first alarm
+    /// of this clock or of its clones, and ends when it has had no alarm for a second of this clock.
     ///
-    /// If the factory refuses, futures look for themselves until there is a thread or the time has come:
-    /// each look asks for a thread again, and rests the thread that polls for a millisecond. A pool goes
-    /// on without its watch for so long, and [`ScheduledPool::schedule`](crate::schedule::ScheduledPool::schedule)
-    /// refuses what is not due at once.
+    /// If the factory fails, futures poll until there is a thread or the time has come: each poll asks for a
+    /// thread again, and parks the polling thread for a millisecond. Meanwhile a pool has no watchdog, and
+    /// [`ScheduledPool::schedule`](crate::schedule::ScheduledPool::schedule) rejects tasks that are not due at
+    /// once.
     ///
     /// ```
     /// use millpond::thread::Threads;
@@ -110,22 +101,22 @@ impl Clock {
     /// ```
     #[must_use]
     pub fn with_timer(&self, threads: impl ThreadFactory) -> Self {
-        let own = Own {
+        let parts = ClockParts {
             manual: self.manual().cloned(),
             timer: Some(Arc::new(Timer::new(self.now(), threads))),
         };
         Clock {
-            own: Some(Arc::new(own)),
+            parts: Some(Arc::new(parts)),
         }
     }
 
     fn manual(&self) -> Option<&Arc<Manual>> {
-        self.own.as_ref()?.manual.as_ref()
+        self.parts.as_ref()?.manual.as_ref()
     }
 
-    /// Who rings its alarms, if it is not the usual one.
+    /// The timer that fires its alarms, if it has one of its own.
     pub(super) fn timer(&self) -> Option<&Arc<Timer>> {
-        self.own.as_ref()?.timer.as_ref()
+        self.parts.as_ref()?.timer.as_ref()
     }
 
     /// The time.
@@ -134,10 +125,10 @@ impl Clock {
     /// use millpond::time::ManualClock;
     /// use std::time::Duration;
     ///
-    /// let hand = ManualClock::new();
-    /// let noon = hand.clock().now();
-    /// hand.advance(Duration::from_secs(60));
-    /// assert_eq!(hand.clock().now() - noon, Duration::from_secs(60));
+    /// let manual = ManualClock::new();
+    /// let noon = manual.clock().now();
+    /// manual.advance(Duration::from_secs(60));
+    /// assert_eq!(manual.clock().now() - noon, Duration::from_secs(60));
     /// ```
     #[allow(clippy::disallowed_methods, reason = "this is the seam")]
     pub fn now(&self) -> Instant {
@@ -147,7 +138,7 @@ impl Clock {
         }
     }
 
-    /// The deadline `patience` from now; never, if that is further than time can be told.
+    /// The deadline `timeout` from now; never, if that is past the end of [`Instant`].
     ///
     /// ```
     /// use millpond::time::{Deadline, ManualClock};
@@ -155,20 +146,20 @@ impl Clock {
     ///
     /// let clock = ManualClock::new().clock();
     /// let soon = clock.deadline(Duration::from_secs(1));
-    /// assert_eq!(soon.left(clock.now()), Some(Duration::from_secs(1)));
+    /// assert_eq!(soon.remaining(clock.now()), Some(Duration::from_secs(1)));
     /// assert_eq!(clock.deadline(Duration::MAX), Deadline::NEVER);
     /// ```
-    pub fn deadline(&self, patience: Duration) -> Deadline {
-        Deadline::after(self.now(), patience)
+    pub fn deadline(&self, timeout: Duration) -> Deadline {
+        Deadline::after(self.now(), timeout)
     }
 
-    /// How a manual clock tells the time, and who waits by it; `None` for the system's.
-    pub(super) fn manual_parts(&self) -> Option<(impl Fn() -> Instant, &Waits)> {
+    /// The time of a manual clock, and its waiters; `None` for the system's clock.
+    pub(super) fn manual_parts(&self) -> Option<(impl Fn() -> Instant, &WaitQueue)> {
         let manual = self.manual()?;
         Some((|| *manual.now.lock(), &manual.sleepers))
     }
 
-    /// How a manual clock tells the time of day; `None` for the system's.
+    /// The wall time of a manual clock; `None` for the system's clock.
     pub(super) fn manual_wall(&self) -> Option<&ManualWall> {
         Some(&self.manual()?.wall)
     }
@@ -182,13 +173,13 @@ impl Clock {
         let Some(manual) = self.manual() else {
             return here.park_until(site, instant);
         };
-        // On the list before the look at the time: an advance after the look wakes us.
+        // Registered before the time is read: an advance after the read wakes us.
         if let Some(ticket) = manual
             .sleepers
-            .enlist(&here.waker(), || *manual.now.lock() < instant)
+            .register(&here.waker(), || *manual.now.lock() < instant)
         {
             here.park(site);
-            manual.sleepers.leave(ticket);
+            manual.sleepers.unregister(ticket);
         }
         if *manual.now.lock() < instant {
             Woken::Maybe
@@ -208,17 +199,17 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The hand that moves a manual clock.
+/// A clock that stands still until [`advance`](ManualClock::advance) moves it.
 ///
 /// ```
 /// use millpond::task;
 /// use millpond::time::ManualClock;
 /// use std::time::Duration;
 ///
-/// let hand = ManualClock::new();
-/// let tomorrow = hand.clock().deadline(Duration::from_secs(86_400));
-/// let (_task, mut handle) = task::TaskSpec::new().clock(hand.clock()).build(|| ());
-/// let mover = std::thread::spawn(move || hand.advance(Duration::from_secs(86_400)));
+/// let manual = ManualClock::new();
+/// let tomorrow = manual.clock().deadline(Duration::from_secs(86_400));
+/// let (_task, mut handle) = task::TaskSpec::new().clock(manual.clock()).build(|| ());
+/// let mover = std::thread::spawn(move || manual.advance(Duration::from_secs(86_400)));
 /// // A day passes at once.
 /// assert!(handle.join_until(tomorrow).unwrap_err().is_timed_out());
 /// # mover.join().unwrap();
@@ -229,13 +220,13 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that stands still, at the time it was made.
+    /// A manual clock that shows the time of its creation.
     ///
     /// ```
     /// use millpond::time::ManualClock;
     ///
-    /// let hand = ManualClock::new();
-    /// assert_eq!(hand.clock().now(), hand.clock().now());
+    /// let manual = ManualClock::new();
+    /// assert_eq!(manual.clock().now(), manual.clock().now());
     /// ```
     pub fn new() -> Self {
         let now = Clock::system().now();
@@ -243,43 +234,43 @@ impl ManualClock {
             manual: Arc::new(Manual {
                 now: Mutex::new(now),
                 wall: ManualWall::new(now),
-                sleepers: Waits::new(),
+                sleepers: WaitQueue::new(),
             }),
         }
     }
 
-    /// The clock that this hand moves. All clocks of one hand show the same time.
+    /// The clock for pools, queues and tasks. All clocks of one manual clock show the same time.
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
     /// use millpond::time::ManualClock;
     ///
-    /// let hand = ManualClock::new();
-    /// let pool = ThreadPool::builder("mill").clock(hand.clock()).build()?;
-    /// assert_eq!(format!("{:?}", hand.clock()), "Clock(manual)");
+    /// let manual = ManualClock::new();
+    /// let pool = ThreadPool::builder("mill").clock(manual.clock()).build()?;
+    /// assert_eq!(format!("{:?}", manual.clock()), "Clock(manual)");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clock(&self) -> Clock {
-        let own = Own {
+        let parts = ClockParts {
             manual: Some(Arc::clone(&self.manual)),
             timer: None,
         };
         Clock {
-            own: Some(Arc::new(own)),
+            parts: Some(Arc::new(parts)),
         }
     }
 
-    /// Moves the clock on, and wakes everyone who waits by it for a deadline.
+    /// Advances the clock, and wakes every waiter that has a deadline on it.
     ///
     /// ```
     /// use millpond::time::ManualClock;
     /// use std::time::Duration;
     ///
-    /// let hand = ManualClock::new();
-    /// let later = hand.clock().deadline(Duration::from_secs(3600));
-    /// assert!(!later.has_passed(hand.clock().now()));
-    /// hand.advance(Duration::from_secs(3600));
-    /// assert!(later.has_passed(hand.clock().now()));
+    /// let manual = ManualClock::new();
+    /// let later = manual.clock().deadline(Duration::from_secs(3600));
+    /// assert!(!later.has_passed(manual.clock().now()));
+    /// manual.advance(Duration::from_secs(3600));
+    /// assert!(later.has_passed(manual.clock().now()));
     /// ```
     pub fn advance(&self, by: Duration) {
         {
@@ -289,22 +280,22 @@ impl ManualClock {
         self.manual.sleepers.wake_all();
     }
 
-    /// How many wait for a deadline of this clock now.
+    /// The number of waiters with a deadline on this clock.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
     /// use millpond::time::ManualClock;
     /// use std::time::Duration;
     ///
-    /// let hand = ManualClock::new();
-    /// let (_task, mut handle) = TaskSpec::new().clock(hand.clock()).build(|| ());
-    /// let waits = std::thread::spawn(move || handle.join_timeout(Duration::from_secs(5)).is_err());
-    /// while hand.sleepers() == 0 {
+    /// let manual = ManualClock::new();
+    /// let (_task, mut handle) = TaskSpec::new().clock(manual.clock()).build(|| ());
+    /// let waiter = std::thread::spawn(move || handle.join_timeout(Duration::from_secs(5)).is_err());
+    /// while manual.sleepers() == 0 {
     ///     std::thread::yield_now();
     /// }
-    /// // Somebody waits for a deadline, so it is time to let time pass.
-    /// hand.advance(Duration::from_secs(5));
-    /// assert!(waits.join().unwrap());
+    /// // The other thread waits for its deadline: let time pass.
+    /// manual.advance(Duration::from_secs(5));
+    /// assert!(waiter.join().unwrap());
     /// ```
     pub fn sleepers(&self) -> usize {
         self.manual.sleepers.len()
@@ -335,44 +326,44 @@ mod tests {
 
     #[test]
     fn a_manual_clock_stands_still_until_it_is_moved() {
-        let hand = ManualClock::new();
-        let clock = hand.clock();
+        let manual = ManualClock::new();
+        let clock = manual.clock();
         let start = clock.now();
         assert_eq!(clock.now(), start);
-        hand.advance(Duration::from_millis(5));
-        assert_eq!(hand.clock().now(), start + Duration::from_millis(5));
+        manual.advance(Duration::from_millis(5));
+        assert_eq!(manual.clock().now(), start + Duration::from_millis(5));
     }
 
     #[test]
     fn moving_a_clock_past_the_end_of_time_leaves_it_where_it_is() {
-        let hand = ManualClock::new();
-        let start = hand.clock().now();
-        hand.advance(Duration::MAX);
-        assert_eq!(hand.clock().now(), start);
+        let manual = ManualClock::new();
+        let start = manual.clock().now();
+        manual.advance(Duration::MAX);
+        assert_eq!(manual.clock().now(), start);
     }
 
     #[test]
     fn a_sleeper_wakes_when_its_deadline_is_reached_and_not_before() {
-        let hand = ManualClock::new();
-        let clock = hand.clock();
+        let manual = ManualClock::new();
+        let clock = manual.clock();
         let deadline = clock.deadline(Duration::from_secs(2));
         let sleeper = thread::spawn(move || {
-            let mut looks = 0;
+            let mut wakeups = 0;
             while clock.park_until(&park::current(), HERE, deadline) != Woken::TimedOut {
-                looks += 1;
+                wakeups += 1;
             }
-            looks
+            wakeups
         });
-        while hand.sleepers() == 0 {
+        while manual.sleepers() == 0 {
             thread::yield_now();
         }
-        hand.advance(Duration::from_secs(1));
-        while hand.sleepers() == 0 {
+        manual.advance(Duration::from_secs(1));
+        while manual.sleepers() == 0 {
             thread::yield_now();
         }
-        hand.advance(Duration::from_secs(1));
+        manual.advance(Duration::from_secs(1));
         assert_eq!(sleeper.join().unwrap(), 1);
-        assert_eq!(hand.sleepers(), 0);
+        assert_eq!(manual.sleepers(), 0);
     }
 
     #[test]

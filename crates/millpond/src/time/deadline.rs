@@ -40,7 +40,7 @@ impl Deadline {
         Deadline(Some(instant))
     }
 
-    /// The deadline `patience` after `now`; never, if that is further than time can be told.
+    /// The deadline `timeout` after `now`; never, if that is further than time can be told.
     ///
     /// ```
     /// use millpond::time::{Deadline, ManualClock};
@@ -50,8 +50,8 @@ impl Deadline {
     /// assert_eq!(Deadline::after(now, Duration::from_secs(1)), Deadline::at(now + Duration::from_secs(1)));
     /// assert_eq!(Deadline::after(now, Duration::MAX), Deadline::NEVER);
     /// ```
-    pub fn after(now: Instant, patience: Duration) -> Self {
-        Deadline(now.checked_add(patience))
+    pub fn after(now: Instant, timeout: Duration) -> Self {
+        Deadline(now.checked_add(timeout))
     }
 
     /// When it is, unless it is never.
@@ -90,10 +90,10 @@ impl Deadline {
     ///
     /// let now = ManualClock::new().clock().now();
     /// let soon = Deadline::after(now, Duration::from_secs(3));
-    /// assert_eq!(soon.left(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));
-    /// assert_eq!(Deadline::NEVER.left(now), None);
+    /// assert_eq!(soon.remaining(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));
+    /// assert_eq!(Deadline::NEVER.remaining(now), None);
     /// ```
-    pub fn left(self, now: Instant) -> Option<Duration> {
+    pub fn remaining(self, now: Instant) -> Option<Duration> {
         self.0.map(|instant| instant.saturating_duration_since(now))
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         assert!(Deadline::at(now) < Deadline::NEVER);
         assert!(Deadline::NEVER <= Deadline::NEVER);
         assert!(!Deadline::NEVER.has_passed(now));
-        assert_eq!(Deadline::NEVER.left(now), None);
+        assert_eq!(Deadline::NEVER.remaining(now), None);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         let now = Clock::system().now();
         let deadline = Deadline::after(now, Duration::ZERO);
         assert!(deadline.has_passed(now));
-        assert_eq!(deadline.left(now), Some(Duration::ZERO));
+        assert_eq!(deadline.remaining(now), Some(Duration::ZERO));
     }
 
     #[test]

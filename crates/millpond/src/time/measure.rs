@@ -20,7 +20,7 @@ const AHEAD: Duration = Duration::from_millis(300);
 
 struct Books {
     late: Vec<AtomicU64>,
-    rung: AtomicUsize,
+    fired: AtomicUsize,
     done: Waker,
 }
 
@@ -28,7 +28,7 @@ impl Books {
     fn new() -> Arc<Self> {
         Arc::new(Books {
             late: (0..ALARMS).map(|_| AtomicU64::new(0)).collect(),
-            rung: AtomicUsize::new(0),
+            fired: AtomicUsize::new(0),
             done: park::current().waker(),
         })
     }
@@ -37,13 +37,13 @@ impl Books {
         let late = Clock::system().now().saturating_duration_since(due);
         let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
         self.late[number].store(late, Ordering::Relaxed);
-        if self.rung.fetch_add(1, Ordering::Relaxed) + 1 == ALARMS {
+        if self.fired.fetch_add(1, Ordering::Relaxed) + 1 == ALARMS {
             self.done.wake_by_ref();
         }
     }
 
     fn wait_and_print(&self, what: &str) {
-        while self.rung.load(Ordering::Relaxed) < ALARMS {
+        while self.fired.load(Ordering::Relaxed) < ALARMS {
             park::current().park(Site::new("measure.wait"));
         }
         let mut late: Vec<_> = self
@@ -81,7 +81,7 @@ fn timer_threads() -> Vec<u32> {
 fn cpu_of_timer() -> Duration {
     let cpu = timer_threads()
         .into_iter()
-        .filter_map(millpond_raw::usage::cpu_time_of);
+        .filter_map(millpond_raw::cpu_time::cpu_time_of);
     cpu.sum()
 }
 
@@ -134,7 +134,7 @@ fn lateness_of_alarms_that_are_all_set_before() {
     }
 }
 
-/// As a pool does that sets its next alarm when the one before rings.
+/// As a pool that sets its next alarm when the previous one fires.
 struct Chain {
     start: Instant,
     next: AtomicUsize,
@@ -199,7 +199,7 @@ fn wake_ups_while_one_alarm_is_an_hour_away() {
             let _ = clock.park_until(&park::current(), Site::new("measure.wait"), until);
         }
     };
-    // A thread that had nothing to do before looks once more.
+    // A thread that was idle before checks once more.
     wait(Duration::from_millis(1200));
     let before = wake_ups_of_timer();
     wait(Duration::from_secs(2));

@@ -1,25 +1,37 @@
 //! Time: clocks, and deadlines that saturate.
 //!
-//! All of millpond asks a [`Clock`], never the operating system: a pool on a manual clock ages by
-//! hand, so tests of time-outs are exact and take no time, and a simulation runs at its own speed.
+//! All of millpond asks a [`Clock`], never the operating system: on a manual clock
+//! tests of time-outs are exact and take no time, and a simulation runs at its own speed.
+//!
+//! | file | what |
+//! |---|---|
+//! | `clock` | the Time seam: the system's clock and the manual one |
+//! | `wall` | the time of day, and steps of it |
+//! | `deadline` | a point in time, or never |
+//! | `timestamp_clock` | cheap readings for metrics, and 48-bit timestamps |
+//! | `alarm` | calling a waker at a time, by any clock |
+//! | `timer` | the alarms of a clock and the thread that fires them |
+//! | `wake_lead` | waking up a little early, to be on time |
+//! | `wheel` | entries that wait for a time: a timing wheel in front of a heap |
+//! | `deferred` | work that is moved off the timer's thread |
 
 mod alarm;
-mod aside;
 mod clock;
 mod deadline;
-mod lead;
+mod deferred;
 #[cfg(test)]
 mod measure;
-mod ticker;
 mod timer;
+mod timestamp_clock;
+mod wake_lead;
 mod wall;
 mod wheel;
 
-pub(crate) use alarm::{Alarm, Unattended};
-pub(crate) use aside::{Owner, Work, aside, let_go};
+pub(crate) use alarm::{Alarm, NoTimerThread};
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
-pub(crate) use lead::{Lead, Rest};
-pub(crate) use ticker::{Stamp, Ticker};
-pub(crate) use timer::{Hold, is_timer_thread};
-pub(crate) use wheel::{Key, Reserved, Wheel, due_since};
+pub(crate) use deferred::{Owner, ReserveHold, Work, drop_off_timer, hold_reserve, run_off_timer};
+pub(crate) use timer::{TimerHold, is_timer_thread};
+pub(crate) use timestamp_clock::{ShortTimestamp, TimestampClock};
+pub(crate) use wake_lead::{WaitPlan, WakeLead};
+pub(crate) use wheel::{Key, ReservedEntry, Wheel, due_since};

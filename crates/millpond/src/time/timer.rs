@@ -1,74 +1,73 @@
-//! The timer: alarms, and the thread that rings them.
+//! The timer: alarms, and the thread that fires them.
 //!
-//! Alarms wait in a [wheel](super::wheel). One thread sleeps until the next of them. It is started with
-//! the first alarm, and ends when it has had none for a while and nobody [holds](Hold) it. One timer serves the whole process, for
-//! everything that waits by the system's clock.
+//! Alarms wait in a [wheel](super::wheel). One thread sleeps until the next of them is due. It is started with
+//! the first alarm, and ends when there has been no alarm for a while and no [hold](TimerHold). One timer serves
+//! the whole process, for everything that waits by the system's clock.
 //!
 //! ```text
-//!             set: none on duty               begins
-//!   nobody --------------------> expected  ------------> on duty
+//!             an alarm or a hold               begins
+//!   absent --------------------> starting  ------------> running
 //!     ^                             |                       |
-//!     |    refused, or never ran    |     no alarm for long |
-//!     |                             |           and no hold |
+//!     |   start failed, or body     |     no alarm for a    |
+//!     |   dropped before it ran     |   while, and no hold  |
 //!     +-----------------------------+-----------------------+
 //! ```
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **R1** The alarms, and whether there is a thread, are under one lock. Who sets an alarm and finds
-//!   no thread expects one from then on, and starts it; a thread that finds no alarm and ends says so
-//!   in the same step.
-//! - **R2** A thread that finds nothing due says in the same step until when it sleeps. An alarm that is
-//!   due before that wakes it. One that is awake, woken or expected needs no waking: it looks before it
-//!   sleeps. So an alarm that is set from inside a waker that is being rung wakes nobody.
-//! - **R3** Users' wakers are cloned, called and dropped outside the lock, and the factory is asked
+//! - **TIMER-1** The alarms and the state of the thread are under one lock. A caller that sets an alarm while
+//!   there is no thread changes the state to starting, and starts one; a thread that ends because there is no
+//!   alarm changes it to absent in the same critical section.
+//! - **TIMER-2** A thread that finds no due alarm records until when it sleeps, in the same critical section. An
+//!   alarm that is due before that wakes it. A thread that is awake, woken or starting needs no wake-up: it
+//!   checks before it sleeps. So an alarm that is set from inside a fired waker wakes no thread.
+//! - **TIMER-3** Users' wakers are cloned, called and dropped outside the lock, and the factory is called
 //!   outside it.
-//! - **R4** Setting an alarm never rings it. If no thread can be had, the setter is told so
-//!   ([`Unattended`]) and decides what that means; see the table. The alarm stays in the wheel all the
-//!   same, marked as unattended: the next thread, whoever gets it, rings it in time. Whether there is a
-//!   thread is a question of the thread's body, not of what the factory says: the body carries a [`Duty`],
-//!   and if that is dropped before the thread has ended as it should (it was refused, the body never ran,
-//!   the factory panicked) there is none. Others who have set alarms meanwhile, and were told that a
-//!   thread is expected, are rung then, early, so that they look again and hear it, too. Who
-//!   is rung for that, and sets an alarm in there, is told at once, and no thread is asked for
-//!   ([`TELLING`]): so the stack never grows with the number of refusals.
-//! - **R5** A child process has the alarms of its parent, perhaps locked, and not the thread. It leaves
-//!   them alone: the process's timer is another one there, and an alarm of any other is refused.
-//! - **R6** No code of a user's runs on the thread, with one exception: the wakers of futures, which are
-//!   called here because there is nobody else. They belong to the user's async runtime, and are to be
-//!   cheap; a panic of one is contained. Wakers of ours do what is cheap and ours at once, and leave the
-//!   rest to a thread of their own ([`super::aside`]).
-//! - **R7** What has been accepted must not depend on a thread that may not be had later. So a pool that has
-//!   accepted something that will need the timer [holds](Hold) the thread until the pool ends. How many
-//!   hold it is under the lock, too: while there are any, the thread does not end, and without an alarm it
-//!   sleeps without a time-out. The last hold that goes wakes it if it sleeps for longer than it stays
-//!   without an alarm. A hold is granted if there is a thread, or if the caller's own request for one was
-//!   granted: a thread that another has asked for may still be refused. So several may be expected; the
-//!   first that begins is on duty, and the others end at once. If the thread of a timer that is held dies all
-//!   the same, R4 holds: those who have set alarms hear it, and the next alarm or hold starts another.
+//! - **TIMER-4** Setting an alarm never fires it. If no thread can be started the setter is told so
+//!   ([`NoThread`]) and decides what that means; see the table. The alarm stays in the wheel all the same, and
+//!   the next thread fires it in time. Whether there is a thread depends on the thread's body, not on the result
+//!   of the factory: the body owns a [`ThreadGuard`], and if that is dropped before the thread has ended
+//!   regularly (the start failed, the body never ran, the factory panicked) there is none. Alarms that were set
+//!   in the meantime, by callers that were promised a thread, are then fired early, so that their owners check
+//!   again and learn it, too. If such an owner sets an alarm from inside its waker it is told at once, and no
+//!   thread is started ([`REPORTING`]): so the stack does not grow with the number of failures.
+//! - **TIMER-5** A child process has the alarms of its parent, perhaps locked, and not the thread. It leaves
+//!   them alone: the process's timer is another one there, and setting an alarm of any other fails.
+//! - **TIMER-6** No user code runs on the thread, with one exception: the wakers of futures, for there is no
+//!   other thread to call them. They belong to the user's async runtime, and are expected to be cheap; a panic of
+//!   one is contained. Our own wakers do what is cheap and ours at once, and move the rest to another thread
+//!   ([`super::deferred`]).
+//! - **TIMER-7** An accepted task must not depend on a thread that may fail to start later. So a pool that
+//!   accepts a task that needs the timer [holds](TimerHold) the thread until the pool ends. The number of
+//!   holds is under the lock, too: while it is not zero the thread does not end, and without an alarm it sleeps
+//!   without a time-out. Dropping the last hold wakes a thread that would sleep longer than [`IDLE_TIMEOUT`]. A
+//!   hold is granted if the thread runs, or if the caller's own start succeeded: a thread that another caller
+//!   starts may still fail. So several may be starting; the first that begins is the timer's thread, and the
+//!   others end at once. If the thread of a timer dies although it is held, TIMER-4 applies: the owners of alarms
+//!   learn it, and the next alarm or hold starts another.
 //!
-//! | who sets an alarm | without a thread |
+//! | setter of the alarm | without a thread |
 //! |---|---|
-//! | a future, for a deadline or an element that is due later | wakes itself, after a short rest ([`Clock::alarm_for_future`]): slow, but nobody is forgotten |
-//! | the watch of a pool | there is no watch for a moment; whoever brings a task a little later tries again. If the pool has a run limit it holds the thread from its first alarm on (R7) |
-//! | a scheduled pool, for the first that needs the timer | refuses it, and the closure comes back; otherwise it holds the thread from then on (R7) |
-//! | a scheduled pool, for what it has accepted | only if the thread has died: leaves it to whoever gets a thread next, to a worker that becomes idle, and to the next call |
+//! | a future, for a deadline or an element that is due later | wakes itself after a short pause ([`Clock::alarm_for_future`]): slow, but never forgotten |
+//! | the watchdog of a pool | is off for a moment; a later submission tries again. A pool with a run limit holds the thread from its first alarm on (TIMER-7) |
+//! | a scheduled pool, for the first task that needs the timer | rejects it, and the closure comes back; otherwise the pool holds the thread from then on (TIMER-7), and the thread in reserve (DEFER-4 in `deferred.rs`) |
+//! | a scheduled pool, for an accepted task | only if the thread has died: leaves it to the next thread, to a worker that becomes idle, and to the next call |
 //!
-//! The thread is woken in time ([`slack`]), and gets up a little before it ([`Lead`]). While it waits awake it
-//! lets others run.
+//! The thread runs with the smallest [timer slack](timer_slack), and wakes up a little early ([`WakeLead`]). It
+//! yields while it waits for the rest, so that other threads run.
 
 mod hold;
 
-pub(crate) use hold::Hold;
+pub(crate) use hold::TimerHold;
 
-use super::lead::{Lead, Rest};
+use super::wake_lead::{WaitPlan, WakeLead};
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
 use crate::thread::{JoinHandle, ThreadFactory};
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, local, thread};
 use millpond_raw::user_code::{self, Kind};
-use millpond_raw::{fork, quiet, slack};
+use millpond_raw::{catch_panic, fork, timer_slack};
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -77,88 +76,88 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// How long the thread stays without an alarm.
-const PATIENCE: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many ring between two looks. The more, the less the lock is taken; and the longer one that is set
-/// meanwhile and due at once has to wait.
-const AT_ONCE: usize = 32;
+/// The number of alarms that fire per critical section. A larger batch takes the lock less often, and delays an
+/// alarm that is set meanwhile and due at once.
+const BATCH: usize = 32;
 
 local! {
-    /// R4: whether this thread is telling others that there is no thread.
-    static TELLING: Cell<bool> = const { Cell::new(false) };
+    /// TIMER-4: whether the current thread fires alarms early, to report that there is no timer's thread.
+    static REPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// R6: the mark of the thread is that of the guard which checks the rule in tests.
+/// TIMER-6: the guard that checks the rule in tests marks the thread.
 pub(crate) use millpond_raw::user_code::is_timer_thread;
 
-/// Alarms by one clock, and the thread that rings them.
+/// The alarms of one clock, and the thread that fires them.
 pub(super) struct Timer {
     threads: Box<dyn ThreadFactory>,
-    /// R5: of the process that has the thread.
+    /// TIMER-5: the fork generation of the process that has the thread.
     generation: u32,
     alarms: Mutex<Alarms>,
 }
 
-/// Nobody rings the alarm, for the time being. It has no key if it is not set at all (R5).
-pub(super) struct Unattended(pub(super) Option<Key>);
+/// Nothing fires the alarm for now. It has no key if it is not set at all (TIMER-5).
+pub(super) struct NoThread(pub(super) Option<Key>);
 
-struct Waiting {
+struct PendingAlarm {
     waker: Waker,
-    /// R4: whether who set it counts on somebody to ring it.
-    is_attended: bool,
+    /// TIMER-4: whether its setter was promised a thread.
+    expects_thread: bool,
 }
 
 struct Alarms {
-    wheel: Wheel<Waiting>,
-    /// When the thread last looked: time enough to set an alarm by.
-    looked: Instant,
-    duty: OnDuty,
-    /// R7: how many hold the thread.
+    wheel: Wheel<PendingAlarm>,
+    /// When the thread last checked the wheel: recent enough to insert an alarm by.
+    last_check: Instant,
+    thread: ThreadState,
+    /// TIMER-7: the number of holds.
     holds: usize,
 }
 
 impl Alarms {
-    /// R1: somebody is about to ask for a thread.
-    fn expect_one(&mut self) {
-        self.duty = match self.duty {
-            OnDuty::Expected(others) => OnDuty::Expected(others + 1),
-            _ => OnDuty::Expected(1),
+    /// TIMER-1: the caller is about to start a thread.
+    fn begin_start(&mut self) {
+        self.thread = match self.thread {
+            ThreadState::Starting(others) => ThreadState::Starting(others + 1),
+            _ => ThreadState::Starting(1),
         };
     }
 }
 
-/// R1: who rings.
-enum OnDuty {
-    Nobody,
-    /// So many threads that are being started: mostly one, but see R7.
-    Expected(usize),
-    /// A thread, what wakes it, and until when it sleeps, unless it is awake or about to be (R2).
-    Thread(Waker, Option<Deadline>),
+/// TIMER-1: the state of the timer's thread.
+enum ThreadState {
+    Absent,
+    /// The number of threads that are being started: mostly one, but see TIMER-7.
+    Starting(usize),
+    /// Its waker, and until when it sleeps, unless it is awake or about to wake up (TIMER-2).
+    Running(Waker, Option<Deadline>),
 }
 
-impl OnDuty {
-    /// R2: whom to wake for an alarm, if anybody.
-    fn called(&mut self, due: Deadline) -> Option<Waker> {
+impl ThreadState {
+    /// TIMER-2: the waker of the thread if it sleeps beyond `due`. It counts as awake from now on.
+    fn wake_for(&mut self, due: Deadline) -> Option<Waker> {
         match self {
-            OnDuty::Thread(thread, sleeps) if sleeps.is_some_and(|until| due < until) => {
+            ThreadState::Running(waker, sleeps) if sleeps.is_some_and(|until| due < until) => {
                 *sleeps = None;
-                Some(thread.clone())
+                Some(waker.clone())
             }
-            OnDuty::Nobody | OnDuty::Expected(_) | OnDuty::Thread(..) => None,
+            ThreadState::Absent | ThreadState::Starting(_) | ThreadState::Running(..) => None,
         }
     }
 }
 
 impl Timer {
     pub(super) fn new(now: Instant, threads: impl ThreadFactory) -> Self {
-        fork::watch();
+        fork::install_handlers();
         Timer {
             threads: Box::new(threads),
             generation: fork::generation(),
             alarms: Mutex::new(Alarms {
                 wheel: Wheel::new(now),
-                looked: now,
-                duty: OnDuty::Nobody,
+                last_check: now,
+                thread: ThreadState::Absent,
                 holds: 0,
             }),
         }
@@ -168,117 +167,124 @@ impl Timer {
         self.generation != fork::generation()
     }
 
-    /// Sets an alarm by `clock`, which must be the same for all alarms of a timer. Never rings it itself: R4.
+    /// Sets an alarm by `clock`, which must be the same for all alarms of a timer. Never fires it (TIMER-4).
     pub(super) fn set(
         self: &Arc<Self>,
         clock: &Clock,
         due: Deadline,
         waker: Waker,
-    ) -> Result<Key, Unattended> {
+    ) -> Result<Key, NoThread> {
         if self.is_of_parent() {
-            return Err(Unattended(None));
+            return Err(NoThread(None));
         }
         let mut alarms = self.alarms.lock();
-        let looked = alarms.looked;
-        let is_attended = matches!(alarms.duty, OnDuty::Expected(_) | OnDuty::Thread(..));
-        let waiting = Waiting { waker, is_attended };
-        let key = alarms.wheel.insert(looked, due, waiting);
-        match alarms.duty {
-            OnDuty::Nobody if TELLING.with(Cell::get) => Err(Unattended(Some(key))),
-            OnDuty::Nobody => {
-                alarms.expect_one();
+        let last_check = alarms.last_check;
+        let expects_thread = matches!(
+            alarms.thread,
+            ThreadState::Starting(_) | ThreadState::Running(..)
+        );
+        let alarm = PendingAlarm {
+            waker,
+            expects_thread,
+        };
+        let key = alarms.wheel.insert(last_check, due, alarm);
+        match alarms.thread {
+            ThreadState::Absent if REPORTING.with(Cell::get) => Err(NoThread(Some(key))),
+            ThreadState::Absent => {
+                alarms.begin_start();
                 drop(alarms);
                 self.start(clock.clone(), key)
             }
-            OnDuty::Expected(_) | OnDuty::Thread(..) => {
-                let thread = alarms.duty.called(due);
+            ThreadState::Starting(_) | ThreadState::Running(..) => {
+                let sleeping = alarms.thread.wake_for(due);
                 drop(alarms);
-                thread.into_iter().for_each(Waker::wake);
+                sleeping.into_iter().for_each(Waker::wake);
                 Ok(key)
             }
         }
     }
 
-    /// Takes an alarm back, unless it has rung.
-    pub(super) fn take_back(&self, key: Key) {
+    /// Removes an alarm, unless it has fired.
+    pub(super) fn cancel(&self, key: Key) {
         if !self.is_of_parent() {
-            let waiting = self.alarms.lock().wheel.remove(key);
-            quiet::drop_waker(waiting.map(|waiting| waiting.waker));
+            let cancelled = self.alarms.lock().wheel.remove(key);
+            catch_panic::drop_waker(cancelled.map(|alarm| alarm.waker));
         }
     }
 
     /// Starts a thread, for the alarm of this key.
     #[cold]
-    fn start(self: &Arc<Self>, clock: Clock, key: Key) -> Result<Key, Unattended> {
-        // What it says is one thing, and whether there is a thread is another: R4.
-        let _ = self.ask_for_thread(clock);
+    fn start(self: &Arc<Self>, clock: Clock, key: Key) -> Result<Key, NoThread> {
+        // Whether there is a thread is another question than this result: TIMER-4.
+        let _ = self.start_thread(clock);
         let mut alarms = self.alarms.lock();
-        let Alarms { wheel, duty, .. } = &mut *alarms;
-        let Some(waiting) = wheel.get_mut(key) else {
-            // It has rung.
+        let Alarms { wheel, thread, .. } = &mut *alarms;
+        let Some(alarm) = wheel.get_mut(key) else {
+            // It has fired.
             return Ok(key);
         };
-        waiting.is_attended = matches!(duty, OnDuty::Expected(_) | OnDuty::Thread(..));
-        match waiting.is_attended {
-            true => Ok(key),
-            false => Err(Unattended(Some(key))),
+        alarm.expects_thread =
+            matches!(thread, ThreadState::Starting(_) | ThreadState::Running(..));
+        if alarm.expects_thread {
+            Ok(key)
+        } else {
+            Err(NoThread(Some(key)))
         }
     }
 
-    /// Asks the factory for a thread that [is expected](Alarms::expect_one). Returns what it said, if it did
-    /// not panic.
+    /// Starts the thread that was [announced](Alarms::begin_start). `None` if the factory panicked.
     #[cold]
-    fn ask_for_thread(self: &Arc<Self>, clock: Clock) -> Option<io::Result<JoinHandle<()>>> {
-        let duty = Duty {
+    fn start_thread(self: &Arc<Self>, clock: Clock) -> Option<io::Result<JoinHandle<()>>> {
+        let guard = ThreadGuard {
             timer: Arc::clone(self),
             has_begun: false,
             is_over: false,
         };
-        // A refusal drops the body, and with it the duty: R4. So does a panic, which is not for whoever
-        // happens to set an alarm: a pool, a task that waits for a value.
+        // A failure drops the body, and with it the guard (TIMER-4). So does a panic, which must not reach the
+        // caller that happens to set an alarm: a pool, a task that waits for a value.
         if !clock.is_system() {
-            // That of the process has a factory of ours.
+            // The timer of the process has a factory of ours.
             user_code::check(Kind::Factory);
         }
-        quiet::call(|| self.threads.start(Box::new(move || duty.ring(&clock))))
+        catch_panic::call(|| self.threads.start(Box::new(move || guard.run(&clock))))
     }
 }
 
-/// What the thread does after a look.
+/// The next step of the thread.
 enum Next {
-    /// There is something to ring.
-    Ring,
-    WaitAwake(Deadline),
+    Fire,
+    Yield(Deadline),
     Sleep(Deadline),
     End,
 }
 
-/// Being the thread that rings, or about to become it.
-struct Duty {
+/// Owned by the body of the timer's thread, from its start on.
+struct ThreadGuard {
     timer: Arc<Timer>,
-    /// Whether it is the thread that rings.
+    /// Whether this is the timer's thread.
     has_begun: bool,
-    /// Whether the table says already that it has ended.
+    /// Whether the state no longer counts this thread.
     is_over: bool,
 }
 
-impl Duty {
-    fn ring(mut self, clock: &Clock) {
-        let _punctual = slack::punctual();
-        let _marked = user_code::timer_thread();
+impl ThreadGuard {
+    /// The loop of the thread.
+    fn run(mut self, clock: &Clock) {
+        let _slack = timer_slack::minimize();
+        let _marked = user_code::mark_timer_thread();
         let here = park::current();
-        if !self.begins(here.waker()) {
+        if !self.try_begin(here.waker()) {
             return;
         }
-        let mut due = Vec::with_capacity(AT_ONCE);
+        let mut due = Vec::with_capacity(BATCH);
         let mut woken = Woken::Maybe;
-        let mut lead = Lead::default();
+        let mut lead = WakeLead::default();
         loop {
-            match self.look(clock, woken, lead, &mut due) {
-                Next::Ring => due.drain(..).for_each(quiet::wake),
-                Next::WaitAwake(until) => {
-                    // Those who are to run what is due may wait for this very CPU: a thread that only spun
-                    // would let them wait for the rest of its slice, milliseconds.
+            match self.next(clock, woken, lead, &mut due) {
+                Next::Fire => due.drain(..).for_each(catch_panic::wake),
+                Next::Yield(until) => {
+                    // The thread that is to run the due task may wait for this very CPU: spinning would keep
+                    // it from running for the rest of the time slice, which is milliseconds.
                     while !until.has_passed(clock.now()) {
                         thread::yield_now();
                     }
@@ -296,92 +302,92 @@ impl Duty {
         }
     }
 
-    /// Comes on duty, unless another one is (R7).
-    fn begins(&mut self, waker: Waker) -> bool {
+    /// Becomes the timer's thread, unless there is one (TIMER-7).
+    fn try_begin(&mut self, waker: Waker) -> bool {
         let mut alarms = self.timer.alarms.lock();
-        match alarms.duty {
-            OnDuty::Thread(..) => self.is_over = true,
-            OnDuty::Nobody | OnDuty::Expected(_) => {
-                alarms.duty = OnDuty::Thread(waker, None);
+        match alarms.thread {
+            ThreadState::Running(..) => self.is_over = true,
+            ThreadState::Absent | ThreadState::Starting(_) => {
+                alarms.thread = ThreadState::Running(waker, None);
                 self.has_begun = true;
             }
         }
         self.has_begun
     }
 
-    /// Takes out the first alarms that are due.
-    fn look(&mut self, clock: &Clock, woken: Woken, lead: Lead, due: &mut Vec<Waker>) -> Next {
+    /// Moves due alarms to `due`, up to a batch, and decides what to do next.
+    fn next(&mut self, clock: &Clock, woken: Woken, lead: WakeLead, due: &mut Vec<Waker>) -> Next {
         let now = clock.now();
         let mut alarms = self.timer.alarms.lock();
         let Alarms {
             wheel,
-            looked,
-            duty,
+            last_check,
+            thread,
             holds,
         } = &mut *alarms;
-        *looked = now;
+        *last_check = now;
         let mut sleeps = None;
-        due.extend(std::iter::from_fn(|| Some(wheel.pop_due(now)?.1.waker)).take(AT_ONCE));
+        due.extend(std::iter::from_fn(|| Some(wheel.pop_due(now)?.1.waker)).take(BATCH));
         let next = if !due.is_empty() {
-            Next::Ring
+            Next::Fire
         } else if wheel.len() > 0 {
             let next = wheel.next();
-            match lead.rest(clock, next, now) {
-                Rest::Awake => Next::WaitAwake(next),
-                Rest::Asleep(up) => {
-                    sleeps = Some(up);
-                    Next::Sleep(up)
+            match lead.plan(clock, next, now) {
+                WaitPlan::Yield => Next::Yield(next),
+                WaitPlan::Sleep(until) => {
+                    sleeps = Some(until);
+                    Next::Sleep(until)
                 }
             }
         } else if *holds > 0 {
-            // R7
+            // TIMER-7
             sleeps = Some(Deadline::NEVER);
             Next::Sleep(Deadline::NEVER)
         } else if woken == Woken::TimedOut {
-            // R1
-            let own = std::mem::replace(duty, OnDuty::Nobody);
+            // TIMER-1
+            let own = std::mem::replace(thread, ThreadState::Absent);
             self.is_over = true;
             drop(alarms);
             drop(own);
             return Next::End;
         } else {
-            let next = Deadline::after(now, PATIENCE);
+            let next = Deadline::after(now, IDLE_TIMEOUT);
             sleeps = Some(next);
             Next::Sleep(next)
         };
-        if let OnDuty::Thread(_, said) = duty {
-            *said = sleeps;
+        if let ThreadState::Running(_, until) = thread {
+            *until = sleeps;
         }
         next
     }
 }
 
-impl Drop for Duty {
+impl Drop for ThreadGuard {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
-        // R4
+        // TIMER-4
         let mut alarms = self.timer.alarms.lock();
-        match &mut alarms.duty {
-            // R7: others are on their way.
-            OnDuty::Expected(others) if !self.has_begun && *others > 1 => {
+        match &mut alarms.thread {
+            // TIMER-7: other threads are being started.
+            ThreadState::Starting(others) if !self.has_begun && *others > 1 => {
                 *others -= 1;
                 return;
             }
-            // Another one is on duty.
-            OnDuty::Thread(..) if !self.has_begun => return,
+            // Another thread has begun.
+            ThreadState::Running(..) if !self.has_begun => return,
             _ => {}
         }
-        let own = std::mem::replace(&mut alarms.duty, OnDuty::Nobody);
-        let counted_on_it = alarms.wheel.take_where(|waiting| waiting.is_attended);
+        let own = std::mem::replace(&mut alarms.thread, ThreadState::Absent);
+        let promised = alarms.wheel.take_where(|alarm| alarm.expects_thread);
         drop(alarms);
         drop(own);
-        let before = TELLING.with(|telling| telling.replace(true));
-        for waiting in counted_on_it {
-            quiet::wake(waiting.waker);
+        let before = REPORTING.with(|reporting| reporting.replace(true));
+        for alarm in promised {
+            catch_panic::wake(alarm.waker);
         }
-        TELLING.with(|telling| telling.set(before));
+        REPORTING.with(|reporting| reporting.set(before));
     }
 }
 
@@ -390,7 +396,10 @@ impl fmt::Debug for Timer {
         let alarms = self.alarms.lock();
         f.debug_struct("Timer")
             .field("alarms", &alarms.wheel.len())
-            .field("on_duty", &matches!(alarms.duty, OnDuty::Thread(..)))
+            .field(
+                "has_thread",
+                &matches!(alarms.thread, ThreadState::Running(..)),
+            )
             .field("holds", &alarms.holds)
             .finish_non_exhaustive()
     }
@@ -400,10 +409,10 @@ impl fmt::Debug for Timer {
 #[cfg(not(any(millpond_loom, millpond_shuttle)))]
 pub(super) fn of_process() -> Option<Arc<Timer>> {
     static TIMER: Mutex<Option<Arc<Timer>>> = Mutex::new(None);
-    fork::watch();
-    fork::keep(&TIMER);
+    fork::install_handlers();
+    fork::register_lock(&TIMER);
     let mut timer = TIMER.lock();
-    // R5: that of the parent is left where it is.
+    // TIMER-5: the parent's is leaked.
     if timer.as_ref().is_some_and(|timer| timer.is_of_parent()) {
         std::mem::forget(timer.take());
     }
@@ -414,7 +423,7 @@ pub(super) fn of_process() -> Option<Arc<Timer>> {
     Some(Arc::clone(timer))
 }
 
-/// See above.
+/// A model has no system clock.
 #[cfg(any(millpond_loom, millpond_shuttle))]
 pub(super) fn of_process() -> Option<Arc<Timer>> {
     None

@@ -1,27 +1,27 @@
 //! The time of day, behind the Time seam.
 //!
-//! A clock has two times. [`Clock::now`] is the one to wait by: it never goes back, and nobody can set
-//! it. [`Clock::wall`] is what the clock on the wall shows: date and time, as people and calendars use
+//! A clock has two times. [`Clock::now`] is the one to wait by: it never goes back, and cannot be
+//! set. [`Clock::wall`] is what the clock on the wall shows: date and time, as people and calendars use
 //! them. An administrator sets it, the network corrects it, and then it jumps, forwards or back.
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **W1** The wall time of a manual clock moves with its hand: what [`ManualClock::advance`] adds to
-//!   one it adds to the other.
-//! - **W2** [`ManualClock::set_wall`] moves the wall time alone. Nobody's deadline comes nearer.
-//! - **W3** Who waits by a manual clock is woken by a step of its wall time, and looks again. The
-//!   operating system tells nobody of such a step: whoever waits for a time of day by the system's
-//!   clock has to look at it now and then.
+//! - **WALL-1** The wall time of a manual clock follows its monotonic time: what [`ManualClock::advance`] adds
+//!   to one it adds to the other.
+//! - **WALL-2** [`ManualClock::set_wall`] moves the wall time alone. No deadline comes nearer.
+//! - **WALL-3** A step of the wall time of a manual clock wakes all waiters, to check it again. The operating
+//!   system does not announce such a step: a waiter for a time of day by the system's clock has to check it
+//!   now and then.
 
 use super::{Clock, ManualClock};
 use millpond_raw::sync::Mutex;
 use std::time::{Instant, SystemTime};
 
-/// The wall time of a manual clock: what it was when it was set, and when that was (W1).
+/// The wall time of a manual clock when it was last set, and the monotonic time then (WALL-1).
 pub(super) struct ManualWall(Mutex<(Instant, SystemTime)>);
 
 impl ManualWall {
-    /// The system's wall time, at this time of the hand.
+    /// Starts at the system's wall time.
     pub(super) fn new(now: Instant) -> Self {
         ManualWall(Mutex::new((now, Clock::system().wall())))
     }
@@ -42,7 +42,7 @@ impl Clock {
     /// The date and the time of day, which can be set: two readings may be in the wrong order.
     ///
     /// The system's clock has the system's. A manual clock has one of its own, which begins as the
-    /// system's and moves with the hand.
+    /// system's and advances with it.
     ///
     /// To wait, or to measure, take [`now`](Clock::now).
     ///
@@ -50,11 +50,11 @@ impl Clock {
     /// use millpond::time::ManualClock;
     /// use std::time::{Duration, SystemTime};
     ///
-    /// let hand = ManualClock::new();
+    /// let manual = ManualClock::new();
     /// let new_year = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
-    /// hand.set_wall(new_year);
-    /// hand.advance(Duration::from_secs(60));
-    /// assert_eq!(hand.clock().wall(), new_year + Duration::from_secs(60));
+    /// manual.set_wall(new_year);
+    /// manual.advance(Duration::from_secs(60));
+    /// assert_eq!(manual.clock().wall(), new_year + Duration::from_secs(60));
     /// ```
     #[allow(clippy::disallowed_methods, reason = "this is the seam")]
     pub fn wall(&self) -> SystemTime {
@@ -66,18 +66,18 @@ impl Clock {
 }
 
 impl ManualClock {
-    /// Sets the wall time, as an administrator does, and leaves the hand where it is. All who wait by
-    /// this clock are woken, to look again.
+    /// Sets the wall time, as an administrator does; [`now`](Clock::now) does not change. All waiters of
+    /// this clock are woken, to check it again.
     ///
     /// ```
     /// use millpond::time::ManualClock;
     /// use std::time::Duration;
     ///
-    /// let hand = ManualClock::new();
-    /// let clock = hand.clock();
+    /// let manual = ManualClock::new();
+    /// let clock = manual.clock();
     /// let (now, wall) = (clock.now(), clock.wall());
     /// // The network says that we are a minute fast.
-    /// hand.set_wall(wall - Duration::from_secs(60));
+    /// manual.set_wall(wall - Duration::from_secs(60));
     /// assert_eq!(clock.wall(), wall - Duration::from_secs(60));
     /// assert_eq!(clock.now(), now);
     /// ```
@@ -100,47 +100,47 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn the_wall_time_moves_with_the_hand_and_starts_at_the_systems() {
+    fn the_wall_time_advances_with_the_clock_and_starts_at_the_systems() {
         let before = Clock::system().wall();
-        let hand = ManualClock::new();
-        let start = hand.clock().wall();
+        let manual = ManualClock::new();
+        let start = manual.clock().wall();
         // The system's may be set while this runs, but not by an hour.
         assert!(start > before - HOUR && start < before + HOUR);
-        assert_eq!(hand.clock().wall(), start, "it stands still");
-        hand.advance(HOUR);
-        assert_eq!(hand.clock().wall(), start + HOUR);
+        assert_eq!(manual.clock().wall(), start, "it stands still");
+        manual.advance(HOUR);
+        assert_eq!(manual.clock().wall(), start + HOUR);
     }
 
     #[test]
-    fn a_step_of_the_wall_time_leaves_the_hand_where_it_is() {
-        let hand = ManualClock::new();
-        let clock = hand.clock();
-        hand.advance(HOUR);
+    fn a_step_of_the_wall_time_does_not_change_the_monotonic_time() {
+        let manual = ManualClock::new();
+        let clock = manual.clock();
+        manual.advance(HOUR);
         let (now, wall) = (clock.now(), clock.wall());
         for stepped in [wall + 24 * HOUR, wall - 24 * HOUR, SystemTime::UNIX_EPOCH] {
-            hand.set_wall(stepped);
+            manual.set_wall(stepped);
             assert_eq!(clock.wall(), stepped);
             assert_eq!(clock.now(), now);
         }
-        hand.advance(HOUR);
+        manual.advance(HOUR);
         assert_eq!(clock.wall(), SystemTime::UNIX_EPOCH + HOUR);
     }
 
     #[test]
-    fn all_clocks_of_one_hand_show_the_same_wall_time() {
-        let hand = ManualClock::new();
-        let ringing = hand
+    fn all_clocks_of_one_manual_clock_show_the_same_wall_time() {
+        let manual = ManualClock::new();
+        let with_timer = manual
             .clock()
             .with_timer(crate::thread::Threads::named("own"));
-        hand.set_wall(SystemTime::UNIX_EPOCH);
-        assert_eq!(ringing.wall(), SystemTime::UNIX_EPOCH);
-        assert_eq!(hand.clone().clock().wall(), SystemTime::UNIX_EPOCH);
+        manual.set_wall(SystemTime::UNIX_EPOCH);
+        assert_eq!(with_timer.wall(), SystemTime::UNIX_EPOCH);
+        assert_eq!(manual.clone().clock().wall(), SystemTime::UNIX_EPOCH);
     }
 
     #[test]
     fn a_wall_time_at_the_end_of_the_calendar_stands_still() {
-        let hand = ManualClock::new();
-        let mut last = hand.clock().wall();
+        let manual = ManualClock::new();
+        let mut last = manual.clock().wall();
         let mut step = Duration::MAX;
         while !step.is_zero() {
             match last.checked_add(step) {
@@ -148,23 +148,23 @@ mod tests {
                 None => step /= 2,
             }
         }
-        hand.set_wall(last);
-        hand.advance(HOUR);
-        assert_eq!(hand.clock().wall(), last);
+        manual.set_wall(last);
+        manual.advance(HOUR);
+        assert_eq!(manual.clock().wall(), last);
     }
 
     #[test]
     fn a_step_of_the_wall_time_wakes_a_sleeper_whose_deadline_has_not_come() {
-        let hand = ManualClock::new();
-        let clock = hand.clock();
+        let manual = ManualClock::new();
+        let clock = manual.clock();
         let deadline = clock.deadline(HOUR);
         let sleeper = thread::spawn(move || {
             clock.park_until(&park::current(), Site::new("wall.test"), deadline)
         });
-        while hand.sleepers() == 0 {
+        while manual.sleepers() == 0 {
             thread::yield_now();
         }
-        hand.set_wall(SystemTime::UNIX_EPOCH);
+        manual.set_wall(SystemTime::UNIX_EPOCH);
         assert_eq!(sleeper.join().unwrap(), Woken::Maybe);
     }
 }

@@ -6,9 +6,8 @@
 )]
 
 use millpond::executor::{Executor, Lifecycle, RejectReason, Rejected, ThreadPerTask};
-use millpond::task::{self, Task, TaskHandle};
-use millpond_raw::park::probe;
-use millpond_raw::user_code::{self, Kind};
+use millpond::task::Task;
+use millpond_testkit::Actor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -22,7 +21,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 pub(crate) struct Refusing;
 
 impl Executor for Refusing {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let reason = RejectReason::saturated(7, 7, 2);
         Err(Rejected::new(task, reason))
     }
@@ -63,21 +62,21 @@ impl Shelf {
 }
 
 impl Executor for Shelf {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let took = self
             .room
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| {
                 room.checked_sub(1)
             });
         if took.is_err() {
-            return Refusing.execute(task);
+            return Refusing.execute_task(task);
         }
         self.tasks.lock().unwrap().push(task);
         Ok(())
     }
 }
 
-/// Somewhere a body waits until the test lets it go, with a limit to its patience.
+/// Somewhere a body waits until the test lets it go, with a limit to its timeout.
 pub(crate) fn gate() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     let (open, opened) = mpsc::channel::<()>();
     (open, move || {
@@ -87,7 +86,7 @@ pub(crate) fn gate() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     })
 }
 
-/// A signal with a limit to the patience of who waits for it.
+/// A signal with a limit to the timeout of who waits for it.
 pub(crate) fn signal() -> (Sender<()>, Expect) {
     let (send, receive) = mpsc::channel();
     (send, Expect(receive))
@@ -127,70 +126,11 @@ impl Drop for Crew {
     }
 }
 
-/// Runs `body` as a task in a thread called `name`, and interrupts it when it is parked at `site`.
-pub(crate) fn interrupt_at<T: Send + 'static>(
-    name: &'static str,
-    site: &'static str,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> T {
-    let (send, receive) = mpsc::channel();
-    let (task, handle) = task::new(move || send.send(body()).unwrap());
-    let thread = std::thread::Builder::new().name(name.into());
-    let runner = thread.spawn(move || drop(task.run())).unwrap();
-    probe::await_wait(LONG, |wait| {
-        wait.name.as_deref() == Some(name) && wait.site.name() == site
-    })
-    .expect("it blocks there");
-    handle.interrupt();
-    let result = receive.recv_timeout(LONG).expect("the interrupt ends it");
-    runner.join().unwrap();
-    result
-}
-
-/// Runs `body` as a task whose token is set before it begins.
+/// Runs `body` with an interrupt set before its first step.
 pub(crate) fn interrupted_before<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    let (send, receive) = mpsc::channel();
-    let (started, start) = signal();
-    let (go, may_go) = gate();
-    let (task, handle): (Task, TaskHandle<()>) = task::new(move || {
-        started.send(()).unwrap();
-        may_go();
-        send.send(body()).unwrap();
-    });
-    let runner = std::thread::spawn(move || drop(task.run()));
-    start.wait();
-    handle.interrupt();
-    go.send(()).unwrap();
-    let result = receive.recv_timeout(LONG).expect("it does not wait");
-    runner.join().unwrap();
-    result
-}
-
-/// Counts drops.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Drops(Arc<AtomicUsize>);
-
-impl Drops {
-    pub(crate) fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// Something whose drop is counted.
-    pub(crate) fn token(&self) -> DropToken {
-        DropToken(Arc::clone(&self.0))
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct DropToken(Arc<AtomicUsize>);
-
-impl Drop for DropToken {
-    fn drop(&mut self) {
-        user_code::check(Kind::Destructor);
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
+    Actor::start_interrupted("interrupted", body).finish()
 }
 
 /// As `mem::forget`, but where a leak checker finds it: this one was leaked on purpose.

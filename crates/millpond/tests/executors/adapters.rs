@@ -40,7 +40,7 @@ mod tokio_runtime {
         let (_runtime, executor) = runtime();
         let (send, receive) = mpsc::channel();
         let executor = executor.on_panic(move |uncaught| send.send(uncaught).unwrap());
-        executor.run(|| quiet_panic("no water")).unwrap();
+        executor.execute(|| quiet_panic("no water")).unwrap();
         let uncaught = receive.recv_timeout(LONG).unwrap();
         assert_eq!(uncaught.panic().message(), Some("no water"));
     }
@@ -100,7 +100,7 @@ mod rayon_pool {
     fn a_panic_without_a_handle_goes_to_the_hook_and_not_to_rayon() {
         let (send, receive) = mpsc::channel();
         let executor = executor().on_panic(move |uncaught| send.send(uncaught).unwrap());
-        executor.run(|| quiet_panic("no water")).unwrap();
+        executor.execute(|| quiet_panic("no water")).unwrap();
         let uncaught = receive.recv_timeout(LONG).unwrap();
         assert_eq!(uncaught.panic().message(), Some("no water"));
         assert_eq!(executor.submit(|| 7).unwrap().join().unwrap(), 7);

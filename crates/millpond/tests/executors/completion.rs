@@ -1,15 +1,13 @@
 //! Results in the order in which they come.
 
-use crate::executor_kit::{
-    Crew, Drops, LONG, Refusing, Shelf, gate, interrupt_at, interrupted_before, quiet_panic,
-};
-use crate::watch_kit::watch;
+use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, interrupted_before, quiet_panic};
 use millpond::executor::{
-    AtBound, CompletionService, DirectExecutor, Executor, Rejected, ThreadPerTask,
+    CompletionService, DirectExecutor, Executor, Rejected, SaturationPolicy, ThreadPerTask,
 };
 use millpond::interrupt::Interrupted;
 use millpond::task::{CancelReason, Task, TaskError, TaskSpec};
 use millpond::time::{Clock, Deadline, ManualClock};
+use millpond_testkit::{DropCount, interrupt_at, watch};
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -36,9 +34,9 @@ fn nothing_is_there_until_a_task_ends() {
     results.submit(|| 1).unwrap();
     assert!(results.poll().is_none());
     assert!(results.poll_timeout(Duration::ZERO).unwrap().is_none());
-    assert_eq!((results.pending(), results.arrived()), (1, 0));
+    assert_eq!((results.pending(), results.ready_len()), (1, 0));
     shelf.run_all();
-    assert_eq!((results.pending(), results.arrived()), (0, 1));
+    assert_eq!((results.pending(), results.ready_len()), (0, 1));
     assert!(matches!(results.poll().unwrap().result, Ok(1)));
     assert!(results.poll().is_none());
 }
@@ -87,13 +85,13 @@ fn values_panics_and_dropped_tasks_all_arrive_once() {
 fn a_refusal_gives_the_closure_back_and_nothing_arrives() {
     let _watch = watch();
     let results = CompletionService::new(Refusing);
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     let refused = results.submit(move || drop(token)).unwrap_err();
-    assert_eq!((results.pending(), results.arrived()), (0, 0));
-    assert_eq!(drops.count(), 0);
+    assert_eq!((results.pending(), results.ready_len()), (0, 0));
+    assert_eq!(drops.dropped(), 0);
     (refused.task)();
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
@@ -116,7 +114,7 @@ fn the_first_good_one_is_used_and_the_others_are_stopped() {
     };
     assert_eq!(found, (good, 7));
     results.interrupt_all();
-    while results.arrived() > 0 {
+    while results.ready_len() > 0 {
         assert!(results.take().unwrap().result.is_err());
     }
     assert_eq!(results.pending(), 0);
@@ -142,7 +140,7 @@ fn one_can_be_cancelled_and_arrives_as_such() {
 fn waiting_ends_with_the_patience() {
     let _watch = watch();
     let hand = ManualClock::new();
-    let threads = ThreadPerTask::builder("patience", 1)
+    let threads = ThreadPerTask::builder("timeout", 1)
         .clock(hand.clock())
         .build()
         .unwrap();
@@ -183,7 +181,7 @@ fn waiting_can_be_interrupted_before_and_while() {
 fn under_load_every_completion_is_delivered_once() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("load", 16)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
     let results = Arc::new(CompletionService::new(threads));
@@ -215,14 +213,14 @@ fn under_load_every_completion_is_delivered_once() {
     let seen: Vec<_> = takers.into_iter().flat_map(|t| t.join().unwrap()).collect();
     assert_eq!(seen.len(), 600);
     assert_eq!(seen.into_iter().collect::<HashSet<_>>().len(), 600);
-    assert_eq!((results.pending(), results.arrived()), (0, 0));
+    assert_eq!((results.pending(), results.ready_len()), (0, 0));
 }
 
 #[test]
 fn dropping_the_service_lets_the_tasks_go_on_and_leaks_nothing() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     let results = CompletionService::new(Arc::clone(&shelf));
     results.submit(move || token).unwrap();
@@ -230,7 +228,7 @@ fn dropping_the_service_lets_the_tasks_go_on_and_leaks_nothing() {
     let tasks = shelf.take();
     assert!(!tasks[0].is_gone());
     tasks.into_iter().for_each(|task| drop(task.run()));
-    assert_eq!(drops.count(), 1, "the value that nobody takes is dropped");
+    assert_eq!(drops.dropped(), 1, "the value that nobody takes is dropped");
 }
 
 fn is_expired<T>(result: &Result<T, TaskError>) -> bool {
@@ -244,17 +242,17 @@ fn what_is_too_late_when_it_is_brought_arrives_as_expired() {
     let results = CompletionService::new(Arc::clone(&shelf));
     let now = Deadline::at(Clock::system().now());
     let late = TaskSpec::new().deadline(now);
-    let id = results.submit_spec(late.clone(), || 7).unwrap();
+    let id = results.submit_with(late.clone(), || 7).unwrap();
     let arrived = results.take().unwrap();
     assert_eq!(arrived.id, id);
     assert!(is_expired(&arrived.result), "{arrived:?}");
     shelf.run_all();
-    assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
+    assert_eq!((results.pending(), results.ready_len()), (0, 0), "once");
     // A refusal gives it back whole, however late it is.
     let results = CompletionService::new(Refusing);
-    let refused = results.submit_spec(late, || 7).unwrap_err();
+    let refused = results.submit_with(late, || 7).unwrap_err();
     assert_eq!((refused.task)(), 7);
-    assert_eq!((results.pending(), results.arrived()), (0, 0));
+    assert_eq!((results.pending(), results.ready_len()), (0, 0));
 }
 
 #[test]
@@ -265,10 +263,10 @@ fn what_nobody_starts_arrives_at_its_deadline_however_the_hand_gets_there() {
     let results = CompletionService::new(Arc::clone(&shelf));
     let spec = TaskSpec::new().clock(hand.clock());
     let spec = spec.deadline(hand.clock().deadline(Duration::from_secs(5)));
-    let id = results.submit_spec(spec, || 7).unwrap();
+    let id = results.submit_with(spec, || 7).unwrap();
     for _ in 0..4 {
         hand.advance(Duration::from_secs(1));
-        assert_eq!((results.pending(), results.arrived()), (1, 0));
+        assert_eq!((results.pending(), results.ready_len()), (1, 0));
     }
     hand.advance(Duration::from_secs(1));
     let arrived = results.poll().unwrap();
@@ -276,7 +274,7 @@ fn what_nobody_starts_arrives_at_its_deadline_however_the_hand_gets_there() {
     assert!(is_expired(&arrived.result), "{arrived:?}");
     assert_eq!(hand.sleepers(), 0, "no alarm is left");
     shelf.run_all();
-    assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
+    assert_eq!((results.pending(), results.ready_len()), (0, 0), "once");
 }
 
 #[test]
@@ -296,10 +294,10 @@ fn what_runs_past_its_deadline_arrives_with_its_value() {
         may_go.recv().unwrap_err();
         "bread"
     };
-    results.submit_spec(spec, body).unwrap();
+    results.submit_with(spec, body).unwrap();
     begun.recv_timeout(LONG).unwrap();
     hand.advance(Duration::from_secs(6));
-    assert_eq!((results.pending(), results.arrived()), (1, 0));
+    assert_eq!((results.pending(), results.ready_len()), (1, 0));
     drop(go);
     assert_eq!(results.take().unwrap().result.unwrap(), "bread");
     assert_eq!(hand.sleepers(), 0, "no alarm is left");
@@ -313,9 +311,9 @@ fn nobody_watches_the_time_for_results_that_nobody_waits_for() {
     let spec = spec.deadline(hand.clock().deadline(Duration::from_secs(5)));
     let shelf = Shelf::with_room(3);
     let results = CompletionService::new(Arc::clone(&shelf));
-    let first = results.submit_spec(spec.clone(), || 1).unwrap();
-    results.submit_spec(spec.clone(), || 2).unwrap();
-    results.submit_spec(spec, || 3).unwrap();
+    let first = results.submit_with(spec.clone(), || 1).unwrap();
+    results.submit_with(spec.clone(), || 2).unwrap();
+    results.submit_with(spec, || 3).unwrap();
     assert_eq!(hand.sleepers(), 0);
     // Who waits, by another clock even, has an eye on it; and takes that along.
     assert!(
@@ -327,7 +325,7 @@ fn nobody_watches_the_time_for_results_that_nobody_waits_for() {
     assert_eq!(hand.sleepers(), 0);
     assert!(results.interrupt(first));
     drop(shelf.take());
-    assert_eq!((results.pending(), results.arrived()), (0, 3));
+    assert_eq!((results.pending(), results.ready_len()), (0, 3));
 }
 
 #[test]
@@ -344,12 +342,12 @@ fn who_waits_is_woken_by_the_deadline_of_a_task_whichever_clock_it_is_by() {
         let own = Arc::clone(&results);
         let waits = thread::spawn(move || own.take().unwrap());
         // It may be waiting already: then it hears of the new deadline.
-        let id = results.submit_spec(spec, || 7).unwrap();
+        let id = results.submit_with(spec, || 7).unwrap();
         for _ in 0..5 {
             while by.sleepers() == 0 {
                 thread::yield_now();
             }
-            assert_eq!(results.arrived(), 0);
+            assert_eq!(results.ready_len(), 0);
             by.advance(Duration::from_secs(1));
         }
         let arrived = waits.join().unwrap();
@@ -364,8 +362,8 @@ fn who_waits_is_woken_by_the_deadline_of_a_task_whichever_clock_it_is_by() {
 struct Timed(Arc<Shelf>, Clock);
 
 impl Executor for Timed {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        self.0.execute(task)
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.0.execute_task(task)
     }
 
     fn clock(&self) -> Clock {

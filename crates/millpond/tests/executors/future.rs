@@ -1,10 +1,10 @@
 //! Futures on executors that know nothing of futures.
 
-use crate::executor_kit::{Crew, Drops, LONG, Refusing, Shelf, quiet_panic};
-use crate::watch_kit::watch;
+use crate::executor_kit::{Crew, LONG, Refusing, Shelf, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, SpawnFuture};
 use millpond::task::{self, CancelReason, TaskError, TaskSpec};
 use millpond::time::{Clock, Deadline};
+use millpond_testkit::{DropCount, watch};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -95,7 +95,7 @@ fn a_future_hops_between_threads_and_other_tasks() {
             let future = crew
                 .0
                 .spawn_future(async move { inner.await.unwrap() * 10 });
-            executor.execute(task).unwrap();
+            executor.execute_task(task).unwrap();
             future.unwrap()
         })
         .collect();
@@ -111,13 +111,13 @@ fn a_panic_in_a_poll_goes_to_the_handle() {
         .spawn_future(async { quiet_panic("the dam broke") })
         .unwrap();
     let error = handle.join().unwrap_err();
-    assert_eq!(error.to_string(), "task panicked: the dam broke");
+    assert_eq!(error.to_string(), "the task panicked: the dam broke");
 }
 
 #[test]
 fn a_refused_future_comes_back_unpolled() {
     let _watch = watch();
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     let refused = Arc::new(Refusing)
         .spawn_future(async move {
@@ -125,16 +125,16 @@ fn a_refused_future_comes_back_unpolled() {
             7
         })
         .unwrap_err();
-    assert_eq!(drops.count(), 0);
+    assert_eq!(drops.dropped(), 0);
     let handle = DirectExecutor::new().spawn_future(refused.task).unwrap();
-    assert_eq!((handle.join().unwrap(), drops.count()), (7, 1));
+    assert_eq!((handle.join().unwrap(), drops.dropped()), (7, 1));
 }
 
 #[test]
 fn a_later_poll_that_is_refused_cancels_the_handle_and_drops_the_future() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
-    let (drops, waits) = (Drops::default(), Waits::default());
+    let (drops, waits) = (DropCount::new(), Waits::default());
     let (token, pending) = (drops.token(), waits.clone());
     let handle = shelf
         .spawn_future(async move {
@@ -147,9 +147,9 @@ fn a_later_poll_that_is_refused_cancels_the_handle_and_drops_the_future() {
     waits.0.lock().unwrap().take().unwrap().wake();
     assert!(matches!(
         handle.join(),
-        Err(TaskError::Cancelled(CancelReason::Refused))
+        Err(TaskError::Cancelled(CancelReason::Rejected))
     ));
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_poll_that_its_executor_drops_cancels_the_handle() {
 #[test]
 fn cancelling_the_handle_drops_an_idle_future_at_once() {
     let _watch = watch();
-    let (drops, waits) = (Drops::default(), Waits::default());
+    let (drops, waits) = (DropCount::new(), Waits::default());
     let (token, pending) = (drops.token(), waits.clone());
     let handle = DirectExecutor::new()
         .spawn_future(async move {
@@ -175,9 +175,9 @@ fn cancelling_the_handle_drops_an_idle_future_at_once() {
             pending.await
         })
         .unwrap();
-    assert_eq!(drops.count(), 0);
+    assert_eq!(drops.dropped(), 0);
     assert!(handle.cancel());
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
     waits.0.lock().unwrap().take().unwrap().wake();
 }
 
@@ -185,29 +185,29 @@ fn cancelling_the_handle_drops_an_idle_future_at_once() {
 fn cancelling_from_inside_the_poll_drops_the_future_after_it() {
     let _watch = watch();
     let shelf = Shelf::with_room(9);
-    let drops = Drops::default();
+    let drops = Arc::new(DropCount::new());
     let (token, slot) = (drops.token(), Arc::new(Mutex::new(None)));
     let handle = shelf
         .spawn_future({
-            let (slot, drops) = (Arc::clone(&slot), drops.clone());
+            let (slot, drops) = (Arc::clone(&slot), Arc::clone(&drops));
             async move {
                 let _token = token;
                 let handle: task::TaskHandle<u8> = slot.lock().unwrap().take().unwrap();
                 assert!(handle.cancel());
-                assert_eq!(drops.count(), 0, "it is still being polled");
+                assert_eq!(drops.dropped(), 0, "it is still being polled");
                 Waits::default().await
             }
         })
         .unwrap();
     *slot.lock().unwrap() = Some(handle);
     shelf.run_all();
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
 fn a_future_that_lost_its_waker_is_dropped_and_its_handle_cancelled() {
     let _watch = watch();
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     let handle = DirectExecutor::new()
         .spawn_future(async move {
@@ -219,7 +219,7 @@ fn a_future_that_lost_its_waker_is_dropped_and_its_handle_cancelled() {
         handle.join(),
         Err(TaskError::Cancelled(CancelReason::Dropped))
     ));
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn joining_in_place_waits_for_the_future() {
     let (task, inner) = task::new(|| 7);
     let handle = crew.0.spawn_future(async move { inner.await.unwrap() });
     let handle = handle.unwrap();
-    let joiner = std::thread::spawn(move || handle.join_here());
-    crew.0.execute(task).unwrap();
+    let joiner = std::thread::spawn(move || handle.run_or_join());
+    crew.0.execute_task(task).unwrap();
     assert_eq!(joiner.join().unwrap().unwrap(), 7);
 }
 
@@ -238,7 +238,7 @@ fn joining_in_place_waits_for_the_future() {
 fn a_future_whose_deadline_has_passed_is_never_polled() {
     let _watch = watch();
     let shelf = Shelf::with_room(9);
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let passed = Deadline::at(Clock::system().now());
     let (outer, spawned) = TaskSpec::new().deadline(passed).build({
         let (shelf, token) = (Arc::clone(&shelf), drops.token());
@@ -257,5 +257,5 @@ fn a_future_whose_deadline_has_passed_is_never_polled() {
         handle.join(),
         Err(TaskError::Cancelled(CancelReason::Expired))
     ));
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }

@@ -1,7 +1,6 @@
 //! Which deadline a task has that another one makes, and by which clock its own time runs.
 
 use crate::executor_kit::Shelf;
-use crate::watch_kit::watch;
 use millpond::executor::{
     CompletionService, DirectExecutor, Executor, ExecutorExt, ScopeError, SerialExecutor,
     ThreadPerTask,
@@ -10,6 +9,7 @@ use millpond::pool::ThreadPool;
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, Task, TaskError, TaskSpec};
 use millpond::time::{Clock, Deadline, ManualClock};
+use millpond_testkit::watch;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -46,13 +46,13 @@ fn deadlines_of(make: impl FnOnce(&Arc<Shelf>) + Send + 'static) -> (Deadline, V
 fn a_task_without_a_handle_does_not_inherit_the_deadline_of_the_task_around_it() {
     let _watch = watch();
     let (_, deadlines) = deadlines_of(|shelf| {
-        shelf.run(|| ()).unwrap();
-        shelf.run_spec(TaskSpec::new(), || ()).unwrap();
+        shelf.execute(|| ()).unwrap();
+        shelf.execute_with(TaskSpec::new(), || ()).unwrap();
         shelf
-            .execute(TaskSpec::new().build_detached(|| ()))
+            .execute_task(TaskSpec::new().build_detached(|| ()))
             .unwrap();
         let erased: Arc<dyn Executor> = Arc::clone(shelf) as Arc<dyn Executor>;
-        erased.run(|| ()).unwrap();
+        erased.execute(|| ()).unwrap();
     });
     assert_eq!(deadlines, [Deadline::NEVER; 4]);
 }
@@ -62,10 +62,10 @@ fn a_task_with_a_handle_does_and_one_without_if_it_is_asked_to() {
     let _watch = watch();
     let (deadline, deadlines) = deadlines_of(|shelf| {
         drop(shelf.submit(|| ()).unwrap());
-        drop(shelf.submit_spec(TaskSpec::new(), || ()).unwrap());
+        drop(shelf.submit_with(TaskSpec::new(), || ()).unwrap());
         let asked = TaskSpec::new().inherit_deadline();
-        shelf.run_spec(asked.clone(), || ()).unwrap();
-        shelf.execute(asked.build_detached(|| ())).unwrap();
+        shelf.execute_with(asked.clone(), || ()).unwrap();
+        shelf.execute_task(asked.build_detached(|| ())).unwrap();
     });
     assert_eq!(deadlines, [deadline; 4]);
 }
@@ -76,8 +76,8 @@ fn a_task_without_a_handle_keeps_a_deadline_of_its_own() {
     let own = Clock::system().deadline(2 * HOUR);
     let (_, deadlines) = deadlines_of(move |shelf| {
         let spec = TaskSpec::new().deadline(own);
-        shelf.run_spec(spec.clone(), || ()).unwrap();
-        shelf.execute(spec.build_detached(|| ())).unwrap();
+        shelf.execute_with(spec.clone(), || ()).unwrap();
+        shelf.execute_task(spec.build_detached(|| ())).unwrap();
     });
     assert_eq!(deadlines, [own; 2]);
 }
@@ -92,7 +92,7 @@ fn what_a_task_without_a_handle_submits_has_no_deadline_either() {
             let handle = DirectExecutor::new().submit(|| ()).unwrap();
             say.send(handle.deadline()).unwrap();
         };
-        DirectExecutor::new().run(inner).unwrap();
+        DirectExecutor::new().execute(inner).unwrap();
     });
     assert_eq!(hear.recv().unwrap(), Deadline::NEVER);
 }
@@ -111,7 +111,7 @@ fn the_unjoined_tasks_of_a_scope_run_after_the_deadline_of_the_task_around_it() 
         threads
             .scope(|s| {
                 for _ in 0..3 {
-                    s.run(|| counted.fetch_add(1, Ordering::Relaxed))?;
+                    s.execute(|| counted.fetch_add(1, Ordering::Relaxed))?;
                 }
                 let joined = s.submit(|| counted.fetch_add(1, Ordering::Relaxed))?;
                 let late = joined.join().unwrap_err();
@@ -131,7 +131,7 @@ fn work_that_a_serial_executor_has_taken_without_a_handle_is_done_after_the_dead
     let own = serial.clone();
     let (say, hear) = mpsc::channel();
     inside_a_task(deadline, move || {
-        own.run(move || {
+        own.execute(move || {
             let handle = DirectExecutor::new().submit(|| ()).unwrap();
             say.send(handle.deadline()).unwrap();
         })
@@ -173,10 +173,10 @@ fn a_described_task_goes_by_the_clock_of_its_executor() {
         let described = || TaskSpec::new().name("described").deadline(deadline);
         // Nobody has begun it when its hour is over.
         let waits = name != "threads"; // there is no queue to wait in
-        let handle = waits.then(|| executor.submit_spec(described(), || 7).unwrap());
+        let handle = waits.then(|| executor.submit_with(described(), || 7).unwrap());
         let results = CompletionService::new(Arc::clone(&executor));
         if waits {
-            results.submit_spec(described(), || 8).unwrap();
+            results.submit_with(described(), || 8).unwrap();
         }
         hand.advance(2 * HOUR);
         if let Some(handle) = handle {
@@ -198,7 +198,7 @@ fn the_time_outs_of_a_described_task_run_by_the_clock_of_its_executor() {
         let (go, may_go) = mpsc::channel::<()>();
         let spec = TaskSpec::new().name("described");
         let mut handle = executor
-            .submit_spec(spec, move || while may_go.recv().is_ok() {})
+            .submit_with(spec, move || while may_go.recv().is_ok() {})
             .unwrap();
         // In real time nothing passes; by the hand a whole day.
         let tomorrow = hand.clock().deadline(24 * HOUR);
@@ -218,10 +218,11 @@ fn a_described_task_of_a_scope_goes_by_the_clock_of_its_executor() {
     let pool = shelf.build().unwrap();
     let deadline = hand.clock().deadline(HOUR);
     let (go, may_go) = mpsc::channel::<()>();
-    pool.run(move || while may_go.recv().is_ok() {}).unwrap();
+    pool.execute(move || while may_go.recv().is_ok() {})
+        .unwrap();
     pool.scope(|s| {
         let spec = TaskSpec::new().name("described").deadline(deadline);
-        let handle = s.submit_spec(spec, || 7)?;
+        let handle = s.submit_with(spec, || 7)?;
         hand.advance(2 * HOUR);
         let expired = handle.join().unwrap_err();
         assert!(is_expired(&expired));
@@ -239,14 +240,15 @@ fn a_described_task_without_a_handle_goes_by_the_clock_of_its_executor() {
     let pool = pool.build().unwrap();
     let ran = Arc::new(AtomicUsize::new(0));
     let (go, may_go) = mpsc::channel::<()>();
-    pool.run(move || while may_go.recv().is_ok() {}).unwrap();
+    pool.execute(move || while may_go.recv().is_ok() {})
+        .unwrap();
     for hours in [1, 3] {
         let (ran, deadline) = (Arc::clone(&ran), hand.clock().deadline(hours * HOUR));
         let spec = TaskSpec::new().deadline(deadline);
         let count = move || {
             ran.fetch_add(1, Ordering::Relaxed);
         };
-        pool.run_spec(spec, count).unwrap();
+        pool.execute_with(spec, count).unwrap();
     }
     hand.advance(2 * HOUR);
     drop(go);
@@ -265,7 +267,7 @@ fn a_clock_that_a_task_is_given_is_not_replaced_by_that_of_its_executor() {
         let (go, may_go) = mpsc::channel::<()>();
         let spec = TaskSpec::new().clock(clock.clone());
         let mut handle = threads
-            .submit_spec(spec, move || while may_go.recv().is_ok() {})
+            .submit_with(spec, move || while may_go.recv().is_ok() {})
             .unwrap();
         executors_hand.advance(HOUR);
         own_hand.advance(HOUR);

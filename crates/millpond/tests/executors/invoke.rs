@@ -1,15 +1,15 @@
 //! Batches: all, any, in time or not, and callers that are interrupted.
 
 use crate::executor_kit::{
-    Crew, Drops, LONG, Refusing, Shelf, gate, interrupt_at, interrupted_before, quiet_panic, signal,
+    Crew, LONG, Refusing, Shelf, gate, interrupted_before, quiet_panic, signal,
 };
-use crate::watch_kit::watch;
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Failure, InvokeAllError, InvokeAnyError, Lifecycle, ThreadPerTask,
 };
 use millpond::interrupt::{self, Interrupted};
 use millpond::task::{CancelReason, TaskError, TaskSpec};
 use millpond::time::ManualClock;
+use millpond_testkit::{DropCount, interrupt_at, watch};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -34,8 +34,8 @@ fn all_of_nothing_is_nothing_whatever_the_patience() {
     let _watch = watch();
     let none: [fn() -> u8; 0] = [];
     assert!(Refusing.invoke_all(none).unwrap().is_empty());
-    for patience in [Duration::ZERO, Duration::MAX] {
-        let results = Refusing.invoke_all_timeout(none, patience).unwrap();
+    for timeout in [Duration::ZERO, Duration::MAX] {
+        let results = Refusing.invoke_all_timeout(none, timeout).unwrap();
         assert!(results.is_empty());
     }
 }
@@ -107,13 +107,13 @@ fn a_task_that_finished_in_time_keeps_its_value_though_another_did_not() {
     #[derive(Debug)]
     struct First(Arc<Shelf>, ManualClock, AtomicUsize);
     impl millpond::executor::Executor for First {
-        fn execute(
+        fn execute_task(
             &self,
             task: millpond::task::Task,
         ) -> Result<(), millpond::executor::Rejected<millpond::task::Task>> {
             match self.2.fetch_add(1, Ordering::SeqCst) {
-                0 => DirectExecutor::new().execute(task),
-                _ => self.0.execute(task),
+                0 => DirectExecutor::new().execute_task(task),
+                _ => self.0.execute_task(task),
             }
         }
 
@@ -172,14 +172,14 @@ fn after_the_deadline_nothing_more_is_brought() {
 fn a_refusal_in_the_middle_cancels_the_others() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let tasks = (0..3).map(|_| {
         let token = drops.token();
         move || drop(token)
     });
     let error = shelf.invoke_all(tasks).unwrap_err();
     assert!(matches!(error, InvokeAllError::Rejected(reason) if reason.is_saturated()));
-    assert_eq!(drops.count(), 3);
+    assert_eq!(drops.dropped(), 3);
     assert!(shelf.take().iter().all(|task| task.is_gone()));
 }
 

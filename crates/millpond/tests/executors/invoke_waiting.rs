@@ -1,17 +1,17 @@
 //! Batches on executors that let the submitter wait for room: the deadline and the interrupt of the caller hold
 //! there, too.
 
-use crate::executor_kit::{LONG, interrupt_at, signal};
-use crate::watch_kit::watch;
+use crate::executor_kit::{LONG, signal};
 use millpond::executor::{
-    AtBound, Executor, ExecutorExt, InvokeAllError, InvokeAnyError, Lifecycle, SerialExecutor,
-    ThreadPerTask,
+    Executor, ExecutorExt, InvokeAllError, InvokeAnyError, Lifecycle, SaturationPolicy,
+    SerialExecutor, ThreadPerTask,
 };
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, TaskError};
 use millpond::time::ManualClock;
 use millpond_raw::park::probe;
+use millpond_testkit::{interrupt_at, watch};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ fn full(
         started.send(()).unwrap();
         let _ = opened.recv();
     };
-    executor.run(busy).unwrap();
+    executor.execute(busy).unwrap();
     start.wait();
     let close = Box::new(close);
     Full {
@@ -60,18 +60,18 @@ fn full(
 }
 
 /// A pool with one worker and room for one task.
-fn small_pool(hand: &ManualClock, patience: Duration) -> ThreadPool {
+fn small_pool(hand: &ManualClock, timeout: Duration) -> ThreadPool {
     ThreadPool::builder("full")
         .core(1)
         .max(1)
         .queue(Queue::bounded(1))
-        .rejection(Rejection::Block(patience))
+        .rejection(RejectionPolicy::Block(timeout))
         .clock(hand.clock())
         .build()
         .unwrap()
 }
 
-fn one_thread(hand: &ManualClock, at_bound: AtBound) -> Arc<ThreadPerTask> {
+fn one_thread(hand: &ManualClock, at_bound: SaturationPolicy) -> Arc<ThreadPerTask> {
     let threads = ThreadPerTask::builder("full", 1).at_bound(at_bound);
     Arc::new(threads.clock(hand.clock()).build().unwrap())
 }
@@ -98,7 +98,7 @@ fn a_scheduled_pool() -> Full {
     )
 }
 
-fn a_thread_per_task(at_bound: AtBound) -> Full {
+fn a_thread_per_task(at_bound: SaturationPolicy) -> Full {
     let hand = ManualClock::new();
     let threads = one_thread(&hand, at_bound);
     let (own, site) = (Arc::clone(&threads), "thread_per_task.execute");
@@ -109,7 +109,7 @@ fn a_thread_per_task(at_bound: AtBound) -> Full {
 
 fn a_serial_key() -> Full {
     let hand = ManualClock::new();
-    let threads = one_thread(&hand, AtBound::Block);
+    let threads = one_thread(&hand, SaturationPolicy::Block);
     let (own, site) = (Arc::clone(&threads), "thread_per_task.execute");
     let serial = SerialExecutor::new(threads);
     let (busy, key) = (serial.key("busy"), serial.key("free"));
@@ -125,8 +125,8 @@ fn all_kinds() -> [Full; 5] {
     [
         a_pool(),
         a_scheduled_pool(),
-        a_thread_per_task(AtBound::Block),
-        a_thread_per_task(AtBound::BlockFor(60 * SECOND)),
+        a_thread_per_task(SaturationPolicy::Block),
+        a_thread_per_task(SaturationPolicy::BlockFor(60 * SECOND)),
         a_serial_key(),
     ]
 }
@@ -293,7 +293,7 @@ struct Late {
 }
 
 impl Executor for Late {
-    fn execute(
+    fn execute_task(
         &self,
         task: millpond::task::Task,
     ) -> Result<(), millpond::executor::Rejected<millpond::task::Task>> {

@@ -7,13 +7,11 @@
     reason = "a test stands outside: it uses std's threads, clocks and channels beside what it tests"
 )]
 
+mod adapters;
+mod caller_run;
+mod completion;
 #[path = "../executor_kit/mod.rs"]
 mod executor_kit;
-#[path = "../watch_kit/mod.rs"]
-mod watch_kit;
-
-mod adapters;
-mod completion;
 mod future;
 mod inheritance;
 mod invoke;
@@ -26,4 +24,3 @@ mod serial;
 mod stop;
 mod submit;
 mod threads;
-mod turned_back;

@@ -1,12 +1,13 @@
 //! Tasks that borrow: what a scope does on the executors of the house.
 
-use crate::executor_kit::{Crew, Drops, LONG, Refusing, Shelf, gate, signal};
+use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, signal};
 use millpond::executor::{
-    AtBound, DirectExecutor, Executor, ExecutorExt, Rejected, ScopeError, SerialExecutor,
+    DirectExecutor, Executor, ExecutorExt, Rejected, SaturationPolicy, ScopeError, SerialExecutor,
     ThreadPerTask,
 };
 use millpond::task::{CancelReason, Task, TaskError, TaskSpec};
 use millpond::time::{Deadline, ManualClock};
+use millpond_testkit::DropCount;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -16,7 +17,7 @@ use std::time::Duration;
 fn executors() -> Vec<(&'static str, Arc<dyn Executor>)> {
     let threads = |bound| {
         let builder = ThreadPerTask::builder("scope", bound);
-        builder.at_bound(AtBound::Block).build().unwrap()
+        builder.at_bound(SaturationPolicy::Block).build().unwrap()
     };
     vec![
         ("direct", Arc::new(DirectExecutor::new())),
@@ -43,7 +44,7 @@ impl OneWorker {
 }
 
 impl Executor for OneWorker {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.0.send(task).expect("the worker lives");
         Ok(())
     }
@@ -70,12 +71,12 @@ fn values_of_borrowed_things_come_back_from_every_executor() {
 #[test]
 fn everything_has_ended_when_the_scope_returns() {
     for (name, executor) in executors() {
-        let drops = Drops::default();
+        let drops = DropCount::new();
         let mut cells = [0; 20];
         executor.scope(|s| {
             for (n, cell) in cells.iter_mut().enumerate() {
                 let token = drops.token();
-                s.run(move || {
+                s.execute(move || {
                     *cell = n;
                     token
                 })
@@ -86,7 +87,7 @@ fn everything_has_ended_when_the_scope_returns() {
             cells.iter().enumerate().all(|(n, cell)| n == *cell),
             "{name}"
         );
-        assert_eq!(drops.count(), 20, "{name}");
+        assert_eq!(drops.dropped(), 20, "{name}");
     }
 }
 
@@ -110,10 +111,10 @@ fn a_task_brings_further_tasks_and_the_scope_waits_for_them() {
         let count = AtomicUsize::new(0);
         executor.scope(|s| {
             for _ in 0..3 {
-                s.run(|| {
+                s.execute(|| {
                     count.fetch_add(1, SeqCst);
                     for _ in 0..3 {
-                        s.run(|| count.fetch_add(10, SeqCst)).unwrap();
+                        s.execute(|| count.fetch_add(10, SeqCst)).unwrap();
                     }
                 })
                 .unwrap();
@@ -130,7 +131,7 @@ fn what_nobody_has_started_runs_in_the_owner_in_its_order() {
     shelf.scope(|s| {
         for n in 0..5 {
             let order = &order;
-            s.run(move || order.lock().unwrap().push((n, thread::current().id())))
+            s.execute(move || order.lock().unwrap().push((n, thread::current().id())))
                 .unwrap();
         }
         assert!(order.lock().unwrap().is_empty());
@@ -149,11 +150,11 @@ fn a_scope_in_a_worker_of_its_own_executor_does_not_wait_for_a_worker() {
     let inner = Arc::clone(&worker);
     let (send, receive) = mpsc::channel();
     worker
-        .run(move || {
+        .execute(move || {
             let cells = [1, 2, 3].map(AtomicUsize::new);
             let joined = inner.scope(|s| {
                 for cell in &cells {
-                    s.run(|| cell.fetch_add(10, SeqCst)).unwrap();
+                    s.execute(|| cell.fetch_add(10, SeqCst)).unwrap();
                 }
                 s.submit(|| cells.len()).unwrap().join().unwrap()
             });
@@ -170,7 +171,7 @@ fn an_owner_that_waits_for_one_task_runs_what_that_one_brings() {
     let (brought, expect) = signal();
     let ran_in = Mutex::new(None);
     worker.scope(|s| {
-        let outer = s.run(|| {
+        let outer = s.execute(|| {
             // The only worker is here, and waits in a way that does not run it.
             let mut inner = s.submit(|| thread::current().id()).unwrap();
             brought.send(()).unwrap();
@@ -186,7 +187,7 @@ fn an_owner_that_waits_for_one_task_runs_what_that_one_brings() {
 fn tasks_of_a_key_keep_their_order_and_run_one_at_a_time() {
     let below = Arc::new(
         ThreadPerTask::builder("lane", 4)
-            .at_bound(AtBound::Block)
+            .at_bound(SaturationPolicy::Block)
             .build()
             .unwrap(),
     );
@@ -220,7 +221,7 @@ fn a_scope_in_a_task_of_its_own_key_does_not_wait_for_itself() {
         .submit(move || {
             let cells = [1, 2].map(AtomicUsize::new);
             inner.scope(|s| {
-                s.run(|| cells[0].fetch_add(10, SeqCst)).unwrap();
+                s.execute(|| cells[0].fetch_add(10, SeqCst)).unwrap();
                 s.submit(|| cells[1].fetch_add(10, SeqCst))
                     .unwrap()
                     .join()
@@ -246,7 +247,7 @@ fn a_refusal_gives_the_closure_back_with_what_it_borrows() {
         error
             .unwrap_err()
             .to_string()
-            .starts_with("a task of the scope refused: ")
+            .starts_with("a task of the scope was rejected: ")
     );
 }
 
@@ -287,7 +288,7 @@ fn a_join_with_a_time_out_does_not_run_the_task_and_can_be_repeated() {
     let (shelf, manual) = (Shelf::with_room(1), ManualClock::new());
     shelf.scope(|s| {
         let spec = TaskSpec::new().clock(manual.clock());
-        let mut handle = s.submit_spec(spec, || 7).unwrap();
+        let mut handle = s.submit_with(spec, || 7).unwrap();
         let waited = handle.join_timeout(Duration::ZERO);
         assert!(matches!(waited, Err(TaskError::TimedOut)));
         assert!(!handle.is_started());
@@ -313,7 +314,7 @@ fn a_name_and_a_deadline_are_passed_on_wherever_the_task_runs() {
                 };
                 let plain = s.submit(seen).unwrap();
                 let own = TaskSpec::new().name("bill").deadline(Deadline::NEVER);
-                let own = s.submit_spec(own, seen).unwrap();
+                let own = s.submit_with(own, seen).unwrap();
                 (plain.join().unwrap(), own.join().unwrap())
             })
         });
@@ -335,14 +336,14 @@ fn a_task_whose_deadline_has_passed_is_cancelled_by_whoever_finds_it() {
     // By the executor.
     let ran = AtomicBool::new(false);
     DirectExecutor::new().scope(|s| {
-        let handle = s.submit_spec(spec(), || ran.store(true, SeqCst)).unwrap();
+        let handle = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();
         assert!(handle.is_finished() && handle.is_cancelled());
         assert!(expired(handle.join()));
     });
     // By who joins it, and by the end of the scope.
     Shelf::with_room(2).scope(|s| {
-        let _left = s.submit_spec(spec(), || ran.store(true, SeqCst)).unwrap();
-        let joined = s.submit_spec(spec(), || ran.store(true, SeqCst)).unwrap();
+        let _left = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();
+        let joined = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();
         assert!(expired(joined.join()));
     });
     assert!(!ran.load(SeqCst));
@@ -355,11 +356,11 @@ fn scopes_in_scopes_borrow_from_both() {
     let total = AtomicUsize::new(0);
     crew.0.scope(|s| {
         for n in &outer {
-            let bring = s.run(|| {
+            let bring = s.execute(|| {
                 let inner = [10, 20];
                 DirectExecutor::new().scope(|t| {
                     for m in &inner {
-                        t.run(|| total.fetch_add(*n * *m, SeqCst)).unwrap();
+                        t.execute(|| total.fetch_add(*n * *m, SeqCst)).unwrap();
                     }
                 });
             });

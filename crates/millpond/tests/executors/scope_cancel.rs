@@ -1,13 +1,12 @@
 //! Leaving a scope early: cancelling the rest, failing, being interrupted.
 
-use crate::executor_kit::{
-    Crew, Drops, LONG, Shelf, gate, interrupt_at, interrupted_before, quiet_panic, signal,
-};
+use crate::executor_kit::{Crew, LONG, Shelf, gate, interrupted_before, quiet_panic, signal};
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Lifecycle, RejectReason, ScopeError, ScopeOptions,
 };
 use millpond::interrupt::{self, Interrupted};
 use millpond::task::{CancelReason, TaskError};
+use millpond_testkit::{DropCount, interrupt_at};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -27,12 +26,12 @@ fn panic_of(scope: impl FnOnce()) -> &'static str {
 
 #[test]
 fn cancelling_a_task_that_has_not_started_drops_its_closure_at_once() {
-    let (shelf, drops) = (Shelf::with_room(1), Drops::default());
+    let (shelf, drops) = (Shelf::with_room(1), DropCount::new());
     shelf.scope(|s| {
         let token = drops.token();
         let handle = s.submit(|| drop(token)).unwrap();
         assert!(handle.cancel());
-        assert_eq!(drops.count(), 1);
+        assert_eq!(drops.dropped(), 1);
         assert!(!handle.cancel());
         assert!(shelf.take().iter().all(|task| task.is_gone()));
         let error = handle.join().unwrap_err();
@@ -97,7 +96,7 @@ fn a_cancelled_task_that_still_runs_can_be_interrupted() {
 fn cancelling_the_rest_drops_what_waits_and_interrupts_what_runs() {
     let crew = Crew::of(1);
     let shelf = Shelf::with_room(2);
-    let (drops, (started, start)) = (Drops::default(), signal());
+    let (drops, (started, start)) = (DropCount::new(), signal());
     crew.0.scope(|runs| {
         shelf.scope(|waits| {
             let running = runs.submit(|| until_interrupted(&started)).unwrap();
@@ -105,7 +104,7 @@ fn cancelling_the_rest_drops_what_waits_and_interrupts_what_runs() {
             let waiting = tokens.map(|token| waits.submit(|| drop(token)).unwrap());
             start.wait();
             waits.cancel_rest();
-            assert_eq!(drops.count(), 2);
+            assert_eq!(drops.dropped(), 2);
             assert!(waiting.iter().all(|handle| handle.is_cancelled()));
             assert!(!running.is_finished() && !runs.is_cancelled());
             runs.cancel_rest();
@@ -171,9 +170,9 @@ fn without_being_asked_a_panic_cancels_nothing() {
     let ran = AtomicUsize::new(0);
     let text = panic_of(|| {
         shelf.scope(|s| {
-            s.run(|| quiet_panic("one")).unwrap();
-            s.run(|| ran.fetch_add(1, SeqCst)).unwrap();
-            s.run(|| ran.fetch_add(1, SeqCst)).unwrap();
+            s.execute(|| quiet_panic("one")).unwrap();
+            s.execute(|| ran.fetch_add(1, SeqCst)).unwrap();
+            s.execute(|| ran.fetch_add(1, SeqCst)).unwrap();
         });
     });
     assert_eq!((text, ran.into_inner()), ("one", 2));
@@ -189,7 +188,7 @@ fn if_asked_the_first_panic_cancels_the_rest() {
         crew.0
             .scope_with(ScopeOptions::new().cancel_on_failure(), |s| {
                 let body = || *slow.lock().unwrap() = Some(until_interrupted(&started));
-                s.run(body).unwrap();
+                s.execute(body).unwrap();
                 let failing = s.submit(|| {
                     start.lock().unwrap().recv_timeout(LONG).unwrap();
                     quiet_panic("the dam broke")
@@ -198,7 +197,7 @@ fn if_asked_the_first_panic_cancels_the_rest() {
                 while !failing.is_finished() {
                     thread::yield_now();
                 }
-                let refused = s.run(|| ()).unwrap_err();
+                let refused = s.execute(|| ()).unwrap_err();
                 assert!(matches!(refused.reason, RejectReason::Cancelled));
             });
     });
@@ -214,7 +213,7 @@ fn a_panic_that_is_joined_cancels_the_rest_too_and_stays_with_the_handle() {
         let failing = s
             .submit(|| -> u32 { quiet_panic("the dam broke") })
             .unwrap();
-        s.run(|| ran.store(true, SeqCst)).unwrap();
+        s.execute(|| ran.store(true, SeqCst)).unwrap();
         assert!(failing.join().unwrap_err().is_panicked());
         assert!(s.is_cancelled());
     });
@@ -231,7 +230,7 @@ fn a_panic_of_the_closure_cancels_the_rest_if_asked_and_else_does_not() {
         let ran = AtomicUsize::new(0);
         let text = panic_of(|| {
             shelf.scope_with(options, |s| {
-                s.run(|| ran.fetch_add(1, SeqCst)).unwrap();
+                s.execute(|| ran.fetch_add(1, SeqCst)).unwrap();
                 quiet_panic("the closure")
             })
         });
@@ -245,7 +244,7 @@ fn an_error_of_a_fallible_scope_cancels_the_rest_and_a_value_does_not() {
         let shelf = Shelf::with_room(1);
         let ran = AtomicUsize::new(0);
         let returned = shelf.try_scope(|s| {
-            s.run(|| ran.fetch_add(1, SeqCst)).unwrap();
+            s.execute(|| ran.fetch_add(1, SeqCst)).unwrap();
             result
         });
         assert_eq!((returned, ran.into_inner()), (result, expected));
@@ -298,9 +297,9 @@ fn an_interrupt_of_the_caller_reaches_the_task_that_it_runs_in_place() {
         let shelf = Shelf::with_room(2);
         let (slept, ran) = (Mutex::new(None), AtomicBool::new(false));
         shelf.scope(|s| {
-            s.run(|| *slept.lock().unwrap() = Some(interrupt::sleep(LONG)))
+            s.execute(|| *slept.lock().unwrap() = Some(interrupt::sleep(LONG)))
                 .unwrap();
-            s.run(|| ran.store(true, SeqCst)).unwrap();
+            s.execute(|| ran.store(true, SeqCst)).unwrap();
         });
         (
             slept.into_inner().unwrap(),
@@ -316,7 +315,7 @@ fn a_caller_that_is_interrupted_before_the_end_starts_nothing_more() {
     let (ran, still) = interrupted_before(|| {
         let shelf = Shelf::with_room(1);
         let ran = AtomicBool::new(false);
-        shelf.scope(|s| s.run(|| ran.store(true, SeqCst)).unwrap());
+        shelf.scope(|s| s.execute(|| ran.store(true, SeqCst)).unwrap());
         (ran.into_inner(), interrupt::is_interrupted())
     });
     assert_eq!((ran, still), (false, true));

@@ -1,10 +1,11 @@
 //! Scopes on executors that keep no promise: nothing borrowed outlives the scope, nothing that was
 //! taken is lost, and nothing hangs.
 
-use crate::executor_kit::{Crew, Drops, LONG, Shelf, forget, quiet_panic, signal};
+use crate::executor_kit::{Crew, LONG, Shelf, forget, quiet_panic, signal};
 use millpond::executor::{Executor, ExecutorExt, RejectReason, Rejected, ScopeOptions};
 use millpond::task::{CancelReason, Task, TaskSpec};
 use millpond_raw::park::probe;
+use millpond_testkit::DropCount;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -74,7 +75,7 @@ impl Hostile {
 }
 
 impl Executor for Hostile {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let other = || TaskSpec::new().build_detached(|| ());
         match self.script[self.asked.fetch_add(1, SeqCst) % self.script.len()] {
             Whim::Runs => drop(task.run()),
@@ -97,7 +98,7 @@ impl Executor for Hostile {
 /// Brings `count` tasks that write to what they borrow, each in its own way, and counts.
 fn work_on(executor: &dyn Executor, count: usize) {
     let mut cells: Vec<Box<usize>> = (0..count).map(|_| Box::new(0)).collect();
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let sum: usize = executor.scope(|s| {
         let mut handles = Vec::new();
         for (n, cell) in cells.iter_mut().enumerate() {
@@ -108,7 +109,7 @@ fn work_on(executor: &dyn Executor, count: usize) {
                 &**cell
             };
             if n % 3 == 0 {
-                if let Err(refused) = s.run(body) {
+                if let Err(refused) = s.execute(body) {
                     (refused.task)();
                 }
                 continue;
@@ -127,7 +128,7 @@ fn work_on(executor: &dyn Executor, count: usize) {
             .sum()
     });
     assert!(sum <= count * (count + 1) / 2);
-    assert_eq!(drops.count(), count, "every closure is gone, once");
+    assert_eq!(drops.dropped(), count, "every closure is gone, once");
     // Every one was run, by somebody, or given back.
     assert!(cells.iter().enumerate().all(|(n, cell)| **cell == n + 1));
 }
@@ -151,7 +152,11 @@ fn a_refusal_of_every_second_gives_exactly_those_back() {
     let ran = Mutex::new(Vec::new());
     let refused: Vec<usize> = hostile.scope(|s| {
         let ran = &ran;
-        let bring = |n| s.run(move || ran.lock().unwrap().push(n)).err().map(|_| n);
+        let bring = |n| {
+            s.execute(move || ran.lock().unwrap().push(n))
+                .err()
+                .map(|_| n)
+        };
         (0..6).filter_map(bring).collect()
     });
     assert_eq!(refused, [1, 3, 5]);
@@ -164,7 +169,7 @@ fn tasks_that_run_long_after_the_scope_touch_nothing() {
     let cells = vec![AtomicUsize::new(0), AtomicUsize::new(0)];
     hostile.scope(|s| {
         for cell in &cells {
-            s.run(|| cell.fetch_add(1, SeqCst)).unwrap();
+            s.execute(|| cell.fetch_add(1, SeqCst)).unwrap();
         }
     });
     assert!(cells.iter().all(|cell| cell.load(SeqCst) == 1));
@@ -189,7 +194,7 @@ fn tasks_that_are_handed_back_while_the_scope_lasts_are_done_all_the_same() {
     let ran = AtomicUsize::new(0);
     let stolen = shelf.scope(|s| {
         for _ in 0..8 {
-            s.run(|| ran.fetch_add(1, SeqCst)).unwrap();
+            s.execute(|| ran.fetch_add(1, SeqCst)).unwrap();
         }
         ready.send(()).unwrap();
         thief.join().unwrap()
@@ -237,12 +242,12 @@ fn a_join_that_waits_hears_when_the_executor_gives_the_task_up() {
 #[test]
 fn a_task_that_is_lost_and_cancelled_is_gone() {
     let (hostile, _) = Hostile::new([Whim::Leaks]);
-    let drops = Drops::default();
+    let drops = DropCount::new();
     hostile.scope(|s| {
         let token = drops.token();
-        s.run(|| drop(token)).unwrap();
+        s.execute(|| drop(token)).unwrap();
         s.cancel_rest();
-        assert_eq!(drops.count(), 1);
+        assert_eq!(drops.dropped(), 1);
     });
 }
 
@@ -263,7 +268,7 @@ impl Dice {
 fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
     let mut dice = Dice(seed);
     let cells: Vec<Box<AtomicUsize>> = (0..24).map(|_| Box::default()).collect();
-    let (alive, drops) = (AtomicUsize::new(0), Drops::default());
+    let (alive, drops) = (AtomicUsize::new(0), DropCount::new());
     let options = match dice.roll(2) {
         0 => ScopeOptions::new(),
         _ => ScopeOptions::new().cancel_on_failure(),
@@ -310,7 +315,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
     }));
     drop(ended);
     assert_eq!(
-        drops.count(),
+        drops.dropped(),
         alive.into_inner(),
         "seed {seed}: every closure is gone, once"
     );

@@ -1,8 +1,9 @@
 //! What panics in a scope, and what is dropped in it.
 
-use crate::executor_kit::{Crew, Drops, Shelf, forget, gate, quiet_panic, signal};
+use crate::executor_kit::{Crew, Shelf, forget, gate, quiet_panic, signal};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Rejected, Scope};
 use millpond::task::Task;
+use millpond_testkit::DropCount;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -28,7 +29,10 @@ fn a_panic_that_is_joined_stays_with_the_handle() {
     let text = panic_of(|| {
         DirectExecutor::new().scope(|s| {
             let handle = s.submit(|| -> u32 { quiet_panic("one") }).unwrap();
-            assert_eq!(handle.join().unwrap_err().to_string(), "task panicked: one");
+            assert_eq!(
+                handle.join().unwrap_err().to_string(),
+                "the task panicked: one"
+            );
         });
     });
     assert_eq!(text, "none");
@@ -43,14 +47,14 @@ fn a_panic_that_nobody_joined_goes_on_when_everything_has_ended() {
     let ended = AtomicBool::new(false);
     let text = panic_of(|| {
         crew.0.scope(|s| {
-            let slow = s.run(|| {
+            let slow = s.execute(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
                 ended.store(true, SeqCst);
             });
             slow.unwrap();
             start.wait();
-            s.run(|| {
+            s.execute(|| {
                 open.send(()).unwrap();
                 quiet_panic("one")
             })
@@ -89,7 +93,7 @@ fn a_handle_that_is_dropped_or_forgotten_leaves_its_panic_to_the_scope() {
 fn the_closures_own_panic_wins() {
     let text = panic_of(|| {
         DirectExecutor::new().scope(|s| {
-            s.run(|| quiet_panic("the task")).unwrap();
+            s.execute(|| quiet_panic("the task")).unwrap();
             quiet_panic("the closure")
         })
     });
@@ -102,7 +106,7 @@ fn of_several_panics_the_first_goes_on() {
     let text = panic_of(|| {
         shelf.scope(|s| {
             for text in ["one", "two", "three"] {
-                s.run(move || quiet_panic(text)).unwrap();
+                s.execute(move || quiet_panic(text)).unwrap();
             }
         });
     });
@@ -140,7 +144,7 @@ fn a_closure_that_panics_waits_for_its_tasks() {
     let ended = AtomicBool::new(false);
     let text = panic_of(|| {
         crew.0.scope(|s| {
-            let slow = s.run(|| {
+            let slow = s.execute(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
                 ended.store(true, SeqCst);
@@ -157,20 +161,20 @@ fn a_closure_that_panics_waits_for_its_tasks() {
 
 #[test]
 fn a_value_that_nobody_took_is_dropped_before_the_scope_returns() {
-    let drops = Drops::default();
+    let drops = DropCount::new();
     for executor in [
         &DirectExecutor::new() as &dyn Executor,
         &*Shelf::with_room(9),
     ] {
-        let before = drops.count();
+        let before = drops.dropped();
         executor.scope(|s| {
             let kept = s.submit(|| drops.token()).unwrap();
             forget(s.submit(|| drops.token()).unwrap());
             drop(s.submit(|| drops.token()).unwrap());
-            s.run(|| drops.token()).unwrap();
+            s.execute(|| drops.token()).unwrap();
             drop(kept);
         });
-        assert_eq!(drops.count() - before, 4);
+        assert_eq!(drops.dropped() - before, 4);
     }
 }
 
@@ -225,9 +229,9 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
             // Closures that are dropped unrun, values that nobody takes.
             let grenade = Grenade;
             s.submit(move || drop(grenade)).unwrap().cancel();
-            s.run(|| Grenade).unwrap();
+            s.execute(|| Grenade).unwrap();
             forget(s.submit(|| Grenade).unwrap());
-            s.run(|| ran.store(true, SeqCst)).unwrap();
+            s.execute(|| ran.store(true, SeqCst)).unwrap();
         });
     });
     assert_eq!(text, "none");
@@ -240,23 +244,23 @@ fn an_executor_that_panics_has_not_taken_the_task() {
     struct Panics;
 
     impl Executor for Panics {
-        fn execute(&self, _: Task) -> Result<(), Rejected<Task>> {
+        fn execute_task(&self, _: Task) -> Result<(), Rejected<Task>> {
             quiet_panic("the executor")
         }
     }
 
-    let (ran, drops) = (AtomicBool::new(false), Drops::default());
+    let (ran, drops) = (AtomicBool::new(false), DropCount::new());
     let text = panic_of(|| {
         Panics.scope(|s| {
             let token = drops.token();
-            let _ = s.run(|| {
+            let _ = s.execute(|| {
                 ran.store(true, SeqCst);
                 drop(token);
             });
         })
     });
     assert_eq!(
-        (text, drops.count(), ran.into_inner()),
+        (text, drops.dropped(), ran.into_inner()),
         ("the executor", 1, false)
     );
 }

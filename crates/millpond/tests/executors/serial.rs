@@ -1,13 +1,13 @@
 //! One after another, per key.
 
-use crate::executor_kit::{Crew, Drops, LONG, Refusing, Shelf, gate, quiet_panic, signal};
-use crate::watch_kit::watch;
+use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, quiet_panic, signal};
 use millpond::executor::{
-    AtBound, DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
+    DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy,
     SerialExecutor, ThreadPerTask,
 };
 use millpond::interrupt::{self, Interrupted};
 use millpond::task::{CancelReason, Task, TaskError};
+use millpond_testkit::{DropCount, watch};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -29,7 +29,7 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
     let _watch = watch();
     const KEYS: u64 = 7;
     let crew = ThreadPerTask::builder("serial", 4)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
     let serial = SerialExecutor::new(crew);
@@ -72,7 +72,7 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
     for bringer in bringers {
         bringer.join().unwrap();
     }
-    serial.below().close().unwrap();
+    serial.inner().close().unwrap();
     assert_eq!(serial.busy_keys(), 0, "idle keys are forgotten");
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 4000);
@@ -111,7 +111,7 @@ fn a_panic_does_not_stall_its_key_and_goes_to_the_hook() {
         .on_panic(move |uncaught| send.send(uncaught.into_panic()).unwrap())
         .build()
         .unwrap();
-    serial.key("a").run(|| quiet_panic("no water")).unwrap();
+    serial.key("a").execute(|| quiet_panic("no water")).unwrap();
     assert_eq!(serial.key("a").submit(|| 7).unwrap().join().unwrap(), 7);
     assert_eq!(receive.try_recv().unwrap().message(), Some("no water"));
 }
@@ -123,12 +123,12 @@ fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
     let order = Arc::new(Mutex::new(Vec::new()));
     serial
         .key(1)
-        .run({
+        .execute({
             let (serial, order) = (serial.clone(), Arc::clone(&order));
             move || {
                 let inner = Arc::clone(&order);
                 let note = move || inner.lock().unwrap().push("second");
-                serial.key(1).run(note).unwrap();
+                serial.key(1).execute(note).unwrap();
                 order.lock().unwrap().push("first");
             }
         })
@@ -141,13 +141,13 @@ fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
 fn a_refusal_below_gives_the_task_back_and_leaves_no_key() {
     let _watch = watch();
     let serial = SerialExecutor::new(Refusing);
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     let refused = serial.key("a").submit(move || drop(token)).unwrap_err();
     assert!(refused.reason.is_saturated());
-    assert_eq!((drops.count(), serial.busy_keys()), (0, 0));
+    assert_eq!((drops.dropped(), serial.busy_keys()), (0, 0));
     (refused.task)();
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
@@ -211,9 +211,9 @@ struct RefusesSlowly {
 }
 
 impl Executor for RefusesSlowly {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         if self.asked.fetch_add(1, Ordering::SeqCst) > 0 {
-            return self.shelf.execute(task);
+            return self.shelf.execute_task(task);
         }
         self.during.send(()).unwrap();
         self.go_on.lock().unwrap().recv_timeout(LONG).unwrap();
@@ -260,11 +260,11 @@ fn an_executor_below_that_panics_does_not_stall_the_key() {
     struct Panics(AtomicBool);
 
     impl Executor for Panics {
-        fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+        fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
             if !self.0.swap(true, Ordering::SeqCst) {
                 quiet_panic("not today");
             }
-            DirectExecutor::new().execute(task)
+            DirectExecutor::new().execute_task(task)
         }
     }
 
@@ -382,7 +382,7 @@ fn a_hundred_thousand_keys_leave_nothing_behind() {
         let body = move || {
             ran.fetch_add(1, Ordering::Relaxed);
         };
-        serial.key(key).run(body).unwrap();
+        serial.key(key).execute(body).unwrap();
     }
     assert_eq!(ran.load(Ordering::Relaxed), 100_000);
     assert_eq!(serial.busy_keys(), 0);
@@ -392,7 +392,7 @@ fn a_hundred_thousand_keys_leave_nothing_behind() {
 fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
     let _watch = watch();
     let crew = ThreadPerTask::builder("lane", 4)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
     let serial = Arc::new(SerialExecutor::new(crew));
@@ -411,7 +411,7 @@ fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
     for bringer in bringers {
         bringer.join().unwrap();
     }
-    serial.below().close().unwrap();
+    serial.inner().close().unwrap();
     assert_eq!(serial.busy_keys(), 0);
 }
 
@@ -423,7 +423,7 @@ struct Moody {
 }
 
 impl Executor for Moody {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let mood = {
             let mut seed = self.dice.lock().unwrap();
             let mut dice = Dice(*seed);
@@ -437,9 +437,9 @@ impl Executor for Moody {
                 drop(task);
                 Ok(())
             }
-            3 => DirectExecutor::new().execute(task),
+            3 => DirectExecutor::new().execute_task(task),
             4 => quiet_panic("in a bad mood"),
-            _ => self.below.execute(task),
+            _ => self.below.execute_task(task),
         }
     }
 }
@@ -449,18 +449,19 @@ fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
     let _watch = watch();
     for seed in 1..=60_u64 {
         let below = ThreadPerTask::builder("moody", 3)
-            .at_bound(AtBound::Block)
+            .at_bound(SaturationPolicy::Block)
             .build()
             .unwrap();
         let serial = Arc::new(SerialExecutor::new(Moody {
             below,
             dice: Mutex::new(seed),
         }));
-        let drops = Drops::default();
+        let drops = Arc::new(DropCount::new());
         let seen: Arc<Mutex<Vec<(usize, usize)>>> = Arc::default();
         let bringers: Vec<_> = (0..3)
             .map(|bringer| {
-                let (serial, seen, drops) = (Arc::clone(&serial), Arc::clone(&seen), drops.clone());
+                let (serial, seen, drops) =
+                    (Arc::clone(&serial), Arc::clone(&seen), Arc::clone(&drops));
                 std::thread::spawn(move || {
                     let mut handles = Vec::new();
                     for n in 0..30 {
@@ -489,10 +490,10 @@ fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
         for bringer in bringers {
             bringer.join().unwrap();
         }
-        serial.below().below.close().unwrap();
+        serial.inner().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0, "seed {seed}");
         assert_eq!(
-            drops.count(),
+            drops.dropped(),
             90,
             "seed {seed}: every closure is gone, once"
         );

@@ -3,10 +3,11 @@
 
 use crate::executor_kit::{LONG, gate, quiet_panic, signal};
 use millpond::executor::{
-    AtBound, DirectExecutor, ExecutorExt, Lifecycle, RejectReason, SerialExecutor, ThreadPerTask,
+    DirectExecutor, ExecutorExt, Lifecycle, RejectReason, SaturationPolicy, SerialExecutor,
+    ThreadPerTask,
 };
 use millpond::interrupt::{self, Interrupted};
-use millpond::queue::{ArrayQueue, BlockingQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::task::{self, CancelReason, TaskError};
 use millpond_raw::park::probe;
 use std::sync::{Arc, mpsc};
@@ -62,7 +63,7 @@ fn a_body_that_has_reported_the_stop_is_not_interrupted_again() {
 
 #[test]
 fn what_must_not_be_interrupted_is_not_stopped_and_notices_afterwards() {
-    let (queue, name) = (Arc::new(ArrayQueue::bounded(1).unwrap()), "stop-masked");
+    let (queue, name) = (Arc::new(FifoQueue::bounded(1).unwrap()), "stop-masked");
     let threads = threads(name);
     let handle = threads
         .submit({
@@ -87,7 +88,7 @@ fn what_must_not_be_interrupted_is_not_stopped_and_notices_afterwards() {
 fn a_task_run_in_place_is_stopped_with_its_thread_and_so_is_the_one_around_it() {
     let told = stop_at("stop-place", "interrupt.sleep", || {
         let (_queued, inner) = task::new(|| interrupt::sleep(LONG));
-        let inside = inner.join_here().unwrap();
+        let inside = inner.run_or_join().unwrap();
         (inside, interrupt::check(), interrupt::check())
     });
     assert_eq!(told, (Err(Interrupted), Err(Interrupted), Ok(())));
@@ -115,7 +116,7 @@ fn a_hook_between_tasks_is_never_interrupted() {
         .build()
         .unwrap();
     threads
-        .run(|| {
+        .execute(|| {
             let _ = interrupt::sleep(LONG);
             quiet_panic("stopped")
         })
@@ -135,7 +136,7 @@ fn a_hook_between_the_tasks_of_a_key_is_never_interrupted_and_saves_none() {
         .unwrap();
     serial
         .key("a")
-        .run(|| {
+        .execute(|| {
             let _ = interrupt::sleep(LONG);
             quiet_panic("stopped")
         })
@@ -196,11 +197,11 @@ fn a_body_that_closes_another_executor_when_it_is_stopped_stops_that_one_and_sta
 #[test]
 fn a_bringer_whose_own_executor_is_stopped_gives_up() {
     let full = ThreadPerTask::builder("stop-full", 1)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
     let (open, wait) = gate();
-    full.run(wait).unwrap();
+    full.execute(wait).unwrap();
     let refused = stop_at("stop-bringer", "thread_per_task.execute", move || {
         let refused = full.submit(|| 7).unwrap_err();
         (full, (refused.task)(), refused.reason)

@@ -1,10 +1,10 @@
 //! What every executor promises: submitting, refusing, panicking, passing on.
 
-use crate::executor_kit::{Crew, Drops, Refusing, Shelf, interrupt_at, quiet_panic};
-use crate::watch_kit::watch;
+use crate::executor_kit::{Crew, Refusing, Shelf, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, RejectReason, Rejected};
 use millpond::task::{CancelReason, Task, TaskError, TaskSpec};
 use millpond::time::{Deadline, ManualClock};
+use millpond_testkit::{DropCount, interrupt_at, watch};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn a_closure_runs_in_the_caller() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
     DirectExecutor::new()
-        .run(move || send.send(std::thread::current().id()).unwrap())
+        .execute(move || send.send(std::thread::current().id()).unwrap())
         .unwrap();
     assert_eq!(receive.try_recv().unwrap(), std::thread::current().id());
 }
@@ -42,7 +42,7 @@ fn a_task_without_a_value_joins_with_the_unit() {
 #[test]
 fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
     let _watch = watch();
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     let text = String::from("the very same");
     let address = text.as_ptr();
@@ -52,17 +52,17 @@ fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
             text
         })
         .unwrap_err();
-    assert_eq!(drops.count(), 0);
+    assert_eq!(drops.dropped(), 0);
     let back = (refused.task)();
     assert_eq!(back.as_ptr(), address, "the closure and all that it owns");
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
 fn a_refused_fire_and_forget_closure_comes_back_too() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
-    let refused = Refusing.run(move || send.send(7).unwrap()).unwrap_err();
+    let refused = Refusing.execute(move || send.send(7).unwrap()).unwrap_err();
     assert!(receive.try_recv().is_err());
     (refused.task)();
     assert_eq!(receive.try_recv().unwrap(), 7);
@@ -71,20 +71,20 @@ fn a_refused_fire_and_forget_closure_comes_back_too() {
 #[test]
 fn a_dropped_refusal_drops_the_closure_once() {
     let _watch = watch();
-    let drops = Drops::default();
+    let drops = DropCount::new();
     let token = drops.token();
     drop(Refusing.submit(move || drop(token)));
-    assert_eq!(drops.count(), 1);
+    assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
 fn a_refusal_says_what_to_do() {
     let _watch = watch();
-    let refused = Refusing.run(|| ()).unwrap_err();
+    let refused = Refusing.execute(|| ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "task refused: the executor is saturated (7 of 7 places in its queue taken, all 2 workers \
-         busy): try again later, or give it more room"
+        "the task was rejected: the queue is full (7 of 7) and all 2 workers are busy: try again \
+         later, or give it more room"
     );
     assert_eq!(
         RejectReason::ShutDown.to_string(),
@@ -110,11 +110,13 @@ fn a_panic_without_a_handle_goes_to_the_hook() {
         let seen = Arc::clone(&seen);
         move |uncaught| {
             let text = uncaught.panic().message().map(str::to_owned);
-            seen.lock().unwrap().push((text, uncaught.made_at().line()));
+            seen.lock()
+                .unwrap()
+                .push((text, uncaught.location().line()));
         }
     });
     let line = line!() + 1;
-    executor.run(|| quiet_panic("no water")).unwrap();
+    executor.execute(|| quiet_panic("no water")).unwrap();
     executor.submit(|| quiet_panic("has a handle")).unwrap();
     assert_eq!(*seen.lock().unwrap(), [(Some("no water".into()), line)]);
 }
@@ -123,7 +125,7 @@ fn a_panic_without_a_handle_goes_to_the_hook() {
 fn a_hook_that_panics_costs_nothing() {
     let _watch = watch();
     let executor = DirectExecutor::new().on_panic(|_| quiet_panic("the hook, too"));
-    executor.run(|| quiet_panic("no water")).unwrap();
+    executor.execute(|| quiet_panic("no water")).unwrap();
     assert_eq!(executor.submit(|| 7).unwrap().join().unwrap(), 7);
 }
 
@@ -151,10 +153,10 @@ fn an_expired_task_is_shed_and_says_so() {
     let early = spec();
     let late = spec();
     let executor = DirectExecutor::new();
-    let handle = executor.submit_spec(early, || 7).unwrap();
+    let handle = executor.submit_with(early, || 7).unwrap();
     assert_eq!(handle.join().unwrap(), 7);
     hand.advance(Duration::from_secs(1));
-    let handle = executor.submit_spec(late, || 7).unwrap();
+    let handle = executor.submit_with(late, || 7).unwrap();
     assert!(matches!(
         handle.join(),
         Err(TaskError::Cancelled(CancelReason::Expired))
@@ -174,10 +176,10 @@ fn a_task_passes_its_name_and_deadline_on() {
         .deadline(deadline);
     let handle = crew
         .0
-        .submit_spec(outer, move || {
+        .submit_with(outer, move || {
             let plain = below.submit(|| ()).unwrap();
             let own = TaskSpec::new().name("bill").deadline(Deadline::NEVER);
-            let own = below.submit_spec(own, || ()).unwrap();
+            let own = below.submit_with(own, || ()).unwrap();
             let inherited = (plain.name().map(str::to_owned), plain.deadline());
             let given = (own.name().map(str::to_owned), own.deadline());
             drop((plain.join(), own.join()));
@@ -194,10 +196,10 @@ fn what_a_task_passes_on_ends_with_the_task() {
     let _watch = watch();
     let executor = DirectExecutor::new();
     let named = TaskSpec::new().name("order");
-    executor.submit_spec(named, || ()).unwrap();
+    executor.submit_with(named, || ()).unwrap();
     assert_eq!(executor.submit(|| ()).unwrap().name(), None);
     let named = TaskSpec::new().name("order");
-    executor.submit_spec(named, || quiet_panic("over")).unwrap();
+    executor.submit_with(named, || quiet_panic("over")).unwrap();
     assert_eq!(executor.submit(|| ()).unwrap().name(), None);
 }
 
@@ -209,8 +211,8 @@ fn a_task_run_inside_another_passes_its_own_things_on() {
         .submit(|| DirectExecutor::new().submit(|| ()).unwrap())
         .unwrap();
     let outer = DirectExecutor::new()
-        .submit_spec(TaskSpec::new().name("outer"), move || {
-            let inner = made_outside.join_here().unwrap();
+        .submit_with(TaskSpec::new().name("outer"), move || {
+            let inner = made_outside.run_or_join().unwrap();
             let after = DirectExecutor::new().submit(|| ()).unwrap();
             (
                 inner.name().map(str::to_owned),
@@ -242,7 +244,7 @@ fn an_executor_that_gives_another_task_back_is_told_off() {
     struct Swaps;
 
     impl Executor for Swaps {
-        fn execute(&self, _: Task) -> Result<(), Rejected<Task>> {
+        fn execute_task(&self, _: Task) -> Result<(), Rejected<Task>> {
             let other = TaskSpec::new().build_detached(|| ());
             Err(Rejected::new(other, RejectReason::ShutDown))
         }
@@ -250,5 +252,5 @@ fn an_executor_that_gives_another_task_back_is_told_off() {
 
     let told = std::panic::catch_unwind(|| Swaps.submit(|| 7)).unwrap_err();
     let text = told.downcast::<String>().unwrap();
-    assert!(text.starts_with("an executor that refuses a task must give that very task back"));
+    assert!(text.starts_with("an executor that rejects a task must give that very task back"));
 }

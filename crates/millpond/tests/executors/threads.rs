@@ -1,15 +1,15 @@
 //! A thread per task: the bound, the factory that fails, and the end.
 
-use crate::executor_kit::{Crew, Drops, LONG, gate, interrupt_at, quiet_panic, signal};
-use crate::watch_kit::watch;
+use crate::executor_kit::{Crew, LONG, gate, quiet_panic, signal};
 use millpond::executor::{
-    AtBound, ExecutorExt, Lifecycle, RejectReason, TerminationError, ThreadPerTask,
+    ExecutorExt, Lifecycle, RejectReason, SaturationPolicy, TerminationError, ThreadPerTask,
 };
 use millpond::interrupt;
 use millpond::task::{CancelReason, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::ManualClock;
 use millpond_raw::park::probe;
+use millpond_testkit::{DropCount, interrupt_at, watch};
 use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,7 +112,7 @@ fn at_the_bound_a_task_is_given_back() {
 fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("blocking", 1)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
     let threads = Arc::new(threads);
@@ -140,7 +140,7 @@ fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 1)
-        .at_bound(AtBound::BlockFor(Duration::from_secs(3600)))
+        .at_bound(SaturationPolicy::BlockFor(Duration::from_secs(3600)))
         .clock(hand.clock())
         .build()
         .unwrap();
@@ -182,7 +182,7 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
             .build()
             .unwrap();
         for round in 0..10 {
-            let drops = Drops::default();
+            let drops = DropCount::new();
             let token = drops.token();
             let refused = threads
                 .submit(move || {
@@ -191,10 +191,10 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
                 })
                 .unwrap_err();
             assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
-            assert_eq!((drops.count(), threads.threads()), (0, 0));
+            assert_eq!((drops.dropped(), threads.threads()), (0, 0));
             let handle = threads.submit(refused.task).unwrap();
             assert_eq!(handle.join().unwrap(), round);
-            assert_eq!(drops.count(), 1);
+            assert_eq!(drops.dropped(), 1);
             // The one place is free again only when the thread has left.
             while threads.threads() > 0 {
                 std::thread::yield_now();
@@ -225,12 +225,12 @@ fn panics_leave_no_thread_behind_and_go_to_the_hook() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
     let threads = ThreadPerTask::builder("panics", 4)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .on_panic(move |uncaught| send.send(uncaught.into_panic()).unwrap())
         .build()
         .unwrap();
     for _ in 0..20 {
-        threads.run(|| quiet_panic("no water")).unwrap();
+        threads.execute(|| quiet_panic("no water")).unwrap();
     }
     threads.close().unwrap();
     assert_eq!(threads.threads(), 0);
@@ -252,7 +252,7 @@ fn after_a_shutdown_closures_come_back() {
     let refused = threads.submit(|| 7).unwrap_err();
     assert!(refused.reason.is_shut_down());
     assert_eq!((refused.task)(), 7);
-    assert!(threads.run(|| ()).unwrap_err().reason.is_shut_down());
+    assert!(threads.execute(|| ()).unwrap_err().reason.is_shut_down());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn stopping_interrupts_the_bodies_that_block() {
     };
     let (send, receive) = mpsc::channel();
     crew.0
-        .run(move || {
+        .execute(move || {
             started.send(()).unwrap();
             send.send(interrupt::sleep(LONG)).unwrap();
         })

@@ -8,11 +8,7 @@
 use millpond::queue::{BlockingQueue, HandOffQueue, TransferQueue};
 use millpond::task::{self, TaskHandle};
 use millpond_raw::park::probe;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
@@ -75,38 +71,11 @@ pub(crate) fn hand_offs<T: Send + 'static>() -> [Arc<HandOffQueue<T>>; 2] {
     ]
 }
 
-/// All queues in which takers are handed their elements.
+/// All queues in which consumers are handed their elements.
 pub(crate) fn all<T: Send + 'static>() -> [Arc<dyn BlockingQueue<T>>; 3] {
     [
         Arc::new(HandOffQueue::fair()),
         Arc::new(HandOffQueue::unfair()),
         Arc::new(TransferQueue::unbounded()),
     ]
-}
-
-/// A waker that counts.
-#[derive(Debug, Default)]
-pub(crate) struct Bell(AtomicUsize);
-
-impl Bell {
-    pub(crate) fn new() -> (Arc<Self>, Waker) {
-        let bell = Arc::new(Bell::default());
-        let waker = Waker::from(Arc::clone(&bell));
-        (bell, waker)
-    }
-
-    pub(crate) fn rung(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-/// Polls a future once, with a waker that does nothing.
-pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
-    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }

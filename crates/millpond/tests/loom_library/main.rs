@@ -4,9 +4,9 @@
 
 #![cfg(millpond_loom)]
 
-mod home;
 mod pool;
 mod queue;
+mod queue_tag;
 mod schedule;
 
 /// Walks every interleaving with up to so many preemptions.

@@ -8,15 +8,17 @@
 use crate::model;
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{Growth, Patch};
-use millpond::pool::{Hooks, PoolBuilder, Queue, Rejection, ThreadPool};
-use millpond::queue::{BlockingQueue, CapacityError, LinkedQueue, Offered, Place, Refused, Taken};
+use millpond::pool::{Hooks, PoolBuilder, Queue, RejectionPolicy, ThreadPool};
+use millpond::queue::{
+    BlockingQueue, CapacityError, FifoQueue, OfferError, Offered, Taken, WaitSlot,
+};
 use millpond::task::Task;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, Deadline, ManualClock};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::waits::Waits;
+use millpond_raw::wait_queue::WaitQueue;
 use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
@@ -40,19 +42,19 @@ fn pool(core: usize, max: usize, queue: Queue) -> (PoolBuilder, ManualClock) {
 fn end(pool: &ThreadPool) {
     pool.shutdown();
     pool.await_termination().unwrap();
-    is_empty(pool);
+    assert_empty(pool);
 }
 
-fn is_empty(pool: &ThreadPool) {
+fn assert_empty(pool: &ThreadPool) {
     let last = pool.snapshot();
     assert_eq!((last.workers, last.queued), (0, 0), "{last:?}");
 }
 
-/// E1 against E2: the last worker times out while a task comes.
+/// POOL-1 against POOL-2: the last worker times out while a task is submitted.
 fn retire_against_submit(queue: Queue) {
     let (builder, hand) = pool(0, 1, queue);
     let pool = builder.build().unwrap();
-    pool.run(|| ()).unwrap();
+    pool.execute(|| ()).unwrap();
     let clock = spawn(move || hand.advance(KEEP_ALIVE));
     // Not saved by the shutdown: the value comes before it.
     assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
@@ -70,7 +72,7 @@ fn a_task_in_a_queue_without_order_meets_the_last_worker_leaving() {
     model(2, || retire_against_submit(Queue::own(Loose::new())));
 }
 
-/// S1: the line is sealed, then the word moves on. What came in before is run, what came later refused.
+/// SEAL-1: the queue is sealed, then the control word moves on. What was enqueued before is run, what comes later is rejected.
 #[test]
 fn a_task_meets_a_shutdown() {
     model(2, || {
@@ -107,7 +109,7 @@ fn a_task_that_starts_a_worker_meets_a_shutdown() {
     });
 }
 
-/// S3: a line that cannot be sealed.
+/// SEAL-3: a queue that cannot be sealed.
 #[test]
 fn a_task_in_a_queue_without_order_meets_a_shutdown() {
     model(2, || {
@@ -124,11 +126,11 @@ fn a_task_in_a_queue_without_order_meets_a_shutdown() {
         pool.close().unwrap();
         // What slipped in is with its submitter again, or was run.
         submitter.join().unwrap();
-        is_empty(&pool);
+        assert_empty(&pool);
     });
 }
 
-/// W1, W2: a stop reaches the task in the queue, in a worker's slot, or in its hands.
+/// WORKERS-1, WORKERS-2: a stop reaches the task in the queue, in a worker's slot, or in its hands.
 #[test]
 fn a_task_meets_a_stop() {
     model(2, || {
@@ -193,15 +195,17 @@ fn new_limits_meet_a_task() {
 fn a_larger_maximum_meets_one_who_waits_for_a_hand() {
     model(1, || {
         let (builder, _hand) = pool(1, 1, Queue::hand_off());
-        let pool = builder.rejection(Rejection::Block(Duration::MAX)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(Duration::MAX))
+            .build();
         let pool = pool.unwrap();
         // The first holds the only worker until the second has been run by another.
-        let gate = Arc::new(LinkedQueue::unbounded());
+        let gate = Arc::new(FifoQueue::unbounded());
         let held = Arc::clone(&gate);
-        pool.run(move || held.take().unwrap()).unwrap();
+        pool.execute(move || held.take().unwrap()).unwrap();
         let waits = spawn({
             let pool = pool.clone();
-            move || pool.run(move || gate.offer(()).unwrap()).unwrap()
+            move || pool.execute(move || gate.offer(()).unwrap()).unwrap()
         });
         pool.set_max(2).unwrap();
         waits.join().unwrap();
@@ -219,8 +223,8 @@ fn a_submitter_does_not_count_on_a_worker_that_was_free() {
         pool.prestart_core().unwrap();
         let gate = Arc::new(Gate::default());
         let waits = Arc::clone(&gate);
-        pool.run(move || waits.wait()).unwrap();
-        pool.run(move || gate.open()).unwrap();
+        pool.execute(move || waits.wait()).unwrap();
+        pool.execute(move || gate.open()).unwrap();
         end(&pool);
     });
 }
@@ -235,7 +239,7 @@ fn an_end_that_is_seen_shows_what_was_written_before() {
         let note = Arc::new(Note::default());
         let pool = builder.hooks(Last(Arc::clone(&note))).build().unwrap();
         let writes = Arc::clone(&note);
-        pool.run(move || writes.task.store(7, Ordering::Relaxed))
+        pool.execute(move || writes.task.store(7, Ordering::Relaxed))
             .unwrap();
         let watcher = spawn({
             let pool = pool.clone();
@@ -292,7 +296,7 @@ impl Hooks for Last {
 #[derive(Default)]
 struct Gate {
     is_open: AtomicBool,
-    waits: Waits,
+    waits: WaitQueue,
 }
 
 impl Gate {
@@ -304,9 +308,9 @@ impl Gate {
     fn wait(&self) {
         let here = park::current();
         let shut = || !self.is_open.load(Ordering::SeqCst);
-        while let Some(ticket) = self.waits.enlist(&here.waker(), shut) {
+        while let Some(ticket) = self.waits.register(&here.waker(), shut) {
             here.park(Site::new("model.gate"));
-            self.waits.leave(ticket);
+            self.waits.unregister(ticket);
         }
     }
 }
@@ -336,7 +340,7 @@ impl ThreadFactory for Watched {
 /// A queue as a user might write it: how many are in it is told without any order.
 #[derive(Debug)]
 struct Loose {
-    queue: LinkedQueue<Task>,
+    queue: FifoQueue<Task>,
     count: AtomicUsize,
     /// Whether it gives out what is in it.
     is_due: bool,
@@ -345,7 +349,7 @@ struct Loose {
 impl Loose {
     fn new() -> Self {
         Loose {
-            queue: LinkedQueue::unbounded(),
+            queue: FifoQueue::unbounded(),
             count: AtomicUsize::new(0),
             is_due: true,
         }
@@ -364,7 +368,7 @@ impl Loose {
 }
 
 impl BlockingQueue<Task> for Loose {
-    fn offer(&self, task: Task) -> Result<(), Refused<Task>> {
+    fn offer(&self, task: Task) -> Result<(), OfferError<Task>> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.queue.offer(task)
     }
@@ -376,14 +380,14 @@ impl BlockingQueue<Task> for Loose {
         self.queue.poll().inspect(|_| self.gone(1))
     }
 
-    fn poll_offer(&self, task: &mut Option<Task>, _: &mut Place, _: &Waker) -> Offered {
+    fn poll_offer(&self, task: &mut Option<Task>, _: &mut WaitSlot, _: &Waker) -> Offered {
         match task.take().map(|task| self.offer(task)) {
             Some(Err(_)) => unreachable!("it has no bound"),
             _ => Offered::In,
         }
     }
 
-    fn poll_take(&self, place: &mut Place, waker: &Waker) -> Taken<Task> {
+    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
         if !self.is_due {
             return Taken::Wait(Deadline::NEVER);
         }
@@ -394,9 +398,9 @@ impl BlockingQueue<Task> for Loose {
         taken
     }
 
-    fn leave_offer(&self, _: &mut Option<Task>, _: &mut Place) {}
+    fn leave_offer(&self, _: &mut Option<Task>, _: &mut WaitSlot) {}
 
-    fn leave_take(&self, place: &mut Place) -> Option<Task> {
+    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
         self.queue.leave_take(place)
     }
 

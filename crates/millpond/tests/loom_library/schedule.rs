@@ -5,7 +5,7 @@
 //! moves the hand or schedules and one that is in its way.
 
 use crate::model;
-use millpond::executor::{Executor, Lifecycle, NotTaken, Rejected};
+use millpond::executor::{Executor, Lifecycle, Rejected, TryExecuteError};
 use millpond::schedule::ScheduledPool;
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::time::{Clock, ManualClock};
@@ -21,13 +21,13 @@ const SECOND: Duration = Duration::from_secs(1);
 struct InPlace(Clock);
 
 impl Executor for InPlace {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let _ = task.run();
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 
     fn clock(&self) -> Clock {
@@ -66,7 +66,7 @@ impl Drop for Mark {
     }
 }
 
-/// K1: it is scheduled before the shutdown, and runs at its time, or it is refused. Java forgot it
+/// SCHEDULE-1: it is scheduled before the shutdown, and runs at its time, or it is refused. Java forgot it
 /// between the two.
 #[test]
 fn a_task_that_is_scheduled_meets_a_shutdown() {
@@ -114,7 +114,7 @@ fn a_task_that_is_due_meets_a_shutdown() {
     });
 }
 
-/// K5: the closure is run or dropped, once, and the handle says which.
+/// SCHEDULE-2: the closure is run or dropped, once, and the handle says which.
 #[test]
 fn a_task_that_is_cancelled_meets_its_time() {
     model(2, || {
@@ -141,7 +141,7 @@ fn a_task_that_is_cancelled_meets_its_time() {
     });
 }
 
-/// K3: the alarm rings while it is set for what comes sooner.
+/// DISPATCH-1: the alarm rings while it is set for what comes sooner.
 #[test]
 fn a_task_that_is_scheduled_meets_an_alarm() {
     model(2, || {

@@ -9,8 +9,8 @@
 /// Which queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavor {
-    Array,
-    Linked,
+    FifoBounded,
+    FifoGrowing,
     Deque,
     Priority,
     Aging,

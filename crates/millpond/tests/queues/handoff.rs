@@ -1,14 +1,12 @@
 //! What a hand-off queue promises, on real threads, with tasks, futures and a manual clock.
 
-use crate::handoff_kit::{
-    Bell, PATIENCE, ParkedTask, all, await_parked, hand_offs, parked, poll_once,
-};
-use crate::watch_kit::watch;
+use crate::handoff_kit::{PATIENCE, ParkedTask, all, await_parked, hand_offs, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
-    AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, QueueExt, Reason, Refused,
+    AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, QueueExt, Reason,
 };
 use millpond::time::ManualClock;
+use millpond_testkit::{CountingWaker, poll_once, watch};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -16,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-fn refusal<T>(result: Result<(), Refused<T>>) -> Option<(T, Reason)> {
+fn refusal<T>(result: Result<(), OfferError<T>>) -> Option<(T, Reason)> {
     result
         .err()
         .map(|refused| (refused.element, refused.reason))
@@ -46,7 +44,7 @@ fn its_capacity_cannot_be_changed() {
 }
 
 #[test]
-fn nothing_of_a_waiting_putter_is_seen_searched_or_removed() {
+fn nothing_of_a_waiting_producer_is_seen_searched_or_removed() {
     let _watch = watch();
     for queue in hand_offs::<i32>() {
         let mut sending = queue.send(7);
@@ -57,7 +55,7 @@ fn nothing_of_a_waiting_putter_is_seen_searched_or_removed() {
         assert!(!queue.remove(&7));
         assert_eq!(queue.remove_where(usize::MAX, &mut |_| true), [0; 0]);
         queue.clear();
-        assert_eq!((queue.len(), queue.waiting_putters()), (0, 1));
+        assert_eq!((queue.len(), queue.waiting_producers()), (0, 1));
         assert_eq!(queue.poll(), Some(7));
     }
 }
@@ -66,44 +64,44 @@ fn nothing_of_a_waiting_putter_is_seen_searched_or_removed() {
 fn a_put_waits_for_the_take_of_its_element() {
     let _watch = watch();
     for queue in hand_offs() {
-        let giver = Arc::clone(&queue);
-        let putter = parked(move || giver.put("sack"));
+        let producer = Arc::clone(&queue);
+        let producer = parked(move || producer.put("sack"));
         assert_eq!(queue.take(), Ok("sack"));
-        putter.join().unwrap().unwrap();
-        assert_eq!(queue.waiting_putters(), 0);
+        producer.join().unwrap().unwrap();
+        assert_eq!(queue.waiting_producers(), 0);
     }
 }
 
 #[test]
-fn an_offer_reaches_a_taker_who_waits() {
+fn an_offer_reaches_a_consumer_who_waits() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
-        let taker = parked(move || hands.take());
+        let consumer = parked(move || hands.take());
         queue.offer("sack").unwrap();
-        assert_eq!(taker.join().unwrap(), Ok("sack"));
+        assert_eq!(consumer.join().unwrap(), Ok("sack"));
     }
 }
 
 #[test]
-fn an_offer_reaches_a_taker_whose_patience_is_finite() {
+fn an_offer_reaches_a_consumer_whose_patience_is_finite() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
-        let taker = parked(move || hands.poll_timeout(PATIENCE));
+        let consumer = parked(move || hands.poll_timeout(PATIENCE));
         queue.offer("sack").unwrap();
-        assert_eq!(taker.join().unwrap(), Ok(Some("sack")));
+        assert_eq!(consumer.join().unwrap(), Ok(Some("sack")));
     }
 }
 
 #[test]
-fn a_poll_takes_from_a_putter_who_waits() {
+fn a_poll_takes_from_a_producer_who_waits() {
     let _watch = watch();
     for queue in hand_offs() {
-        let giver = Arc::clone(&queue);
-        let putter = parked(move || giver.offer_timeout("sack", Duration::MAX));
+        let producer = Arc::clone(&queue);
+        let producer = parked(move || producer.offer_timeout("sack", Duration::MAX));
         assert_eq!(queue.poll(), Some("sack"));
-        putter.join().unwrap().unwrap();
+        producer.join().unwrap().unwrap();
     }
 }
 
@@ -116,7 +114,10 @@ fn no_patience_at_all_tries_once() {
             Some(("sack", Reason::TimedOut))
         );
         assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
-        assert_eq!((queue.waiting_putters(), queue.waiting_takers()), (0, 0));
+        assert_eq!(
+            (queue.waiting_producers(), queue.waiting_consumers()),
+            (0, 0)
+        );
 
         let mut sending = queue.send("flour");
         assert!(poll_once(&mut sending).is_pending());
@@ -133,26 +134,26 @@ fn the_largest_patience_is_for_ever() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
-        let taker = parked(move || hands.poll_timeout(Duration::MAX));
+        let consumer = parked(move || hands.poll_timeout(Duration::MAX));
         queue.offer_timeout("sack", Duration::MAX).unwrap();
-        assert_eq!(taker.join().unwrap(), Ok(Some("sack")));
+        assert_eq!(consumer.join().unwrap(), Ok(Some("sack")));
     }
 }
 
 #[test]
-fn who_waits_too_long_for_a_taker_gets_the_element_back() {
+fn who_waits_too_long_for_a_consumer_gets_the_element_back() {
     let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
         let queue = Arc::new(queue.with_clock(hand.clock()));
-        let giver = Arc::clone(&queue);
-        let putter = parked(move || giver.offer_timeout("sack", Duration::from_secs(5)));
+        let producer = Arc::clone(&queue);
+        let producer = parked(move || producer.offer_timeout("sack", Duration::from_secs(5)));
         hand.advance(Duration::from_secs(4));
-        await_parked(putter.thread());
-        assert_eq!(queue.waiting_putters(), 1, "there is a second left");
+        await_parked(producer.thread());
+        assert_eq!(queue.waiting_producers(), 1, "there is a second left");
         hand.advance(Duration::from_secs(1));
         assert_eq!(
-            refusal(putter.join().unwrap()),
+            refusal(producer.join().unwrap()),
             Some(("sack", Reason::TimedOut))
         );
         assert_eq!(queue.poll(), None, "nothing is left behind");
@@ -160,27 +161,27 @@ fn who_waits_too_long_for_a_taker_gets_the_element_back() {
 }
 
 #[test]
-fn who_waits_too_long_for_a_putter_gets_nothing_and_leaves_nothing() {
+fn who_waits_too_long_for_a_producer_gets_nothing_and_leaves_nothing() {
     let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
         let queue = Arc::new(queue.with_clock(hand.clock()));
         let hands = Arc::clone(&queue);
-        let taker = parked(move || hands.poll_timeout(Duration::from_secs(5)));
+        let consumer = parked(move || hands.poll_timeout(Duration::from_secs(5)));
         hand.advance(Duration::from_secs(5));
-        assert_eq!(taker.join().unwrap(), Ok(None));
+        assert_eq!(consumer.join().unwrap(), Ok(None));
         assert_eq!(refusal(queue.offer("sack")), Some(("sack", Reason::Full)));
     }
 }
 
 #[test]
-fn an_interrupted_putter_gets_its_element_back() {
+fn an_interrupted_producer_gets_its_element_back() {
     let _watch = watch();
     for queue in hand_offs() {
-        let giver = Arc::clone(&queue);
-        let putter = ParkedTask::new(move || giver.put("sack"));
+        let producer = Arc::clone(&queue);
+        let producer = ParkedTask::new(move || producer.put("sack"));
         assert_eq!(
-            refusal(putter.interrupt()),
+            refusal(producer.interrupt()),
             Some(("sack", Reason::Interrupted))
         );
         assert_eq!(queue.poll(), None);
@@ -191,30 +192,33 @@ fn an_interrupted_putter_gets_its_element_back() {
 fn a_second_put_waits_again_and_can_be_interrupted_too() {
     let _watch = watch();
     for queue in hand_offs() {
-        let giver = Arc::clone(&queue);
-        let putter = ParkedTask::new(move || {
-            giver.put(1).unwrap();
-            giver.put(2)
+        let producer = Arc::clone(&queue);
+        let producer = ParkedTask::new(move || {
+            producer.put(1).unwrap();
+            producer.put(2)
         });
         assert_eq!(queue.take(), Ok(1));
-        while queue.waiting_putters() == 0 {
+        while queue.waiting_producers() == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(refusal(putter.interrupt()), Some((2, Reason::Interrupted)));
+        assert_eq!(
+            refusal(producer.interrupt()),
+            Some((2, Reason::Interrupted))
+        );
         assert_eq!(queue.poll(), None);
     }
 }
 
 #[test]
-fn an_interrupted_taker_leaves_nothing() {
+fn an_interrupted_consumer_leaves_nothing() {
     let _watch = watch();
     for queue in hand_offs::<i32>() {
         let hands = Arc::clone(&queue);
-        let taker = ParkedTask::new(move || hands.take());
-        assert_eq!(taker.interrupt(), Err(Interrupted));
+        let consumer = ParkedTask::new(move || hands.take());
+        assert_eq!(consumer.interrupt(), Err(Interrupted));
         let hands = Arc::clone(&queue);
-        let taker = ParkedTask::new(move || hands.poll_timeout(PATIENCE));
-        assert_eq!(taker.interrupt(), Err(Interrupted));
+        let consumer = ParkedTask::new(move || hands.poll_timeout(PATIENCE));
+        assert_eq!(consumer.interrupt(), Err(Interrupted));
         assert_eq!(refusal(queue.offer(1)), Some((1, Reason::Full)));
     }
 }
@@ -240,13 +244,13 @@ fn an_interrupt_that_comes_before_the_call_stops_it_even_if_it_need_not_wait() {
 }
 
 #[test]
-fn a_fair_queue_serves_putters_in_the_order_they_came_and_an_unfair_one_backwards() {
+fn a_fair_queue_serves_producers_in_the_order_they_came_and_an_unfair_one_backwards() {
     let _watch = watch();
     for queue in hand_offs() {
-        let putters: Vec<_> = (0..5)
+        let producers: Vec<_> = (0..5)
             .map(|number| {
-                let giver = Arc::clone(&queue);
-                parked(move || giver.put(number))
+                let producer = Arc::clone(&queue);
+                parked(move || producer.put(number))
             })
             .collect();
         let taken: Vec<_> = (0..5).map(|_| queue.take().unwrap()).collect();
@@ -254,26 +258,26 @@ fn a_fair_queue_serves_putters_in_the_order_they_came_and_an_unfair_one_backward
             true => assert_eq!(taken, [0, 1, 2, 3, 4]),
             false => assert_eq!(taken, [4, 3, 2, 1, 0]),
         }
-        putters
+        producers
             .into_iter()
-            .for_each(|putter| putter.join().unwrap().unwrap());
+            .for_each(|producer| producer.join().unwrap().unwrap());
     }
 }
 
 #[test]
-fn a_fair_queue_serves_takers_in_the_order_they_came_and_an_unfair_one_backwards() {
+fn a_fair_queue_serves_consumers_in_the_order_they_came_and_an_unfair_one_backwards() {
     let _watch = watch();
     for queue in hand_offs() {
-        let takers: Vec<_> = (0..5)
+        let consumers: Vec<_> = (0..5)
             .map(|_| {
                 let hands = Arc::clone(&queue);
                 parked(move || hands.take().unwrap())
             })
             .collect();
         (0..5).for_each(|number| queue.offer(number).unwrap());
-        let taken: Vec<_> = takers
+        let taken: Vec<_> = consumers
             .into_iter()
-            .map(|taker| taker.join().unwrap())
+            .map(|consumer| consumer.join().unwrap())
             .collect();
         match queue.is_fair() {
             true => assert_eq!(taken, [0, 1, 2, 3, 4]),
@@ -288,9 +292,9 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
         let queue = Arc::new(queue.with_clock(hand.clock()));
-        let put = |number: i32, patience: Duration| {
-            let giver = Arc::clone(&queue);
-            ParkedTask::new(move || giver.offer_timeout(number, patience))
+        let put = |number: i32, timeout: Duration| {
+            let producer = Arc::clone(&queue);
+            ParkedTask::new(move || producer.offer_timeout(number, timeout))
         };
         let stays: [_; 2] = [put(0, Duration::MAX), put(1, Duration::MAX)];
         let times_out = put(2, Duration::from_secs(1));
@@ -309,30 +313,30 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
             true => assert_eq!(taken, [0, 1, 3, 5]),
             false => assert_eq!(taken, [5, 3, 1, 0]),
         }
-        for putter in stays.into_iter().chain([also_stays, last]) {
-            putter.result().unwrap();
+        for producer in stays.into_iter().chain([also_stays, last]) {
+            producer.result().unwrap();
         }
     }
 }
 
 #[test]
-fn a_drain_takes_from_the_putters_who_wait_and_frees_them() {
+fn a_drain_takes_from_the_producers_who_wait_and_frees_them() {
     let _watch = watch();
     for queue in hand_offs() {
         let mut drained = Vec::new();
         assert_eq!(queue.drain_into(&mut drained), 0);
-        let putters: Vec<_> = (0..3)
+        let producers: Vec<_> = (0..3)
             .map(|number| {
-                let giver = Arc::clone(&queue);
-                parked(move || giver.put(number))
+                let producer = Arc::clone(&queue);
+                parked(move || producer.put(number))
             })
             .collect();
         assert_eq!(queue.drain_to(2, &mut |element| drained.push(element)), 2);
-        assert_eq!(queue.waiting_putters(), 1);
+        assert_eq!(queue.waiting_producers(), 1);
         assert_eq!(queue.drain_into(&mut drained), 1);
-        putters
+        producers
             .into_iter()
-            .for_each(|putter| putter.join().unwrap().unwrap());
+            .for_each(|producer| producer.join().unwrap().unwrap());
         drained.sort_unstable();
         assert_eq!(drained, [0, 1, 2]);
     }
@@ -363,12 +367,12 @@ fn threads_and_futures_meet_in_one_queue() {
     let _watch = watch();
     for queue in hand_offs() {
         let hands = Arc::clone(&queue);
-        let taker = parked(move || hands.take());
+        let consumer = parked(move || hands.take());
         assert!(matches!(
             poll_once(&mut queue.send("sack")),
             Poll::Ready(Ok(()))
         ));
-        assert_eq!(taker.join().unwrap(), Ok("sack"));
+        assert_eq!(consumer.join().unwrap(), Ok("sack"));
 
         let mut receiving = queue.recv();
         assert!(poll_once(&mut receiving).is_pending());
@@ -413,7 +417,7 @@ fn a_future_that_receives_and_is_dropped_makes_way_for_the_next() {
 }
 
 #[test]
-fn what_was_handed_to_a_dropped_future_goes_to_the_next_taker_who_waits() {
+fn what_was_handed_to_a_dropped_future_goes_to_the_next_consumer_who_waits() {
     let _watch = watch();
     for queue in hand_offs() {
         let mut first = queue.recv();
@@ -452,9 +456,9 @@ fn an_element_put_back_is_the_first_to_be_taken() {
 fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
     let _watch = watch();
     for queue in hand_offs() {
-        let bells: [_; 3] = std::array::from_fn(|_| Bell::new());
+        let bells: [_; 3] = std::array::from_fn(|_| CountingWaker::new());
         let mut waits = [queue.recv(), queue.recv()];
-        let poll = |future: &mut millpond::queue::Receiving<'_, _, _>, bell: usize| {
+        let poll = |future: &mut millpond::queue::RecvFuture<'_, _, _>, bell: usize| {
             Pin::new(future).poll(&mut Context::from_waker(&bells[bell].1))
         };
         // The first polled is the first in line; an unfair queue serves the other.
@@ -474,7 +478,7 @@ fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
         assert!(poll(served, 1).is_pending(), "it moves to another task");
         queue.offer("sack").unwrap();
         assert_eq!(
-            bells.each_ref().map(|(bell, _)| bell.rung()),
+            bells.each_ref().map(|(bell, _)| bell.count()),
             [0, 1, 0],
             "fair: {}",
             queue.is_fair()
@@ -488,7 +492,7 @@ fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
 fn after_the_hand_over_the_queue_keeps_neither_elements_nor_wakers() {
     let _watch = watch();
     for queue in hand_offs() {
-        let (bell, waker) = Bell::new();
+        let (bell, waker) = CountingWaker::new();
         let sack = Arc::new(());
         for _ in 0..100 {
             let mut receiving = queue.recv();
@@ -504,7 +508,7 @@ fn after_the_hand_over_the_queue_keeps_neither_elements_nor_wakers() {
             assert_eq!(Arc::strong_count(&sack), 1);
             assert_eq!(Arc::strong_count(&bell), 2);
         }
-        assert_eq!(bell.rung(), 200);
+        assert_eq!(bell.count(), 200);
     }
 }
 
@@ -527,10 +531,10 @@ fn an_element_that_borrows_can_be_handed_over() {
     let text = String::from("sack");
     let queue = HandOffQueue::fair();
     let taken = std::thread::scope(|scope| {
-        let taker = scope.spawn(|| queue.take());
-        await_parked(taker.thread());
+        let consumer = scope.spawn(|| queue.take());
+        await_parked(consumer.thread());
         queue.put(text.as_str()).unwrap();
-        taker.join().unwrap()
+        consumer.join().unwrap()
     });
     assert_eq!(taken, Ok("sack"));
 }
@@ -562,7 +566,7 @@ fn it_says_who_waits() {
     assert!(poll_once(&mut receiving).is_pending());
     assert_eq!(
         format!("{queue:?}"),
-        "HandOffQueue { fair: false, waiting_putters: 0, waiting_takers: 1, .. }"
+        "HandOffQueue { fair: false, waiting_producers: 0, waiting_consumers: 1, .. }"
     );
 }
 
@@ -578,6 +582,6 @@ fn an_element_handed_to_a_future_that_is_dropped_is_not_lost() {
     assert_eq!(
         queue.poll(),
         Some("sack"),
-        "its putter was told that it is taken"
+        "its producer was told that it is taken"
     );
 }

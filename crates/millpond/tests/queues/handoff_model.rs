@@ -5,10 +5,10 @@
 //! step the queue and the model must have answered the same, and have woken the same; at the end
 //! every element must be in one place.
 
-use crate::handoff_kit::Bell;
 use millpond::queue::{
-    AsyncQueue, BlockingQueue, HandOffQueue, Place, Sending, Taken, TransferQueue,
+    AsyncQueue, BlockingQueue, HandOffQueue, SendFuture, Taken, TransferQueue, WaitSlot,
 };
+use millpond_testkit::CountingWaker;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -67,8 +67,8 @@ enum Kind {
 #[derive(Debug, Default)]
 struct Model {
     /// In the order in which they are taken by a fair queue.
-    givers: Vec<Element>,
-    takers: Vec<usize>,
+    producers: Vec<Element>,
+    consumers: Vec<usize>,
     handed: BTreeMap<usize, Element>,
 }
 
@@ -82,18 +82,18 @@ impl Model {
     }
 
     fn hand(&mut self, kind: Kind, element: Element) -> bool {
-        let Some(taker) = Self::next(kind, &mut self.takers) else {
+        let Some(consumer) = Self::next(kind, &mut self.consumers) else {
             return false;
         };
-        self.handed.insert(taker, element);
+        self.handed.insert(consumer, element);
         true
     }
 
     fn put_back(&mut self, kind: Kind, element: Element) {
         if !self.hand(kind, element) {
             match kind {
-                Kind::Unfair => self.givers.push(element),
-                _ => self.givers.insert(0, element),
+                Kind::Unfair => self.producers.push(element),
+                _ => self.producers.insert(0, element),
             }
         }
     }
@@ -102,22 +102,22 @@ impl Model {
 /// The real queue, in the shape that the steps need.
 struct Real<'a> {
     queue: &'a dyn BlockingQueue<Element>,
-    send: &'a dyn Fn(Element) -> Sending<'a, Element, HandOffQueue<Element>>,
+    send: &'a dyn Fn(Element) -> SendFuture<'a, Element, HandOffQueue<Element>>,
     put_back: &'a dyn Fn(Element),
-    takers: &'a dyn Fn() -> usize,
+    consumers: &'a dyn Fn() -> usize,
 }
 
 struct Sender<'a> {
     element: Element,
-    future: Sending<'a, Element, HandOffQueue<Element>>,
-    bell: Arc<Bell>,
+    future: SendFuture<'a, Element, HandOffQueue<Element>>,
+    bell: Arc<CountingWaker>,
     waker: Waker,
 }
 
 struct Receiver {
     number: usize,
-    place: Place,
-    bell: Arc<Bell>,
+    place: WaitSlot,
+    bell: Arc<CountingWaker>,
     waker: Waker,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         match step {
             Step::Offer => self.offer(),
             Step::Poll => {
-                let model = Model::next(self.kind, &mut self.model.givers);
+                let model = Model::next(self.kind, &mut self.model.producers);
                 self.agree(out(self.real.queue.poll()), out(model));
             }
             Step::Send => self.send(),
@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
         let model = if self.model.hand(self.kind, element) {
             Answer::In
         } else if matches!(self.kind, Kind::Transfer) {
-            self.model.givers.push(element);
+            self.model.producers.push(element);
             Answer::In
         } else {
             Answer::Back(element)
@@ -191,14 +191,14 @@ impl<'a> Run<'a> {
 
     fn send(&mut self) {
         let element = self.fresh();
-        let (bell, waker) = Bell::new();
+        let (bell, waker) = CountingWaker::new();
         let mut future = (self.real.send)(element);
         let ready = Pin::new(&mut future)
             .poll(&mut Context::from_waker(&waker))
             .is_ready();
         assert_eq!(ready, self.model.hand(self.kind, element));
         if !ready {
-            self.model.givers.push(element);
+            self.model.producers.push(element);
             self.senders.push(Sender {
                 element,
                 future,
@@ -212,14 +212,14 @@ impl<'a> Run<'a> {
         let number = self.fresh();
         // A number is not an element: it is accounted for at once.
         self.seen.push(number);
-        let (bell, waker) = Bell::new();
-        let mut place = Place::default();
+        let (bell, waker) = CountingWaker::new();
+        let mut place = WaitSlot::default();
         let real = self.real.queue.poll_take(&mut place, &waker);
-        match Model::next(self.kind, &mut self.model.givers) {
+        match Model::next(self.kind, &mut self.model.producers) {
             Some(element) => self.agree(taken(real), Answer::Out(element)),
             None => {
                 self.agree(taken(real), Answer::Waits);
-                self.model.takers.push(number);
+                self.model.consumers.push(number);
                 self.receivers.push(Receiver {
                     number,
                     place,
@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
             let ready = Pin::new(&mut sender.future)
                 .poll(&mut Context::from_waker(&sender.waker))
                 .is_ready();
-            assert_eq!(ready, !model.givers.contains(&sender.element));
+            assert_eq!(ready, !model.producers.contains(&sender.element));
             !ready
         });
     }
@@ -264,9 +264,9 @@ impl<'a> Run<'a> {
         let Sender {
             element, future, ..
         } = self.senders.remove(at);
-        let before = self.model.givers.len();
-        self.model.givers.retain(|giver| *giver != element);
-        let model = match self.model.givers.len() < before {
+        let before = self.model.producers.len();
+        self.model.producers.retain(|producer| *producer != element);
+        let model = match self.model.producers.len() < before {
             true => Answer::Back(element),
             false => Answer::Nothing,
         };
@@ -279,7 +279,9 @@ impl<'a> Run<'a> {
             return;
         }
         let mut receiver = self.receivers.remove(at);
-        self.model.takers.retain(|taker| *taker != receiver.number);
+        self.model
+            .consumers
+            .retain(|consumer| *consumer != receiver.number);
         let model = self.model.handed.remove(&receiver.number);
         self.agree(
             out(self.real.queue.leave_take(&mut receiver.place)),
@@ -291,18 +293,18 @@ impl<'a> Run<'a> {
     /// What holds after every step.
     fn check(&self) {
         let len = match self.kind {
-            Kind::Transfer => self.model.givers.len(),
+            Kind::Transfer => self.model.producers.len(),
             _ => 0,
         };
         assert_eq!(self.real.queue.len(), len);
-        assert_eq!((self.real.takers)(), self.model.takers.len());
+        assert_eq!((self.real.consumers)(), self.model.consumers.len());
         for sender in &self.senders {
-            let matched = !self.model.givers.contains(&sender.element);
-            assert_eq!(sender.bell.rung(), usize::from(matched));
+            let matched = !self.model.producers.contains(&sender.element);
+            assert_eq!(sender.bell.count(), usize::from(matched));
         }
         for receiver in &self.receivers {
             let matched = self.model.handed.contains_key(&receiver.number);
-            assert_eq!(receiver.bell.rung(), usize::from(matched));
+            assert_eq!(receiver.bell.count(), usize::from(matched));
         }
     }
 
@@ -311,7 +313,7 @@ impl<'a> Run<'a> {
         while !self.receivers.is_empty() {
             self.receiver_leaves(0);
         }
-        while !self.model.givers.is_empty() {
+        while !self.model.producers.is_empty() {
             self.step(Step::Poll);
         }
         self.senders_look_again();
@@ -354,7 +356,7 @@ fn run(kind: Kind, history: impl Iterator<Item = Step>) {
                 queue: &queue,
                 send: &|element| queue.deliver(element),
                 put_back: &|element| queue.put_back(element),
-                takers: &|| queue.waiting_consumers(),
+                consumers: &|| queue.waiting_consumers(),
             });
         }
         Kind::Fair | Kind::Unfair => {
@@ -366,7 +368,7 @@ fn run(kind: Kind, history: impl Iterator<Item = Step>) {
                 queue: &queue,
                 send: &|element| queue.send(element),
                 put_back: &|element| queue.put_back(element),
-                takers: &|| queue.waiting_takers(),
+                consumers: &|| queue.waiting_consumers(),
             });
         }
     }

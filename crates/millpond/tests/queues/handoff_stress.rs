@@ -1,9 +1,9 @@
 //! Many threads on one hand-off or transfer queue: every element is seen once, whoever gives up.
 
 use crate::handoff_kit::all;
-use crate::watch_kit::watch;
-use millpond::queue::{BlockingQueue, Place, Taken, TransferQueue};
+use millpond::queue::{BlockingQueue, Taken, TransferQueue, WaitSlot};
 use millpond::task;
+use millpond_testkit::watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::Waker;
@@ -109,7 +109,7 @@ fn everything_is_taken_once_when_places_are_taken_and_given_up_all_the_time() {
             &queue,
             |queue, grain| {
                 let mut grain = Some(grain);
-                let mut place = Place::default();
+                let mut place = WaitSlot::default();
                 while grain.is_some() {
                     if queue.poll_offer(&mut grain, &mut place, Waker::noop())
                         == millpond::queue::Offered::Wait
@@ -121,7 +121,7 @@ fn everything_is_taken_once_when_places_are_taken_and_given_up_all_the_time() {
             },
             |queue| {
                 loop {
-                    let mut place = Place::default();
+                    let mut place = WaitSlot::default();
                     if let Taken::Got(grain) = queue.poll_take(&mut place, Waker::noop()) {
                         return grain;
                     }
@@ -172,9 +172,9 @@ fn an_interrupt_at_any_moment_either_comes_too_late_or_gives_the_element_back() 
         let (report, reports) = mpsc::channel();
         for round in 0..600 {
             let report = report.clone();
-            let giver = Arc::clone(&queue);
+            let producer = Arc::clone(&queue);
             let (task, handle) = task::new(move || {
-                let came_back = match giver.put(round) {
+                let came_back = match producer.put(round) {
                     Ok(()) => None,
                     Err(refused) => Some(refused.element),
                 };
@@ -186,10 +186,10 @@ fn an_interrupt_at_any_moment_either_comes_too_late_or_gives_the_element_back() 
                 std::thread::yield_now();
             }
             let hands = Arc::clone(&queue);
-            let taker = std::thread::spawn(move || hands.poll_timeout(Duration::ZERO).unwrap());
+            let consumer = std::thread::spawn(move || hands.poll_timeout(Duration::ZERO).unwrap());
             handle.interrupt();
             runner.join().unwrap();
-            let taken = taker.join().unwrap().or_else(|| queue.poll());
+            let taken = consumer.join().unwrap().or_else(|| queue.poll());
             let came_back = reports.recv().unwrap();
             assert_eq!(
                 [taken, came_back].into_iter().flatten().collect::<Vec<_>>(),

@@ -7,13 +7,10 @@
     reason = "a test stands outside: it uses std's threads, clocks and channels beside what it tests"
 )]
 
-#[path = "../handoff_kit/mod.rs"]
-mod handoff_kit;
-#[path = "../watch_kit/mod.rs"]
-mod watch_kit;
-
 mod delay_async;
 mod handoff;
+#[path = "../handoff_kit/mod.rs"]
+mod handoff_kit;
 mod handoff_model;
 mod handoff_stress;
 mod transfer;

@@ -1,10 +1,10 @@
 //! What a transfer queue promises, on real threads, with tasks, futures and a manual clock.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, await_parked, parked, poll_once};
-use crate::watch_kit::watch;
+use crate::handoff_kit::{PATIENCE, ParkedTask, await_parked, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{AsyncQueue, BlockingQueue, CapacityError, QueueExt, Reason, TransferQueue};
 use millpond::time::ManualClock;
+use millpond_testkit::{poll_once, watch};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -149,8 +149,8 @@ fn a_drain_moves_as_many_as_it_may_and_leaves_the_rest_in_order() {
 fn a_transfer_waits_until_its_element_is_taken() {
     let _watch = watch();
     let queue = filled(0);
-    let giver = Arc::clone(&queue);
-    let transfer = parked(move || giver.transfer(7));
+    let producer = Arc::clone(&queue);
+    let transfer = parked(move || producer.transfer(7));
     assert_eq!((queue.len(), queue.peek()), (1, Some(7)));
     assert_eq!(queue.take(), Ok(7));
     transfer.join().unwrap().unwrap();
@@ -163,8 +163,8 @@ fn transfers_and_plain_elements_stand_in_one_line() {
     let queue = filled(1);
     let transfers: Vec<_> = [1, 3]
         .map(|number| {
-            let giver = Arc::clone(&queue);
-            let transfer = parked(move || giver.transfer(number));
+            let producer = Arc::clone(&queue);
+            let transfer = parked(move || producer.transfer(number));
             queue.put(number + 1).unwrap();
             transfer
         })
@@ -184,12 +184,12 @@ fn transfers_and_plain_elements_stand_in_one_line() {
 fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
     let _watch = watch();
     let queue = filled(0);
-    for patience in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
+    for timeout in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
         let hands = Arc::clone(&queue);
         let consumer = parked(move || hands.take());
-        match patience {
+        match timeout {
             None => queue.transfer(7).unwrap(),
-            Some(patience) => queue.transfer_timeout(7, patience).unwrap(),
+            Some(timeout) => queue.transfer_timeout(7, timeout).unwrap(),
         }
         assert_eq!(consumer.join().unwrap(), Ok(7));
     }
@@ -250,8 +250,8 @@ fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
     let hand = ManualClock::new();
     let queue = Arc::new(TransferQueue::unbounded().with_clock(hand.clock()));
     queue.put(0).unwrap();
-    let giver = Arc::clone(&queue);
-    let transfer = parked(move || giver.transfer_timeout(1, Duration::from_secs(1)));
+    let producer = Arc::clone(&queue);
+    let transfer = parked(move || producer.transfer_timeout(1, Duration::from_secs(1)));
     queue.put(2).unwrap();
     assert_eq!(queue.snapshot(), [0, 1, 2]);
     hand.advance(Duration::from_secs(1));
@@ -264,8 +264,8 @@ fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
 fn a_transfer_behind_another_element_is_freed_by_the_second_take() {
     let _watch = watch();
     let queue = filled(1);
-    let giver = Arc::clone(&queue);
-    let transfer = parked(move || giver.transfer_timeout(1, PATIENCE));
+    let producer = Arc::clone(&queue);
+    let transfer = parked(move || producer.transfer_timeout(1, PATIENCE));
     assert_eq!(queue.take(), Ok(0));
     assert_eq!(queue.take(), Ok(1));
     transfer.join().unwrap().unwrap();
@@ -275,8 +275,8 @@ fn a_transfer_behind_another_element_is_freed_by_the_second_take() {
 fn an_interrupted_transfer_gets_its_element_back() {
     let _watch = watch();
     let queue = filled(1);
-    let giver = Arc::clone(&queue);
-    let transfer = ParkedTask::new(move || giver.transfer(1));
+    let producer = Arc::clone(&queue);
+    let transfer = ParkedTask::new(move || producer.transfer(1));
     let refused = transfer.interrupt().unwrap_err();
     assert_eq!((refused.element, refused.reason), (1, Reason::Interrupted));
     assert_eq!(queue.snapshot(), [0]);
@@ -297,14 +297,14 @@ fn an_interrupted_consumer_is_gone_from_the_line() {
 fn whoever_removes_the_element_of_a_transfer_has_received_it() {
     let _watch = watch();
     let queue = filled(0);
-    let giver = Arc::clone(&queue);
-    let transfer = parked(move || giver.transfer(7));
+    let producer = Arc::clone(&queue);
+    let transfer = parked(move || producer.transfer(7));
     assert!(queue.remove(&7));
     transfer.join().unwrap().unwrap();
     assert!(queue.is_empty());
 
-    let giver = Arc::clone(&queue);
-    let transfer = parked(move || giver.transfer(8));
+    let producer = Arc::clone(&queue);
+    let transfer = parked(move || producer.transfer(8));
     let mut drained = Vec::new();
     assert_eq!(queue.drain_into(&mut drained), 1);
     transfer.join().unwrap().unwrap();
@@ -358,9 +358,9 @@ fn what_was_handed_to_a_dropped_future_is_not_lost() {
 fn a_drain_while_another_thread_puts_loses_nothing() {
     let _watch = watch();
     let queue = filled(0);
-    let giver = Arc::clone(&queue);
+    let producer = Arc::clone(&queue);
     let producer = std::thread::spawn(move || {
-        (0..5_000).for_each(|number| giver.put(number).unwrap());
+        (0..5_000).for_each(|number| producer.put(number).unwrap());
     });
     let mut drained = Vec::new();
     while drained.len() < 5_000 {

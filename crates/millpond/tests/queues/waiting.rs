@@ -1,56 +1,41 @@
 //! What blocks, and what ends it: time-outs, interrupts, dropped futures, panics, changed bounds.
 
-use crate::watch_kit::watch;
+use crate::handoff_kit::{PATIENCE, ParkedTask, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
-    ArrayQueue, AsyncQueue, BlockingQueue, CapacityError, DelayQueue, DequeQueue, LinkedQueue,
-    Offered, Place, PriorityQueue, QueueExt, Reason, Taken, WeighedQueue,
+    AsyncQueue, BlockingDeque, BlockingQueue, CapacityError, DelayQueue, FifoQueue, Offered,
+    PriorityQueue, QueueExt, Reason, Taken, WaitSlot, WeightedQueue,
 };
 use millpond::task;
 use millpond::time::{Clock, Deadline, ManualClock};
-use millpond_raw::park::probe;
+use millpond_testkit::{CountingWaker, watch};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::JoinHandle;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-
-/// How long a test waits for what must come. Nothing waits as long as that unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A thread that is parked in a queue when this returns.
-fn parked<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-    let thread = std::thread::spawn(body);
-    probe::await_wait(PATIENCE, |wait| {
-        wait.thread == thread.thread().id() && wait.site.name().starts_with("queue.")
-    })
-    .expect("the thread comes to wait in a queue");
-    thread
-}
 
 /// Runs `body` as a task that is interrupted when it is parked in a queue.
 fn interrupted<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
-    let (send, result) = mpsc::channel();
-    let (task, handle) = task::new(move || send.send(body()).expect("the test listens"));
-    let thread = parked(move || drop(task.run()));
-    handle.interrupt();
-    thread.join().expect("the thread ends well");
-    result.recv().expect("the body has returned")
+    ParkedTask::new(body).interrupt()
 }
 
 /// One of each flavor, for at most two elements, that gives back what is put in.
 fn all(clock: &Clock) -> Vec<Arc<dyn BlockingQueue<u32>>> {
     let clock = || clock.clone();
     vec![
-        Arc::new(ArrayQueue::bounded(2).unwrap().with_clock(clock())),
-        Arc::new(LinkedQueue::bounded(2).unwrap().with_clock(clock())),
-        Arc::new(DequeQueue::bounded(2).unwrap().with_clock(clock())),
+        Arc::new(FifoQueue::bounded(2).unwrap().with_clock(clock())),
+        Arc::new(FifoQueue::bounded_growing(2).unwrap().with_clock(clock())),
+        Arc::new(BlockingDeque::bounded(2).unwrap().with_clock(clock())),
         Arc::new(PriorityQueue::bounded(2).unwrap().with_clock(clock())),
         Arc::new(DelayQueue::new().with_bound(2).unwrap().with_clock(clock())),
-        Arc::new(WeighedQueue::bounded(2, |_| 1).unwrap().with_clock(clock())),
+        Arc::new(
+            WeightedQueue::bounded(2, |_| 1)
+                .unwrap()
+                .with_clock(clock()),
+        ),
     ]
 }
 
@@ -59,40 +44,20 @@ fn fill(queue: &dyn BlockingQueue<u32>) {
     queue.offer(2).unwrap();
 }
 
-#[derive(Default)]
-struct Bell(AtomicUsize);
-
-impl Bell {
-    fn new() -> (Arc<Self>, Waker) {
-        let bell = Arc::new(Bell::default());
-        (Arc::clone(&bell), Waker::from(bell))
-    }
-
-    fn rung(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn a_put_waits_for_a_take_and_a_take_for_a_put() {
     let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
         let full = Arc::clone(&queue);
-        let putter = parked(move || full.put(3));
+        let producer = parked(move || full.put(3));
         assert_eq!(queue.take(), Ok(1));
-        putter.join().unwrap().unwrap();
+        producer.join().unwrap().unwrap();
         assert_eq!([queue.take(), queue.take()], [Ok(2), Ok(3)]);
         let empty = Arc::clone(&queue);
-        let taker = parked(move || empty.take());
+        let consumer = parked(move || empty.take());
         queue.put(4).unwrap();
-        assert_eq!(taker.join().unwrap(), Ok(4));
+        assert_eq!(consumer.join().unwrap(), Ok(4));
     }
 }
 
@@ -149,16 +114,16 @@ fn a_timed_wait_ends_when_the_time_is_up_and_not_before() {
     let hand = ManualClock::new();
     for queue in all(&hand.clock()) {
         let empty = Arc::clone(&queue);
-        let taker = parked(move || empty.poll_timeout(Duration::from_secs(3)));
+        let consumer = parked(move || empty.poll_timeout(Duration::from_secs(3)));
         hand.advance(Duration::from_secs(2));
-        assert!(!taker.is_finished());
+        assert!(!consumer.is_finished());
         hand.advance(Duration::from_secs(1));
-        assert_eq!(taker.join().unwrap(), Ok(None));
+        assert_eq!(consumer.join().unwrap(), Ok(None));
         fill(&*queue);
         let full = Arc::clone(&queue);
-        let putter = parked(move || full.offer_timeout(3, Duration::from_secs(3)));
+        let producer = parked(move || full.offer_timeout(3, Duration::from_secs(3)));
         hand.advance(Duration::from_secs(3));
-        let refused = putter.join().unwrap().unwrap_err();
+        let refused = producer.join().unwrap().unwrap_err();
         assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
     }
 }
@@ -181,15 +146,15 @@ fn zero_patience_tries_once() {
 fn capacity_zero_is_refused_and_the_old_one_stays() {
     let _watch = watch();
     assert_eq!(
-        ArrayQueue::<u8>::bounded(0).unwrap_err(),
+        FifoQueue::<u8>::bounded(0).unwrap_err(),
         CapacityError::Zero
     );
     assert_eq!(
-        LinkedQueue::<u8>::bounded(0).unwrap_err(),
+        FifoQueue::<u8>::bounded_growing(0).unwrap_err(),
         CapacityError::Zero
     );
     assert_eq!(
-        DequeQueue::<u8>::bounded(0).unwrap_err(),
+        BlockingDeque::<u8>::bounded(0).unwrap_err(),
         CapacityError::Zero
     );
     assert_eq!(
@@ -201,7 +166,7 @@ fn capacity_zero_is_refused_and_the_old_one_stays() {
         CapacityError::Zero
     );
     assert_eq!(
-        WeighedQueue::<u8>::bounded(0, |_| 1).unwrap_err(),
+        WeightedQueue::<u8>::bounded(0, |_| 1).unwrap_err(),
         CapacityError::Zero
     );
     for queue in all(&Clock::system()) {
@@ -219,7 +184,7 @@ fn an_absurd_capacity_costs_nothing() {
         assert_eq!(queue.capacity(), Some(usize::MAX));
         assert_eq!(queue.remaining_capacity(), usize::MAX - 2);
     }
-    let queue = ArrayQueue::bounded(usize::MAX).unwrap();
+    let queue = FifoQueue::bounded(usize::MAX).unwrap();
     queue.offer([0_u8; 4096]).unwrap();
     assert_eq!(queue.len(), 1);
 }
@@ -229,15 +194,15 @@ fn a_higher_bound_lets_in_all_who_wait() {
     let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
-        let putters: Vec<_> = (3..=5)
+        let producers: Vec<_> = (3..=5)
             .map(|number| {
                 let full = Arc::clone(&queue);
                 parked(move || full.put(number))
             })
             .collect();
         queue.set_capacity(5).unwrap();
-        for putter in putters {
-            putter.join().unwrap().unwrap();
+        for producer in producers {
+            producer.join().unwrap().unwrap();
         }
         assert_eq!(queue.len(), 5);
     }
@@ -251,11 +216,11 @@ fn a_lower_bound_keeps_what_is_there_and_takes_nothing_until_there_is_room() {
         queue.set_capacity(1).unwrap();
         assert_eq!((queue.len(), queue.remaining_capacity()), (2, 0));
         let full = Arc::clone(&queue);
-        let putter = parked(move || full.put(3));
+        let producer = parked(move || full.put(3));
         assert_eq!(queue.poll(), Some(1));
         assert!(queue.offer(9).is_err(), "still as many as may be");
         assert_eq!(queue.poll(), Some(2));
-        putter.join().unwrap().unwrap();
+        producer.join().unwrap().unwrap();
         assert_eq!(queue.snapshot(), [3]);
     }
 }
@@ -266,12 +231,12 @@ fn a_sink_that_panics_loses_the_element_it_was_given_and_no_other() {
     for queue in all(&Clock::system()) {
         fill(&*queue);
         let full = Arc::clone(&queue);
-        let putter = parked(move || full.put(3));
+        let producer = parked(move || full.put(3));
         let drained = catch_unwind(AssertUnwindSafe(|| {
             queue.drain_to(9, &mut |_| resume_unwind(Box::new("full")))
         }));
         assert!(drained.is_err());
-        putter.join().unwrap().unwrap();
+        producer.join().unwrap().unwrap();
         assert_eq!(queue.snapshot(), [2, 3]);
     }
 }
@@ -322,28 +287,28 @@ fn a_comparator_that_panics_leaves_the_queue_as_it_was() {
 }
 
 #[test]
-fn a_taker_whose_comparator_panics_passes_its_call_on() {
+fn a_consumer_whose_comparator_panics_passes_its_call_on() {
     let _watch = watch();
     let (queue, grumpy) = grumpy_queue();
-    let bells: [_; 4] = std::array::from_fn(|_| Bell::new());
-    let mut takers: Vec<_> = bells.iter().map(|_| queue.recv()).collect();
-    for (taker, (_, waker)) in takers.iter_mut().zip(&bells) {
+    let bells: [_; 4] = std::array::from_fn(|_| CountingWaker::new());
+    let mut consumers: Vec<_> = bells.iter().map(|_| queue.recv()).collect();
+    for (consumer, (_, waker)) in consumers.iter_mut().zip(&bells) {
         assert!(
-            Pin::new(taker)
+            Pin::new(consumer)
                 .poll(&mut Context::from_waker(waker))
                 .is_pending()
         );
     }
     // A heap of three is the smallest that compares when one is taken out.
     queue.offer_all([1, 2, 3]).unwrap();
-    assert_eq!(bells.each_ref().map(|(bell, _)| bell.rung()), [1, 1, 1, 0]);
+    assert_eq!(bells.each_ref().map(|(bell, _)| bell.count()), [1, 1, 1, 0]);
     grumpy.store(true, Ordering::SeqCst);
-    let mut first = takers.remove(0);
+    let mut first = consumers.remove(0);
     let poll =
         AssertUnwindSafe(|| Pin::new(&mut first).poll(&mut Context::from_waker(&bells[0].1)));
     assert!(catch_unwind(poll).is_err());
     drop(first);
-    assert_eq!(bells.each_ref().map(|(bell, _)| bell.rung()), [1, 1, 1, 1]);
+    assert_eq!(bells.each_ref().map(|(bell, _)| bell.count()), [1, 1, 1, 1]);
     grumpy.store(false, Ordering::SeqCst);
     assert_eq!(queue.snapshot(), [1, 2, 3]);
 }
@@ -387,22 +352,23 @@ fn an_aged_element_waits_only_for_what_comes_within_its_handicap() {
 }
 
 #[test]
-fn a_lighter_putter_is_called_when_the_heavy_one_that_was_called_does_not_fit() {
+fn a_lighter_producer_is_called_when_the_heavy_one_that_was_called_does_not_fit() {
     let _watch = watch();
-    let queue = WeighedQueue::bounded(10, |weight: &u64| *weight).unwrap();
+    let queue = WeightedQueue::bounded(10, |weight: &u64| *weight).unwrap();
     queue.offer(10).unwrap();
-    let ((heavy_bell, heavy_waker), (light_bell, light_waker)) = (Bell::new(), Bell::new());
+    let ((heavy_bell, heavy_waker), (light_bell, light_waker)) =
+        (CountingWaker::new(), CountingWaker::new());
     let (mut heavy, mut light) = (Some(8), Some(3));
-    let (mut heavy_place, mut light_place) = (Place::default(), Place::default());
+    let (mut heavy_place, mut light_place) = (WaitSlot::default(), WaitSlot::default());
     let mut try_heavy = || queue.poll_offer(&mut heavy, &mut heavy_place, &heavy_waker);
     assert_eq!(try_heavy(), Offered::Wait);
     let waits = queue.poll_offer(&mut light, &mut light_place, &light_waker);
     assert_eq!(waits, Offered::Wait);
     assert_eq!(queue.poll(), Some(10));
-    assert_eq!((heavy_bell.rung(), light_bell.rung()), (1, 0));
+    assert_eq!((heavy_bell.count(), light_bell.count()), (1, 0));
     queue.offer(5).unwrap();
     assert_eq!(try_heavy(), Offered::Wait);
-    assert_eq!((heavy_bell.rung(), light_bell.rung()), (1, 1));
+    assert_eq!((heavy_bell.count(), light_bell.count()), (1, 1));
     queue.leave_offer(&mut None, &mut heavy_place);
     queue.leave_offer(&mut None, &mut light_place);
 }
@@ -410,19 +376,19 @@ fn a_lighter_putter_is_called_when_the_heavy_one_that_was_called_does_not_fit() 
 #[test]
 fn what_weighs_nothing_is_let_in_beyond_a_bound_that_was_lowered() {
     let _watch = watch();
-    let queue = WeighedQueue::bounded(2, |weight: &u64| *weight).unwrap();
+    let queue = WeightedQueue::bounded(2, |weight: &u64| *weight).unwrap();
     queue.offer_all([1, 1]).unwrap();
     queue.offer(0).unwrap();
     queue.set_bound(1).unwrap();
-    let (bell, waker) = Bell::new();
-    let (mut place, mut heavy_place) = (Place::default(), Place::default());
+    let (bell, waker) = CountingWaker::new();
+    let (mut place, mut heavy_place) = (WaitSlot::default(), WaitSlot::default());
     let (mut nothing, mut heavy) = (Some(0), Some(1));
     let waits = queue.poll_offer(&mut heavy, &mut heavy_place, &waker);
     assert_eq!(waits, Offered::Wait);
     // It passes the one who waits.
     let is_in = queue.poll_offer(&mut nothing, &mut place, &waker);
     assert_eq!(is_in, Offered::In);
-    assert_eq!(bell.rung(), 0);
+    assert_eq!(bell.count(), 0);
     queue.leave_offer(&mut heavy, &mut heavy_place);
 }
 
@@ -431,8 +397,8 @@ fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
     let _watch = watch();
     let hand = ManualClock::new();
     let queue = DelayQueue::new().with_clock(hand.clock());
-    let ((_, old_waker), (_, young_waker)) = (Bell::new(), Bell::new());
-    let (mut old, mut young) = (Place::default(), Place::default());
+    let ((_, old_waker), (_, young_waker)) = (CountingWaker::new(), CountingWaker::new());
+    let (mut old, mut young) = (WaitSlot::default(), WaitSlot::default());
     let _ = queue.poll_take(&mut old, &old_waker);
     let _ = queue.poll_take(&mut young, &young_waker);
     queue.offer_after("late", Duration::from_secs(9)).unwrap();
@@ -472,18 +438,18 @@ fn a_delayed_element_comes_to_one_who_waits_for_it() {
     let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));
     queue.offer_after("bread", Duration::from_secs(9)).unwrap();
     let hungry = Arc::clone(&queue);
-    let taker = parked(move || hungry.take());
+    let consumer = parked(move || hungry.take());
     hand.advance(Duration::from_secs(8));
-    assert!(!taker.is_finished());
+    assert!(!consumer.is_finished());
     hand.advance(Duration::from_secs(1));
-    assert_eq!(taker.join().unwrap(), Ok("bread"));
+    assert_eq!(consumer.join().unwrap(), Ok("bread"));
 }
 
 #[test]
 fn a_dropped_receiver_passes_its_call_on() {
     let _watch = watch();
-    let queue = ArrayQueue::bounded(1).unwrap();
-    let ((first_bell, first), (second_bell, second)) = (Bell::new(), Bell::new());
+    let queue = FifoQueue::bounded(1).unwrap();
+    let ((first_bell, first), (second_bell, second)) = (CountingWaker::new(), CountingWaker::new());
     let mut one = queue.recv();
     let mut other = queue.recv();
     assert!(
@@ -498,12 +464,12 @@ fn a_dropped_receiver_passes_its_call_on() {
     );
     queue.offer("flour").unwrap();
     assert_eq!(
-        (first_bell.rung(), second_bell.rung()),
+        (first_bell.count(), second_bell.count()),
         (1, 0),
         "one element, one call"
     );
     drop(one);
-    assert_eq!((first_bell.rung(), second_bell.rung()), (1, 1));
+    assert_eq!((first_bell.count(), second_bell.count()), (1, 1));
     let got = Pin::new(&mut other).poll(&mut Context::from_waker(&second));
     assert_eq!(got, Poll::Ready("flour"));
 }
@@ -511,24 +477,24 @@ fn a_dropped_receiver_passes_its_call_on() {
 #[test]
 fn a_sender_that_gives_up_gets_its_element_back() {
     let _watch = watch();
-    let queue = ArrayQueue::bounded(1).unwrap();
+    let queue = FifoQueue::bounded(1).unwrap();
     queue.offer("first").unwrap();
     let mut sending = queue.send("second");
     let poll = Pin::new(&mut sending).poll(&mut Context::from_waker(Waker::noop()));
     assert!(poll.is_pending());
-    assert_eq!(queue.waiting_putters(), 1);
+    assert_eq!(queue.waiting_producers(), 1);
     assert_eq!(sending.into_element(), Some("second"));
-    assert_eq!(queue.waiting_putters(), 0, "nothing is left behind");
+    assert_eq!(queue.waiting_producers(), 0, "nothing is left behind");
 }
 
 #[test]
 fn nobody_who_gave_up_is_left_in_the_line() {
     let _watch = watch();
-    let queue = LinkedQueue::<u8>::unbounded();
+    let queue = FifoQueue::<u8>::unbounded();
     for _ in 0..1000 {
         assert_eq!(queue.poll_timeout(Duration::from_nanos(1)), Ok(None));
     }
-    assert_eq!(queue.waiting_takers(), 0);
+    assert_eq!(queue.waiting_consumers(), 0);
 }
 
 #[test]
@@ -542,7 +508,7 @@ fn an_element_that_panics_when_dropped_leaves_the_queue_usable() {
             }
         }
     }
-    let queue = LinkedQueue::unbounded();
+    let queue = FifoQueue::unbounded();
     for armed in [false, true, false] {
         queue.offer(Grenade(armed)).unwrap();
     }

@@ -1,7 +1,7 @@
 //! Runs that fail, and what becomes of their series.
 
 use crate::kit::{Bench, SECOND};
-use millpond::executor::{Executor, NotTaken, Rejected};
+use millpond::executor::{Executor, Rejected, TryExecuteError};
 use millpond::schedule::{Backoff, Catchup, Every, OnFailure, Overlap, RunOutcome, ScheduledPool};
 use millpond::task::Task;
 use millpond::time::{Clock, Deadline, ManualClock};
@@ -40,7 +40,7 @@ fn a_failure_ends_the_series_and_everybody_hears_of_it() {
     let failed = RunOutcome::Failed("no water".into());
     assert_eq!(series.last_outcome(), Some(failed));
     let told = "bench: run 2 of wheel failed: no water; the series has ended";
-    assert_eq!(bench.notices(), [told]);
+    assert_eq!(bench.events(), [told]);
     let error = series.join().unwrap_err();
     assert!(error.is_failed());
     assert_eq!(error.to_string(), "a run failed: no water");
@@ -55,9 +55,9 @@ fn so_does_a_panic() {
     let series = series.start(|| -> () { panic!("the dam broke") }).unwrap();
     bench.pass(3);
     let told = "bench: run 1 of wheel panicked: the dam broke; the series has ended";
-    assert_eq!(bench.notices(), [told]);
+    assert_eq!(bench.events(), [told]);
     let error = series.join().unwrap_err();
-    assert_eq!(error.to_string(), "task panicked: the dam broke");
+    assert_eq!(error.to_string(), "the task panicked: the dam broke");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn or_it_goes_on_as_if_nothing_had_happened() {
     let series = series.start(failing(&bench, &[true, false, true])).unwrap();
     bench.pass(4);
     assert_eq!(bench.diary.times("run"), [1, 2, 3, 4]);
-    assert_eq!((series.failures(), bench.notices().len()), (3, 3));
+    assert_eq!((series.failures(), bench.events().len()), (3, 3));
     assert!(!series.is_finished());
     assert!(series.cancel());
 }
@@ -85,7 +85,7 @@ fn or_it_is_tried_again_after_pauses_that_grow() {
     // Tried again after 1, 2, 3 and 3 seconds; then by plan.
     assert_eq!(bench.diary.times("run"), [10, 11, 13, 16, 19, 70, 130]);
     assert_eq!((series.runs(), series.failures()), (7, 4));
-    assert!(bench.notices()[0].ends_with("it is tried again in 1s"));
+    assert!(bench.events()[0].ends_with("it is tried again in 1s"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_closure_may_end_its_series_with_a_value() {
     assert_eq!(series.runs(), 3);
     assert_eq!(Arc::strong_count(&owned), 1, "the closure is gone");
     assert_eq!(series.join().unwrap(), "full");
-    assert!(bench.notices().is_empty());
+    assert!(bench.events().is_empty());
     let now = bench.timers.snapshot();
     assert_eq!((now.series, now.pending, now.cancelled), (0, 0, 0));
 }
@@ -161,7 +161,7 @@ fn a_closure_that_cancels_its_own_series_runs_to_its_end() {
     bench.pass(5);
     assert_eq!(bench.diary.times("end"), [1]);
     assert!(own.get().unwrap().is_cancelled());
-    assert!(bench.notices().is_empty());
+    assert!(bench.events().is_empty());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
     let executor = millpond::executor::DirectExecutor::new();
     let timers = millpond::schedule::ScheduledPool::on(executor)
         .clock(hand.clock())
-        .on_notice(|_| panic!("nobody listens"))
+        .on_event(|_| panic!("nobody listens"))
         .build();
     let series = timers
         .series(Every::rate(SECOND))
@@ -184,7 +184,7 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
         }
     });
     let ends = ends.unwrap();
-    // The courier runs it: a direct executor runs tasks where they are brought.
+    // The dispatcher runs it: a direct executor runs tasks where they are brought.
     while !ends.is_finished() {
         hand.advance(SECOND);
         millpond_raw::sync::thread::yield_now();
@@ -202,7 +202,7 @@ struct Refusing {
 }
 
 impl Executor for Refusing {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         if self.takes.load(Ordering::SeqCst) {
             drop(task.run());
             return Ok(());
@@ -211,10 +211,10 @@ impl Executor for Refusing {
         Err(Rejected::new(task, reason))
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
         match self.is_timed && self.takes.load(Ordering::SeqCst) {
-            true => Err(NotTaken::NotAtOnce(task)),
-            false => self.execute(task).map_err(NotTaken::Refused),
+            true => Err(TryExecuteError::WouldBlock(task)),
+            false => self.execute_task(task).map_err(TryExecuteError::Rejected),
         }
     }
 
@@ -233,17 +233,17 @@ fn a_run_that_is_refused_takes_along_what_has_gone_by_and_the_next_is_in_time() 
             takes: Arc::clone(&takes),
             is_timed: false,
         };
-        let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
+        let timers = ScheduledPool::on(executor).on_event(|_| ()).build();
         let begun = hand.clock().now();
         let series = timers.series(Every::rate(SECOND)).overlap(overlap);
         let series = series.catchup(Catchup::All).start(|| ()).unwrap();
         hand.advance(3600 * SECOND + SECOND / 2);
-        assert_eq!((series.refused(), series.runs()), (1, 0), "{overlap}");
+        assert_eq!((series.rejected(), series.runs()), (1, 0), "{overlap}");
         assert_eq!(series.next_run(), Deadline::at(begun + 3601 * SECOND));
         takes.store(true, Ordering::SeqCst);
         hand.advance(SECOND / 2);
         hand.advance(SECOND);
-        assert_eq!((series.refused(), series.runs()), (1, 2), "{overlap}");
+        assert_eq!((series.rejected(), series.runs()), (1, 2), "{overlap}");
         series.cancel();
     }
 }
@@ -258,10 +258,10 @@ fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
             takes: Arc::clone(&takes),
             is_timed: true,
         };
-        let timers = ScheduledPool::on(executor).on_notice(|_| ()).build();
+        let timers = ScheduledPool::on(executor).on_event(|_| ()).build();
         let (tell, told) = channel();
         let own = timers.clone();
-        // Whoever starts it rings for the first run.
+        // Whoever starts it dispatches the first run.
         millpond_raw::sync::thread::spawn(move || {
             let every = Every::rate(Duration::from_nanos(100));
             let series = own.series(every).overlap(overlap);
@@ -272,8 +272,8 @@ fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
         let series = series.unwrap_or_else(|_| panic!("{overlap}: it does not come back"));
         // It goes on.
         let series = series.unwrap();
-        let before = series.refused();
-        while series.refused() == before {
+        let before = series.rejected();
+        while series.rejected() == before {
             millpond_raw::sync::thread::yield_now();
         }
         // And others have their turn.
@@ -289,7 +289,7 @@ fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
 struct Keeper(Clock, Arc<Mutex<Vec<Task>>>);
 
 impl Executor for Keeper {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         match task.name() {
             Some("held") => self.1.lock().unwrap().push(task),
             _ => drop(task.run()),
@@ -297,8 +297,8 @@ impl Executor for Keeper {
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 
     fn clock(&self) -> Clock {
@@ -311,7 +311,7 @@ fn a_run_that_fails_while_the_next_one_is_on_its_way_does_not_make_two_series_of
     let hand = ManualClock::new();
     let held = Arc::new(Mutex::new(Vec::new()));
     let keeper = Keeper(hand.clock(), Arc::clone(&held));
-    let timers = ScheduledPool::on(keeper).on_notice(|_| ()).build();
+    let timers = ScheduledPool::on(keeper).on_event(|_| ()).build();
     // Due together with the second run, and before it.
     let runs = Arc::clone(&held);
     let between = timers.schedule(2 * SECOND, move || {

@@ -1,8 +1,8 @@
 //! An executor that runs everything at once where it is brought, so that moving the hand of a manual clock
 //! runs what is due and nothing happens beside it; and a diary of what ran when.
 
-use millpond::executor::{Executor, NotTaken, Rejected};
-use millpond::schedule::{ScheduleNotice, ScheduledPool};
+use millpond::executor::{Executor, Rejected, TryExecuteError};
+use millpond::schedule::{ScheduleEvent, ScheduledPool};
 use millpond::task::Task;
 use millpond::time::{Clock, ManualClock};
 use std::sync::{Arc, Mutex};
@@ -16,13 +16,13 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) struct InPlace(Clock);
 
 impl Executor for InPlace {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let _ = task.run();
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 
     fn clock(&self) -> Clock {
@@ -35,23 +35,23 @@ pub(crate) struct Bench {
     pub(crate) hand: ManualClock,
     pub(crate) timers: ScheduledPool<InPlace>,
     pub(crate) diary: Diary,
-    pub(crate) notices: Arc<Mutex<Vec<ScheduleNotice>>>,
+    pub(crate) events: Arc<Mutex<Vec<ScheduleEvent>>>,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let hand = ManualClock::new();
-        let notices = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&notices);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&events);
         let timers = ScheduledPool::on(InPlace(hand.clock()))
             .name("bench")
-            .on_notice(move |notice| heard.lock().unwrap().push(notice.clone()))
+            .on_event(move |event| heard.lock().unwrap().push(event.clone()))
             .build();
         Bench {
             diary: Diary::new(&hand),
             hand,
             timers,
-            notices,
+            events,
         }
     }
 
@@ -69,9 +69,9 @@ impl Bench {
         }
     }
 
-    pub(crate) fn notices(&self) -> Vec<String> {
-        let notices = self.notices.lock().unwrap();
-        notices.iter().map(ToString::to_string).collect()
+    pub(crate) fn events(&self) -> Vec<String> {
+        let events = self.events.lock().unwrap();
+        events.iter().map(ToString::to_string).collect()
     }
 }
 

@@ -7,13 +7,13 @@
 )]
 
 mod calendar;
-mod courier;
+mod dispatcher;
 mod ends;
 mod failures;
 mod kit;
+mod leader;
 mod modes;
 mod once;
 mod own_pool;
 mod picture;
-mod sentry;
 mod stop;

@@ -3,7 +3,7 @@
 use crate::kit::{Bench, HOUR, SECOND};
 use millpond::executor::Lifecycle;
 use millpond::schedule::Scheduled;
-use millpond::task::{CancelReason, Carried, TaskError, TaskSpec};
+use millpond::task::{CancelReason, TaskError, TaskLocal, TaskSpec};
 use millpond::time::Deadline;
 use std::future::Future;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ fn what_expires_before_its_time_leaves_when_a_waiter_finds_out() {
     let spec = TaskSpec::new().deadline(at(3));
     let late = bench
         .timers
-        .schedule_spec(spec, at(5), move || drop(inside));
+        .schedule_with(spec, at(5), move || drop(inside));
     let mut late = late.unwrap();
     bench.pass(4);
     assert_eq!(bench.timers.snapshot().pending, 1);
@@ -139,7 +139,7 @@ fn a_list_of_what_is_to_come_is_in_order_and_names_things() {
         let spec = TaskSpec::new().name(name);
         bench
             .timers
-            .schedule_spec(spec, at(seconds), || ())
+            .schedule_with(spec, at(seconds), || ())
             .unwrap();
     }
     let beat = bench
@@ -160,15 +160,15 @@ fn a_list_of_what_is_to_come_is_in_order_and_names_things() {
 #[test]
 fn a_schedule_that_is_full_gives_the_closure_back_and_says_so() {
     let bench = Bench::new();
-    bench.timers.set_most_pending(2);
+    bench.timers.set_max_pending(2);
     let first = bench.timers.schedule(HOUR, || 1).unwrap();
     bench.timers.schedule(HOUR, || 2).unwrap();
     let refused = bench.timers.schedule(HOUR, || 3).unwrap_err();
     assert!(refused.reason.is_saturated());
     assert_eq!(
         refused.to_string(),
-        "task refused: the schedule is full (2 wait for their time, 2 may): cancel what is no \
-         longer needed, or allow more with most_pending"
+        "the task was rejected: the schedule is full (2 wait for their time, 2 may): cancel what is no \
+         longer needed, or allow more with max_pending"
     );
     assert_eq!((refused.task)(), 3);
     first.cancel();
@@ -187,7 +187,7 @@ fn a_panic_belongs_to_the_handle() {
     bench.pass(1);
     assert_eq!(
         broken.join().unwrap_err().to_string(),
-        "task panicked: the dam broke"
+        "the task panicked: the dam broke"
     );
 }
 
@@ -207,7 +207,7 @@ fn a_handle_can_be_awaited() {
 
 #[test]
 fn what_is_carried_goes_along_and_the_deadline_of_the_caller_does_not() {
-    static ORDER: Carried<u32> = Carried::new();
+    static ORDER: TaskLocal<u32> = TaskLocal::new();
     let bench = Bench::new();
     let timers = bench.timers.clone();
     let soon = bench.hand.clock().deadline(SECOND);

@@ -251,7 +251,7 @@ fn a_decorator_is_around_every_run_of_a_series() {
     series.join().unwrap();
     let spec = millpond::task::TaskSpec::new().name("once");
     let once = timers
-        .schedule_spec(spec, hand.clock().deadline(SECOND), || 7)
+        .schedule_with(spec, hand.clock().deadline(SECOND), || 7)
         .unwrap();
     hand.advance(SECOND);
     assert_eq!(once.join().unwrap(), 7);
@@ -325,7 +325,7 @@ fn what_runs_at_once_goes_straight_to_the_pool() {
 
 #[test]
 #[cfg(all(feature = "tokio", feature = "rayon"))]
-fn executors_of_others_take_what_is_due_without_a_courier() {
+fn executors_of_others_take_what_is_due_without_a_dispatcher() {
     use millpond::executor::{Executor, RayonExecutor, TokioExecutor};
 
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -341,8 +341,8 @@ fn executors_of_others_take_what_is_due_without_a_courier() {
         let timers = timers.build();
         let name = timers.schedule(Duration::from_millis(1), names).unwrap();
         let name = name.join().unwrap();
-        assert_ne!(name.as_deref(), Some("t-courier-1"));
-        assert_ne!(name.as_deref(), Some("r-courier-1"));
+        assert_ne!(name.as_deref(), Some("t-dispatcher-1"));
+        assert_ne!(name.as_deref(), Some("r-dispatcher-1"));
         timers.close().unwrap();
     }
 }

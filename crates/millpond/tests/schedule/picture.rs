@@ -5,7 +5,7 @@
 //! every second of every run is known.
 
 use crate::kit::SECOND;
-use millpond::executor::{Executor, NotTaken, Rejected};
+use millpond::executor::{Executor, Rejected, TryExecuteError};
 #[cfg(feature = "cron")]
 use millpond::schedule::Cron;
 use millpond::schedule::{Catchup, Every, Overlap, RunInfo, ScheduledPool};
@@ -147,13 +147,13 @@ impl Desk {
 }
 
 impl Executor for Desk {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.tasks.lock().unwrap().push_back(task);
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 
     fn clock(&self) -> Clock {

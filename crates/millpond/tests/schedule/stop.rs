@@ -2,7 +2,7 @@
 
 use crate::kit::{Bench, HOUR, SECOND};
 use millpond::executor::{
-    DirectExecutor, Executor, ExecutorExt, Lifecycle, NotTaken, RejectReason, Rejected,
+    DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, TryExecuteError,
 };
 use millpond::pool::ThreadPool;
 use millpond::schedule::{Every, ScheduledPool};
@@ -84,18 +84,18 @@ impl fmt::Debug for Keeper {
 }
 
 impl Executor for Keeper {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.kept.lock().unwrap().push(task);
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
         let not_taken = match self.takes {
             true => {
                 self.kept.lock().unwrap().push(task);
                 Ok(())
             }
-            false => Err(NotTaken::NotAtOnce(task)),
+            false => Err(TryExecuteError::WouldBlock(task)),
         };
         let meddles = self.meddles.lock().unwrap().take();
         if let Some(meddle) = meddles {
@@ -114,7 +114,7 @@ fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arr
     let hand = ManualClock::new();
     let keeper = Keeper::new(&hand, true);
     let timers = ScheduledPool::on(keeper.clone());
-    let timers = timers.on_notice(|_| ()).build();
+    let timers = timers.on_event(|_| ()).build();
     let own = timers.clone();
     keeper.meddle(move || assert!(own.shutdown_now().is_empty(), "nothing waits any more"));
     let first = timers.schedule(SECOND, || 1).unwrap();
@@ -143,7 +143,7 @@ fn busy_pool(hand: &ManualClock) -> (ThreadPool, Sender<()>) {
         tell.send(()).unwrap();
         let _ = wait.recv();
     };
-    pool.run(busy).unwrap();
+    pool.execute(busy).unwrap();
     told.recv().unwrap();
     (pool, go)
 }
@@ -226,7 +226,7 @@ fn what_is_left_of_tasks_that_were_cancelled_on_their_way_goes_with_the_pool() {
     let hand = ManualClock::new();
     let timers = ScheduledPool::on(DirectExecutor::new())
         .clock(hand.clock())
-        .courier_threads(Exhausted)
+        .dispatcher_threads(Exhausted)
         .build();
     let task = timers.schedule(SECOND, || ()).unwrap();
     hand.advance(SECOND);
@@ -242,7 +242,7 @@ fn a_pool_that_ends_while_somebody_brings_a_task_is_left_with_nothing() {
     let hand = ManualClock::new();
     let keeper = Keeper::new(&hand, false);
     let timers = ScheduledPool::on(keeper.clone())
-        .courier_threads(Exhausted)
+        .dispatcher_threads(Exhausted)
         .build();
     let task = timers.schedule(SECOND, || ()).unwrap();
     let own = timers.clone();

@@ -12,8 +12,8 @@
 
 use super::shuttle_drive;
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason, Rejected};
-use millpond::manage::{PoolSnapshot, RunState};
-use millpond::pool::{PoolBuilder, Queue, ThreadPool};
+use millpond::manage::RunState;
+use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, ThreadPool};
 use millpond::task::{CancelReason, Task, TaskError, TaskHandle, TaskSpec};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::ManualClock;
@@ -21,7 +21,7 @@ use millpond_raw::park::{self, Site};
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::sync::thread;
 use millpond_raw::task::current;
-use millpond_raw::waits::Waits;
+use millpond_raw::wait_queue::WaitQueue;
 use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -169,7 +169,7 @@ impl Books {
         body: impl FnOnce() + Send + 'static,
     ) -> Option<TaskHandle<()>> {
         let spec = TaskSpec::new().name(number.to_string());
-        let (handle, brought) = match pool.submit_spec(spec, self.closure(number, body)) {
+        let (handle, brought) = match pool.submit_with(spec, self.closure(number, body)) {
             Ok(handle) => (Some(handle), Ok(())),
             Err(refused) => (None, Err(refused)),
         };
@@ -179,7 +179,7 @@ impl Books {
 
     /// Brings task `number` without a handle.
     pub(crate) fn throw(&self, pool: &ThreadPool, number: usize) {
-        self.note(number, &pool.run(self.closure(number, || ())));
+        self.note(number, &pool.execute(self.closure(number, || ())));
     }
 
     /// Brings task `number` and waits for what becomes of it.
@@ -292,11 +292,11 @@ pub(crate) fn join_all(threads: Vec<thread::JoinHandle<()>>) {
 
 /// Somewhere bodies wait until the model lets them go.
 #[derive(Clone)]
-pub(crate) struct Gate(Arc<(AtomicBool, Waits)>);
+pub(crate) struct Gate(Arc<(AtomicBool, WaitQueue)>);
 
 impl Gate {
     pub(crate) fn new() -> Self {
-        Gate(Arc::new((AtomicBool::new(false), Waits::new())))
+        Gate(Arc::new((AtomicBool::new(false), WaitQueue::new())))
     }
 
     pub(crate) fn open(&self) {
@@ -307,9 +307,9 @@ impl Gate {
     pub(crate) fn wait(&self) {
         let (open, waits) = &*self.0;
         let here = park::current();
-        while let Some(ticket) = waits.enlist(&here.waker(), || !open.load(Ordering::SeqCst)) {
+        while let Some(ticket) = waits.register(&here.waker(), || !open.load(Ordering::SeqCst)) {
             here.park(Site::new("model.gate"));
-            waits.leave(ticket);
+            waits.unregister(ticket);
         }
     }
 }
@@ -317,7 +317,7 @@ impl Gate {
 /// Blocks until the running task is interrupted.
 pub(crate) fn until_interrupted() {
     let here = park::current();
-    current::listed(&here.waker(), || {
+    current::with_interrupt_waker(&here.waker(), || {
         while !current::is_set() {
             here.park(Site::new("model.body"));
         }

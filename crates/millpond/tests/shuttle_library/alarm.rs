@@ -56,7 +56,7 @@ impl Moody {
         threads
     }
 
-    fn losing(count: usize) -> Self {
+    pub(crate) fn losing(count: usize) -> Self {
         let threads = Moody::default();
         threads.0.to_lose.store(count, Ordering::SeqCst);
         threads

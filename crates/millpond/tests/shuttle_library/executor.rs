@@ -4,7 +4,7 @@
 //! Each scenario runs under 500 schedules for each depth.
 
 use millpond::executor::{
-    AtBound, CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected,
+    CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy,
     SerialExecutor, SpawnFuture, ThreadPerTask,
 };
 use millpond::task::{self, Task, TaskSpec};
@@ -23,7 +23,7 @@ fn pct(scenario: fn()) {
 
 fn threads(count: usize) -> ThreadPerTask {
     ThreadPerTask::builder("model", count)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap()
 }
@@ -31,7 +31,7 @@ fn threads(count: usize) -> ThreadPerTask {
 /// Blocks until the running task is interrupted.
 fn until_interrupted() {
     let here = park::current();
-    current::listed(&here.waker(), || {
+    current::with_interrupt_waker(&here.waker(), || {
         while !current::is_set() {
             here.park(Site::new("model.body"));
         }
@@ -46,15 +46,15 @@ struct Moody {
 }
 
 impl Executor for Moody {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         match self.asked.fetch_add(1, Ordering::SeqCst) % 4 {
             0 => Err(Rejected::new(task, RejectReason::ShutDown)),
-            1 => self.below.execute(task),
+            1 => self.below.execute_task(task),
             2 => {
                 drop(task);
                 Ok(())
             }
-            _ => self.below.execute(task),
+            _ => self.below.execute_task(task),
         }
     }
 }
@@ -124,7 +124,7 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
         for bringer in bringers {
             bringer.join().unwrap();
         }
-        serial.below().close().unwrap();
+        serial.inner().close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
         let seen = seen.lock();
         assert_eq!(seen.len(), 4);
@@ -158,7 +158,7 @@ fn a_lane_over_a_moody_executor_strands_nobody() {
         for bringer in bringers {
             bringer.join().unwrap();
         }
-        serial.below().below.close().unwrap();
+        serial.inner().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
     });
 }
@@ -176,9 +176,9 @@ fn stopping_below_a_lane_releases_all_of_it() {
                 }
             }
         });
-        drop(serial.below().shutdown_now());
+        drop(serial.inner().shutdown_now());
         bringer.join().unwrap();
-        serial.below().await_termination().unwrap();
+        serial.inner().await_termination().unwrap();
         assert_eq!(serial.busy_keys(), 0);
     });
 }
@@ -249,7 +249,7 @@ fn every_arrival_is_taken_once() {
 struct Shelf(Mutex<Vec<Task>>);
 
 impl Executor for Shelf {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.0.lock().push(task);
         Ok(())
     }
@@ -278,7 +278,7 @@ fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
                     taken.filter(|_| runs).map(Task::run)
                 }
             });
-            let id = results.submit_spec(spec, || 7).unwrap();
+            let id = results.submit_with(spec, || 7).unwrap();
             mover.join().unwrap();
             drop(runner.join().unwrap());
             // It has ended, one way or the other: at the latest when its time was up.
@@ -288,7 +288,7 @@ fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
             assert!(arrived.result.as_ref().is_ok_and(|value| *value == 7) || is_expired());
             let left = std::mem::take(&mut *shelf.0.lock());
             drop(left);
-            assert_eq!((results.pending(), results.arrived()), (0, 0), "once");
+            assert_eq!((results.pending(), results.ready_len()), (0, 0), "once");
             assert_eq!(hand.sleepers(), 0, "no alarm is left");
         };
         crate::shuttle_drive::pct(500, scenario);

@@ -1,8 +1,10 @@
-//! PCT schedules of givers, takers and those who give up, on hand-off and transfer queues.
+//! PCT schedules of producers, consumers and those who give up, on hand-off and transfer queues.
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
-use millpond::queue::{BlockingQueue, HandOffQueue, Offered, Place, Reason, Taken, TransferQueue};
+use millpond::queue::{
+    BlockingQueue, HandOffQueue, Offered, Reason, Taken, TransferQueue, WaitSlot,
+};
 use millpond::task;
 use millpond::time::ManualClock;
 use millpond_raw::sync::Mutex;
@@ -39,22 +41,24 @@ fn every_put_meets_one_take() {
     for make in flavors() {
         pct(move || {
             let queue = make();
-            let putters: Vec<_> = (0..2)
+            let producers: Vec<_> = (0..2)
                 .map(|number| {
                     let queue = Arc::clone(&queue);
                     spawn(move || queue.put(number).unwrap())
                 })
                 .collect();
-            let takers: Vec<_> = (0..2)
+            let consumers: Vec<_> = (0..2)
                 .map(|_| {
                     let queue = Arc::clone(&queue);
                     spawn(move || queue.take().unwrap())
                 })
                 .collect();
-            for putter in putters {
-                putter.join().unwrap();
+            for producer in producers {
+                producer.join().unwrap();
             }
-            let taken = takers.into_iter().map(|taker| taker.join().unwrap());
+            let taken = consumers
+                .into_iter()
+                .map(|consumer| consumer.join().unwrap());
             assert_each_once(taken.collect(), 2);
             assert!(queue.poll().is_none());
         });
@@ -64,7 +68,7 @@ fn every_put_meets_one_take() {
 /// Offers, and gives up at once. Returns what came back.
 fn offer_and_leave(queue: &Queue, number: u32) -> Option<u32> {
     let mut element = Some(number);
-    let mut place = Place::default();
+    let mut place = WaitSlot::default();
     if queue.poll_offer(&mut element, &mut place, Waker::noop()) == Offered::Wait {
         queue.leave_offer(&mut element, &mut place);
     }
@@ -73,7 +77,7 @@ fn offer_and_leave(queue: &Queue, number: u32) -> Option<u32> {
 
 /// Begins to take, and gives up at once. Returns what it got all the same.
 fn take_and_leave(queue: &Queue) -> Option<u32> {
-    let mut place = Place::default();
+    let mut place = WaitSlot::default();
     match queue.poll_take(&mut place, Waker::noop()) {
         Taken::Got(element) => Some(element),
         Taken::Wait(_) => queue.leave_take(&mut place),
@@ -85,19 +89,19 @@ fn an_element_of_those_who_give_up_is_in_one_place() {
     for make in flavors() {
         pct(move || {
             let queue = make();
-            let givers: Vec<_> = (0..2)
+            let producers: Vec<_> = (0..2)
                 .map(|number| {
                     let queue = Arc::clone(&queue);
                     spawn(move || offer_and_leave(&queue, number))
                 })
                 .collect();
-            let takers: Vec<_> = (0..2)
+            let consumers: Vec<_> = (0..2)
                 .map(|_| {
                     let queue = Arc::clone(&queue);
                     spawn(move || take_and_leave(&queue))
                 })
                 .collect();
-            let ends = givers.into_iter().chain(takers);
+            let ends = producers.into_iter().chain(consumers);
             let mut seen: Vec<u32> = ends.filter_map(|end| end.join().unwrap()).collect();
             seen.extend(std::iter::from_fn(|| queue.poll()));
             assert_each_once(seen, 2);
@@ -106,11 +110,11 @@ fn an_element_of_those_who_give_up_is_in_one_place() {
 }
 
 #[test]
-fn a_put_is_done_though_takers_and_polls_give_up_around_it() {
+fn a_put_is_done_though_consumers_and_polls_give_up_around_it() {
     for make in flavors() {
         pct(move || {
             let queue = make();
-            let putter = {
+            let producer = {
                 let queue = Arc::clone(&queue);
                 spawn(move || queue.put(0).unwrap())
             };
@@ -128,7 +132,7 @@ fn a_put_is_done_though_takers_and_polls_give_up_around_it() {
             } else {
                 assert_each_once(got.into_iter().flatten().collect(), 1);
             }
-            putter.join().unwrap();
+            producer.join().unwrap();
         });
     }
 }
@@ -144,14 +148,14 @@ fn a_time_out_races_with_the_match_and_one_of_them_wins() {
             };
             let queue = Arc::new(queue.with_clock(hand.clock()));
             let running = Arc::new(());
-            let putter = {
+            let producer = {
                 let (queue, running) = (Arc::clone(&queue), Arc::clone(&running));
                 spawn(move || {
                     let _running = running;
                     queue.offer_timeout(0_u32, Duration::from_secs(1))
                 })
             };
-            let taker = {
+            let consumer = {
                 let (queue, running) = (Arc::clone(&queue), Arc::clone(&running));
                 spawn(move || {
                     let _running = running;
@@ -162,8 +166,8 @@ fn a_time_out_races_with_the_match_and_one_of_them_wins() {
                 hand.advance(Duration::from_secs(1));
                 yield_now();
             }
-            let put = putter.join().unwrap();
-            let taken = taker.join().unwrap();
+            let put = producer.join().unwrap();
+            let taken = consumer.join().unwrap();
             match put {
                 Ok(()) => assert_eq!(taken, Some(0)),
                 Err(refused) => {
@@ -223,12 +227,12 @@ fn a_transfer_that_gives_up_takes_out_its_own_element_and_no_other() {
             let queue = Arc::clone(&queue);
             spawn(move || queue.transfer(2).unwrap())
         };
-        let taker = {
+        let consumer = {
             let queue = Arc::clone(&queue);
             spawn(move || [queue.take().unwrap(), queue.take().unwrap()])
         };
         let back = quitter.join().unwrap();
-        let mut seen = Vec::from(taker.join().unwrap());
+        let mut seen = Vec::from(consumer.join().unwrap());
         seen.push(back.unwrap_or_else(|| queue.take().unwrap()));
         waiting.join().unwrap();
         assert_each_once(seen, 3);

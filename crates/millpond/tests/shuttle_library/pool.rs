@@ -8,7 +8,7 @@ use crate::shuttle_kit::{
 };
 use millpond::executor::Lifecycle;
 use millpond::manage::{Growth, Patch};
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::task::CancelReason;
 use millpond_raw::sync::thread::spawn;
 use std::time::Duration;
@@ -92,7 +92,9 @@ fn workers_that_time_out_together_leave_the_core() {
 fn new_limits_meet_new_tasks() {
     pct(|| {
         let (builder, _hand) = pool(1, 3, Queue::bounded(1));
-        let pool = builder.rejection(Rejection::Block(Duration::MAX)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(Duration::MAX))
+            .build();
         let pool = pool.unwrap();
         let books = Books::new(4);
         let threads = bringers(&books, &pool, 0..4);
@@ -165,7 +167,9 @@ fn starting_the_core_ahead_counts_no_worker_twice() {
 fn a_larger_capacity_lets_blocked_bringers_in() {
     pct(|| {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
-        let pool = builder.rejection(Rejection::Block(Duration::MAX)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(Duration::MAX))
+            .build();
         let pool = pool.unwrap();
         let books = Books::new(4);
         let gate = Gate::new();
@@ -199,7 +203,9 @@ fn a_larger_capacity_lets_blocked_bringers_in() {
 fn a_larger_maximum_starts_workers_for_blocked_bringers() {
     pct(|| {
         let (builder, _hand) = pool(1, 1, Queue::hand_off());
-        let pool = builder.rejection(Rejection::Block(Duration::MAX)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(Duration::MAX))
+            .build();
         let pool = pool.unwrap();
         let books = Books::new(3);
         let gate = Gate::new();
@@ -220,7 +226,9 @@ fn a_larger_maximum_starts_workers_for_blocked_bringers() {
 fn a_bringer_that_waits_for_a_hand_hears_of_a_worker_that_leaves() {
     pct(|| {
         let (builder, hand) = pool(0, 1, Queue::hand_off());
-        let pool = builder.rejection(Rejection::Block(Duration::MAX)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(Duration::MAX))
+            .build();
         let pool = pool.unwrap();
         let books = Books::new(3);
         books.bring_and_join(&pool, 0);
@@ -237,7 +245,9 @@ fn a_bringer_that_waits_for_a_hand_hears_of_a_worker_that_leaves() {
 fn a_bringer_that_waits_for_room_hears_of_a_worker_that_leaves() {
     pct(|| {
         let (builder, hand) = pool(1, 2, Queue::bounded(1));
-        let pool = builder.rejection(Rejection::Block(Duration::MAX)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(Duration::MAX))
+            .build();
         let pool = pool.unwrap();
         let books = Books::new(5);
         let gate = Gate::new();
@@ -288,7 +298,7 @@ fn threads_that_fail(plan: u32, core: usize, max: usize) {
     books.bring_and_join(&pool, 2);
     join_all(threads);
     pool.shutdown();
-    let sums = books.balance(&pool, &[CancelReason::Refused]);
+    let sums = books.balance(&pool, &[CancelReason::Rejected]);
     let failures = plan.count_ones() as usize;
     assert!(sums.refused + sums.cancelled <= failures, "{sums:?}");
     for number in 0..3 {
@@ -322,7 +332,7 @@ fn a_core_that_cannot_be_started_ahead_forgets_nobody() {
         join_all(threads);
         let _ = early.join().unwrap();
         pool.shutdown();
-        let sums = books.balance(&pool, &[CancelReason::Refused]);
+        let sums = books.balance(&pool, &[CancelReason::Rejected]);
         assert!(sums.refused + sums.cancelled <= 1, "{sums:?}");
     });
 }

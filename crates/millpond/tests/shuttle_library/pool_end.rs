@@ -168,12 +168,12 @@ fn everyone_who_waits_for_the_end_hears_of_it_after_its_one_hook() {
         };
         let pool = builder.hooks(hooks).build().unwrap();
         let books = Books::new(2);
-        let waiter = |patience: Option<Duration>| {
+        let waiter = |timeout: Option<Duration>| {
             let (pool, calls) = (pool.clone(), Arc::clone(&calls));
             spawn(move || {
-                let over = match patience {
+                let over = match timeout {
                     None => pool.await_termination().map(|()| true),
-                    Some(patience) => pool.await_termination_timeout(patience),
+                    Some(timeout) => pool.await_termination_timeout(timeout),
                 };
                 if over.unwrap() {
                     assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -306,7 +306,7 @@ fn end_without_threads(plan: u32, stops: bool) {
     }
     join_all(threads);
     // What was taken while a thread was hoped for that did not come is refused after the fact.
-    books.balance(&pool, &[CancelReason::Refused]);
+    books.balance(&pool, &[CancelReason::Rejected]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::shuttle_kit::{Books, Gate, KEEP_ALIVE, join_all, pct, pool};
 use millpond::executor::Lifecycle;
 use millpond::manage::Growth;
 use millpond::pool::{Queue, ThreadPool};
-use millpond::queue::LinkedQueue;
+use millpond::queue::FifoQueue;
 use millpond_raw::sync::thread::{JoinHandle, spawn, yield_now};
 
 fn ours() -> Queue {
@@ -13,7 +13,7 @@ fn ours() -> Queue {
 }
 
 fn own() -> Queue {
-    Queue::own(LinkedQueue::bounded(4).unwrap())
+    Queue::own(FifoQueue::bounded_growing(4).unwrap())
 }
 
 /// Brings two tasks, each from a thread of its own. Neither ends before the other has begun.

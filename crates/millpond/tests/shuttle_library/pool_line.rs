@@ -6,7 +6,7 @@ use crate::shuttle_kit::{
 };
 use millpond::executor::Lifecycle;
 use millpond::manage::OverloadOrder;
-use millpond::pool::{Queue, Rejection};
+use millpond::pool::{Queue, RejectionPolicy};
 use millpond::queue::{DelayQueue, PriorityQueue};
 use millpond::task::{CancelReason, Task};
 use millpond_raw::sync::thread::spawn;
@@ -150,7 +150,7 @@ fn a_hand_off_beside_threads_that_fail_forgets_nobody() {
     pct(|| {
         let (builder, _hand) = pool(0, 1, Queue::hand_off());
         let pool = builder
-            .rejection(Rejection::Block(Duration::MAX))
+            .rejection(RejectionPolicy::Block(Duration::MAX))
             .threads(Moody::new(0b1))
             .build()
             .unwrap();
@@ -234,7 +234,7 @@ fn joined_in_place(end: End) {
             spawn(move || {
                 for number in numbers {
                     if let Some(handle) = books.bring(&pool, number) {
-                        books.heard(number, handle.join_here());
+                        books.heard(number, handle.run_or_join());
                     }
                 }
             })
@@ -267,7 +267,7 @@ fn the_newest_first_under_overload_loses_nothing_and_wakes_who_waits_for_room() 
         let pool = builder
             .max_queue_wait(Duration::from_secs(2))
             .overload_order(OverloadOrder::NewestFirst)
-            .rejection(Rejection::Block(Duration::MAX))
+            .rejection(RejectionPolicy::Block(Duration::MAX))
             .build()
             .unwrap();
         let books = Books::new(6);

@@ -5,7 +5,7 @@ use crate::shuttle_kit::{
     until_interrupted,
 };
 use millpond::executor::Lifecycle;
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::task::CancelReason;
 use millpond_raw::sync::thread::spawn;
 use millpond_raw::task::Token;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// A pool whose one worker is held and whose queue of one place is full: the next is refused. Tasks 0
 /// and 1 are in it.
-fn full(rejection: Rejection, books: &Books) -> (ThreadPool, Gate, Vec<(usize, Held)>) {
+fn full(rejection: RejectionPolicy, books: &Books) -> (ThreadPool, Gate, Vec<(usize, Held)>) {
     let (builder, _hand) = pool(1, 1, Queue::bounded(1));
     let pool = builder.rejection(rejection).build().unwrap();
     let gate = Gate::new();
@@ -39,7 +39,7 @@ fn hear_all(books: &Books, handles: Vec<(usize, Held)>) {
 fn the_oldest_is_discarded_or_run_and_never_both() {
     pct(|| {
         let books = Books::new(4);
-        let (pool, gate, handles) = full(Rejection::DiscardOldest, &books);
+        let (pool, gate, handles) = full(RejectionPolicy::DiscardOldest, &books);
         let threads = bringers(&books, &pool, [2, 3]);
         gate.open();
         join_all(threads);
@@ -55,7 +55,10 @@ fn the_oldest_is_discarded_or_run_and_never_both() {
 fn a_shutdown_that_meets_a_discard_costs_no_more_than_the_two() {
     pct(|| {
         let (builder, _hand) = pool(1, 1, Queue::bounded(3));
-        let pool = builder.rejection(Rejection::DiscardOldest).build().unwrap();
+        let pool = builder
+            .rejection(RejectionPolicy::DiscardOldest)
+            .build()
+            .unwrap();
         let books = Books::new(5);
         let gate = Gate::new();
         let held = books.bring_doing(&pool, 0, {
@@ -82,7 +85,10 @@ fn a_shutdown_that_meets_a_discard_costs_no_more_than_the_two() {
 fn a_pool_without_workers_whose_last_task_is_discarded_ends() {
     pct(|| {
         let (builder, _hand) = pool(0, 1, Queue::bounded(1));
-        let pool = builder.rejection(Rejection::DiscardOldest).build().unwrap();
+        let pool = builder
+            .rejection(RejectionPolicy::DiscardOldest)
+            .build()
+            .unwrap();
         let books = Books::new(2);
         let threads = bringers(&books, &pool, [0, 1]);
         pool.shutdown();
@@ -93,7 +99,7 @@ fn a_pool_without_workers_whose_last_task_is_discarded_ends() {
 
 fn end_against_blocked(stops: bool) -> (Books, Sums) {
     let books = Books::new(4);
-    let (pool, gate, handles) = full(Rejection::Block(Duration::MAX), &books);
+    let (pool, gate, handles) = full(RejectionPolicy::Block(Duration::MAX), &books);
     let threads = bringers(&books, &pool, [2, 3]);
     let opener = spawn(move || gate.open());
     match stops {
@@ -129,7 +135,9 @@ fn a_stop_wakes_those_who_wait_for_room() {
 fn one_who_waits_for_room_is_served_in_time_or_refused() {
     pct(|| {
         let (builder, hand) = pool(1, 1, Queue::bounded(1));
-        let pool = builder.rejection(Rejection::Block(KEEP_ALIVE)).build();
+        let pool = builder
+            .rejection(RejectionPolicy::Block(KEEP_ALIVE))
+            .build();
         let pool = pool.unwrap();
         let books = Books::new(4);
         let threads = bringers(&books, &pool, 0..4);
@@ -145,7 +153,7 @@ fn one_who_waits_for_room_is_served_in_time_or_refused() {
 fn one_who_waits_for_room_can_be_interrupted() {
     pct(|| {
         let books = Books::new(3);
-        let (pool, gate, handles) = full(Rejection::Block(Duration::MAX), &books);
+        let (pool, gate, handles) = full(RejectionPolicy::Block(Duration::MAX), &books);
         let token = Arc::new(Token::new());
         let waits = spawn({
             let (books, pool, token) = (books.clone(), pool.clone(), Arc::clone(&token));
@@ -167,7 +175,7 @@ fn one_who_waits_for_room_can_be_interrupted() {
 
 fn end_against_extra_threads(plan: u32, stops: bool) {
     let (builder, _hand) = pool(1, 1, Queue::bounded(1));
-    let rejection = Rejection::NewThread { at_most: 1 };
+    let rejection = RejectionPolicy::NewThread { at_most: 1 };
     let pool = builder.rejection(rejection).threads(Moody::new(plan));
     let pool = pool.build().unwrap();
     let books = Books::new(4);
@@ -221,7 +229,7 @@ fn a_shutdown_waits_for_extra_threads() {
 fn a_caller_runs_its_task_or_hears_of_the_shutdown() {
     pct(|| {
         let books = Books::new(4);
-        let (pool, gate, handles) = full(Rejection::CallerRuns, &books);
+        let (pool, gate, handles) = full(RejectionPolicy::CallerRuns, &books);
         let threads = bringers(&books, &pool, [2, 3]);
         let opener = spawn(move || gate.open());
         pool.shutdown();
@@ -237,7 +245,7 @@ fn a_caller_runs_its_task_or_hears_of_the_shutdown() {
 fn a_caller_runs_its_closure_or_hears_of_the_shutdown() {
     pct(|| {
         let books = Books::new(4);
-        let (pool, gate, handles) = full(Rejection::CallerRuns, &books);
+        let (pool, gate, handles) = full(RejectionPolicy::CallerRuns, &books);
         let threads = [2, 3].map(|number| {
             let (books, pool) = (books.clone(), pool.clone());
             spawn(move || books.throw(&pool, number))
@@ -256,7 +264,7 @@ fn a_caller_runs_its_closure_or_hears_of_the_shutdown() {
 fn a_cancelled_task_gives_its_place_to_one_who_comes() {
     pct(|| {
         let books = Books::new(4);
-        let (pool, gate, handles) = full(Rejection::Abort, &books);
+        let (pool, gate, handles) = full(RejectionPolicy::Abort, &books);
         let cancelled = handles[1].1.as_ref().map(|handle| handle.cancel());
         assert_eq!(cancelled, Some(true));
         let comes = bringers(&books, &pool, [2]);

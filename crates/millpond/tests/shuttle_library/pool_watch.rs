@@ -25,7 +25,7 @@ fn watched(hand: &ManualClock, threads: Option<&Moody>) -> ThreadPool {
         None => hand.clock(),
     };
     let pool = ThreadPool::builder("model").core(1).max(1).clock(clock);
-    let pool = pool.queue(Queue::bounded(4)).on_notice(|_| ());
+    let pool = pool.queue(Queue::bounded(4)).on_event(|_| ());
     let warning = RunWarning::after(LIMIT).interrupts();
     pool.run_warning(warning).build().unwrap()
 }

@@ -14,8 +14,8 @@
 
 use crate::queue_kit::{EQUALS, Flavor, Model, Refusal};
 use millpond::queue::{
-    ArrayQueue, AsyncQueue, BlockingQueue, DelayQueue, DequeQueue, LinkedQueue, PriorityQueue,
-    QueueExt, WeighedQueue,
+    AsyncQueue, BlockingDeque, BlockingQueue, DelayQueue, FifoQueue, PriorityQueue, QueueExt,
+    WeightedQueue,
 };
 use millpond::time::ManualClock;
 use millpond_raw::sync::Mutex;
@@ -77,9 +77,9 @@ impl<Q: AsyncQueue<Item>> Subject for Q {
 fn queue(flavor: Flavor, bound: u64) -> Arc<dyn Subject> {
     let capacity = bound as usize;
     match flavor {
-        Flavor::Array => Arc::new(ArrayQueue::bounded(capacity).unwrap()),
-        Flavor::Linked => Arc::new(LinkedQueue::bounded(capacity).unwrap()),
-        Flavor::Deque => Arc::new(DequeQueue::bounded(capacity).unwrap()),
+        Flavor::FifoBounded => Arc::new(FifoQueue::bounded(capacity).unwrap()),
+        Flavor::FifoGrowing => Arc::new(FifoQueue::bounded_growing(capacity).unwrap()),
+        Flavor::Deque => Arc::new(BlockingDeque::bounded(capacity).unwrap()),
         Flavor::Priority => Arc::new(
             PriorityQueue::by(|one: &Item, other: &Item| {
                 (one.value >> EQUALS).cmp(&(other.value >> EQUALS))
@@ -88,7 +88,7 @@ fn queue(flavor: Flavor, bound: u64) -> Arc<dyn Subject> {
             .unwrap(),
         ),
         Flavor::Weighed => {
-            Arc::new(WeighedQueue::bounded(bound, |item: &Item| u64::from(item.value)).unwrap())
+            Arc::new(WeightedQueue::bounded(bound, |item: &Item| u64::from(item.value)).unwrap())
         }
         other => panic!("{other:?} has its own scenarios"),
     }
@@ -246,7 +246,7 @@ fn check(flavor: Flavor, bound: u64, filled: &'static [u8], programs: &'static [
     });
 }
 
-const FIRST_IN_FIRST_OUT: [Flavor; 3] = [Flavor::Array, Flavor::Linked, Flavor::Deque];
+const FIRST_IN_FIRST_OUT: [Flavor; 3] = [Flavor::FifoBounded, Flavor::FifoGrowing, Flavor::Deque];
 
 /// Runs the programs on all flavors that count elements. Values differ, so that priorities do.
 fn check_counted(bound: u64, filled: &'static [u8], programs: &'static [&'static [Call]]) {
@@ -280,7 +280,7 @@ fn offers_and_polls_that_do_not_wait() {
 }
 
 #[test]
-fn a_taker_that_gives_up_passes_its_call_on() {
+fn a_consumer_that_gives_up_passes_its_call_on() {
     check_counted(4, &[], &[&[Put(9), Put(1)], &[Take], &[PollTimeout]]);
 }
 
@@ -290,7 +290,7 @@ fn a_dropped_receiver_passes_its_call_on() {
 }
 
 #[test]
-fn a_putter_that_gives_up_passes_its_call_on() {
+fn a_producer_that_gives_up_passes_its_call_on() {
     check_counted(1, &[9], &[&[Take, Take], &[Put(5)], &[OfferTimeout(1)]]);
 }
 
@@ -305,12 +305,12 @@ fn raising_the_capacity_lets_all_in_who_fit() {
 }
 
 #[test]
-fn removing_lets_a_putter_in() {
+fn removing_lets_a_producer_in() {
     check_counted(2, &[9, 8], &[&[Put(5)], &[Put(1)], &[Remove(8), Remove(9)]]);
 }
 
 #[test]
-fn two_putters_and_two_takers() {
+fn two_producers_and_two_consumers() {
     check_counted(1, &[], &[&[Put(9), Put(5)], &[Put(1)], &[Take, Take, Take]]);
 }
 
@@ -347,18 +347,18 @@ fn one_who_can_never_fit_any_more_hears_so() {
 #[test]
 fn both_ends_of_a_deque_wait_in_one_line() {
     pct(|| {
-        let queue = Arc::new(DequeQueue::bounded(1).unwrap());
+        let queue = Arc::new(BlockingDeque::bounded(1).unwrap());
         let front = Arc::clone(&queue);
         let back = Arc::clone(&queue);
-        let putters = [
+        let producers = [
             spawn(move || front.put_first(1).unwrap()),
             spawn(move || back.put_last(2).unwrap()),
         ];
         let other = Arc::clone(&queue);
-        let taker = spawn(move || other.take_last().unwrap());
-        let mut taken = [queue.take_first().unwrap(), taker.join().unwrap()];
-        for putter in putters {
-            putter.join().unwrap();
+        let consumer = spawn(move || other.take_last().unwrap());
+        let mut taken = [queue.take_first().unwrap(), consumer.join().unwrap()];
+        for producer in producers {
+            producer.join().unwrap();
         }
         taken.sort_unstable();
         assert_eq!(taken, [1, 2]);
@@ -366,11 +366,11 @@ fn both_ends_of_a_deque_wait_in_one_line() {
 }
 
 #[test]
-fn a_new_first_element_finds_a_taker_who_watches() {
+fn a_new_first_element_finds_a_consumer_who_watches() {
     pct(|| {
         let hand = ManualClock::new();
         let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));
-        let takers: Vec<_> = (0..2)
+        let consumers: Vec<_> = (0..2)
             .map(|_| {
                 let queue = Arc::clone(&queue);
                 spawn(move || queue.take().unwrap())
@@ -384,7 +384,7 @@ fn a_new_first_element_finds_a_taker_who_watches() {
         hand.advance(A_WHILE / 2);
         offerer.join().unwrap();
         hand.advance(A_WHILE);
-        let mut taken: Vec<_> = takers.into_iter().map(|t| t.join().unwrap()).collect();
+        let mut taken: Vec<_> = consumers.into_iter().map(|t| t.join().unwrap()).collect();
         taken.sort_unstable();
         assert_eq!(taken, ["late", "soon"]);
     });
@@ -399,12 +399,12 @@ fn a_leader_that_gives_up_is_followed() {
             queue.offer_after("due", A_WHILE).unwrap();
         }
         let patient = Arc::clone(&queue);
-        let taker = spawn(move || patient.take().unwrap());
+        let consumer = spawn(move || patient.take().unwrap());
         let hasty = Arc::clone(&queue);
         let leaver = spawn(move || hasty.poll_timeout(A_WHILE / 4).unwrap());
         hand.advance(A_WHILE / 2);
         hand.advance(A_WHILE);
-        assert_eq!(taker.join().unwrap(), "due");
+        assert_eq!(consumer.join().unwrap(), "due");
         let left = 1 - usize::from(leaver.join().unwrap().is_some());
         assert_eq!(queue.len(), left);
     });

@@ -52,7 +52,7 @@ fn refused_only_too_late(books: &Books, tasks: usize) {
     }
 }
 
-/// K1: a task comes before the shutdown, and runs at its time, or after it, and is refused.
+/// SCHEDULE-1: a task comes before the shutdown, and runs at its time, or after it, and is refused.
 #[test]
 fn what_is_scheduled_beside_a_shutdown_runs_or_is_refused() {
     pct(|| {
@@ -181,7 +181,7 @@ fn stop_against_tasks<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &M
     hear(&books, held);
     ends(timers, hand);
     // Who was on its way to the executor is handed back to nobody.
-    books.add_up(&[CancelReason::ShutDown, CancelReason::Refused]);
+    books.add_up(&[CancelReason::ShutDown, CancelReason::Rejected]);
     refused_only_too_late(&books, 3);
 }
 
@@ -234,7 +234,7 @@ fn the_last_handle_that_drops_ends_the_pool_after_what_was_scheduled() {
     });
 }
 
-/// K5: the closure is run or dropped, once, and the handle says which.
+/// SCHEDULE-2: the closure is run or dropped, once, and the handle says which.
 fn cancel_against_fire<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &ManualClock) {
     let books = Books::new(2);
     let (_, task) = schedule(&books, timers, 0, SECOND, || ());
@@ -301,7 +301,7 @@ fn a_pool_whose_last_task_is_cancelled_beside_the_shutdown_ends_without_an_alarm
     });
 }
 
-/// K3: the alarm is set for what comes later, taken back for what comes sooner, and rings between.
+/// DISPATCH-1: the alarm is set for what comes later, taken back for what comes sooner, and rings between.
 #[test]
 fn nothing_is_forgotten_when_two_schedule_while_the_clock_moves() {
     pct(|| {
@@ -373,7 +373,7 @@ fn an_executor_that_others_shut_down_runs_or_refuses_what_is_due() {
     pct(|| {
         let (builder, hand) = pool(1, 1, Queue::bounded(4));
         let workers = builder.build().unwrap();
-        let timers = ScheduledPool::on(workers.clone()).on_notice(|_| ()).build();
+        let timers = ScheduledPool::on(workers.clone()).on_event(|_| ()).build();
         let books = Books::new(2);
         let held = [1, 2].map(|at| schedule(&books, &timers, at - 1, at as u32 * SECOND, || ()));
         let clock = mover(&hand, 2);
@@ -382,7 +382,7 @@ fn an_executor_that_others_shut_down_runs_or_refuses_what_is_due() {
         hear(&books, held);
         join_all(vec![clock, other]);
         ends(&timers, &hand);
-        books.add_up(&[CancelReason::Refused]);
+        books.add_up(&[CancelReason::Rejected]);
     });
 }
 
@@ -436,7 +436,7 @@ fn a_worker_that_joins_what_it_has_scheduled_hears_of_a_stop() {
     });
 }
 
-/// K2: when the end has come the handles have their outcomes, also if somebody else runs the tasks.
+/// LIVENESS-2: when the end has come the handles have their outcomes, also if somebody else runs the tasks.
 #[test]
 fn a_pool_that_is_over_has_delivered_what_became_of_its_tasks() {
     pct(|| {

@@ -7,7 +7,7 @@
 
 use crate::shuttle_drive;
 use crate::shuttle_kit::{Books, pool};
-use millpond::executor::{Executor, Lifecycle, NotTaken, Rejected};
+use millpond::executor::{Executor, Lifecycle, Rejected, TryExecuteError};
 use millpond::pool::{Queue, ThreadPool};
 use millpond::schedule::{Scheduled, ScheduledBuilder, ScheduledPool};
 use millpond::task::{Task, TaskSpec};
@@ -31,13 +31,13 @@ pub(crate) fn pct(scenario: fn()) {
 pub(crate) struct InPlace(Clock);
 
 impl Executor for InPlace {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let _ = task.run();
         Ok(())
     }
 
-    fn try_execute(&self, task: Task) -> Result<(), NotTaken> {
-        self.execute(task).map_err(NotTaken::Refused)
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
     }
 
     fn clock(&self) -> Clock {
@@ -50,22 +50,25 @@ pub(crate) fn in_place() -> (ScheduledBuilder<InPlace>, ManualClock) {
     (ScheduledPool::on(InPlace(hand.clock())), hand)
 }
 
-/// On so many workers, which end with the pool; every second time with sentries.
+/// On so many workers, which end with the pool; every second time with leaders.
 pub(crate) fn on_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
     let (builder, hand) = on_called_workers(workers);
-    (builder.sentries(shuttle::rand::thread_rng().r#gen()), hand)
+    (
+        builder.worker_timers(shuttle::rand::thread_rng().r#gen()),
+        hand,
+    )
 }
 
-/// The same without sentries: what is due is with the executor when the hand has been moved.
+/// The same without leaders: what is due is with the executor when the hand has been moved.
 pub(crate) fn on_called_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
     let (builder, hand) = pool(workers, workers, Queue::bounded(8));
     (ScheduledPool::owning(builder.build().unwrap()), hand)
 }
 
-/// The same with sentries.
-pub(crate) fn on_sentries(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
+/// The same with leaders.
+pub(crate) fn on_leaders(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
     let (builder, hand) = on_called_workers(workers);
-    (builder.sentries(true), hand)
+    (builder.worker_timers(true), hand)
 }
 
 /// The number of a task, and its handle if it was taken.
@@ -81,7 +84,7 @@ pub(crate) fn schedule<E: Executor + 'static>(
 ) -> Held {
     let spec = TaskSpec::new().name(number.to_string());
     let due = timers.clock().deadline(delay);
-    let (handle, brought) = match timers.schedule_spec(spec, due, books.closure(number, body)) {
+    let (handle, brought) = match timers.schedule_with(spec, due, books.closure(number, body)) {
         Ok(handle) => (Some(handle), Ok(())),
         Err(refused) => (None, Err(refused)),
     };
@@ -184,7 +187,7 @@ impl Diary {
     }
 
     /// The series has ended and nobody is inside: its closure is gone.
-    pub(crate) fn is_closed(&self) {
+    pub(crate) fn assert_closed(&self) {
         assert_eq!(self.inside.load(Ordering::SeqCst), 0);
         assert_eq!(self.drops.load(Ordering::SeqCst), 1);
     }

@@ -12,7 +12,7 @@ use crate::schedule_kit::{
 };
 use crate::shuttle_kit::{Gate, join_all, pool, until_interrupted};
 use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::pool::{Queue, Rejection};
+use millpond::pool::{Queue, RejectionPolicy};
 use millpond::schedule::{Backoff, Every, OnFailure, Overlap, ScheduledPool};
 use millpond::task::{CancelReason, TaskError};
 use millpond_raw::sync::thread::spawn;
@@ -28,7 +28,7 @@ fn cancelled<T: std::fmt::Debug>(said: Result<T, TaskError>, reasons: &[CancelRe
     }
 }
 
-/// V1, V3: a cancel comes before, inside and after the runs.
+/// SERIES-1, SERIES-3: a cancel comes before, inside and after the runs.
 fn cancel_against_runs(every: Every, overlap: Overlap) {
     let (builder, hand) = in_place();
     let timers = builder.build();
@@ -49,7 +49,7 @@ fn cancel_against_runs(every: Every, overlap: Overlap) {
     hand.advance(2 * SECOND);
     assert!(diary.calls() <= most, "a run begins after the cancel");
     cancelled(series.join(), &[CancelReason::Requested]);
-    diary.is_closed();
+    diary.assert_closed();
     timers.shutdown();
     ends(&timers, &hand);
 }
@@ -85,11 +85,11 @@ fn a_series_that_is_cancelled_while_a_worker_runs_it_ends_once() {
         cancelled(series.join(), &[CancelReason::Requested]);
         timers.shutdown();
         ends(&timers, &hand);
-        diary.is_closed();
+        diary.assert_closed();
     });
 }
 
-/// V2: a run settles while the pool is shut down; the series ends all the same, and then the pool.
+/// SERIES-2: a run settles while the pool is shut down; the series ends all the same, and then the pool.
 fn shutdown_against_runs(overlap: Overlap) {
     let (builder, hand) = on_workers(1);
     let timers = builder.build();
@@ -102,7 +102,7 @@ fn shutdown_against_runs(overlap: Overlap) {
     cancelled(series.join(), &[CancelReason::ShutDown]);
     clock.join().unwrap();
     ends(&timers, &hand);
-    diary.is_closed();
+    diary.assert_closed();
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_run_that_has_not_begun_when_the_pool_is_shut_down_does_not_take_place() {
         let (builder, hand) = on_workers(1);
         let (timers, gate) = (builder.build(), Gate::new());
         let held = gate.clone();
-        timers.run(move || held.wait()).unwrap();
+        timers.execute(move || held.wait()).unwrap();
         let (diary, pen) = Diary::new();
         let body = move || pen.call(|| ());
         let series = timers.schedule_at_fixed_rate(SECOND, SECOND, body).unwrap();
@@ -133,7 +133,7 @@ fn a_run_that_has_not_begun_when_the_pool_is_shut_down_does_not_take_place() {
         cancelled(series.join(), &[CancelReason::ShutDown]);
         ends(&timers, &hand);
         assert_eq!(diary.calls(), 0);
-        diary.is_closed();
+        diary.assert_closed();
     });
 }
 
@@ -161,14 +161,14 @@ fn a_series_that_may_go_on_after_a_shutdown_comes_to_its_own_end() {
         shutter.join().unwrap();
         ends(&timers, &hand);
         assert_eq!(diary.calls(), 2);
-        diary.is_closed();
+        diary.assert_closed();
     });
 }
 
 /// Running what a stop hands back is one last run; dropping it cancels the series.
 fn stop_against_runs(runs_the_last: bool) {
     let (builder, hand) = on_workers(1);
-    let timers = builder.on_notice(|_| ()).build();
+    let timers = builder.on_event(|_| ()).build();
     let (diary, pen) = Diary::new();
     let body = move || pen.call(|| ());
     let series = timers.schedule_at_fixed_rate(Duration::ZERO, SECOND, body);
@@ -183,10 +183,10 @@ fn stop_against_runs(runs_the_last: bool) {
             false => drop(task),
         }
     }
-    let reasons = [CancelReason::ShutDown, CancelReason::Refused];
+    let reasons = [CancelReason::ShutDown, CancelReason::Rejected];
     cancelled(series.join(), &reasons);
     ends(&timers, &hand);
-    diary.is_closed();
+    diary.assert_closed();
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn interrupt_against_run(cancels_first: bool) {
     timers.shutdown();
     ends(&timers, &hand);
     assert!(diary.calls() <= 1);
-    diary.is_closed();
+    diary.assert_closed();
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_series_that_skips_has_one_run_at_a_time_and_counts_the_others() {
         }
         opener.join().unwrap();
         series.cancel();
-        assert_eq!(series.refused(), 0);
+        assert_eq!(series.rejected(), 0);
         let skipped = series.skipped() as usize;
         cancelled(series.join(), &[CancelReason::Requested]);
         timers.shutdown();
@@ -258,7 +258,7 @@ fn a_series_that_skips_has_one_run_at_a_time_and_counts_the_others() {
         let sum = diary.calls() + skipped;
         assert!((2..=3).contains(&sum), "{sum}");
         assert_eq!(timers.snapshot().skipped as usize, skipped);
-        diary.is_closed();
+        diary.assert_closed();
     });
 }
 
@@ -299,19 +299,19 @@ fn runs_that_may_overlap_run_beside_each_other() {
 /// A pool that is full refuses a run: the series goes on with the next.
 fn refused_runs(every: Every) {
     let (builder, hand) = pool(1, 1, Queue::bounded(1));
-    let workers = builder.rejection(Rejection::Abort).build().unwrap();
+    let workers = builder.rejection(RejectionPolicy::Abort).build().unwrap();
     let timers = ScheduledPool::on(workers.clone());
-    let timers = timers.on_notice(|_| ()).build();
+    let timers = timers.on_event(|_| ()).build();
     let gate = Gate::new();
     let held = gate.clone();
-    workers.run(move || held.wait()).unwrap();
-    workers.run(|| ()).unwrap();
+    workers.execute(move || held.wait()).unwrap();
+    workers.execute(|| ()).unwrap();
     let (diary, pen) = Diary::new();
     let series = timers.series(every).start(move || pen.call(|| ()));
     let series = series.unwrap();
     // The first is refused, the others are if they come before the worker is free.
     hand.advance(SECOND);
-    assert_eq!((series.refused(), diary.calls()), (1, 0));
+    assert_eq!((series.rejected(), diary.calls()), (1, 0));
     let opener = spawn(move || gate.open());
     move_until(&hand, || diary.calls() >= 2);
     opener.join().unwrap();
@@ -320,7 +320,7 @@ fn refused_runs(every: Every) {
     cancelled(series.join(), &[CancelReason::Requested]);
     timers.shutdown();
     ends(&timers, &hand);
-    diary.is_closed();
+    diary.assert_closed();
     workers.close().unwrap();
 }
 
@@ -339,7 +339,7 @@ fn a_run_that_is_refused_does_not_end_a_series_with_a_delay() {
 fn a_series_that_tries_again_ends_with_its_failure_or_for_who_was_first() {
     pct(|| {
         let (builder, hand) = on_workers(1);
-        let timers = builder.on_notice(|_| ()).build();
+        let timers = builder.on_event(|_| ()).build();
         let (diary, pen) = Diary::new();
         let fails = move || {
             pen.call(|| ());
@@ -359,6 +359,6 @@ fn a_series_that_tries_again_ends_with_its_failure_or_for_who_was_first() {
             said => cancelled(said, &[CancelReason::ShutDown]),
         }
         ends(&timers, &hand);
-        diary.is_closed();
+        diary.assert_closed();
     });
 }

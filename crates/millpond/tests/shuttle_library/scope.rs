@@ -4,7 +4,7 @@
 //! Each scenario runs under 500 schedules for each depth.
 
 use millpond::executor::{
-    AtBound, Executor, ExecutorExt, Lifecycle, Rejected, ScopeOptions, SerialExecutor,
+    Executor, ExecutorExt, Lifecycle, Rejected, SaturationPolicy, ScopeOptions, SerialExecutor,
     ThreadPerTask,
 };
 use millpond::interrupt;
@@ -23,7 +23,7 @@ fn pct(scenario: fn()) {
 
 fn threads(count: usize) -> ThreadPerTask {
     ThreadPerTask::builder("model", count)
-        .at_bound(AtBound::Block)
+        .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap()
 }
@@ -31,7 +31,7 @@ fn threads(count: usize) -> ThreadPerTask {
 /// Blocks until the running task is interrupted.
 fn until_interrupted() {
     let here = park::current();
-    current::listed(&here.waker(), || {
+    current::with_interrupt_waker(&here.waker(), || {
         while !current::is_set() {
             here.park(Site::new("model.body"));
         }
@@ -43,7 +43,7 @@ fn until_interrupted() {
 struct Basket(Mutex<Vec<Task>>);
 
 impl Executor for Basket {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.0.lock().push(task);
         Ok(())
     }
@@ -56,8 +56,8 @@ fn every_task_has_run_once_when_the_scope_returns() {
         let cells = [0, 1, 2].map(AtomicUsize::new);
         let sum = executor.scope(|s| {
             let handle = s.submit(|| cells[0].fetch_add(10, Relaxed)).unwrap();
-            s.run(|| cells[1].fetch_add(10, Relaxed)).unwrap();
-            s.run(|| cells[2].fetch_add(10, Relaxed)).unwrap();
+            s.execute(|| cells[1].fetch_add(10, Relaxed)).unwrap();
+            s.execute(|| cells[2].fetch_add(10, Relaxed)).unwrap();
             handle.join().unwrap()
         });
         assert_eq!(sum, 0);
@@ -73,8 +73,8 @@ fn tasks_of_tasks_end_before_the_scope_does() {
         let count = AtomicUsize::new(0);
         executor.scope(|s| {
             for _ in 0..2 {
-                s.run(|| {
-                    s.run(|| count.fetch_add(1, Relaxed)).unwrap();
+                s.execute(|| {
+                    s.execute(|| count.fetch_add(1, Relaxed)).unwrap();
                     s.submit(|| count.fetch_add(1, Relaxed))
                         .unwrap()
                         .join()
@@ -135,13 +135,13 @@ fn a_failure_reaches_what_runs_and_what_waits() {
         let failed = catch_unwind(AssertUnwindSafe(|| {
             executor.scope_with(ScopeOptions::new().cancel_on_failure(), |s| {
                 for _ in 0..2 {
-                    let brought = s.run(|| {
+                    let brought = s.execute(|| {
                         until_interrupted();
                         ended.fetch_add(1, Relaxed);
                     });
                     brought.unwrap();
                 }
-                drop(s.run(|| resume_unwind(Box::new("on purpose"))));
+                drop(s.execute(|| resume_unwind(Box::new("on purpose"))));
             });
         }));
         assert!(failed.is_err());
@@ -158,8 +158,8 @@ fn an_interrupt_of_the_caller_ends_its_scope_and_stays() {
             let executor = Arc::clone(&executor);
             move || {
                 executor.scope(|s| {
-                    s.run(until_interrupted).unwrap();
-                    s.run(until_interrupted).unwrap();
+                    s.execute(until_interrupted).unwrap();
+                    s.execute(until_interrupted).unwrap();
                 });
                 assert!(interrupt::check().is_err(), "it is still interrupted");
             }
@@ -180,7 +180,7 @@ fn stopping_the_executor_ends_a_scope_on_it() {
             move || {
                 let count = AtomicUsize::new(0);
                 let taken = executor.scope(|s| {
-                    let taken = [0, 1].map(|_| s.run(|| count.fetch_add(1, Relaxed)).is_ok());
+                    let taken = [0, 1].map(|_| s.execute(|| count.fetch_add(1, Relaxed)).is_ok());
                     taken.into_iter().filter(|taken| *taken).count()
                 });
                 assert_eq!(count.into_inner(), taken, "what was taken has run");
@@ -200,7 +200,7 @@ fn tasks_of_a_key_run_one_at_a_time_though_the_owner_waits() {
         serial.key("one").scope(|s| {
             for n in 0..3 {
                 let (busy, order) = (&busy, &order);
-                let brought = s.run(move || {
+                let brought = s.execute(move || {
                     assert_eq!(busy.fetch_add(1, Relaxed), 0);
                     order.lock().push(n);
                     busy.fetch_sub(1, Relaxed);
@@ -209,6 +209,6 @@ fn tasks_of_a_key_run_one_at_a_time_though_the_owner_waits() {
             }
         });
         assert_eq!(*order.lock(), [0, 1, 2]);
-        serial.below().close().unwrap();
+        serial.inner().close().unwrap();
     });
 }

@@ -2,8 +2,8 @@
 //! thread sanitizer can judge, because std's locks and channels, which it cannot see, take no part.
 
 use millpond::queue::{
-    ArrayQueue, BlockingQueue, DelayQueue, DequeQueue, HandOffQueue, LinkedQueue, PriorityQueue,
-    TransferQueue, WeighedQueue,
+    BlockingDeque, BlockingQueue, DelayQueue, FifoQueue, HandOffQueue, PriorityQueue,
+    TransferQueue, WeightedQueue,
 };
 use millpond_raw::sync::thread::spawn;
 use std::sync::Arc;
@@ -82,22 +82,22 @@ fn resizing(last: usize) -> impl FnOnce(Arc<dyn BlockingQueue<Element>>) + Send 
 
 #[test]
 fn an_array_queue_of_one() {
-    every_element_comes_out_once(Arc::new(ArrayQueue::bounded(1).unwrap()), drop);
+    every_element_comes_out_once(Arc::new(FifoQueue::bounded(1).unwrap()), drop);
 }
 
 #[test]
 fn an_array_queue_that_is_resized() {
-    every_element_comes_out_once(Arc::new(ArrayQueue::bounded(64).unwrap()), resizing(64));
+    every_element_comes_out_once(Arc::new(FifoQueue::bounded(64).unwrap()), resizing(64));
 }
 
 #[test]
 fn a_linked_queue_without_a_bound() {
-    every_element_comes_out_once(Arc::new(LinkedQueue::unbounded()), drop);
+    every_element_comes_out_once(Arc::new(FifoQueue::unbounded()), drop);
 }
 
 #[test]
 fn a_linked_queue_in_which_others_search() {
-    every_element_comes_out_once(Arc::new(LinkedQueue::bounded(8).unwrap()), |queue| {
+    every_element_comes_out_once(Arc::new(FifoQueue::bounded_growing(8).unwrap()), |queue| {
         for _ in 0..200 {
             assert!(
                 queue
@@ -111,14 +111,14 @@ fn a_linked_queue_in_which_others_search() {
 
 #[test]
 fn a_deque_a_priority_queue_and_a_delay_queue() {
-    every_element_comes_out_once(Arc::new(DequeQueue::bounded(4).unwrap()), resizing(4));
+    every_element_comes_out_once(Arc::new(BlockingDeque::bounded(4).unwrap()), resizing(4));
     every_element_comes_out_once(Arc::new(PriorityQueue::bounded(4).unwrap()), resizing(4));
     every_element_comes_out_once(Arc::new(DelayQueue::new()), drop);
 }
 
 #[test]
 fn a_queue_bounded_by_weight() {
-    let queue = WeighedQueue::bounded(16, |element: &Element| 1 + **element % 5).unwrap();
+    let queue = WeightedQueue::bounded(16, |element: &Element| 1 + **element % 5).unwrap();
     every_element_comes_out_once(Arc::new(queue), drop);
 }
 

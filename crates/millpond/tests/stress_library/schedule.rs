@@ -3,14 +3,14 @@
 //!
 //! Whatever happens, the books balance. Of every task that was accepted:
 //!
-//! - **B1** its handle is finished;
-//! - **B2** its closure was dropped, once;
-//! - **B3** it ran at most once; and not at all only if its handle says that it was cancelled. So what was
+//! - **SCHEDULE-STRESS-1** its handle is finished;
+//! - **SCHEDULE-STRESS-2** its closure was dropped, once;
+//! - **SCHEDULE-STRESS-3** it ran at most once; and not at all only if its handle says that it was cancelled. So what was
 //!   accepted is what ran, what was cancelled and what was handed back, which is cancelled when it is
 //!   dropped;
-//! - **B4** what was handed back had not run, and is handed back once.
+//! - **SCHEDULE-STRESS-4** what was handed back had not run, and is handed back once.
 //!
-//! And of a pool: **B5** it ends; nothing waits and no series is left.
+//! - **SCHEDULE-STRESS-5** the pool ends; nothing waits and no series is left.
 //!
 //! What is drawn comes from a seed, which a failure prints: `MILLPOND_STRESS_SEED` runs that round first.
 
@@ -18,7 +18,7 @@ use crate::schedule_kit::{Moody, Rng, Told};
 use millpond::executor::Lifecycle;
 use millpond::interrupt;
 use millpond::manage::Patch;
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::schedule::{Backoff, Catchup, Every, OnFailure, Overlap, Scheduled, ScheduledPool};
 use millpond::task::{Task, TaskError, TaskSpec};
 use millpond::time::{Clock, Deadline};
@@ -93,10 +93,10 @@ impl Handle {
         }
     }
 
-    fn join(&mut self, patience: Duration) -> Result<(), TaskError> {
+    fn join(&mut self, timeout: Duration) -> Result<(), TaskError> {
         match self {
-            Handle::Once(one) => one.join_timeout(patience),
-            Handle::Series(series) => series.join_timeout(patience).map(drop),
+            Handle::Once(one) => one.join_timeout(timeout),
+            Handle::Series(series) => series.join_timeout(timeout).map(drop),
         }
     }
 }
@@ -137,7 +137,7 @@ impl Bank {
         let due = Deadline::after(Clock::system().now(), delay);
         let spec = TaskSpec::new().name(name);
         let body = move || inside.runs(&mut own);
-        let handle = self.timers.schedule_spec(spec, due, body).ok()?;
+        let handle = self.timers.schedule_with(spec, due, body).ok()?;
         entry.is_accepted.store(true, Ordering::Relaxed);
         Some((entry, Handle::Once(handle)))
     }
@@ -203,8 +203,8 @@ impl Bank {
                 0 | 1 => kept[at].1.each(|handle| handle.cancel()),
                 2 => kept[at].1.each(|handle| handle.interrupt()),
                 3 => {
-                    let patience = rng.micros(100);
-                    let joined = kept[at].1.join(patience);
+                    let timeout = rng.micros(100);
+                    let joined = kept[at].1.join(timeout);
                     if !matches!(joined, Err(TaskError::TimedOut)) {
                         let (entry, _) = kept.swap_remove(at);
                         note(&entry, &joined);
@@ -243,7 +243,7 @@ impl Bank {
         }
     }
 
-    /// Handed back: each once, and unrun (B4). Some are run, and the others dropped.
+    /// Handed back: each once, and unrun (SCHEDULE-STRESS-4). Some are run, and the others dropped.
     fn take_back(&self, back: Vec<Task>, rng: &mut Rng) {
         for task in back {
             let number = task.name().and_then(|name| name.parse::<usize>().ok());
@@ -251,9 +251,9 @@ impl Bank {
             let times = entry.handed_back.fetch_add(1, Ordering::Relaxed);
             let is_series = entry.is_series.load(Ordering::Relaxed);
             if !is_series {
-                assert_eq!(times, 0, "handed back twice (B4)");
+                assert_eq!(times, 0, "handed back twice (SCHEDULE-STRESS-4)");
                 let ran = entry.ran.load(Ordering::Relaxed);
-                assert_eq!(ran, 0, "handed back, and had run (B4)");
+                assert_eq!(ran, 0, "handed back, and had run (SCHEDULE-STRESS-4)");
             }
             match rng.once_in(2) {
                 true => drop(task.run()),
@@ -263,14 +263,14 @@ impl Bank {
     }
 }
 
-fn policy(rng: &mut Rng) -> Rejection {
+fn policy(rng: &mut Rng) -> RejectionPolicy {
     match rng.below(6) {
-        0 => Rejection::Abort,
-        1 => Rejection::CallerRuns,
-        2 => Rejection::Discard,
-        3 => Rejection::DiscardOldest,
-        4 => Rejection::Block(rng.micros(300)),
-        _ => Rejection::Block(Duration::MAX),
+        0 => RejectionPolicy::Abort,
+        1 => RejectionPolicy::CallerRuns,
+        2 => RejectionPolicy::Discard,
+        3 => RejectionPolicy::DiscardOldest,
+        4 => RejectionPolicy::Block(rng.micros(300)),
+        _ => RejectionPolicy::Block(Duration::MAX),
     }
 }
 
@@ -278,26 +278,31 @@ fn policy(rng: &mut Rng) -> Rejection {
 fn note(entry: &Entry, joined: &Result<(), TaskError>) {
     let is_cancelled = match joined {
         Ok(()) => false,
-        Err(TaskError::TimedOut) => panic!("its handle is not finished (B1): {entry:?}"),
+        Err(TaskError::TimedOut) => {
+            panic!("its handle is not finished (SCHEDULE-STRESS-1): {entry:?}")
+        }
         Err(error) => error.is_cancelled(),
     };
     entry.is_cancelled.store(is_cancelled, Ordering::Relaxed);
 }
 
-/// B2 and B3.
+/// SCHEDULE-STRESS-2 and SCHEDULE-STRESS-3.
 fn judge(entry: &Entry) {
     let [ran, dropped] = [&entry.ran, &entry.dropped].map(|count| count.load(Ordering::Relaxed));
     let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
     assert_eq!(
         dropped, 1,
-        "its closure was not dropped once (B2): {entry:?}"
+        "its closure was not dropped once (SCHEDULE-STRESS-2): {entry:?}"
     );
     if !is(&entry.is_accepted) {
-        assert_eq!(ran, 0, "refused, and it ran (B3): {entry:?}");
+        assert_eq!(ran, 0, "refused, and it ran (SCHEDULE-STRESS-3): {entry:?}");
     } else if !is(&entry.is_series) {
-        assert!(ran <= 1, "it ran twice (B3): {entry:?}");
+        assert!(ran <= 1, "it ran twice (SCHEDULE-STRESS-3): {entry:?}");
         let is_explained = is(&entry.is_cancelled) || is(&entry.is_alone);
-        assert!(ran == 1 || is_explained, "it is lost (B3): {entry:?}");
+        assert!(
+            ran == 1 || is_explained,
+            "it is lost (SCHEDULE-STRESS-3): {entry:?}"
+        );
     }
 }
 
@@ -320,8 +325,8 @@ fn round(seed: u64) {
     let timers = builder
         .run_delayed_after_shutdown(rng.once_in(2))
         .run_series_after_shutdown(rng.once_in(3))
-        .courier_threads(Moody::new(&mut rng))
-        .on_notice(|notice| drop(notice.to_string()))
+        .dispatcher_threads(Moody::new(&mut rng))
+        .on_event(|event| drop(event.to_string()))
         .build();
     let bank = Bank {
         timers,
@@ -356,7 +361,12 @@ fn round(seed: u64) {
     bank.timers.set_run_delayed_after_shutdown(false);
     bank.timers.set_run_series_after_shutdown(false);
     let ended = bank.timers.await_termination_timeout(PATIENCE);
-    assert_eq!(ended, Ok(true), "it does not end (B5): {:?}", bank.timers);
+    assert_eq!(
+        ended,
+        Ok(true),
+        "it does not end (SCHEDULE-STRESS-5): {:?}",
+        bank.timers
+    );
     bank.take_back(back, &mut rng);
     bank.over.store(true, Ordering::Relaxed);
     meddler.join().expect("it only meddles");
@@ -367,7 +377,11 @@ fn round(seed: u64) {
         note(&entry, &handle.join(PATIENCE));
     }
     let now = bank.timers.snapshot();
-    assert_eq!((now.pending, now.series), (0, 0), "something is left (B5)");
+    assert_eq!(
+        (now.pending, now.series),
+        (0, 0),
+        "something is left (SCHEDULE-STRESS-5)"
+    );
     bank.ledger.lock().iter().for_each(|entry| judge(entry));
 }
 

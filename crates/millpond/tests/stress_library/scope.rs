@@ -3,7 +3,7 @@
 //! and freed as soon as the scope has ended.
 
 use millpond::executor::{Executor, ExecutorExt, RejectReason, Rejected};
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::task::Task;
 use millpond_raw::sync::thread::{JoinHandle, spawn};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ const ROUNDS: usize = 300;
 /// A queue and a few threads that take from it.
 #[derive(Debug)]
 struct Workers {
-    queue: Arc<LinkedQueue<Option<Task>>>,
+    queue: Arc<FifoQueue<Option<Task>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Workers {
     fn start(count: usize) -> Self {
-        let queue = Arc::new(LinkedQueue::<Option<Task>>::bounded(64).expect("64 is fine"));
+        let queue = Arc::new(FifoQueue::<Option<Task>>::bounded_growing(64).expect("64 is fine"));
         let worker = |_| {
             let queue = Arc::clone(&queue);
             spawn(move || {
@@ -43,7 +43,7 @@ impl Workers {
 }
 
 impl Executor for Workers {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         match self.queue.offer(Some(task)) {
             Ok(()) => Ok(()),
             Err(full) => {
@@ -62,7 +62,7 @@ fn what_tasks_write_is_there_when_the_scope_has_ended() {
         let mut cells: Vec<Box<usize>> = (0..20).map(Box::new).collect();
         workers.scope(|s| {
             for cell in &mut cells {
-                if let Err(refused) = s.run(|| **cell += round) {
+                if let Err(refused) = s.execute(|| **cell += round) {
                     (refused.task)();
                 }
             }

@@ -6,42 +6,16 @@
 use millpond::queue::{AsyncQueue, DelayQueue};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
+use millpond_testkit::{CountingWaker, until};
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Long enough for anything that happens at all.
-const LONG: Duration = Duration::from_secs(20);
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < LONG, "not so after {LONG:?}: {what}");
-        std::thread::yield_now();
-    }
-}
-
-/// Counts how often it is rung.
-#[derive(Default)]
-struct Bell(AtomicUsize);
-
-impl Bell {
-    fn rung(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
 
 /// What a factory does with the next wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +72,7 @@ impl ThreadFactory for Moody {
     }
 }
 
-fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<Bell>) -> Poll<F::Output> {
+fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<CountingWaker>) -> Poll<F::Output> {
     let waker = Waker::from(Arc::clone(bell));
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
@@ -116,12 +90,12 @@ fn bread(threads: &Arc<Moody>) -> (ManualClock, DelayQueue<&'static str>) {
 fn a_future_whose_thread_is_refused_is_woken_at_once_and_asks_again_with_every_look() {
     let threads = Moody::new(&[Next::Refuse; 9]);
     let (hand, queue) = bread(&threads);
-    let bell = Arc::new(Bell::default());
+    let bell = Arc::new(CountingWaker::default());
     let mut receiving = queue.recv();
     for look in 1..=3 {
         assert!(poll(&mut receiving, &bell).is_pending());
         assert_eq!(threads.asked(), look);
-        assert_eq!(bell.rung(), look, "one ring for each look");
+        assert_eq!(bell.count(), look, "one ring for each look");
     }
     hand.advance(10 * SECOND);
     assert_eq!(poll(&mut receiving, &bell), Poll::Ready("bread"));
@@ -133,17 +107,17 @@ fn a_factory_that_refuses_loses_or_panics_once_is_forgiven() {
     for mood in [Next::Refuse, Next::Lose, Next::Panic] {
         let threads = Moody::new(&[mood]);
         let (hand, queue) = bread(&threads);
-        let bell = Arc::new(Bell::default());
+        let bell = Arc::new(CountingWaker::default());
         let mut receiving = queue.recv();
         assert!(poll(&mut receiving, &bell).is_pending());
-        assert_eq!(bell.rung(), 1, "{mood:?}: it is woken at once");
+        assert_eq!(bell.count(), 1, "{mood:?}: it is woken at once");
 
         assert!(poll(&mut receiving, &bell).is_pending());
         assert_eq!(threads.asked(), 2, "{mood:?}: it asks again");
         until("the thread sleeps", || hand.sleepers() == 1);
-        assert_eq!(bell.rung(), 1, "{mood:?}: now somebody watches the time");
+        assert_eq!(bell.count(), 1, "{mood:?}: now somebody watches the time");
         hand.advance(10 * SECOND);
-        until("it is woken", || bell.rung() == 2);
+        until("it is woken", || bell.count() == 2);
         assert_eq!(poll(&mut receiving, &bell), Poll::Ready("bread"));
     }
 }
@@ -152,13 +126,13 @@ fn a_factory_that_refuses_loses_or_panics_once_is_forgiven() {
 fn alarms_in_a_row_share_one_thread_which_ends_when_it_has_had_none_for_a_second() {
     let threads = Moody::new(&[]);
     let (hand, queue) = bread(&threads);
-    let bell = Arc::new(Bell::default());
+    let bell = Arc::new(CountingWaker::default());
     for meal in 1..=3 {
         let mut receiving = queue.recv();
         assert!(poll(&mut receiving, &bell).is_pending());
         until("the thread sleeps", || hand.sleepers() == 1);
         hand.advance(10 * SECOND);
-        until("it is woken", || bell.rung() == meal);
+        until("it is woken", || bell.count() == meal);
         assert_eq!(poll(&mut receiving, &bell), Poll::Ready("bread"));
         queue.offer_after("bread", 10 * SECOND).unwrap();
     }
@@ -179,7 +153,7 @@ fn alarms_for_the_same_instant_all_ring() {
     let hand = ManualClock::new();
     let clock = hand.clock().with_timer(Arc::clone(&threads));
     let queues = [(); 3].map(|()| DelayQueue::new().with_clock(clock.clone()));
-    let bells = [(); 3].map(|()| Arc::new(Bell::default()));
+    let bells = [(); 3].map(|()| Arc::new(CountingWaker::default()));
     let mut receiving = Vec::new();
     for (queue, bell) in queues.iter().zip(&bells) {
         queue.offer_after("bread", 10 * SECOND).unwrap();
@@ -189,7 +163,7 @@ fn alarms_for_the_same_instant_all_ring() {
     }
     hand.advance(10 * SECOND);
     for bell in &bells {
-        until("each is woken", || bell.rung() == 1);
+        until("each is woken", || bell.count() == 1);
     }
     assert_eq!(threads.asked(), 1);
 }
@@ -198,7 +172,7 @@ fn alarms_for_the_same_instant_all_ring() {
 fn an_alarm_that_is_taken_back_lets_go_of_its_waker_and_never_rings() {
     let threads = Moody::new(&[]);
     let (hand, queue) = bread(&threads);
-    let bell = Arc::new(Bell::default());
+    let bell = Arc::new(CountingWaker::default());
     let mut receiving = queue.recv();
     assert!(poll(&mut receiving, &bell).is_pending());
     assert!(poll(&mut receiving, &bell).is_pending());
@@ -211,7 +185,7 @@ fn an_alarm_that_is_taken_back_lets_go_of_its_waker_and_never_rings() {
         hand.advance(SECOND);
         threads.ended() == 1
     });
-    assert_eq!(bell.rung(), 0);
+    assert_eq!(bell.count(), 0);
 }
 
 #[test]
@@ -223,12 +197,12 @@ fn the_systems_clock_can_have_a_timer_of_its_own() {
     queue
         .offer_after("bread", Duration::from_millis(5))
         .unwrap();
-    let bell = Arc::new(Bell::default());
+    let bell = Arc::new(CountingWaker::default());
     let mut receiving = pin!(queue.recv());
     let mut polled = poll(&mut receiving, &bell);
     if polled.is_pending() {
         assert_eq!(threads.asked(), 1);
-        until("it is woken", || bell.rung() > 0);
+        until("it is woken", || bell.count() > 0);
         polled = poll(&mut receiving, &bell);
     }
     assert_eq!(polled, Poll::Ready("bread"));

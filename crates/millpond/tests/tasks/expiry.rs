@@ -95,7 +95,7 @@ fn in_a_pool_its_place_is_given_back_and_it_counts_as_expired() {
         .unwrap();
     begins.recv().unwrap();
     let late = pool
-        .submit_spec(with_a_second(&hand.clock()), || 7)
+        .submit_with(with_a_second(&hand.clock()), || 7)
         .unwrap();
     assert!(pool.submit(|| 8).is_err(), "there is no room");
     hand.advance(SECOND);

@@ -1,9 +1,9 @@
 //! What a task's handle promises, on real threads and a manual clock.
 
-use crate::watch_kit::watch;
 use millpond::interrupt;
 use millpond::task::{self, CancelReason, TaskError, TaskSpec};
 use millpond::time::ManualClock;
+use millpond_testkit::watch;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::mpsc;
@@ -288,7 +288,7 @@ fn a_dropped_task_says_why_there_is_no_value() {
     drop(task);
     assert_eq!(
         handle.join().unwrap_err().to_string(),
-        "task cancelled: dropped before it ran"
+        "the task was cancelled: it was dropped before it ran"
     );
 }
 
@@ -346,7 +346,7 @@ fn a_shared_panic_shows_its_text_to_everyone() {
     for handle in [one, two] {
         assert_eq!(
             handle.join().unwrap_err().to_string(),
-            "task panicked: the dam broke"
+            "the task panicked: the dam broke"
         );
     }
 }
@@ -359,7 +359,7 @@ fn a_handle_that_aborts_on_drop_takes_its_task_along() {
     assert!(task.is_gone());
 
     let (task, handle) = task::new(|| 7);
-    let kept = handle.abort_on_drop().keep();
+    let kept = handle.abort_on_drop().disarm();
     task.run();
     assert_eq!(kept.join().unwrap(), 7);
 }
@@ -369,7 +369,7 @@ fn a_task_run_in_place_needs_nobody_else() {
     let _watch = watch();
     let here = std::thread::current().id();
     let (queued, handle) = task::new(move || std::thread::current().id() == here);
-    assert!(handle.join_here().unwrap());
+    assert!(handle.run_or_join().unwrap());
     assert!(matches!(queued.run(), task::Ran::Gone(_)));
 }
 
@@ -392,7 +392,7 @@ fn handles_say_what_they_are_and_how_they_are() {
 
     let (_task, handle) = task::new(|| ());
     handle.cancel();
-    assert!(format!("{handle:?}").contains("cancelled (cancelled on request)"));
+    assert!(format!("{handle:?}").contains("cancelled (a handle requested it)"));
 }
 
 #[test]

@@ -7,9 +7,6 @@
     reason = "a test stands outside: it uses std's threads, clocks and channels beside what it tests"
 )]
 
-#[path = "../watch_kit/mod.rs"]
-mod watch_kit;
-
 mod alarm;
 mod expiry;
 mod handle;

@@ -1,4 +1,4 @@
-//! Test programs as they are, where everything is there but scarce.
+//! Whole test programs under a condition where something is scarce.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -7,64 +7,63 @@ use anyhow::Result;
 
 use super::child::{self, End};
 use super::judge::{self, Fault, Verdict};
-use super::{Body, Row, pass};
-use crate::house::House;
-use crate::stage::Stage;
+use super::{NORMAL, Row, TestCase, pass};
+use crate::step::Step;
+use crate::workspace::Workspace;
 
-/// No program takes so long.
+/// No program takes longer.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Bodies are as patient as in any other run of the tests.
-const FACTOR: f64 = 1.0;
+const FACTOR: f64 = NORMAL;
 
-/// How many bodies are run alone when their program has come to a bad end.
-const MOST_ALONE: usize = 300;
+/// How many tests of a failed program are run alone at most.
+const MAX_ALONE: usize = 300;
 
-/// Runs the programs of these bodies, all of them in each.
+/// Runs the programs of these tests, each with all of its tests.
 pub(super) fn run(
-    house: &House,
-    stage: &mut Stage,
+    workspace: &Workspace,
+    step: &mut Step,
     condition: &str,
-    bodies: &[Body<'_>],
+    tests: &[TestCase<'_>],
 ) -> Result<Row> {
     let begin = Instant::now();
     let mut row = Row::new(condition);
-    for of_one in bodies.chunk_by(|one, other| one.program.name == other.program.name) {
+    for of_one in tests.chunk_by(|one, other| one.program.name == other.program.name) {
         let program = of_one[0].program;
-        let mut command = program.command(&house.root, condition, FACTOR);
+        let mut command = program.command(&workspace.root, condition, FACTOR);
         command.arg("--exact");
-        command.args(of_one.iter().map(|body| body.name));
+        command.args(of_one.iter().map(|test| test.name));
         let ran = child::run(&mut command, LIMIT)?;
         let passed = passed(&ran.output);
         let (good, bad): (Vec<_>, Vec<_>) = of_one
             .iter()
             .copied()
-            .partition(|body| passed.contains(body.name));
+            .partition(|test| passed.contains(test.name));
         row.passed += good.len();
         let end = ran.end;
-        stage.say(&format!(
-            "{condition}: {}: {} bodies, {} have not passed",
+        step.say(&format!(
+            "{condition}: {}: {} tests, {} have not passed",
             program.name,
             of_one.len(),
             bad.len()
         ))?;
         if bad.is_empty() && end != End::Code(0) {
-            let detail = format!("all bodies passed, and then it ended with {end:?}");
+            let detail = format!("all tests passed, and then it ended with {end:?}");
             row.count(of_one[0], FACTOR, Verdict::Fault(Fault::Abort, detail));
         }
-        let (alone, rest) = bad.split_at(bad.len().min(MOST_ALONE));
+        let (alone, rest) = bad.split_at(bad.len().min(MAX_ALONE));
         pass::each(
-            house,
-            stage,
+            workspace,
+            step,
             condition,
             alone,
             FACTOR,
             judge::of_unrefused,
-            |body, _, verdict| row.count(body, FACTOR, verdict),
+            |test, _, verdict| row.count(test, FACTOR, verdict),
         )?;
-        for &body in rest {
+        for &test in rest {
             let detail = format!("not run, its program ended with {end:?}");
-            row.count(body, FACTOR, Verdict::Fault(Fault::Abort, detail));
+            row.count(test, FACTOR, Verdict::Fault(Fault::Abort, detail));
         }
     }
     row.time = begin.elapsed();

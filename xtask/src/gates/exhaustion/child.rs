@@ -1,18 +1,17 @@
-//! One test in a process of its own: how it ended, what it printed, and what it cost.
+//! One test in a process of its own: its exit, its output and its CPU time.
 
-use std::fs;
 use std::io::{self, Read};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::kin;
+use crate::process;
 
-/// More than any test prints that is well. What comes after it is read and forgotten.
-const MOST_OUTPUT: u64 = 1 << 20;
+/// More than a sound test prints. The rest is read and dropped.
+const MAX_OUTPUT: u64 = 1 << 20;
 
 /// `/proc` counts CPU time in ticks of this length, whatever the kernel's own are (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
@@ -24,7 +23,7 @@ pub enum End {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// It was killed, because its time was up.
+    /// It was killed at its time limit.
     OutOfTime,
 }
 
@@ -44,28 +43,17 @@ pub struct Ran {
 /// # Errors
 /// If it cannot be started.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Ran> {
-    let (reader, writer) = io::pipe()?;
-    command
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer);
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
-    // The command holds the writing ends; while it does, the reader would never see the end.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut child, mut reader) = process::spawn(command)?;
     let (send, read) = mpsc::channel();
     thread::spawn(move || {
-        let mut reader = reader;
         let mut bytes = Vec::new();
-        // What cannot be read is not there.
-        let _ = (&mut reader).take(MOST_OUTPUT).read_to_end(&mut bytes);
+        let _ = (&mut reader).take(MAX_OUTPUT).read_to_end(&mut bytes);
         let _ = io::copy(&mut reader, &mut io::sink());
-        // Nobody listens if the process was given up.
+        // The receiver is gone if the process was killed.
         let _ = send.send(bytes);
     });
     let deadline = Instant::now() + limit;
-    // The streams close when the process ends, or when the last one does that it has left behind.
+    // The streams close when the process and its descendants have ended.
     let bytes = read.recv_timeout(limit).ok();
     let cpu = cpu_of(child.id());
     let mut status = None;
@@ -81,7 +69,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ran> {
     let end = match status {
         Some(status) => end_of(status),
         None => {
-            kin::kill_all(&mut child);
+            process::kill_tree(&mut child);
             child.wait()?;
             End::OutOfTime
         }
@@ -108,17 +96,15 @@ fn signal_of(_: ExitStatus) -> i32 {
     0
 }
 
-/// What a process has used so far. One that has ended and that nobody has waited for still tells.
-fn cpu_of(process: u32) -> Duration {
-    let line = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    cpu_in(&line).unwrap_or_default()
+/// The CPU time of a process, which may have ended but must not have been waited for.
+fn cpu_of(id: u32) -> Duration {
+    let fields = process::stat(id);
+    fields.as_deref().and_then(cpu_in).unwrap_or_default()
 }
 
-/// The fields 14 and 15 of the line: user and system time. The name, in parentheses, may contain
-/// anything; the third field stands behind it.
-fn cpu_in(line: &str) -> Option<Duration> {
-    let (_, behind) = line.rsplit_once(')')?;
-    let mut fields = behind.split_whitespace().skip(11);
+/// User and system time, the fields 14 and 15 of `/proc/PID/stat`, of those from field 3 on.
+fn cpu_in(fields: &str) -> Option<Duration> {
+    let mut fields = fields.split_whitespace().skip(11);
     let user: u32 = fields.next()?.parse().ok()?;
     let system: u32 = fields.next()?.parse().ok()?;
     Some(TICK * (user + system))
@@ -135,14 +121,14 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn codes_signals_and_both_streams_are_told() {
+    fn codes_signals_and_both_streams_are_returned() {
         let ran = shell("echo out; echo err >&2; exit 3", LONG);
         assert_eq!((ran.end, ran.output.as_str()), (End::Code(3), "out\nerr\n"));
         assert_eq!(shell("kill -ABRT $$", LONG).end, End::Signal(6));
     }
 
     #[test]
-    fn one_that_does_not_end_is_killed_and_what_it_printed_is_kept() {
+    fn a_process_that_does_not_end_is_killed_and_its_output_is_kept() {
         let ran = shell("echo before; sleep 1003", Duration::from_millis(300));
         assert_eq!((ran.end, ran.output.as_str()), (End::OutOfTime, "before\n"));
         let closed = shell("exec >&- 2>&-; sleep 1004", Duration::from_millis(300));
@@ -150,16 +136,18 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_measured_and_waiting_is_none() {
+    fn cpu_time_is_measured_and_waiting_costs_none() {
         let busy = shell("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", LONG);
         assert!(busy.cpu >= TICK, "{:?}", busy.cpu);
         assert!(shell("sleep 0.1", LONG).cpu < Duration::from_millis(90));
     }
 
     #[test]
-    fn the_line_of_the_kernel_is_understood() {
+    fn the_line_of_the_kernel_is_parsed() {
         let line = "7 (a) b) S 1 7 7 0 -1 4194304 100 0 0 0 31 12 0 0 20 0 1 0 5";
-        assert_eq!(cpu_in(line), Some(TICK * 43));
-        assert_eq!(cpu_in("7 (a"), None);
+        let fields = process::behind_name(line).unwrap();
+        assert_eq!(cpu_in(fields), Some(TICK * 43));
+        assert_eq!(process::behind_name("7 (a"), None);
+        assert_eq!(cpu_in(" S 1 7"), None);
     }
 }

@@ -1,54 +1,53 @@
-//! What became of a body under a shortage, judged by what its process left behind.
+//! Judges a test under a shortage by the output and the exit of its process.
 //!
-//! A body that needs threads and gets none may fail: its assertions expect what cannot be. What may
-//! not be is a fault:
+//! A test that needs threads and gets none may fail. These are faults:
 //!
 //! | fault | how it is recognised |
 //! |---|---|
 //! | abort | a signal ended the process: a stack overflow, a panic in a panic, `abort()` |
-//! | hang | the kit's watchdog, a lifecycle that does not end, an actor that does not, or our own limit |
-//! | spin | more CPU time than any body needs, or a storm of requests for threads |
+//! | hang | the kit's watchdog, a lifecycle or an actor that does not end, or the time limit |
+//! | spin | more CPU time than any test needs, or too many requests for threads |
 //! | unclear | a panic inside the library, or a failure that has nothing to do with threads |
-//! | lost | a counter of drops that does not come out |
+//! | lost | a wrong count of drops |
 
 use std::fmt;
 use std::time::Duration;
 
 use super::child::{End, Ran};
 
-/// More CPU time than a body needs that has been refused a thread: eight times what the busiest takes.
+/// The limit of CPU time for a test that has been refused a thread: eight times what the busiest takes.
 pub const CPU: Duration = Duration::from_millis(800);
 
-/// More refusals than a body has reason for. A pool asks once for each task that is brought to it, and the
-/// stress bodies bring up to 5,000.
+/// The limit of refusals. A pool requests a thread once for each submitted task, and the stress tests
+/// submit up to 5,000.
 pub const REFUSALS: u64 = 10_000;
 
-/// How `millpond-raw` begins the line that tells of a refusal: `sync/exhaust.rs` there.
+/// How `sync/exhaust.rs` of `millpond-raw` begins the line about a refusal.
 const REFUSED: &str = "exhausted: refusal ";
 
-/// What became of a body.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It passed.
     Passed,
-    /// Its first failure is an error that says that there was no thread.
+    /// It failed with an error that says that there was no thread.
     Clear,
-    /// It expected something of its own that takes more threads than there were.
+    /// An assertion of its own failed, which needs more threads than there were.
     Unmet,
-    /// What must not be; the details in a few words.
+    /// A fault; the details in a few words.
     Fault(Fault, String),
 }
 
-/// What must not be.
+/// What must not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process was ended by a signal.
     Abort,
-    /// It did not come to an end.
+    /// It did not end.
     Hang,
-    /// It burned CPU time.
+    /// It used too much CPU time.
     Spin,
-    /// It failed, and not in a way that tells a user what is wrong.
+    /// It failed with an error that does not say what is wrong.
     Unclear,
     /// Something was not dropped, or dropped twice.
     Lost,
@@ -77,7 +76,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// How often it was refused a thread.
+/// How often the test was refused a thread.
 pub fn refusals(output: &str) -> u64 {
     let numbers = output.split(REFUSED).skip(1).filter_map(|behind| {
         let (number, _) = behind.split_once(':')?;
@@ -86,7 +85,16 @@ pub fn refusals(output: &str) -> u64 {
     numbers.max().unwrap_or(0)
 }
 
-/// Judges a body that may be refused threads.
+/// Judges a test that may be refused threads, and has to pass if it is not.
+pub fn of_either(ran: &Ran) -> Verdict {
+    if refusals(&ran.output) == 0 {
+        of_unrefused(ran)
+    } else {
+        of_refused(ran)
+    }
+}
+
+/// Judges a test that may be refused threads.
 pub fn of_refused(ran: &Ran) -> Verdict {
     let output = ran.output.as_str();
     let fault = |fault, detail: String| Verdict::Fault(fault, detail);
@@ -94,13 +102,13 @@ pub fn of_refused(ran: &Ran) -> Verdict {
     let panics = panics(output);
     let first = || panics.first().map_or(String::new(), ToString::to_string);
     if refusals > REFUSALS {
-        return fault(Fault::Spin, format!("{refusals} threads asked for in vain"));
+        return fault(Fault::Spin, format!("{refusals} threads requested in vain"));
     }
     if let Some(line) = line_with(output, "wedged: `").or(line_with(output, "did not end within")) {
         return fault(Fault::Hang, line.to_owned());
     }
     match ran.end {
-        End::OutOfTime => return fault(Fault::Hang, "killed when its time was up".into()),
+        End::OutOfTime => return fault(Fault::Hang, "killed at its time limit".into()),
         End::Signal(number) => {
             let overflow = line_with(output, "has overflowed its stack");
             let detail = overflow.map_or_else(first, str::to_owned);
@@ -126,7 +134,9 @@ pub fn of_refused(ran: &Ran) -> Verdict {
         "SpawnFailed",
         "could not start a thread",
         "allows no more threads",
+        // The variant of the error of `try_execute_task`, by its old and its new name.
         "Refused",
+        "Rejected(",
     ];
     match panics.first() {
         _ if refusals == 0 => fault(Fault::Unclear, format!("refused nothing; {}", first())),
@@ -137,10 +147,10 @@ pub fn of_refused(ran: &Ran) -> Verdict {
     }
 }
 
-/// Judges a body that lacks nothing it needs, and so has to pass.
+/// Judges a test that is refused nothing and so has to pass.
 pub fn of_unrefused(ran: &Ran) -> Verdict {
     match (of_refused(ran), ran.end) {
-        // A body without refusals may take its time: nobody asks how busy it is.
+        // The limit of CPU time is for tests that were refused a thread.
         (Verdict::Fault(Fault::Spin, _), End::Code(0)) => Verdict::Passed,
         (Verdict::Clear | Verdict::Unmet, _) => {
             let detail = panics(&ran.output).first().map(ToString::to_string);
@@ -168,7 +178,9 @@ impl Panic<'_> {
     }
 
     fn is_in_suites(&self) -> bool {
-        self.place.contains("crates/millpond-conform/")
+        ["crates/millpond-conform/", "crates/millpond-testkit/"]
+            .iter()
+            .any(|folder| self.place.contains(folder))
     }
 
     fn says(&self, texts: &[&str]) -> bool {
@@ -187,7 +199,7 @@ fn panics(output: &str) -> Vec<Panic<'_>> {
     let told = output.split(" panicked at ").skip(1);
     let panics = told.map(|behind| {
         let (place, rest) = behind.split_once('\n').unwrap_or((behind, ""));
-        // The message may have lines of its own; the next remark of the runtime ends it.
+        // A message may have several lines; the next line of the runtime ends it.
         let text = rest.split("\nnote: run with").next().unwrap_or(rest);
         let text = text.split("\nthread '").next().unwrap_or(text);
         let place = place.trim_end_matches(':');
@@ -225,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_may_pass_fail_clearly_or_miss_what_it_expected() {
+    fn a_test_may_pass_fail_clearly_or_fail_an_assertion_of_its_own() {
         assert_eq!(of_refused(&ran(End::Code(0), REFUSAL)), Verdict::Passed);
         let clear = "called `Result::unwrap()` on an `Err`: Rejected { reason: SpawnFailed(..) }";
         assert_eq!(failed(SUITE, clear), Verdict::Clear);
@@ -268,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_inside_the_library_is_a_fault_even_if_somebody_catches_it() {
+    fn a_panic_inside_the_library_is_a_fault_even_if_it_is_caught() {
         let output =
             "\nthread 'w' panicked at crates/millpond/src/pool/engine.rs:1:1:\nno worker\n";
         let verdict = of_refused(&ran(End::Code(0), output));

@@ -1,18 +1,17 @@
-//! Exhaustion: every body of the behaviour suites, in a process that is short of something.
+//! The behaviour suites in processes that are short of something.
 //!
-//! The variable `MILLPOND_EXHAUST` says of what (`crates/millpond-raw/src/sync/exhaust.rs`). There
-//! are two kinds of shortage:
+//! The variable `MILLPOND_EXHAUST` says of what (`crates/millpond-raw/src/sync/exhaust.rs`). There are
+//! two kinds of conditions:
 //!
-//! - *Threads are refused*: all from the n-th on, n = 0, 1, 2 and so on, or that of the process-wide
-//!   timer. A body that expects more threads than there are may fail then, but its process must not
-//!   abort, hang or spin, and what it is told must be clear: [`judge`] has the rules. Each body has a
-//!   process of its own, so that n counts from its first step. Who was refused nothing with n threads
-//!   is not asked again with n + 1.
-//! - *Everything is there, but scarce*: one CPU, tiny stacks, a thousand other executors. All bodies
-//!   have to pass. Each test program runs as it is; a body that fails among the others is run alone.
+//! - *Threads are refused*: all from the n-th on, or that of the process-wide timer. A test that expects
+//!   more threads than there are may fail, but its process must not abort, hang or spin, and its error
+//!   must be clear: [`judge`] has the rules. Each test has a process of its own, so that n counts from
+//!   its first step. A test that was refused nothing with n threads is not run with n + 1.
+//! - *Something is scarce*: one CPU, tiny stacks, a thousand other executors. All tests have to pass.
+//!   Each test program runs as a whole; a test that fails there is run alone.
 //!
-//! A body that is at fault is looked at twice, the second time with five times the patience: a busy
-//! machine is no fault.
+//! A test at fault is run again, with five times the timeouts, or with the normal ones if it was refused
+//! nothing: a busy machine is no fault.
 
 mod batch;
 pub mod child;
@@ -27,39 +26,48 @@ use anyhow::Result;
 
 use self::judge::{Fault, Verdict};
 use super::built;
-use crate::house::House;
 use crate::runner::aligned;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
+use crate::workspace::Workspace;
 
 /// The package whose tests are run.
 const PACKAGE: &str = "crates/millpond-conform";
 
-/// Tests that start no thread of the library, or are about the kit itself.
-const LEFT_OUT: [&str; 4] = ["coverage", "cron", "differential", "wedge"];
+/// Tests that start no thread of the library.
+const LEFT_OUT: [&str; 3] = ["coverage", "cron", "differential"];
 
-/// From which thread on threads are refused, in turn. Others can be asked for by `--condition threads:N`: where
-/// the timer has the only thread, a scheduled task that is due waits until another thread can be had, which
-/// some bodies take for a hang.
-const THREADS: [u64; 1] = [0];
+/// How many threads there are before threads are refused, in turn. `--condition threads:N` chooses others.
+const THREADS: [u64; 2] = [0, 1];
 
-/// What is scarce, in turn. A worker that runs a test's closures in a build without optimisation, and prints
-/// a panic, takes most of this stack.
+/// The same, each for one test in [`SHARES`], to save time: most of them are one body for several implementations.
+const SHARED: [u64; 2] = [2, 3];
+
+const SHARES: usize = 8;
+
+/// What is scarce, in turn. A worker that runs a test's closure and prints a panic, without optimisation, needs most
+/// of this stack.
 const SCARCE: [&str; 3] = ["cpus:1", "stack:131072", "engines:1024"];
 
-/// How patient bodies are that are refused threads: many of them wait in vain.
-const HASTY: f64 = 0.1;
+/// The factor on all timeouts of tests that are refused threads: many of them wait in vain.
+const SHORT: f64 = 0.1;
 
-/// How much more patient they are at the second look.
-const AGAIN: f64 = 5.0;
+/// How much longer the timeouts are in the second run.
+const SECOND_RUN: f64 = 5.0;
 
-/// Which conditions and bodies. Without any choice: those of `cargo xtask test`.
+/// The factor in every other run, and in the second run of a test that was refused nothing.
+const NORMAL: f64 = 1.0;
+
+/// The factor of the second run for tests that were refused nothing: they only lacked time.
+const UNREFUSED: f64 = 2.0;
+
+/// Which conditions and tests. By default, those of `cargo xtask test`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Choice {
-    /// What to be short of, for all bodies: threads:N, timer, cpus:1, stack:BYTES or engines:N
+    /// What to be short of, for all tests: threads:N, timer, cpus:1, stack:BYTES or engines:N
     #[arg(long = "condition", value_name = "WORD")]
     pub conditions: Vec<String>,
-    /// Only bodies whose name contains this
+    /// Only tests whose name contains this
     pub filter: Option<String>,
 }
 
@@ -72,12 +80,12 @@ struct Program {
 
 /// A test.
 #[derive(Clone, Copy, Debug)]
-struct Body<'a> {
+struct TestCase<'a> {
     program: &'a Program,
     name: &'a str,
 }
 
-impl Body<'_> {
+impl TestCase<'_> {
     /// The command that runs it in a process of its own.
     fn command(&self, root: &Path, condition: &str, factor: f64) -> Command {
         let mut command = self.program.command(root, condition, factor);
@@ -85,7 +93,7 @@ impl Body<'_> {
         command
     }
 
-    /// What one types to see it again.
+    /// The command that repeats it.
     fn replay(&self, condition: &str, factor: f64) -> String {
         format!(
             "MILLPOND_EXHAUST={condition} MILLPOND_DELAY_FACTOR={factor} MILLPOND_STRESS_ROUNDS={ROUNDS} \
@@ -95,7 +103,7 @@ impl Body<'_> {
     }
 }
 
-/// How many rounds a stress body has: enough to get somewhere under a shortage.
+/// How many rounds a stress test has: enough under a shortage.
 const ROUNDS: &str = "20";
 
 impl Program {
@@ -125,14 +133,14 @@ impl Program {
     }
 }
 
-/// A body at fault.
+/// A test at fault.
 struct Found {
     fault: Fault,
-    /// What happened to which body, and how to see it again.
+    /// The test, its fault, and how to repeat it.
     text: String,
 }
 
-/// What came of one condition.
+/// The results under one condition.
 struct Row {
     condition: String,
     passed: usize,
@@ -154,16 +162,16 @@ impl Row {
         }
     }
 
-    /// Counts a body. A fault is also returned, to be told at once: the end may be minutes away.
-    fn count(&mut self, body: Body<'_>, factor: f64, verdict: Verdict) -> Option<String> {
+    /// Counts a test. A fault is also returned, to be printed at once: the end may be minutes away.
+    fn count(&mut self, test: TestCase<'_>, factor: f64, verdict: Verdict) -> Option<String> {
         match verdict {
             Verdict::Passed => self.passed += 1,
             Verdict::Clear => self.clear += 1,
             Verdict::Unmet => self.unmet += 1,
             Verdict::Fault(fault, detail) => {
-                let (condition, program) = (&self.condition, &body.program.name);
-                let told = format!("{condition}: {program} {}: {fault}: {detail}", body.name);
-                let text = format!("{told}\n    {}", body.replay(condition, factor));
+                let (condition, program) = (&self.condition, &test.program.name);
+                let told = format!("{condition}: {program} {}: {fault}: {detail}", test.name);
+                let text = format!("{told}\n    {}", test.replay(condition, factor));
                 self.found.push(Found { fault, text });
                 return Some(told);
             }
@@ -171,7 +179,7 @@ impl Row {
         None
     }
 
-    fn bodies(&self) -> usize {
+    fn tests(&self) -> usize {
         self.passed + self.clear + self.unmet + self.found.len()
     }
 
@@ -179,12 +187,12 @@ impl Row {
         let faults =
             Fault::ALL.map(|one| self.found.iter().filter(move |found| found.fault == one));
         let [abort, hang, spin, unclear, lost] = faults.map(|found| found.count().to_string());
-        let [bodies, passed, clear, unmet] =
-            [self.bodies(), self.passed, self.clear, self.unmet].map(|count| count.to_string());
+        let [tests, passed, clear, unmet] =
+            [self.tests(), self.passed, self.clear, self.unmet].map(|count| count.to_string());
         let seconds = format!("{:.1}", self.time.as_secs_f64());
         let condition = self.condition.clone();
         [
-            condition, bodies, passed, clear, unmet, abort, hang, spin, unclear, lost, seconds,
+            condition, tests, passed, clear, unmet, abort, hang, spin, unclear, lost, seconds,
         ]
     }
 }
@@ -193,102 +201,115 @@ impl Row {
 ///
 /// # Errors
 /// If cargo or a test cannot be started.
-pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
-    run(house, stage, &Choice::default())
+pub fn run_all(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
+    run(workspace, step, &Choice::default())
 }
 
-/// Runs these bodies under these conditions.
+/// Runs these tests under these conditions.
 ///
 /// # Errors
 /// If cargo or a test cannot be started.
-pub fn run(house: &House, stage: &mut Stage, choice: &Choice) -> Result<Outcome> {
+pub fn run(workspace: &Workspace, step: &mut Step, choice: &Choice) -> Result<Outcome> {
     if !cfg!(target_os = "linux") {
-        return Ok(Outcome::skipped("it measures by /proc, which is Linux's"));
+        return Ok(Outcome::skipped("it needs /proc, which only Linux has"));
     }
-    let Some(programs) = programs(house, stage)? else {
+    let Some(programs) = programs(workspace, step)? else {
         return Ok(Outcome::failed("it does not build"));
     };
     let mut names = Vec::new();
     for program in &programs {
-        names.push(program.tests(&house.root, choice.filter.as_deref())?);
+        names.push(program.tests(&workspace.root, choice.filter.as_deref())?);
     }
     let both = programs.iter().zip(&names);
-    let bodies: Vec<Body<'_>> = both
-        .flat_map(|(program, names)| names.iter().map(move |name| Body { program, name }))
+    let tests: Vec<TestCase<'_>> = both
+        .flat_map(|(program, names)| names.iter().map(move |name| TestCase { program, name }))
         .collect();
-    stage.say(&format!(
-        "{} bodies in {} programs",
-        bodies.len(),
+    step.say(&format!(
+        "{} tests in {} programs",
+        tests.len(),
         programs.len()
     ))?;
-    if bodies.is_empty() {
-        return Ok(Outcome::failed("there are no such bodies"));
+    if tests.is_empty() {
+        return Ok(Outcome::failed("there is no such test"));
     }
     let rows = match choice.conditions.as_slice() {
-        [] => all_conditions(house, stage, &bodies)?,
+        [] => all_conditions(workspace, step, &tests)?,
         chosen => {
-            let each = chosen.iter().map(|condition| match is_refusal(condition) {
-                true => Ok(pass::run(house, stage, condition, &bodies)?.0),
-                false => batch::run(house, stage, condition, &bodies),
+            let each = chosen.iter().map(|condition| {
+                if is_refusal(condition) {
+                    Ok(pass::run(workspace, step, condition, &tests)?.0)
+                } else {
+                    batch::run(workspace, step, condition, &tests)
+                }
             });
             each.collect::<Result<_>>()?
         }
     };
-    report(stage, &rows)
+    report(step, &rows)
 }
 
 fn is_refusal(condition: &str) -> bool {
     condition.starts_with("threads:") || condition == "timer"
 }
 
-fn all_conditions(house: &House, stage: &mut Stage, bodies: &[Body<'_>]) -> Result<Vec<Row>> {
+fn all_conditions(
+    workspace: &Workspace,
+    step: &mut Step,
+    tests: &[TestCase<'_>],
+) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let mut asked = bodies.to_vec();
+    let mut asked = tests.to_vec();
     let mut needs_threads = None;
     for most in THREADS {
-        let (row, refused) = pass::run(house, stage, &format!("threads:{most}"), &asked)?;
+        let (row, refused) = pass::run(workspace, step, &format!("threads:{most}"), &asked)?;
         rows.push(row);
         needs_threads.get_or_insert_with(|| refused.clone());
         asked = refused;
     }
-    // Who asks for no thread at all does not ask for the timer's.
+    for (turn, most) in SHARED.into_iter().enumerate() {
+        let own = asked.iter().skip(turn).step_by(SHARES);
+        let own: Vec<_> = own.copied().collect();
+        rows.push(pass::run(workspace, step, &format!("threads:{most}"), &own)?.0);
+    }
+    // A test that needs no thread at all does not need the timer's.
     let needs_threads = needs_threads.unwrap_or_default();
-    rows.push(pass::run(house, stage, "timer", &needs_threads)?.0);
+    rows.push(pass::run(workspace, step, "timer", &needs_threads)?.0);
     for condition in SCARCE {
-        rows.push(batch::run(house, stage, condition, bodies)?);
+        rows.push(batch::run(workspace, step, condition, tests)?);
     }
     Ok(rows)
 }
 
-fn report(stage: &mut Stage, rows: &[Row]) -> Result<Outcome> {
+fn report(step: &mut Step, rows: &[Row]) -> Result<Outcome> {
     for found in rows.iter().flat_map(|row| &row.found) {
-        stage.say(&found.text)?;
+        step.say(&found.text)?;
     }
-    stage.say(&table(rows))?;
-    let bodies: usize = rows.iter().map(Row::bodies).sum();
+    step.say(&table(rows))?;
+    let tests: usize = rows.iter().map(Row::tests).sum();
     let faults: usize = rows.iter().map(|row| row.found.len()).sum();
     Ok(match faults {
-        0 => Outcome::passed(format!("{bodies} runs under {} conditions", rows.len())),
-        _ => Outcome::failed(format!("{faults} of {bodies} runs are at fault")),
+        0 => Outcome::passed(format!("{tests} runs under {} conditions", rows.len())),
+        _ => Outcome::failed(format!("{faults} of {tests} runs are at fault")),
     })
 }
 
 fn table(rows: &[Row]) -> String {
-    let head = "condition bodies passed clear unmet abort hang spin unclear lost seconds";
+    let head = "condition tests passed clear unmet abort hang spin unclear lost seconds";
     let mut words = head.split(' ').map(str::to_owned);
     let mut all = vec![std::array::from_fn(|_| words.next().unwrap_or_default())];
     all.extend(rows.iter().map(Row::cells));
     aligned(&all)
 }
 
-/// The test programs, built as `cargo xtask tests` builds them, which has built them already.
-fn programs(house: &House, stage: &mut Stage) -> Result<Option<Vec<Program>>> {
+/// The test programs, with the flags of the step `tests`, which has built them already.
+fn programs(workspace: &Workspace, step: &mut Step) -> Result<Option<Vec<Program>>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(house.root.join(PACKAGE).join("tests"))? {
+    for entry in std::fs::read_dir(workspace.root.join(PACKAGE).join("tests"))? {
         let path = entry?.path();
-        let is_test = match path.is_dir() {
-            true => path.join("main.rs").is_file(),
-            false => path.extension().is_some_and(|end| end == "rs"),
+        let is_test = if path.is_dir() {
+            path.join("main.rs").is_file()
+        } else {
+            path.extension().is_some_and(|end| end == "rs")
         };
         let stem = path
             .file_stem()
@@ -300,23 +321,20 @@ fn programs(house: &House, stage: &mut Stage) -> Result<Option<Vec<Program>>> {
         }
     }
     names.sort();
-    let mut build = house.cargo(&["test", "--workspace", "--all-features", "--no-run"]);
+    let mut build = workspace.cargo(&["test", "--workspace", "--all-features", "--no-run"]);
     for name in &names {
         build.args(["--test", name]);
     }
-    let manifest = format!("{PACKAGE}/Cargo.toml");
-    let Some(paths) = built::programs_of(stage, &mut build, &manifest)? else {
+    let Some(built) = built::programs(step, &mut build)? else {
         return Ok(None);
     };
-    // Cargo adds a dash and a hash to the name.
-    let name_of = |path: &Path| {
-        let stem = path.file_stem()?.to_string_lossy().into_owned();
-        let (name, _) = stem.rsplit_once('-')?;
-        names.iter().find(|known| *known == name).cloned()
-    };
-    let mut programs: Vec<Program> = paths
+    let mut programs: Vec<Program> = built
         .into_iter()
-        .filter_map(|path| name_of(&path).map(|name| Program { name, path }))
+        .filter(|program| program.is_of(PACKAGE) && names.contains(&program.name()))
+        .map(|program| Program {
+            name: program.name(),
+            path: program.path,
+        })
         .collect();
     programs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(Some(programs))
@@ -327,19 +345,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_told_with_its_body_its_condition_and_the_command_that_shows_it_again() {
+    fn a_fault_is_reported_with_its_test_its_condition_and_the_command_that_repeats_it() {
         let program = Program {
             name: "pools".into(),
             path: "/t/pools-0f".into(),
         };
-        let body = Body {
+        let test = TestCase {
             program: &program,
             name: "array::pool_ends::it_ends",
         };
         let mut row = Row::new("threads:1");
-        row.count(body, 0.1, Verdict::Passed);
-        row.count(body, 0.1, Verdict::Clear);
-        row.count(body, 0.1, Verdict::Fault(Fault::Hang, "wedged".into()));
+        row.count(test, 0.1, Verdict::Passed);
+        row.count(test, 0.1, Verdict::Clear);
+        row.count(test, 0.1, Verdict::Fault(Fault::Hang, "wedged".into()));
         let text = &row.found[0].text;
         assert!(text.contains("threads:1: pools array::pool_ends::it_ends: hang: wedged"));
         assert!(text.contains(

@@ -1,4 +1,4 @@
-//! Bodies that are refused threads, each in a process of its own.
+//! Tests that are refused threads, each in a process of its own.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,112 +9,132 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::child::{self, Ran};
-use super::judge::{self, Verdict};
-use super::{AGAIN, Body, HASTY, Row};
-use crate::house::House;
-use crate::stage::Stage;
+use super::judge::{self, Fault, Verdict};
+use super::{Row, SECOND_RUN, SHORT, TestCase, UNREFUSED};
+use crate::step::Step;
+use crate::workspace::Workspace;
 
-/// How many run at once. Most of them wait for something, so they are more than there are CPUs.
+/// How many run at once: more than there are CPUs, because most of them wait.
 const AT_ONCE: usize = 6;
 
-/// Longer than the kit's own watchdog has patience, which says more than we can.
+/// Longer than the timeout of the kit's watchdog, whose report says more.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How many get a second look. Where more are at fault, nobody doubts the rest.
-const MOST_AGAIN: usize = 24;
+/// How many tests at fault are run again at most.
+const MAX_SECOND_RUNS: usize = 24;
 
-/// Progress is told so often.
-const STEP: usize = 250;
+/// After how many tests progress is reported.
+const PROGRESS: usize = 250;
 
-/// Runs the bodies; also returns those that were refused a thread.
+/// What a run comes to.
+type Judge = fn(&Ran) -> Verdict;
+
+/// Runs the tests; also returns those that were refused a thread.
 pub(super) fn run<'a>(
-    house: &House,
-    stage: &mut Stage,
+    workspace: &Workspace,
+    step: &mut Step,
     condition: &str,
-    bodies: &[Body<'a>],
-) -> Result<(Row, Vec<Body<'a>>)> {
+    tests: &[TestCase<'a>],
+) -> Result<(Row, Vec<TestCase<'a>>)> {
     let begin = Instant::now();
     let mut row = Row::new(condition);
     let mut refused = Vec::new();
-    let mut doubtful = Vec::new();
+    let mut at_fault = Vec::new();
+    let mut unrefused = Vec::new();
     each(
-        house,
-        stage,
+        workspace,
+        step,
         condition,
-        bodies,
-        HASTY,
+        tests,
+        SHORT,
         judge::of_refused,
-        |body, ran, verdict| {
+        |test, ran, verdict| {
             if judge::refusals(&ran.output) > 0 {
-                refused.push(body);
+                refused.push(test);
             }
             match verdict {
-                Verdict::Fault(..) if doubtful.len() < MOST_AGAIN => {
-                    doubtful.push(body);
+                // It lacked nothing but time.
+                Verdict::Fault(Fault::Unclear, _) if judge::refusals(&ran.output) == 0 => {
+                    unrefused.push(test);
                     None
                 }
-                verdict => row.count(body, HASTY, verdict),
+                Verdict::Fault(..) if at_fault.len() < MAX_SECOND_RUNS => {
+                    at_fault.push(test);
+                    None
+                }
+                verdict => row.count(test, SHORT, verdict),
             }
         },
     )?;
-    let factor = HASTY * AGAIN;
-    each(
-        house,
-        stage,
-        condition,
-        &doubtful,
-        factor,
-        judge::of_refused,
-        |body, _, verdict| row.count(body, factor, verdict),
-    )?;
+    let second: [(_, _, Judge); 2] = [
+        (at_fault, SHORT * SECOND_RUN, judge::of_refused),
+        (unrefused, UNREFUSED, judge::of_either),
+    ];
+    for (tests, factor, judge) in second {
+        each(
+            workspace,
+            step,
+            condition,
+            &tests,
+            factor,
+            judge,
+            |test, _, verdict| row.count(test, factor, verdict),
+        )?;
+    }
     row.time = begin.elapsed();
     Ok((row, refused))
 }
 
-/// Runs each body alone, some at a time, and hands over what became of it. What comes back is told.
+/// Runs each test alone, some at a time, and calls `ended` with its result; what that returns is printed.
 pub(super) fn each<'a>(
-    house: &House,
-    stage: &mut Stage,
+    workspace: &Workspace,
+    step: &mut Step,
     condition: &str,
-    bodies: &[Body<'a>],
+    tests: &[TestCase<'a>],
     factor: f64,
-    judge: fn(&Ran) -> Verdict,
-    mut ended: impl FnMut(Body<'a>, &Ran, Verdict) -> Option<String>,
+    judge: Judge,
+    mut ended: impl FnMut(TestCase<'a>, &Ran, Verdict) -> Option<String>,
 ) -> Result<()> {
-    let limit = LIMIT.mul_f64((factor / HASTY).max(1.0));
+    let limit = LIMIT.mul_f64((factor / SHORT).max(1.0));
     let next = AtomicUsize::new(0);
-    let trouble = Mutex::new(None);
+    let failure = Mutex::new(None);
     thread::scope(|scope| {
         let (send, results) = mpsc::channel();
         for _ in 0..AT_ONCE {
-            let (send, next, trouble) = (send.clone(), &next, &trouble);
+            let (send, next, failure) = (send.clone(), &next, &failure);
             scope.spawn(move || {
-                while let Some(&body) = bodies.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut command = body.command(&house.root, condition, factor);
+                while let Some(&test) = tests.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut command = test.command(&workspace.root, condition, factor);
                     match child::run(&mut command, limit) {
-                        Ok(ran) => drop(send.send((body, ran))),
-                        Err(error) => *trouble.lock().expect("nobody panics with it") = Some(error),
+                        Ok(mut ran) => {
+                            // A test that waits longer checks more often; one that spins does so all the time.
+                            ran.cpu = ran.cpu.div_f64((factor / SHORT).max(1.0));
+                            drop(send.send((test, ran)));
+                        }
+                        Err(error) => {
+                            *failure.lock().expect("no thread panics with it") = Some(error)
+                        }
                     }
                 }
             });
         }
         drop(send);
-        for (number, (body, ran)) in results.iter().enumerate() {
+        for (number, (test, ran)) in results.iter().enumerate() {
             let verdict = judge(&ran);
-            if let Some(fault) = ended(body, &ran, verdict) {
-                stage.say(&fault)?;
+            if let Some(fault) = ended(test, &ran, verdict) {
+                step.say(&fault)?;
             }
-            if (number + 1) % STEP == 0 || number + 1 == bodies.len() {
-                stage.say(&format!(
-                    "{condition}: {} of {} bodies",
+            if (number + 1) % PROGRESS == 0 || number + 1 == tests.len() {
+                step.say(&format!(
+                    "{condition}: {} of {} tests",
                     number + 1,
-                    bodies.len()
+                    tests.len()
                 ))?;
             }
         }
         Ok::<_, anyhow::Error>(())
     })?;
-    match trouble.into_inner().expect("nobody panics with it") {
+    match failure.into_inner().expect("no thread panics with it") {
         Some(error) => Err(error),
         None => Ok(()),
     }

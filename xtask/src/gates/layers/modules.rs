@@ -3,10 +3,10 @@
 //! A module may use modules of a strictly lower rank; modules on one rank are siblings and never
 //! use each other. The tokens decide, not the `use` items alone: a path in an expression, in a
 //! type or in a macro is an import too. Tests inside the source keep the same rule, so that a
-//! module can be tested without the floors above it.
+//! module can be tested without the ranks above it.
 //!
-//! `lib.rs` and `prelude.rs` are the front door: they may name everything, and nobody inside goes
-//! through them (`crate::Pool` would hide the room the name comes from).
+//! `lib.rs` and `prelude.rs` may name everything, and no other module goes through them: `crate::Pool`
+//! would hide the module that the name comes from.
 
 use std::path::Path;
 
@@ -16,24 +16,25 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::report::Report;
 use crate::text::files;
 use crate::text::source::Source;
-use crate::text::tokens::{self, Next, Place, group, is_sign, is_word, word};
+use crate::text::tokens::{self, Next, Position, group, is_sign, is_word, word};
 
-/// THE table of modules: a line is a rank, lowest first.
+/// The table of modules: a line is a rank, lowest first.
 const RANKS: &[&[&str]] = &[
     &["thread", "stack", "meter", "machine", "adapt"],
     &["time"],
     &["interrupt"],
     &["task", "queue"],
     &["executor", "manage"],
-    &["future"],
+    &["engine"],
     &["pool", "schedule", "forkjoin"],
+    &["future"],
     &["preset"],
 ];
 
 const LIBRARY: &str = "crates/millpond/src";
-const FRONT_DOOR: &[&str] = &["lib", "prelude"];
+const ROOTS: &[&str] = &["lib", "prelude"];
 
-/// What `lib.rs` has for tests alone, below all ranks.
+/// Modules of `lib.rs` for tests alone, below all ranks.
 const TEST_KITS: &[&str] = &["proptest_kit"];
 
 fn rank(module: &str) -> Option<usize> {
@@ -47,10 +48,10 @@ fn rank(module: &str) -> Option<usize> {
 pub fn check(root: &Path) -> Result<Report> {
     let mut report = Report::default();
     for file in files::below(root, LIBRARY, "rs")? {
-        report.looked_at += 1;
+        report.checked += 1;
         let path = module_path(file.strip_prefix(LIBRARY).unwrap_or(&file));
         let Some(module) = path.first() else { continue };
-        if FRONT_DOOR.contains(&module.as_str()) {
+        if ROOTS.contains(&module.as_str()) {
             continue;
         }
         let Some(own) = rank(module) else {
@@ -73,7 +74,7 @@ fn judge(module: &str, own: usize, used: &str) -> Option<String> {
         _ if used == module || TEST_KITS.contains(&used) => None,
         Some(other) if other < own => None,
         Some(other) if other == own => Some(format!(
-            "`{module}` uses its sibling `{used}`: both stand on rank {own}"
+            "`{module}` uses its sibling `{used}`: both have rank {own}"
         )),
         Some(other) => Some(format!(
             "`{module}` (rank {own}) uses `{used}` (rank {other}): imports point down only"
@@ -102,20 +103,20 @@ struct Import {
     line: usize,
 }
 
-/// Every name reached through the crate root, in a module `depth` floors below it.
+/// Every name reached through the crate root, in a module `depth` levels below it.
 fn imports(tokens: &TokenStream, depth: usize) -> Vec<Import> {
     let mut found = Vec::new();
-    tokens::walk(tokens, &mut |place| {
-        let climbed = if is_word(Some(place.token()), "crate") {
+    tokens::walk(tokens, &mut |position| {
+        let climbed = if is_word(Some(position.token()), "crate") {
             Some(1)
-        } else if is_word(Some(place.token()), "super") && !follows_a_path(place) {
-            let steps = supers(place);
-            (steps == depth + inline_depth(place)).then_some(3 * steps - 2)
+        } else if is_word(Some(position.token()), "super") && !follows_a_path(position) {
+            let steps = supers(position);
+            (steps == depth + inline_depth(position)).then_some(3 * steps - 2)
         } else {
             None
         };
         if let Some(width) = climbed {
-            found.extend(names_behind(place, width));
+            found.extend(names_behind(position, width));
         }
         Next::Enter
     });
@@ -123,26 +124,28 @@ fn imports(tokens: &TokenStream, depth: usize) -> Vec<Import> {
 }
 
 /// True for the second `super` of `super::super`: the first one has been counted with it.
-fn follows_a_path(place: &Place<'_>) -> bool {
-    is_sign(place.back(1), ':') && is_sign(place.back(2), ':') && is_word(place.back(3), "super")
+fn follows_a_path(position: &Position<'_>) -> bool {
+    is_sign(position.back(1), ':')
+        && is_sign(position.back(2), ':')
+        && is_word(position.back(3), "super")
 }
 
-fn supers(place: &Place<'_>) -> usize {
+fn supers(position: &Position<'_>) -> usize {
     let mut steps = 1;
-    while is_sign(place.ahead(3 * steps - 2), ':')
-        && is_sign(place.ahead(3 * steps - 1), ':')
-        && is_word(place.ahead(3 * steps), "super")
+    while is_sign(position.ahead(3 * steps - 2), ':')
+        && is_sign(position.ahead(3 * steps - 1), ':')
+        && is_word(position.ahead(3 * steps), "super")
     {
         steps += 1;
     }
     steps
 }
 
-/// How many `mod x { .. }` of this file stand around the place.
-fn inline_depth(place: &Place<'_>) -> usize {
+/// How many `mod x { .. }` of this file enclose the position.
+fn inline_depth(position: &Position<'_>) -> usize {
     let mut depth = 0;
-    let mut around = place.outer;
-    let mut delimiter = place.delimiter;
+    let mut around = position.outer;
+    let mut delimiter = position.delimiter;
     while let Some(outer) = around {
         let named = matches!(outer.back(1), Some(TokenTree::Ident(_)));
         if delimiter == Delimiter::Brace && named && is_word(outer.back(2), "mod") {
@@ -155,19 +158,18 @@ fn inline_depth(place: &Place<'_>) -> usize {
 }
 
 /// The first names behind the root: one, or each of a `{..}` list.
-fn names_behind(place: &Place<'_>, width: usize) -> Vec<Import> {
-    let line = place.line();
-    if !is_sign(place.ahead(width), ':') || !is_sign(place.ahead(width + 1), ':') {
+fn names_behind(position: &Position<'_>, width: usize) -> Vec<Import> {
+    let line = position.line();
+    if !is_sign(position.ahead(width), ':') || !is_sign(position.ahead(width + 1), ':') {
         // `use crate as c` would make every later path invisible.
-        return match is_word(place.ahead(width), "as") {
-            true => vec![Import {
-                module: "crate as ..".into(),
-                line,
-            }],
-            false => Vec::new(),
-        };
+        let is_renamed = is_word(position.ahead(width), "as");
+        let module = "crate as ..".into();
+        return is_renamed
+            .then_some(Import { module, line })
+            .into_iter()
+            .collect();
     }
-    let behind = place.ahead(width + 2);
+    let behind = position.ahead(width + 2);
     if let Some(module) = word(behind) {
         return vec![Import { module, line }];
     }

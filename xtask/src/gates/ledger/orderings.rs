@@ -1,8 +1,8 @@
 //! Every ordering above `Relaxed` carries the label of a pair, the pair is explained in a header,
 //! and it has at least two ends.
 //!
-//! The label stands in a comment on the line of the ordering, or on a comment line directly above
-//! it. Code that exists for tests alone is left out: its orderings are not part of a protocol.
+//! The label is in a comment on the line of the ordering, or on a comment line directly above it. Code
+//! for tests alone is left out: its orderings are not part of a protocol.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::headers::{Headers, labels};
 use crate::report::Report;
 use crate::text::files;
 use crate::text::source::Source;
-use crate::text::tokens::{self, Next, Place, is_sign, is_word, test_only_item, word};
+use crate::text::tokens::{self, Next, Position, is_sign, is_word, test_only_item, word};
 
 const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
 
@@ -28,7 +28,7 @@ pub struct Strong {
     pub line: usize,
     /// Its name.
     pub name: String,
-    /// What is to be exchanged to weaken it.
+    /// What to replace to weaken it.
     pub spot: Spot,
 }
 
@@ -50,7 +50,7 @@ pub struct Spot {
 pub enum Kind {
     /// The ordering of an operation: `Ordering::Acquire`.
     Ordering,
-    /// The function of a fence: `atomic::fence`. Its ordering cannot be exchanged, because a relaxed
+    /// The function of a fence: `atomic::fence`. Its ordering cannot be replaced, because a relaxed
     /// fence panics, which would prove nothing.
     Fence,
 }
@@ -86,7 +86,7 @@ fn check_crate(root: &Path, package: &str) -> Result<Report> {
     let mut places: BTreeMap<String, Vec<(PathBuf, usize)>> = BTreeMap::new();
     let top = Path::new(package).join("src");
     for end in ends(root, package)? {
-        report.looked_at += 1;
+        report.checked += 1;
         let (file, line) = (&end.file, end.ordering.line);
         if end.labels.is_empty() {
             let name = &end.ordering.name;
@@ -149,7 +149,7 @@ pub fn ends(root: &Path, package: &str) -> Result<Vec<End>> {
     Ok(found)
 }
 
-/// The files, without extension, and folders that exist for tests alone.
+/// The files, without extension, and folders that are for tests alone.
 pub(super) fn all_test_files(sources: &[Source]) -> Vec<PathBuf> {
     sources.iter().flat_map(test_files).collect()
 }
@@ -188,16 +188,16 @@ fn labelled(source: &Source, ordering: Strong) -> End {
 /// Every strong ordering outside test-only items.
 pub fn strong(source: &Source) -> Vec<Strong> {
     let mut found = Vec::new();
-    tokens::walk(&source.tokens, &mut |place| {
-        if let Some(steps) = test_only_item(place).or_else(|| import(place)) {
+    tokens::walk(&source.tokens, &mut |position| {
+        if let Some(steps) = test_only_item(position).or_else(|| import(position)) {
             return Next::Skip(steps);
         }
-        if is_strong(place)
-            && let Some(spot) = fence(place).or_else(|| spot(place, 0, Kind::Ordering))
+        if is_strong(position)
+            && let Some(spot) = fence(position).or_else(|| spot(position, 0, Kind::Ordering))
         {
             found.push(Strong {
-                line: place.line(),
-                name: place.token().to_string(),
+                line: position.line(),
+                name: position.token().to_string(),
                 spot,
             });
         }
@@ -207,22 +207,22 @@ pub fn strong(source: &Source) -> Vec<Strong> {
 }
 
 /// The function, if the ordering is a fence's.
-fn fence(place: &Place<'_>) -> Option<Spot> {
-    let outer = place.outer?;
+fn fence(position: &Position<'_>) -> Option<Spot> {
+    let outer = position.outer?;
     is_word(outer.back(1), "fence")
         .then(|| spot(outer, 1, Kind::Fence))
         .flatten()
 }
 
 /// The path whose last word is `last` tokens back.
-fn spot(place: &Place<'_>, last: usize, kind: Kind) -> Option<Spot> {
-    let end = place.back(last)?.span().end();
+fn spot(position: &Position<'_>, last: usize, kind: Kind) -> Option<Spot> {
+    let end = position.back(last)?.span().end();
     let mut first = last;
-    while is_sign(place.back(first + 1), ':') && word(place.back(first + 3)).is_some() {
+    while is_sign(position.back(first + 1), ':') && word(position.back(first + 3)).is_some() {
         first += 3;
     }
-    let start = place.back(first)?.span().start();
-    // rustfmt breaks no path. One that is broken all the same is exchanged in vain, and does not build.
+    let start = position.back(first)?.span().start();
+    // rustfmt does not break a path. If one is broken, its replacement does not build.
     let column = if start.line == end.line {
         start.column
     } else {
@@ -237,10 +237,10 @@ fn spot(place: &Place<'_>, last: usize, kind: Kind) -> Option<Spot> {
 }
 
 /// If a `use` item starts here: how many tokens until its end.
-fn import(place: &Place<'_>) -> Option<usize> {
-    let is_use = is_word(Some(place.token()), "use");
+fn import(position: &Position<'_>) -> Option<usize> {
+    let is_use = is_word(Some(position.token()), "use");
     let end = || {
-        place.level[place.at..]
+        position.level[position.at..]
             .iter()
             .position(|token| is_sign(Some(token), ';'))
     };
@@ -248,18 +248,18 @@ fn import(place: &Place<'_>) -> Option<usize> {
 }
 
 /// `Ordering::Acquire` anywhere, or a bare `Acquire` as an argument.
-fn is_strong(place: &Place<'_>) -> bool {
-    let name = word(Some(place.token()));
+fn is_strong(position: &Position<'_>) -> bool {
+    let name = word(Some(position.token()));
     if !name.is_some_and(|name| STRONG.contains(&name.as_str())) {
         return false;
     }
-    if is_sign(place.back(1), ':') && is_sign(place.back(2), ':') {
-        return is_word(place.back(3), "Ordering");
+    if is_sign(position.back(1), ':') && is_sign(position.back(2), ':') {
+        return is_word(position.back(3), "Ordering");
     }
-    let begins = place.at == 0 || is_sign(place.back(1), ',');
-    let ends = place.ahead(1).is_none() || is_sign(place.ahead(1), ',');
-    let called = place.outer.and_then(|outer| outer.back(1));
-    place.delimiter == Delimiter::Parenthesis
+    let begins = position.at == 0 || is_sign(position.back(1), ',');
+    let ends = position.ahead(1).is_none() || is_sign(position.ahead(1), ',');
+    let called = position.outer.and_then(|outer| outer.back(1));
+    position.delimiter == Delimiter::Parenthesis
         && begins
         && ends
         && matches!(called, Some(TokenTree::Ident(_) | TokenTree::Punct(_)))
@@ -273,9 +273,9 @@ fn test_files(source: &Source) -> Vec<PathBuf> {
         _ => own,
     };
     let mut found = Vec::new();
-    tokens::walk(&source.tokens, &mut |place| {
-        if let Some(steps) = test_only_item(place) {
-            let item = &place.level[place.at..=place.at + steps];
+    tokens::walk(&source.tokens, &mut |position| {
+        if let Some(steps) = test_only_item(position) {
+            let item = &position.level[position.at..=position.at + steps];
             if let [.., kind, TokenTree::Ident(name), end] = item
                 && is_word(Some(kind), "mod")
                 && is_sign(Some(end), ';')

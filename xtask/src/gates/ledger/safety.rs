@@ -21,12 +21,12 @@ pub fn check(root: &Path) -> Result<Report> {
     let top = Path::new(RAW).join("src");
     for file in files::below(root, &top.to_string_lossy(), "rs")? {
         let source = Source::read(root, &file)?;
-        report.looked_at += 1;
+        report.checked += 1;
         check_header(&source, &mut report);
         let known = headers.around(root, &top, &file)?;
         let known: Vec<&str> = known.iter().filter_map(|line| stated(line)).collect();
         for one in unsafes::find(&source) {
-            report.looked_at += 1;
+            report.checked += 1;
             if let Some(wrong) = judge(&source, &one, &known) {
                 report.add(&file, one.line, wrong);
             }
@@ -63,27 +63,23 @@ fn judge(source: &Source, one: &Unsafe, known: &[&str]) -> Option<String> {
         .iter()
         .find_map(|start| safety_above(source, *start))
     else {
-        return Some("no `// SAFETY: ` comment stands directly above".into());
+        return Some("no `// SAFETY: ` comment is directly above".into());
     };
     let ids = cited(&comment);
     if ids.is_empty() {
         return Some(
-            "SAFETY cites no invariant: name one of the header, as in `SAFETY: T3 - ..`".into(),
+            "SAFETY cites no invariant: name one of the header, as in `SAFETY: TASK-3 - ..`".into(),
         );
     }
     let unknown: Vec<&str> = ids.into_iter().filter(|id| !known.contains(id)).collect();
-    match unknown.is_empty() {
-        true => None,
-        false => Some(format!(
-            "SAFETY cites {}, which no header around states (`//! - **{}** ..`)",
-            unknown.join(", "),
-            unknown[0]
-        )),
-    }
+    let first = unknown.first()?;
+    Some(format!(
+        "SAFETY cites {}, which no header around states (`//! - **{first}** ..`)",
+        unknown.join(", ")
+    ))
 }
 
-/// The text behind `SAFETY: ` in the comment block above line `start`; attributes may stand
-/// between.
+/// The text behind `SAFETY: ` in the comment block above line `start`, attributes skipped.
 fn safety_above(source: &Source, start: usize) -> Option<String> {
     let mut number = start.checked_sub(1)?;
     while source.line(number).is_some_and(Line::is_attribute) {

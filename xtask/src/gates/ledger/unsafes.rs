@@ -1,16 +1,16 @@
-//! Finding `unsafe` in tokens. The word in comments, strings and documentation is none.
+//! Finding `unsafe` in tokens, which leaves out comments, strings and documentation.
 
 use proc_macro2::{Delimiter, TokenTree};
 
 use crate::text::source::Source;
-use crate::text::tokens::{self, Next, Place, group, is_sign, is_word, line_of};
+use crate::text::tokens::{self, Next, Position, group, is_sign, is_word, line_of};
 
 /// What an `unsafe` introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `unsafe { .. }`, `unsafe impl`, `unsafe extern`, `#[unsafe(..)]`: a promise made here.
     Promise,
-    /// `unsafe fn`, `unsafe trait`: a promise asked of others.
+    /// `unsafe fn`, `unsafe trait`: a promise that others must make.
     Demand {
         /// True if its documentation has a `# Safety` section.
         documented: bool,
@@ -26,20 +26,20 @@ pub struct Unsafe {
     pub line: usize,
     /// What it introduces.
     pub form: Form,
-    /// Lines above which its comment may stand: its own, and those where the expression,
-    /// argument or statement around it begins.
+    /// Lines above which its comment may be: its own, and those where the expression, argument or
+    /// statement around it begins.
     pub starts: Vec<usize>,
 }
 
 /// Every `unsafe` of a file, macros included.
 pub fn find(source: &Source) -> Vec<Unsafe> {
     let mut found = Vec::new();
-    tokens::walk(&source.tokens, &mut |place| {
-        if is_word(Some(place.token()), "unsafe") && !is_sign(place.back(1), '$') {
+    tokens::walk(&source.tokens, &mut |position| {
+        if is_word(Some(position.token()), "unsafe") && !is_sign(position.back(1), '$') {
             found.push(Unsafe {
-                line: place.line(),
-                form: form(place),
-                starts: starts(place),
+                line: position.line(),
+                form: form(position),
+                starts: starts(position),
             });
         }
         Next::Enter
@@ -47,37 +47,38 @@ pub fn find(source: &Source) -> Vec<Unsafe> {
     found
 }
 
-fn form(place: &Place<'_>) -> Form {
+fn form(position: &Position<'_>) -> Form {
     let mut at = 1;
-    if is_word(place.ahead(1), "extern") {
+    if is_word(position.ahead(1), "extern") {
         // `unsafe extern "C" fn` is a function, `unsafe extern "C" { .. }` a block.
-        at = if matches!(place.ahead(2), Some(TokenTree::Literal(_))) {
+        at = if matches!(position.ahead(2), Some(TokenTree::Literal(_))) {
             3
         } else {
             2
         };
     }
-    if is_word(place.ahead(at), "fn") {
-        return match place.ahead(at + 1) {
+    if is_word(position.ahead(at), "fn") {
+        return match position.ahead(at + 1) {
             Some(TokenTree::Group(_)) => Form::Type,
             _ => Form::Demand {
-                documented: documented(place),
+                documented: documented(position),
             },
         };
     }
-    match is_word(place.ahead(1), "trait") || is_word(place.ahead(1), "auto") {
-        true => Form::Demand {
-            documented: documented(place),
-        },
-        false => Form::Promise,
+    if is_word(position.ahead(1), "trait") || is_word(position.ahead(1), "auto") {
+        Form::Demand {
+            documented: documented(position),
+        }
+    } else {
+        Form::Promise
     }
 }
 
 /// Walks back over qualifiers and attributes and looks for the section.
-fn documented(place: &Place<'_>) -> bool {
+fn documented(position: &Position<'_>) -> bool {
     let mut back = 1;
     loop {
-        let token = place.back(back);
+        let token = position.back(back);
         let qualifier = ["pub", "const", "async", "default"]
             .iter()
             .any(|word| is_word(token, word))
@@ -99,9 +100,9 @@ fn documented(place: &Place<'_>) -> bool {
     }
 }
 
-fn starts(place: &Place<'_>) -> Vec<usize> {
-    let mut lines = vec![place.line()];
-    let mut here = *place;
+fn starts(position: &Position<'_>) -> Vec<usize> {
+    let mut lines = vec![position.line()];
+    let mut here = *position;
     loop {
         lines.push(line_of(&here.level[first_of_item(&here)]));
         match here.outer {
@@ -114,13 +115,13 @@ fn starts(place: &Place<'_>) -> Vec<usize> {
 }
 
 /// Where the statement, argument or match arm around the token begins.
-fn first_of_item(place: &Place<'_>) -> usize {
+fn first_of_item(position: &Position<'_>) -> usize {
     let ends_an_item = |token: &TokenTree| {
         is_sign(Some(token), ';')
             || is_sign(Some(token), ',')
             || group(Some(token), Delimiter::Brace).is_some()
     };
-    place.level[..place.at]
+    position.level[..position.at]
         .iter()
         .rposition(ends_an_item)
         .map_or(0, |index| index + 1)

@@ -1,9 +1,9 @@
-//! Who contains the panics of user code otherwise than through `quiet`, asks the guard of `user_code` first.
+//! Every `catch_unwind` around user code calls the guard of `user_code`.
 //!
-//! That user code runs under no lock of ours and not on the timer's thread is checked when it is called, in test builds
-//! (`crates/millpond-raw/src/user_code.rs`). The doors of `quiet` do that by themselves. A `catch_unwind` elsewhere is a
-//! call into user code past those doors, so the guard must be asked near it, by name. Code that exists for tests alone is
-//! left out. What neither passes a door nor contains panics is not found here; the values of the test kit find it.
+//! In test builds the guard checks that user code runs under no lock of ours and not on the timer's thread. The module
+//! that catches panics ([`CATCHING`]) calls the guard itself. A `catch_unwind` anywhere else must call it within a few
+//! lines. Code for tests alone is left out. User code that is called without catching panics is not found here, but by
+//! the values of the test kit, which call the guard.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,16 @@ use crate::text::tokens::{self, Next, group, is_word, test_only_item};
 /// The crates that call user code.
 const CRATES: &[&str] = &["crates/millpond-raw", "crates/millpond"];
 
-/// The doors themselves.
-const DOORS: &str = "crates/millpond-raw/src/quiet.rs";
+/// The module that catches panics and calls the guard, by its old and its new name.
+const CATCHING: [&str; 2] = [
+    "crates/millpond-raw/src/catch_panic.rs",
+    "crates/millpond-raw/src/catch_panic.rs",
+];
 
-/// What asks the guard.
-const ASKS: &[&str] = &["user_code::", "except_locks(", "under_own_locks("];
+/// Calls of the guard.
+const GUARDS: &[&str] = &["user_code::", "except_locks(", "under_own_locks("];
 
-/// How many lines away that may be.
+/// How many lines away such a call may be.
 const NEAR: usize = 12;
 
 /// Checks both crates below `root`.
@@ -41,15 +44,16 @@ pub fn check(root: &Path) -> Result<Report> {
             sources.push(Source::read(root, &file)?);
         }
         let test_files: Vec<PathBuf> = super::orderings::all_test_files(&sources);
-        let code = sources
-            .iter()
-            .filter(|source| !is_for_tests(source, &test_files) && source.path != Path::new(DOORS));
+        let code = sources.iter().filter(|source| {
+            !is_for_tests(source, &test_files)
+                && CATCHING.iter().all(|file| source.path != Path::new(file))
+        });
         for source in code {
             for line in catches(source) {
-                report.looked_at += 1;
-                if !asks_near(source, line) {
-                    let advice = "call it through `quiet`, or ask `user_code::check` before it";
-                    let text = format!("user code is called past the guard: {advice}");
+                report.checked += 1;
+                if !is_guarded(source, line) {
+                    let advice = "catch its panics as `millpond-raw` does, or call `user_code::check` before it";
+                    let text = format!("user code is called without the guard: {advice}");
                     report.add(&source.path, line, text);
                 }
             }
@@ -61,24 +65,24 @@ pub fn check(root: &Path) -> Result<Report> {
 /// The lines with a call of `catch_unwind` outside test-only items.
 fn catches(source: &Source) -> Vec<usize> {
     let mut found = Vec::new();
-    tokens::walk(&source.tokens, &mut |place| {
-        if let Some(steps) = test_only_item(place) {
+    tokens::walk(&source.tokens, &mut |position| {
+        if let Some(steps) = test_only_item(position) {
             return Next::Skip(steps);
         }
-        let is_call = group(place.ahead(1), Delimiter::Parenthesis).is_some();
-        if is_word(Some(place.token()), "catch_unwind") && is_call {
-            found.push(place.line());
+        let is_call = group(position.ahead(1), Delimiter::Parenthesis).is_some();
+        if is_word(Some(position.token()), "catch_unwind") && is_call {
+            found.push(position.line());
         }
         Next::Enter
     });
     found
 }
 
-fn asks_near(source: &Source, line: usize) -> bool {
+fn is_guarded(source: &Source, line: usize) -> bool {
     (line.saturating_sub(NEAR)..=line + NEAR)
         .filter_map(|near| source.line(near))
         .any(|near| {
             let code = near.code.trim_start();
-            !code.starts_with("use ") && ASKS.iter().any(|asks| code.contains(asks))
+            !code.starts_with("use ") && GUARDS.iter().any(|guard| code.contains(guard))
         })
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask soak`: everything that is random, with fresh seeds, round after round.
+//! `cargo xtask soak`: all random tests with fresh seeds, round after round.
 //!
-//! The tests of the house draw from fixed seeds, so that they are green or red for a reason. This is
-//! where new seeds are tried: for hours, if there is time. It prints every seed before it uses it, and
-//! for what fails the command that does it again and where to keep what was found.
+//! All other tests use fixed seeds, so that their results can be repeated. The soak tries new seeds, for
+//! hours if there is time. It prints every seed before it uses it. After a failure it prints the
+//! command that repeats it, and where to keep the counterexample.
 
 mod fresh;
 mod parts;
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::house::House;
 use crate::needs;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::{Gate, Outcome, Verdict};
+use crate::workspace::Workspace;
 use parts::{PARTS, Part};
 
-/// How many of the last lines of what failed are shown.
+/// How many lines of the log are shown after a failure.
 const TAIL: usize = 120;
 
-/// How long, from which seed, and what.
+/// How long, from which seed, and which parts.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 #[command(after_help = parts::help())]
 pub struct Choice {
-    /// For how long: no part is begun after that
+    /// For how long: no part starts after that
     #[arg(long, default_value_t = 60.0)]
     pub minutes: f64,
-    /// The seed that all others come from; a fresh one, which is printed, if it is left out
+    /// The seed that all others are derived from; a fresh one by default, which is printed
     #[arg(long)]
     pub seed: Option<u64>,
     /// Only these parts
@@ -35,7 +35,7 @@ pub struct Choice {
     pub only: Vec<String>,
 }
 
-/// The parts of this name.
+/// The parts of these names; all if there are none.
 fn chosen(only: &[String]) -> Result<Vec<&'static Part>> {
     let is_known = |name: &&String| PARTS.iter().any(|part| part.name == **name);
     if let Some(unknown) = only.iter().find(|name| !is_known(name)) {
@@ -49,7 +49,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Part>> {
     Ok(PARTS.iter().filter(is_chosen).collect())
 }
 
-/// The seed of a part in a round: far from those of its neighbours, and short enough to be typed.
+/// The seed of a part in a round, short enough to be typed.
 fn seed_of(seed: u64, round: u64, part: &str) -> u64 {
     let salt = part.bytes().fold(round, |sum, byte| {
         sum.wrapping_mul(0x0000_0100_0000_01b3) ^ u64::from(byte)
@@ -63,51 +63,51 @@ fn seed_of(seed: u64, round: u64, part: &str) -> u64 {
 ///
 /// # Errors
 /// If a part is unknown, cargo cannot be started or the log cannot be written.
-pub fn run(house: &House, choice: &Choice) -> Result<bool> {
+pub fn run(workspace: &Workspace, choice: &Choice) -> Result<bool> {
     let parts = chosen(&choice.only)?;
     let seed = choice.seed.unwrap_or_else(fresh::seed);
     let time = Duration::try_from_secs_f64(choice.minutes * 60.0).unwrap_or(Duration::MAX);
-    let log = house.target_of("xtask").join("soak.log");
+    let log = workspace.log_of("soak");
     println!(
-        "soak: seed {seed}, for {time:?}; what the parts print is in {}",
+        "soak: seed {seed}, for {time:?}; the log is {}",
         log.display()
     );
-    let (begin, mut stage) = (Instant::now(), Stage::open(&log, |_| ())?.impatient());
-    let parts = at_hand(parts);
+    let (begin, mut step) = (Instant::now(), Step::open(&log, |_| ())?.limit_silence());
+    let parts = runnable(parts);
     if parts.is_empty() {
-        bail!("there is nothing left to run");
+        bail!("no part can run here");
     }
     for turn in 0.. {
         let (round, part) = (turn / parts.len(), parts[turn % parts.len()]);
         let spent = begin.elapsed();
         if turn > 0 && spent >= time {
-            println!("soak: {turn} parts in {} s, all is well", spent.as_secs());
+            println!("soak: {turn} parts in {} s, all passed", spent.as_secs());
             break;
         }
         let own = seed_of(seed, round as u64, part.name);
         let (name, spent) = (part.name, spent.as_secs());
         println!("soak: {spent} s, round {round}: {name} with seed {own}");
-        let outcome = (part.run)(house, &mut stage, own)?;
-        if !judged(part, own, &outcome, &log) {
+        let outcome = part.run(workspace, &mut step, own)?;
+        if !judged(part, own, &outcome, &step) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Those that have all they need on this machine.
-fn at_hand(mut parts: Vec<&'static Part>) -> Vec<&'static Part> {
+/// The parts whose needs are installed.
+fn runnable(mut parts: Vec<&'static Part>) -> Vec<&'static Part> {
     parts.retain(|part| {
         let missing = part.gate.and_then(Gate::named).and_then(needs::missing);
         if let Some(missing) = &missing {
-            println!("soak: {} is left out: {missing}", part.name);
+            println!("soak: {} is skipped: {missing}", part.name);
         }
         missing.is_none()
     });
     parts
 }
 
-fn judged(part: &Part, seed: u64, outcome: &Outcome, log: &std::path::Path) -> bool {
+fn judged(part: &Part, seed: u64, outcome: &Outcome, step: &Step) -> bool {
     let reason = match &outcome.verdict {
         Verdict::Failed(reason) => reason,
         Verdict::Passed | Verdict::Skipped(_) => {
@@ -117,14 +117,10 @@ fn judged(part: &Part, seed: u64, outcome: &Outcome, log: &std::path::Path) -> b
             return true;
         }
     };
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(TAIL);
-    println!("--- the end of {}", log.display());
-    lines[from..].iter().for_each(|line| println!("{line}"));
-    println!("--- {} with seed {seed}: FAILED, {reason}", part.name);
-    println!("to have it again:  {}", (part.replay)(seed));
-    println!("to keep it:        {}", part.keep);
+    println!("{}", step.tail(TAIL));
+    println!("{} with seed {seed}: FAILED, {reason}", part.name);
+    println!("to repeat it:  {}", part.replay(seed));
+    println!("to keep it:    {}", part.keep);
     false
 }
 
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_differ_by_round_and_part_and_come_from_the_first_alone() {
+    fn seeds_differ_by_round_and_part_and_depend_on_the_first_alone() {
         let mut seeds = Vec::new();
         for round in 0..20 {
             seeds.extend(PARTS.iter().map(|part| seed_of(7, round, part.name)));
@@ -158,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn every_part_says_how_to_have_its_failure_again() {
+    fn every_part_says_how_to_repeat_its_failure() {
         for part in PARTS {
-            let replay = (part.replay)(4711);
+            let replay = part.replay(4711);
             assert!(
                 replay.contains("4711") && replay.contains("cargo"),
                 "{replay}"

@@ -1,21 +1,21 @@
-//! The parts of a soak: what is random, how to run it from a seed, and how to have it again.
+//! The parts of a soak: how to run each from a seed, and how to repeat it.
 
 use anyhow::Result;
 
+use crate::counts::Counts;
 use crate::gates::chaos::{self, Rounds};
 use crate::gates::differential::{self, Scripts};
 use crate::gates::models::{self, Checker};
 use crate::gates::programs::{self, Programs};
-use crate::house::House;
 use crate::runner::aligned;
-use crate::stage::Stage;
+use crate::step::Step;
 use crate::table::Outcome;
-use crate::tally::Tally;
+use crate::workspace::Workspace;
 
-/// For how many minutes one part plays that can play for any time.
+/// How many minutes a part runs that can run for any time.
 const MINUTES: f64 = 1.0;
 
-/// How many scripts the differential test plays.
+/// How many scripts the differential test runs.
 const SCRIPTS: u64 = 1_000;
 
 /// One part.
@@ -24,16 +24,55 @@ pub(super) struct Part {
     pub(super) name: &'static str,
     /// One line of help.
     pub(super) help: &'static str,
-    /// The gate of the house that asks the same from a fixed seed, if it needs other programs.
+    /// The gate that does the same from a fixed seed, if it needs other programs.
     pub(super) gate: Option<&'static str>,
-    pub(super) run: fn(&House, &mut Stage, u64) -> Result<Outcome>,
-    /// The command that does the same again.
-    pub(super) replay: fn(u64) -> String,
+    how: How,
     /// Where a counterexample is kept.
     pub(super) keep: &'static str,
 }
 
-/// The random tests of the library, by the modules that they are in.
+/// How a part is run from a seed.
+#[derive(Debug)]
+enum How {
+    /// `cargo` with these arguments and the seed in this variable.
+    Cargo(&'static [&'static str], &'static str),
+    /// By a gate, and the command that does the same again.
+    Gate(
+        fn(&Workspace, &mut Step, u64) -> Result<Outcome>,
+        fn(u64) -> String,
+    ),
+}
+
+impl Part {
+    /// Runs it from this seed.
+    ///
+    /// # Errors
+    /// If cargo cannot be started.
+    pub(super) fn run(&self, workspace: &Workspace, step: &mut Step, seed: u64) -> Result<Outcome> {
+        let (arguments, variable) = match self.how {
+            How::Gate(run, _) => return run(workspace, step, seed),
+            How::Cargo(arguments, variable) => (arguments, variable),
+        };
+        let mut command = workspace.cargo(arguments);
+        let ended = step.run(command.env(variable, seed.to_string()))?;
+        let tally = Counts::of_output(&ended.output);
+        let mut outcome = Outcome::of_tests(ended.success, tally);
+        outcome.note = tally.to_string();
+        Ok(outcome)
+    }
+
+    /// The command that does the same again.
+    pub(super) fn replay(&self, seed: u64) -> String {
+        match self.how {
+            How::Gate(_, replay) => replay(seed),
+            How::Cargo(arguments, variable) => {
+                format!("{variable}={seed} cargo {}", arguments.join(" "))
+            }
+        }
+    }
+}
+
+/// The random tests inside the library, by module.
 const LIBRARY: &[&str] = &[
     "test",
     "-p",
@@ -42,9 +81,9 @@ const LIBRARY: &[&str] = &[
     "--",
     "adapt::codel",
     "meter::histogram",
-    "pool::line",
+    "pool::task_queue",
     "queue::ring",
-    "queue::twin",
+    "queue::two_lock",
     "time::wheel",
 ];
 
@@ -67,112 +106,115 @@ const STRESS: &[&str] = &[
     "--no-fail-fast",
 ];
 
-/// The variable of the seed of everything but the stress tests, and of those.
+/// The variables with the seed: of all random tests but the stress tests, and of these.
 const SEED: &str = "MILLPOND_SEED";
 const STRESS_SEED: &str = "MILLPOND_STRESS_SEED";
 
-const BY_NAME: &str = "as a test with a name that says what was wrong, in the file that found it";
+const BY_NAME: &str = "as a test whose name says what was wrong, in the file that found it";
 const COUNTEREXAMPLES: &str =
     "as a file in crates/millpond-conform/counterexamples, see its README.md";
 
-/// Every part, those first that take the least time.
+/// Every part, the quickest first.
 pub(super) const PARTS: &[Part] = &[
     Part {
         name: "library",
         help: "random tests inside the library: wheel, rings, lines, histograms, shedding",
         gate: None,
-        run: |house, stage, seed| tests(house, stage, LIBRARY, SEED, seed),
-        replay: |seed| typed(LIBRARY, SEED, seed),
+        how: How::Cargo(LIBRARY, SEED),
         keep: BY_NAME,
     },
     Part {
         name: "queues",
         help: "every flavor of queue against its model",
         gate: None,
-        run: |house, stage, seed| tests(house, stage, QUEUES, SEED, seed),
-        replay: |seed| typed(QUEUES, SEED, seed),
+        how: How::Cargo(QUEUES, SEED),
         keep: COUNTEREXAMPLES,
     },
     Part {
         name: "pool",
         help: "the pool against its model",
         gate: None,
-        run: |house, stage, seed| tests(house, stage, POOL, SEED, seed),
-        replay: |seed| typed(POOL, SEED, seed),
+        how: How::Cargo(POOL, SEED),
         keep: BY_NAME,
     },
     Part {
         name: "cron",
         help: "cron expressions, times and zones against models",
         gate: None,
-        run: |house, stage, seed| tests(house, stage, CRON, SEED, seed),
-        replay: |seed| typed(CRON, SEED, seed),
+        how: How::Cargo(CRON, SEED),
         keep: BY_NAME,
     },
     Part {
         name: "programs",
         help: "random programs with many engines at once",
         gate: None,
-        run: |house, stage, seed| programs::run(house, stage, &programs_of(seed, false)),
-        replay: |seed| format!("cargo xtask programs --seed {seed}; the log names the program"),
+        how: How::Gate(
+            |workspace, step, seed| programs::run(workspace, step, &programs_of(seed, false)),
+            |seed| format!("cargo xtask programs --seed {seed}; the log names the program"),
+        ),
         keep: COUNTEREXAMPLES,
     },
     Part {
         name: "programs-chaos",
-        help: "the same in a build that yields and sleeps wherever threads can meet",
+        help: "the same in a chaos build",
         gate: None,
-        run: |house, stage, seed| programs::run(house, stage, &programs_of(seed, true)),
-        replay: |seed| {
-            format!("cargo xtask programs --chaos --seed {seed}; the log names the program")
-        },
+        how: How::Gate(
+            |workspace, step, seed| programs::run(workspace, step, &programs_of(seed, true)),
+            |seed| format!("cargo xtask programs --chaos --seed {seed}; the log names the program"),
+        ),
         keep: COUNTEREXAMPLES,
     },
     Part {
         name: "chaos",
-        help: "everything at once on one pool, in such a build",
+        help: "stress of one pool in a chaos build",
         gate: None,
-        run: |house, stage, seed| {
-            let rounds = Rounds {
-                minutes: Some(MINUTES),
-                seed: Some(seed),
-                ..Rounds::default()
-            };
-            chaos::run(house, stage, &rounds)
-        },
-        replay: |seed| format!("cargo xtask chaos --seed {seed}; the log names the round"),
+        how: How::Gate(
+            |workspace, step, seed| {
+                let rounds = Rounds {
+                    minutes: Some(MINUTES),
+                    seed: Some(seed),
+                    ..Rounds::default()
+                };
+                chaos::run(workspace, step, &rounds)
+            },
+            |seed| format!("cargo xtask chaos --seed {seed}; the log names the round"),
+        ),
         keep: BY_NAME,
     },
     Part {
         name: "stress",
         help: "the stress tests of the behaviour suites",
         gate: None,
-        run: |house, stage, seed| tests(house, stage, STRESS, STRESS_SEED, seed),
-        replay: |seed| typed(STRESS, STRESS_SEED, seed),
+        how: How::Cargo(STRESS, STRESS_SEED),
         keep: BY_NAME,
     },
     Part {
         name: "differential",
         help: "random scripts on Java's pool and on ours",
         gate: Some("differential"),
-        run: |house, stage, seed| {
-            let scripts = Scripts {
-                seed: Some(seed),
-                count: Some(SCRIPTS),
-                ..Scripts::default()
-            };
-            differential::run(house, stage, &scripts)
-        },
-        replay: |seed| format!("cargo xtask differential --seed {seed} --count {SCRIPTS}"),
+        how: How::Gate(
+            |workspace, step, seed| {
+                let scripts = Scripts {
+                    seed: Some(seed),
+                    count: Some(SCRIPTS),
+                    ..Scripts::default()
+                };
+                differential::run(workspace, step, &scripts)
+            },
+            |seed| format!("cargo xtask differential --seed {seed} --count {SCRIPTS}"),
+        ),
         keep: "as a script in crates/millpond-conform/scripts",
     },
     Part {
         name: "shuttle",
         help: "random schedules of the models",
         gate: None,
-        run: |house, stage, seed| {
-            models::run_from(house, stage, Checker::Shuttle, None, Some(seed))
-        },
-        replay: |seed| format!("{SEED}={seed} cargo xtask models shuttle NAME"),
+        how: How::Gate(
+            |workspace, step, seed| {
+                models::run_from(workspace, step, Checker::Shuttle, None, Some(seed))
+            },
+            |seed| format!("{SEED}={seed} cargo xtask models shuttle NAME"),
+        ),
         keep: "the schedule that was printed, with MILLPOND_REPLAY, and a scenario that shows it sooner",
     },
 ];
@@ -195,21 +237,19 @@ fn programs_of(seed: u64, chaos: bool) -> Programs {
     }
 }
 
-fn tests(
-    house: &House,
-    stage: &mut Stage,
-    arguments: &[&str],
-    variable: &str,
-    seed: u64,
-) -> Result<Outcome> {
-    let mut command = house.cargo(arguments);
-    let ended = stage.run(command.env(variable, seed.to_string()))?;
-    let tally = Tally::of_output(&ended.output);
-    let mut outcome = Outcome::of_tests(ended.success, tally);
-    outcome.note = format!("{tally}");
-    Ok(outcome)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
 
-fn typed(arguments: &[&str], variable: &str, seed: u64) -> String {
-    format!("{variable}={seed} cargo {}", arguments.join(" "))
+    /// A filter that matches nothing would pass.
+    #[test]
+    fn every_module_of_the_library_that_is_named_exists() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/millpond/src");
+        for module in LIBRARY.iter().filter(|word| word.contains("::")) {
+            let path = source.join(module.replace("::", "/"));
+            let exists = path.is_dir() || path.with_extension("rs").is_file();
+            assert!(exists, "there is no module {module}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! A copy of the crates, in which some files are different.
+//! A copy of the crates with some files changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use toml::{Table, Value};
 
-/// Files by their paths from the root, with other text than the original's, or without one there.
+/// The text of changed and added files, by their paths from the root.
 type Changed = BTreeMap<PathBuf, String>;
 
 /// Makes `work` a workspace with the same `crates/`, profiles and lock file, but for what is
-/// `changed`. Files that are as they should be are left alone, so that cargo does not build them
-/// again.
+/// `changed`. Files that are up to date are not written, so that cargo does not build them again.
 ///
 /// # Errors
 /// If a file cannot be read or written.

@@ -1,7 +1,7 @@
-//! Which model notices which missing ordering: a table that was learnt, to ask that model first.
+//! A table of which model detects which weakened ordering, so that this model runs first.
 //!
-//! It saves time and proves nothing. A row that is missing or wrong makes the gate ask all models,
-//! and say so; `cargo xtask weaken --renew` learns the table anew.
+//! It saves time and proves nothing. If a row is missing or wrong, all models run, and the gate says so;
+//! `cargo xtask weaken --renew` writes the table anew.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ const HEAD: &str = "\
 # `cargo xtask weaken --renew`.
 ";
 
-/// Models by the places that they are to be asked about.
+/// Models by the place of the mutant that they detect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints(BTreeMap<String, String>);
 
@@ -29,7 +29,7 @@ pub fn file(root: &Path) -> PathBuf {
 }
 
 impl Hints {
-    /// The table of a house; an empty one if it has none.
+    /// Reads the table; an empty one if there is none.
     pub fn read(root: &Path) -> Self {
         let text = fs::read_to_string(file(root)).unwrap_or_default();
         let rows = text.lines().filter(|line| !line.starts_with('#'));
@@ -41,7 +41,7 @@ impl Hints {
         Hints(rows.collect())
     }
 
-    /// What was learnt. Mutants that were not caught have no row.
+    /// The table of these results. A mutant that was not detected has no row.
     pub fn learn(mutants: &[Mutant], fates: &[Fate]) -> Self {
         let rows = mutants.iter().zip(fates).filter_map(|(mutant, fate)| {
             let Fate::Caught(model) = fate else {
@@ -52,15 +52,15 @@ impl Hints {
         Hints(rows.collect())
     }
 
-    /// The model for one of all the mutants.
+    /// The model that detects this mutant.
     pub fn of(&self, mutant: &Mutant, all: &[Mutant]) -> Option<&str> {
         self.0.get(&place(mutant, all)).map(String::as_str)
     }
 
-    /// Writes the table of a house.
+    /// Writes the table.
     ///
     /// # Errors
-    /// If that is impossible.
+    /// If the file cannot be written.
     pub fn write(&self, root: &Path) -> Result<()> {
         let file = file(root);
         let text = format!("{HEAD}{}", self.rows());
@@ -76,7 +76,7 @@ impl Hints {
     }
 }
 
-/// Where a mutant is, said so that lines above it may come and go.
+/// The place of a mutant, without its line number, which changes often.
 fn place(mutant: &Mutant, all: &[Mutant]) -> String {
     let name = |one: &Mutant| {
         let labels = one.labels.join("] [");

@@ -1,13 +1,11 @@
-//! Is each ordering needed, and would the models notice if it were missing?
+//! Mutation test: each labelled ordering of `millpond-raw` and `millpond` is weakened to `Relaxed`, one
+//! at a time, and one of the loom models of its crate must fail. If none does, the ordering is not
+//! needed or not modelled: the code or the models must change, or the comment of the label says
+//! `unmodelled: why`.
 //!
-//! For every labelled ordering of `millpond-raw` and `millpond`: it alone is taken back to
-//! `Relaxed`, and the loom models of its crate are asked. One of them must fail. A mutant that survives
-//! means that the ordering is not needed, or that nothing models it: either the code or the models
-//! must change, or the label's comment says `unmodelled: why`.
-//!
-//! All mutants are in one program ([`switch`]), built from a copy of the crates ([`copy`]) where the
-//! loom models build, so that the dependencies are there already. A table says which model to ask
-//! first ([`hints`]); on the code as it is that model must pass.
+//! All mutants are in one program ([`switch`]), built from a copy of the crates ([`copy`]) in the build
+//! directory of the loom models, which has the dependencies. A table says which model to run first
+//! ([`hints`]); that model must pass on the original code.
 
 pub mod copy;
 pub mod hints;
@@ -15,6 +13,7 @@ pub mod mutate;
 pub mod switch;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -25,14 +24,14 @@ use self::hints::Hints;
 use self::mutate::{Fate, Mutant};
 use super::built;
 use super::models::{self, Checker};
-use crate::house::{House, Switch, cargo_in, with_flags};
-use crate::stage::{Stage, Watched};
+use crate::step::{Step, Watched};
 use crate::table::{Outcome, Verdict};
+use crate::workspace::{Switch, Workspace, cargo_in, with_flags};
 
 /// How long one model may run on a mutant.
 const MUTANT_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long models may run on the code as it is.
+/// How long models may run on the original code.
 const SOUND_LIMIT: Duration = Duration::from_secs(1200);
 
 /// Which orderings, and how.
@@ -43,10 +42,10 @@ pub struct Choice {
     /// Show the orderings and run nothing
     #[arg(long)]
     pub list: bool,
-    /// Ask every model, the quickest first, and write anew which of them notices what
+    /// Run every model, the quickest first, and write the table anew
     #[arg(long, conflicts_with_all = ["list", "labels"])]
     pub renew: bool,
-    /// Ask about orderings only of which the table says who notices them: minutes instead of an hour
+    /// Only orderings that are in the table: minutes instead of an hour
     #[arg(long, conflicts_with = "renew")]
     pub known: bool,
 }
@@ -55,11 +54,11 @@ pub struct Choice {
 ///
 /// # Errors
 /// If a crate cannot be read, copied or built.
-pub fn run_all(house: &House, stage: &mut Stage) -> Result<Outcome> {
+pub fn run_all(workspace: &Workspace, step: &mut Step) -> Result<Outcome> {
     let known = true;
     run(
-        house,
-        stage,
+        workspace,
+        step,
         &Choice {
             known,
             ..Choice::default()
@@ -78,68 +77,70 @@ pub fn mutants(root: &Path, labels: &[String]) -> Result<Vec<Mutant>> {
     }
     if let Some(unknown) = labels
         .iter()
-        .find(|label| !all.iter().any(|one| one.bears(label)))
+        .find(|label| !all.iter().any(|one| one.has_label(label)))
     {
-        bail!("no ordering bears the label [{unknown}]: see `cargo xtask weaken --list`");
+        bail!("no ordering has the label [{unknown}]: see `cargo xtask weaken --list`");
     }
     Ok(all
         .into_iter()
-        .filter(|one| labels.iter().any(|label| one.bears(label)))
+        .filter(|one| labels.iter().any(|label| one.has_label(label)))
         .collect())
 }
 
-/// Asks about the chosen orderings.
+/// Tests the chosen orderings.
 ///
 /// # Errors
 /// If a crate cannot be read or copied, or a program cannot be started.
-pub fn run(house: &House, stage: &mut Stage, choice: &Choice) -> Result<Outcome> {
-    let all = mutants(&house.root, &[])?;
-    let mut chosen = mutants(&house.root, &choice.labels)?;
-    let work = house.target_of("weaken").join("work");
-    let changed = switch::files(&house.root, &all, &folders())?;
-    copy::workspace(&house.root, &work, &changed)?;
-    let mut bench = Bench {
-        house,
+pub fn run(workspace: &Workspace, step: &mut Step, choice: &Choice) -> Result<Outcome> {
+    let all = mutants(&workspace.root, &[])?;
+    let mut chosen = mutants(&workspace.root, &choice.labels)?;
+    let work = workspace.target_of("weaken").join("work");
+    let changed = switch::files(&workspace.root, &all, &folders())?;
+    copy::workspace(&workspace.root, &work, &changed)?;
+    let mut models = Models {
+        workspace,
         work,
         models: Vec::new(),
     };
-    if !bench.build(stage)? {
+    if !models.build(step)? {
         return Ok(Outcome::failed("the models do not build"));
     }
-    if bench.models.is_empty() {
+    if models.models.is_empty() {
         return Ok(Outcome::failed("there are no loom models"));
     }
-    let hints = match choice.renew {
-        true => Hints::default(),
-        false => Hints::read(&house.root),
+    let hints = if choice.renew {
+        Hints::default()
+    } else {
+        Hints::read(&workspace.root)
     };
     let first = |mutant: &Mutant| hints.of(mutant, &all);
     let before = chosen.len();
     chosen.retain(|mutant| !choice.known || mutant.unmodelled.is_some() || first(mutant).is_some());
-    let unasked = before - chosen.len();
-    let is_sound = match choice.renew {
-        true => bench.sort(stage)?,
-        false => bench.pass(stage, &chosen.iter().filter_map(first).collect())?,
+    let unknown = before - chosen.len();
+    let is_sound = if choice.renew {
+        models.sort(step)?
+    } else {
+        models.pass(step, &chosen.iter().filter_map(first).collect())?
     };
     if !is_sound {
-        return Ok(Outcome::failed("the models fail on the code as it is"));
+        return Ok(Outcome::failed("the models fail on the original code"));
     }
     let (mut fates, mut elsewhere) = (Vec::new(), 0);
     for (index, mutant) in chosen.iter().enumerate() {
-        stage.say(&format!("mutant {}/{}: {mutant}", index + 1, chosen.len()))?;
-        let fate = bench.try_out(stage, mutant, first(mutant))?;
+        step.say(&format!("mutant {}/{}: {mutant}", index + 1, chosen.len()))?;
+        let fate = models.try_out(step, mutant, first(mutant))?;
         if let Fate::Caught(model) = &fate {
             elsewhere += usize::from(Some(model.as_str()) != first(mutant));
         }
         fates.push(fate);
     }
-    stage.say(&mutate::table(&chosen, &fates))?;
+    step.say(&mutate::table(&chosen, &fates))?;
     let mut outcome = mutate::judge(&fates);
-    if unasked > 0 {
-        outcome.note = format!("{}, {unasked} not asked about", outcome.note);
+    if unknown > 0 {
+        outcome.note = format!("{}, {unknown} not in the table", outcome.note);
     }
     if choice.renew {
-        Hints::learn(&all, &fates).write(&house.root)?;
+        Hints::learn(&all, &fates).write(&workspace.root)?;
     } else if elsewhere > 0 && outcome.verdict == Verdict::Passed {
         let advice = "not as xtask/weaken.txt says: `cargo xtask weaken --renew`";
         outcome.note = format!("{}, {elsewhere} {advice}", outcome.note);
@@ -152,86 +153,91 @@ pub fn run(house: &House, stage: &mut Stage, choice: &Choice) -> Result<Outcome>
 struct Model {
     /// The crate that it belongs to.
     package: &'static str,
+    /// `loom_models::park::no_wake_is_lost`.
+    name: String,
     program: PathBuf,
     test: String,
 }
 
-impl Model {
-    /// `loom_models::park::no_wake_is_lost`.
-    fn name(&self) -> String {
-        format!("{}::{}", name_of(&self.program), self.test)
-    }
-}
-
-/// The models, in the order in which they are asked.
-struct Bench<'a> {
-    house: &'a House,
+/// The models, in the order in which they run.
+struct Models<'a> {
+    workspace: &'a Workspace,
     work: PathBuf,
     models: Vec<Model>,
 }
 
-impl Bench<'_> {
+impl Models<'_> {
     /// Builds the models of the copy and lists them; false if they do not build.
-    fn build(&mut self, stage: &mut Stage) -> Result<bool> {
-        for package in models::CRATES {
-            let mut command = cargo_in(&self.work);
-            command
-                .args(models::arguments(Checker::Loom, &[package]))
-                .arg("--no-run")
-                .env(
-                    "RUSTFLAGS",
-                    with_flags("RUSTFLAGS", &format!("--cfg {}", Switch::Loom.cfg())),
-                )
-                .env(
-                    "CARGO_TARGET_DIR",
-                    self.house.target_of(Switch::Loom.name()),
-                );
-            let Some(programs) = built::programs(stage, &mut command)? else {
-                return Ok(false);
+    fn build(&mut self, step: &mut Step) -> Result<bool> {
+        // Both crates at once, as in the step `loom`, so that cargo reuses the dependencies.
+        let mut command = cargo_in(&self.work);
+        let flags = with_flags("RUSTFLAGS", &format!("--cfg {}", Switch::Loom.cfg()));
+        let target = self.workspace.target_of(Switch::Loom.name());
+        command
+            .args(models::arguments(Checker::Loom, &models::CRATES))
+            .arg("--no-run")
+            .env("RUSTFLAGS", flags)
+            .env("CARGO_TARGET_DIR", target);
+        let Some(programs) = built::programs(step, &mut command)? else {
+            return Ok(false);
+        };
+        for program in programs {
+            let mut packages = models::CRATES.into_iter();
+            let Some(package) = packages.find(|name| program.is_of(&folder_of(name))) else {
+                continue;
             };
-            for program in programs {
-                let listed = Command::new(&program).arg("--list").output()?;
-                let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-                let tests = listed
-                    .lines()
-                    .filter_map(|line| line.strip_suffix(": test"));
-                self.models.extend(tests.map(|test| Model {
-                    package,
-                    program: program.clone(),
-                    test: test.to_string(),
-                }));
-            }
+            let path = self.keep(&program.path)?;
+            let listed = Command::new(&path).arg("--list").output()?;
+            let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+            let tests = listed
+                .lines()
+                .filter_map(|line| line.strip_suffix(": test"));
+            self.models.extend(tests.map(|test| Model {
+                package,
+                name: format!("{}::{test}", program.name()),
+                program: path.clone(),
+                test: test.to_string(),
+            }));
         }
         Ok(true)
     }
 
-    /// Whether the models of these names pass on the code as it is.
-    fn pass(&self, stage: &mut Stage, names: &BTreeSet<&str>) -> Result<bool> {
+    /// A copy of a program, because `cargo xtask models loom` builds the original in its place.
+    fn keep(&self, program: &Path) -> Result<PathBuf> {
+        let folder = self.work.join("programs");
+        fs::create_dir_all(&folder)?;
+        let copy = folder.join(program.file_name().unwrap_or_default());
+        fs::copy(program, &copy)?;
+        Ok(copy)
+    }
+
+    /// Whether the models of these names pass on the original code.
+    fn pass(&self, step: &mut Step, names: &BTreeSet<&str>) -> Result<bool> {
         let needed = || {
             self.models
                 .iter()
-                .filter(|one| names.contains(one.name().as_str()))
+                .filter(|one| names.contains(one.name.as_str()))
         };
         let programs: BTreeSet<&PathBuf> = needed().map(|one| &one.program).collect();
         for program in programs {
             let of_it = needed().filter(|one| one.program == *program);
             let mut command = self.command(program);
             command.args(of_it.map(|one| &one.test));
-            if stage.watch(&mut command, SOUND_LIMIT, |_| false)? != Watched::Ended(true) {
+            if step.watch(&mut command, SOUND_LIMIT, |_| false)? != Watched::Ended(true) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Sorts the models by the time that they take on the code as it is; false if one fails there.
-    fn sort(&mut self, stage: &mut Stage) -> Result<bool> {
+    /// Sorts the models by their time on the original code; false if one fails there.
+    fn sort(&mut self, step: &mut Step) -> Result<bool> {
         let mut timed = Vec::new();
         for model in &self.models {
             let begin = Instant::now();
             let mut command = self.command(&model.program);
             command.arg(&model.test);
-            if stage.watch(&mut command, SOUND_LIMIT, |_| false)? != Watched::Ended(true) {
+            if step.watch(&mut command, SOUND_LIMIT, |_| false)? != Watched::Ended(true) {
                 return Ok(false);
             }
             timed.push((begin.elapsed(), model.clone()));
@@ -241,35 +247,42 @@ impl Bench<'_> {
         Ok(true)
     }
 
-    /// Asks the models of the mutant's crate, this one first, until one fails.
-    fn try_out(&self, stage: &mut Stage, mutant: &Mutant, first: Option<&str>) -> Result<Fate> {
+    /// Runs the models of the mutant's crate, `first` first, until one fails.
+    fn try_out(&self, step: &mut Step, mutant: &Mutant, first: Option<&str>) -> Result<Fate> {
         if let Some(reason) = &mutant.unmodelled {
             return Ok(Fate::NotModelled(reason.clone()));
         }
         let of_crate = |one: &&Model| mutant.file.starts_with(folder_of(one.package));
-        let mut asked: Vec<&Model> = self.models.iter().filter(of_crate).collect();
-        asked.sort_by_key(|one| Some(one.name().as_str()) != first);
+        let mut candidates: Vec<&Model> = self.models.iter().filter(of_crate).collect();
+        // Without a hint, the models named after the file come first: `turns::..` for `turns.rs`.
+        let of_file = mutant
+            .file
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let is_of_file = |one: &Model| one.test.split("::").any(|part| part == of_file);
+        candidates.sort_by_key(|one| (Some(one.name.as_str()) != first, !is_of_file(one)));
         let mut fate = Fate::Survived;
-        for model in asked {
+        for model in candidates {
             let mut command = self.command(&model.program);
             command
                 .arg(&model.test)
                 .env(switch::VARIABLE, mutant.number.to_string())
-                // What a mutant does wrong is of no interest, and takes longer to print than to find.
+                // The backtrace of a mutant is of no interest and takes long to print.
                 .env("RUST_BACKTRACE", "0");
             let failed = |line: &str| line.starts_with("test ") && line.ends_with(" ... FAILED");
-            match stage.watch(&mut command, MUTANT_LIMIT, failed)? {
+            match step.watch(&mut command, MUTANT_LIMIT, failed)? {
                 Watched::Stopped(_) | Watched::Ended(false) => {
-                    return Ok(Fate::Caught(model.name()));
+                    return Ok(Fate::Caught(model.name.clone()));
                 }
                 Watched::Ended(true) => {}
-                Watched::OutOfTime => fate = Fate::OutOfTime(model.name()),
+                Watched::OutOfTime => fate = Fate::OutOfTime(model.name.clone()),
             }
         }
         Ok(fate)
     }
 
-    /// A run of those models of a program whose names follow.
+    /// A program; the names of the models to run follow.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -280,30 +293,12 @@ impl Bench<'_> {
     }
 }
 
-/// Where the crates lie in the workspace.
+/// The folders of the crates.
 fn folders() -> Vec<String> {
     models::CRATES.iter().map(|name| folder_of(name)).collect()
 }
 
-/// Where a crate lies in the workspace.
+/// The folder of a crate.
 fn folder_of(name: &str) -> String {
     format!("crates/{name}")
-}
-
-/// `loom_lock-0123456789abcdef` is `loom_lock`.
-fn name_of(program: &Path) -> String {
-    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
-    stem.rsplit_once('-')
-        .map_or(stem.as_ref(), |(name, _)| name)
-        .to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_named_after_its_file() {
-        assert_eq!(name_of(Path::new("/t/loom_lock-0f")), "loom_lock");
-    }
 }

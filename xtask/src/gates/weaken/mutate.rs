@@ -1,4 +1,4 @@
-//! Mutants as plain data: what is changed, what became of them, what that means.
+//! Mutants and their results as plain data.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use anyhow::Result;
 use crate::gates::ledger::orderings::{self, Spot};
 use crate::table::Outcome;
 
-/// One ordering, to be taken back to `Relaxed`.
+/// One ordering, to be weakened to `Relaxed`.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// Its number among all of its workspace, from 1.
+    /// Its number in the workspace, from 1.
     pub number: usize,
     /// The labels on the line.
     pub labels: Vec<String>,
@@ -23,13 +23,13 @@ pub struct Mutant {
     pub ordering: String,
     /// Where it is.
     pub spot: Spot,
-    /// Why no model can notice, if the comment says so.
+    /// Why no model can detect it, if the comment says so.
     pub unmodelled: Option<String>,
 }
 
 impl Mutant {
-    /// True if the line bears `label`, with or without its brackets.
-    pub fn bears(&self, label: &str) -> bool {
+    /// True if the line has this label, which may be in brackets.
+    pub fn has_label(&self, label: &str) -> bool {
         let label = label.trim_start_matches('[').trim_end_matches(']');
         self.labels.iter().any(|own| own == label)
     }
@@ -48,16 +48,16 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// This model failed, as it should.
     Caught(String),
     /// Every model passed.
     Survived,
-    /// The comment says why no model can notice.
+    /// The comment says why no model can detect it.
     NotModelled(String),
-    /// This model was still running when the time was up.
+    /// This model ran into its time limit.
     OutOfTime(String),
 }
 
@@ -103,7 +103,7 @@ fn unmodelled(comment: &str) -> Option<String> {
     (!reason.is_empty()).then(|| reason.to_string())
 }
 
-/// What was tried and what became of it, as a table.
+/// The mutants and their results, as a table.
 pub fn table(mutants: &[Mutant], fates: &[Fate]) -> String {
     let mut rows = vec![[
         "label".to_string(),
@@ -122,7 +122,7 @@ pub fn table(mutants: &[Mutant], fates: &[Fate]) -> String {
     crate::runner::aligned(&rows)
 }
 
-/// What the fates mean for the gate.
+/// The outcome of the gate.
 pub fn judge(fates: &[Fate]) -> Outcome {
     let caught = fates
         .iter()

@@ -1,9 +1,8 @@
-//! One program with all mutants in it.
+//! One program with all mutants.
 //!
-//! To build the crates once for each mutant would take most of the time. So in the copy every
-//! labelled ordering asks, whenever it is used, whether it is the one to be weak, and a variable of
-//! the environment says which one is. Without the variable none is, and the program is as sound as
-//! the original.
+//! Building the crates once for each mutant would take most of the time. So in the copy every labelled
+//! ordering checks at run time whether it is the one to be weakened, which an environment variable
+//! says. Without the variable, none is.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +20,7 @@ pub const VARIABLE: &str = "MILLPOND_WEAKENED";
 const MODULE: &str = "weakened";
 
 /// What those files hold.
-const HELPER: &str = r#"//! Which labelled ordering is taken back to `Relaxed`. Written by `cargo xtask weaken`.
+const HELPER: &str = r#"//! Which labelled ordering is weakened to `Relaxed`. Written by `cargo xtask weaken`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -38,7 +37,7 @@ pub(crate) fn at(number: usize, ordering: Ordering) -> Ordering {
 "#;
 
 /// The files of the copy that differ from the original, by their paths from the root: a switch at
-/// every mutant's place, and what the switches ask.
+/// every mutant's place, and the module that the switches call.
 ///
 /// # Errors
 /// If a file cannot be read, or a place is not in it.
@@ -82,7 +81,7 @@ fn read(file: &Path) -> Result<String> {
 pub fn switched(text: &str, mutants: &[&Mutant]) -> Result<String> {
     let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
     let mut mutants = mutants.to_vec();
-    // From the back, so that what is in front stays where it is.
+    // From the back, so that columns in front stay valid.
     mutants.sort_by_key(|mutant| (mutant.spot.line, mutant.spot.column));
     for mutant in mutants.into_iter().rev() {
         let spot = &mutant.spot;
@@ -95,7 +94,7 @@ pub fn switched(text: &str, mutants: &[&Mutant]) -> Result<String> {
         let (number, path) = (mutant.number, part(&chars[spot.column..behind]));
         let with = match spot.kind {
             Kind::Ordering => format!("crate::{MODULE}::at({number}, {path})"),
-            // The weakest fence is one for the compiler alone: models do not see it.
+            // The weakest fence is a compiler fence, which models do not see.
             Kind::Fence => format!(
                 "(if crate::{MODULE}::is({number}) {{ ::core::sync::atomic::compiler_fence }} else {{ {path} }})"
             ),

@@ -83,7 +83,7 @@ pub struct Process {
     answers: Receiver<String>,
     who: Who,
     version: String,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Process {
@@ -91,8 +91,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// If it cannot be started, or does not greet within `patience`.
-    pub fn start(mut command: Command, who: Who, patience: Duration) -> Result<Self, Absent> {
+    /// If it cannot be started, or does not greet within `timeout`.
+    pub fn start(mut command: Command, who: Who, timeout: Duration) -> Result<Self, Absent> {
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
@@ -107,7 +107,7 @@ impl Process {
             answers: lines(answers),
             who,
             version: String::new(),
-            patience,
+            timeout,
         };
         let greeting = process.read_line().unwrap_or_default();
         match greeting.strip_prefix("ready ") {
@@ -151,9 +151,9 @@ impl Process {
             Err(RecvTimeoutError::Disconnected) => bail!("the {name} process has ended"),
             Err(RecvTimeoutError::Timeout) => {
                 self.end();
-                let patience = self.patience;
+                let timeout = self.timeout;
                 Err(Absent(format!(
-                    "it hung: `{order}` was not answered within {patience:?}"
+                    "it hung: `{order}` was not answered within {timeout:?}"
                 ))
                 .into())
             }
@@ -161,7 +161,7 @@ impl Process {
     }
 
     fn read_line(&self) -> Result<String, RecvTimeoutError> {
-        self.answers.recv_timeout(self.patience)
+        self.answers.recv_timeout(self.timeout)
     }
 
     /// Ends it, whatever it does.
@@ -264,7 +264,7 @@ mod tests {
         // It does not even look at its orders, so somebody has to end it.
         let script = "echo ready 99\nexec tail -f /dev/null\n";
         let mut process = shell(script).unwrap();
-        process.patience = Duration::from_millis(20);
+        process.timeout = Duration::from_millis(20);
         let error = process.run(&order("trip", "channel")).unwrap_err();
         let absent = error.downcast_ref::<Absent>().unwrap();
         assert_eq!(

@@ -5,7 +5,7 @@ use crate::peers::pool::{Job, WORKERS};
 use anyhow::Result;
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{CoDel, OverloadOrder};
-use millpond::pool::{Queue, Rejection, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, TaskError, TaskHandle, TaskSpec};
 use millpond::time::Deadline;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl Millpond {
             .core(WORKERS)
             .max(WORKERS)
             .queue(Queue::bounded(BOUND))
-            .rejection(Rejection::Abort);
+            .rejection(RejectionPolicy::Abort);
         let mut deadline = None;
         let builder = match protection {
             Protection::Nothing => builder,
@@ -74,7 +74,7 @@ impl Rushed for Millpond {
         if let Some(after) = self.deadline {
             spec = spec.deadline(Deadline::after(came, after));
         }
-        let handle = self.pool.submit_spec(spec, task);
+        let handle = self.pool.submit_with(spec, task);
         let is_in = handle.is_ok();
         self.taken_in
             .extend(handle.ok().map(|handle| (number, handle)));

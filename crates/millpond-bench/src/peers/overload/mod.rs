@@ -1,12 +1,12 @@
 //! What a pool is to a rush: something that tasks are offered to, whether there is room or not.
 //!
-//! | file | who |
+//! | file | what |
 //! |---|---|
 //! | [`millpond`] | ours, with and without protection |
 //! | [`hand_rolled`] | threads that take boxed closures out of a bounded channel |
 //!
 //! All have [`WORKERS`](super::pool::WORKERS) threads and room for [`BOUND`] tasks more, and refuse what
-//! does not fit: who offers a task never waits.
+//! does not fit: a submitter never waits.
 
 pub mod hand_rolled;
 pub mod millpond;

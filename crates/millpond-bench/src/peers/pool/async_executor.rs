@@ -1,5 +1,5 @@
 //! `async-executor`, driven by threads as its documentation does it: each runs the executor until it is
-//! told to stop. Tasks are futures that are ready at once.
+//! asked to stop. Tasks are futures that are ready at once.
 
 use super::{Pool, Queue, awaited};
 use anyhow::Result;

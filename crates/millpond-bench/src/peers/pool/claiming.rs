@@ -1,4 +1,4 @@
-//! A pool over `crossbeam-channel` whose tasks belong to whoever comes first: a worker, or the one
+//! A pool over `crossbeam-channel` whose tasks are claimed by the first: a worker, or the one
 //! that waits. No crate among the peers has this for a caller outside of the pool, so it is written
 //! as one would write it with std: a lock and a condition around closure and result.
 
@@ -90,7 +90,7 @@ impl Pool for Claiming {
         handle.wait()
     }
 
-    fn join_here(&self, handle: Self::Handle) -> u64 {
+    fn run_or_join(&self, handle: Self::Handle) -> u64 {
         handle.run_if_unclaimed();
         handle.wait()
     }

@@ -3,7 +3,7 @@
 use super::{Pool, Queue, WhenFull};
 use anyhow::Result;
 use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::pool::{self, Rejection, ThreadPool};
+use millpond::pool::{self, RejectionPolicy, ThreadPool};
 use millpond::task::TaskHandle;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Millpond<const FIGURES: bool = true>(ThreadPool);
 
 /// The same, told not to.
-pub type WithoutFigures = Millpond<false>;
+pub type WithoutMetrics = Millpond<false>;
 
 /// Longer than any round: who waits for room gets it.
 const PATIENCE: Duration = Duration::from_secs(3_600);
@@ -35,14 +35,14 @@ impl<const FIGURES: bool> Pool for Millpond<FIGURES> {
             Queue::Bounded(bound, when_full) => builder
                 .queue(pool::Queue::bounded(bound))
                 .rejection(match when_full {
-                    WhenFull::Wait => Rejection::Block(PATIENCE),
-                    WhenFull::CallerRuns => Rejection::CallerRuns,
+                    WhenFull::Wait => RejectionPolicy::Block(PATIENCE),
+                    WhenFull::CallerRuns => RejectionPolicy::CallerRuns,
                 }),
         };
         let builder = if FIGURES {
             builder
         } else {
-            builder.without_figures()
+            builder.without_metrics()
         };
         let pool = builder.build()?;
         pool.prestart_all_core()?;
@@ -50,7 +50,7 @@ impl<const FIGURES: bool> Pool for Millpond<FIGURES> {
     }
 
     fn run<F: FnOnce() + Send + 'static>(&self, f: F) {
-        self.0.run(f).expect(REFUSED);
+        self.0.execute(f).expect(REFUSED);
     }
 
     fn submit<F: FnOnce() -> u64 + Send + 'static>(&self, f: F) -> Self::Handle {
@@ -61,8 +61,8 @@ impl<const FIGURES: bool> Pool for Millpond<FIGURES> {
         handle.join().expect("a task of the bench does not panic")
     }
 
-    fn join_here(&self, handle: Self::Handle) -> u64 {
-        let joined = handle.join_here();
+    fn run_or_join(&self, handle: Self::Handle) -> u64 {
+        let joined = handle.run_or_join();
         joined.expect("a task of the bench does not panic")
     }
 

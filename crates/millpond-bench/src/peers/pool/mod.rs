@@ -1,6 +1,6 @@
 //! What a pool is, to a workload.
 //!
-//! | file | who |
+//! | file | what |
 //! |---|---|
 //! | [`hand_rolled`] | threads that take boxed closures out of a channel: what many programs write |
 //! | [`claiming`] | the same, with tasks that a waiter may run itself |
@@ -9,13 +9,13 @@
 //! | [`async_executor`], [`blocking`] | the executor behind smol, with threads to drive it, and its pool for closures |
 //! | [`thread_per_task`] | no pool at all |
 //!
-//! Each is called as its users call it. Whoever has no handles of its own gets a channel for one
+//! Each is called as its users call it. A pool without handles of its own gets a channel for one
 //! result, the fastest there is.
 //!
-//! # Who is not here
+//! # Left out
 //!
 //! `forte`. Of its versions Rust 1.95 builds 1.0.0-alpha.4 and older ones. There a task that is brought
-//! from outside the pool is run by whoever brings it, unless its heartbeat comes by just then: of a
+//! from outside the pool is run by its submitter, unless its heartbeat comes by just then: of a
 //! hundred thousand tasks all were. So none of the questions of a pool can be asked. (Newer ones need
 //! Rust 1.96. In an earlier measurement it hung in two of five runs; a candidate that may hang should be
 //! a guest, which can be ended: see [`crate::peers::guest`].)
@@ -128,7 +128,7 @@ pub trait Pool: Sized + Sync {
     fn join(&self, handle: Self::Handle) -> u64;
 
     /// Waits for a result, and runs the task here if it has not begun. Those that cannot just wait.
-    fn join_here(&self, handle: Self::Handle) -> u64 {
+    fn run_or_join(&self, handle: Self::Handle) -> u64 {
         self.join(handle)
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
-use crate::peers::pool::millpond::{Millpond, WithoutFigures};
+use crate::peers::pool::millpond::{Millpond, WithoutMetrics};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ fn returns_every_result_and_runs_every_task_once<P: Pool>(queue: Queue) {
     let (first, second, all) = (submit(0), submit(1), 2..TASKS);
     let mut handles: Vec<_> = all.clone().map(submit).collect();
     assert_eq!(pool.join(first), 0, "{}", P::NAME);
-    assert_eq!(pool.join_here(second), 1, "{}", P::NAME);
+    assert_eq!(pool.run_or_join(second), 1, "{}", P::NAME);
     let sum = all.map(|task| task as u64).sum::<u64>();
     assert_eq!(pool.join_all(&mut handles), sum, "{}", P::NAME);
     assert!(handles.is_empty());
@@ -71,44 +71,44 @@ fn returns_every_result_and_runs_every_task_once<P: Pool>(queue: Queue) {
     each_ran_once(P::NAME, queue, &runs);
 }
 
-fn is_a_pool<P: Pool>(queue: Queue) {
+fn check_pool<P: Pool>(queue: Queue) {
     runs_every_task_once::<P>(queue);
     returns_every_result_and_runs_every_task_once::<P>(queue);
 }
 
 #[test]
 fn every_pool_runs_every_task_once_and_returns_its_result() {
-    is_a_pool::<Millpond>(Queue::Unbounded);
-    is_a_pool::<WithoutFigures>(Queue::Unbounded);
-    is_a_pool::<HandRolled<Crossbeam>>(Queue::Unbounded);
-    is_a_pool::<HandRolled<Flume>>(Queue::Unbounded);
-    is_a_pool::<HandRolled<Kanal>>(Queue::Unbounded);
-    is_a_pool::<HandRolled<StdMpsc>>(Queue::Unbounded);
-    is_a_pool::<Claiming>(Queue::Unbounded);
-    is_a_pool::<rayon::Rayon>(Queue::Unbounded);
-    is_a_pool::<tokio::SpawnBlocking>(Queue::Unbounded);
-    is_a_pool::<tokio::Spawn>(Queue::Unbounded);
-    is_a_pool::<threadpool::Threadpool>(Queue::Unbounded);
-    is_a_pool::<rusty_pool::RustyPool>(Queue::Unbounded);
-    is_a_pool::<threadfin::Threadfin>(Queue::Unbounded);
-    is_a_pool::<executors::Executors>(Queue::Unbounded);
-    is_a_pool::<futures::Futures>(Queue::Unbounded);
-    is_a_pool::<async_executor::AsyncExecutor>(Queue::Unbounded);
-    is_a_pool::<blocking::Blocking>(Queue::Unbounded);
-    is_a_pool::<thread_per_task::ThreadPerTask>(Queue::Unbounded);
+    check_pool::<Millpond>(Queue::Unbounded);
+    check_pool::<WithoutMetrics>(Queue::Unbounded);
+    check_pool::<HandRolled<Crossbeam>>(Queue::Unbounded);
+    check_pool::<HandRolled<Flume>>(Queue::Unbounded);
+    check_pool::<HandRolled<Kanal>>(Queue::Unbounded);
+    check_pool::<HandRolled<StdMpsc>>(Queue::Unbounded);
+    check_pool::<Claiming>(Queue::Unbounded);
+    check_pool::<rayon::Rayon>(Queue::Unbounded);
+    check_pool::<tokio::SpawnBlocking>(Queue::Unbounded);
+    check_pool::<tokio::Spawn>(Queue::Unbounded);
+    check_pool::<threadpool::Threadpool>(Queue::Unbounded);
+    check_pool::<rusty_pool::RustyPool>(Queue::Unbounded);
+    check_pool::<threadfin::Threadfin>(Queue::Unbounded);
+    check_pool::<executors::Executors>(Queue::Unbounded);
+    check_pool::<futures::Futures>(Queue::Unbounded);
+    check_pool::<async_executor::AsyncExecutor>(Queue::Unbounded);
+    check_pool::<blocking::Blocking>(Queue::Unbounded);
+    check_pool::<thread_per_task::ThreadPerTask>(Queue::Unbounded);
 }
 
 #[test]
 fn every_pool_with_a_bound_does_the_same_when_it_is_full() {
     for when_full in [WhenFull::Wait, WhenFull::CallerRuns] {
         let queue = Queue::Bounded(3, when_full);
-        is_a_pool::<Millpond>(queue);
-        is_a_pool::<HandRolled<Crossbeam>>(queue);
-        is_a_pool::<HandRolled<Flume>>(queue);
-        is_a_pool::<HandRolled<Kanal>>(queue);
-        is_a_pool::<HandRolled<StdMpsc>>(queue);
-        is_a_pool::<Claiming>(queue);
-        is_a_pool::<threadfin::Threadfin>(queue);
+        check_pool::<Millpond>(queue);
+        check_pool::<HandRolled<Crossbeam>>(queue);
+        check_pool::<HandRolled<Flume>>(queue);
+        check_pool::<HandRolled<Kanal>>(queue);
+        check_pool::<HandRolled<StdMpsc>>(queue);
+        check_pool::<Claiming>(queue);
+        check_pool::<threadfin::Threadfin>(queue);
     }
 }
 
@@ -163,7 +163,7 @@ fn waiter_runs_what_nobody_has_begun<P: Pool>() {
     let busy = keep_busy(&pool);
     let waiter = std::thread::current().id();
     let handle = pool.submit(move || u64::from(std::thread::current().id() == waiter));
-    assert_eq!(pool.join_here(handle), 1, "{}: a worker ran it", P::NAME);
+    assert_eq!(pool.run_or_join(handle), 1, "{}: a worker ran it", P::NAME);
     drop(busy);
     pool.close();
 }

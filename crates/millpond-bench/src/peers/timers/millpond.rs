@@ -2,7 +2,7 @@
 
 use super::Timers;
 use crate::peers::pool::WORKERS;
-use crate::staff::TIMER;
+use crate::pool_threads::TIMER;
 use anyhow::{Result, ensure};
 use millpond::executor::Lifecycle;
 use millpond::pool::ThreadPool;

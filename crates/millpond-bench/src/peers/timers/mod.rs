@@ -1,6 +1,6 @@
 //! What runs a task at a time, to a workload.
 //!
-//! | file | who |
+//! | file | what |
 //! |---|---|
 //! | [`millpond`] | ours: a scheduled pool |
 //! | [`delay_queue`] | our delay queue, and threads that take tasks out of it |

@@ -1,10 +1,10 @@
-//! What one thread can do by itself: each is done again and again, and nobody else takes part.
+//! What one thread can do by itself: each is done again and again, and no other thread takes part.
 
 use super::{Outcome, Stopwatch};
 use crate::harness::Absent;
 use millpond::thread::{ThreadFactory, Threads};
-use millpond_raw::pad::Padded;
-use millpond_raw::tick;
+use millpond_raw::cache_padded::CachePadded;
+use millpond_raw::timestamp;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Instant;
@@ -22,7 +22,7 @@ fn short(watch: &mut dyn Stopwatch, mut round: impl FnMut()) -> Outcome {
 
 /// Adds to a number that is on this CPU.
 pub fn atomic_add(watch: &mut dyn Stopwatch) -> Outcome {
-    let counter = Padded::new(AtomicU64::new(0));
+    let counter = CachePadded::new(AtomicU64::new(0));
     short(watch, || {
         black_box(&counter).fetch_add(1, Ordering::Relaxed);
     })
@@ -30,7 +30,7 @@ pub fn atomic_add(watch: &mut dyn Stopwatch) -> Outcome {
 
 /// Replaces a number that is what it was taken for.
 pub fn compare_and_swap(watch: &mut dyn Stopwatch) -> Outcome {
-    let word = Padded::new(AtomicU64::new(0));
+    let word = CachePadded::new(AtomicU64::new(0));
     let mut seen = 0;
     short(watch, || {
         let swapped =
@@ -41,7 +41,7 @@ pub fn compare_and_swap(watch: &mut dyn Stopwatch) -> Outcome {
 
 /// Lets no later load pass an earlier store.
 pub fn full_fence(watch: &mut dyn Stopwatch) -> Outcome {
-    let word = Padded::new(AtomicU64::new(0));
+    let word = CachePadded::new(AtomicU64::new(0));
     short(watch, || {
         // With a store before it, because that is what it waits for.
         black_box(&word).store(1, Ordering::Relaxed);
@@ -51,13 +51,13 @@ pub fn full_fence(watch: &mut dyn Stopwatch) -> Outcome {
 
 /// Our lock, which nobody else wants.
 pub fn own_lock(watch: &mut dyn Stopwatch) -> Outcome {
-    let lock = Padded::new(millpond_raw::sync::Mutex::new(0_u64));
+    let lock = CachePadded::new(millpond_raw::sync::Mutex::new(0_u64));
     short(watch, || *black_box(&lock).lock() += 1)
 }
 
 /// std's lock, which nobody else wants.
 pub fn std_lock(watch: &mut dyn Stopwatch) -> Outcome {
-    let lock = Padded::new(std::sync::Mutex::new(0_u64));
+    let lock = CachePadded::new(std::sync::Mutex::new(0_u64));
     short(watch, || {
         // Nobody panics while holding it, so a poisoned lock cannot be met.
         *black_box(&lock).lock().unwrap() += 1;
@@ -74,7 +74,7 @@ pub fn clock(watch: &mut dyn Stopwatch) -> Outcome {
 /// Reads the processor's counter, or what stands in for it.
 pub fn counter(watch: &mut dyn Stopwatch) -> Outcome {
     short(watch, || {
-        black_box(tick::now());
+        black_box(timestamp::now());
     })
 }
 

@@ -1,7 +1,7 @@
 //! What does the machine itself cost?
 //!
-//! A pool is made of these: a task that is handed over crosses from one CPU to another, wakes somebody
-//! who sleeps, and asks for memory. Nobody can be faster than the floor; figures of a pool say more
+//! A pool is made of these: a task that is handed over crosses from one CPU to another, wakes a sleeping
+//! thread, and asks for memory. No pool can be faster than the floor; figures of a pool say more
 //! beside it.
 //!
 //! | file | what |

@@ -2,7 +2,7 @@
 
 use super::{Outcome, Stopwatch};
 use crate::harness::Absent;
-use millpond_raw::pad::Padded;
+use millpond_raw::cache_padded::CachePadded;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -22,7 +22,7 @@ fn need_two_cpus() -> Outcome {
 pub fn cache_line(watch: &mut dyn Stopwatch) -> Outcome {
     const OVER: u64 = u64::MAX;
     need_two_cpus()?;
-    let ball = Padded::new(AtomicU64::new(1));
+    let ball = CachePadded::new(AtomicU64::new(1));
     thread::scope(|scope| {
         scope.spawn(|| {
             while let seen = await_change(&ball, |ball| ball % 2 == 0 || ball == OVER)
@@ -62,8 +62,8 @@ fn await_change(word: &AtomicU64, is_there: impl Fn(u64) -> bool) -> u64 {
 /// Adds to a number to which another thread adds all the time.
 pub fn atomic_add_fought_over(watch: &mut dyn Stopwatch) -> Outcome {
     need_two_cpus()?;
-    let counter = Padded::new(AtomicU64::new(0));
-    let is_over = Padded::new(AtomicBool::new(false));
+    let counter = CachePadded::new(AtomicU64::new(0));
+    let is_over = CachePadded::new(AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {

@@ -6,7 +6,7 @@
 
 use super::{Outcome, Stopwatch};
 use crate::harness::Absent;
-use millpond_raw::pad::Padded;
+use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::park::{self, Site};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ const PATIENCE: Duration = Duration::from_millis(5);
 struct Shared {
     born: Instant,
     /// The round the sleeper shall wake up for.
-    called: Padded<AtomicU64>,
+    called: CachePadded<AtomicU64>,
     /// The round it woke up for, and when, in nanoseconds since `born`.
-    awake: Padded<AtomicU64>,
+    awake: CachePadded<AtomicU64>,
     awake_at: AtomicU64,
 }
 
@@ -84,8 +84,8 @@ pub fn until_it_runs(watch: &mut dyn Stopwatch) -> Outcome {
 fn wake_up(watch: &mut dyn Stopwatch, which: fn([Duration; 2]) -> Duration) -> Outcome {
     let shared = Arc::new(Shared {
         born: Instant::now(),
-        called: Padded::new(AtomicU64::new(0)),
-        awake: Padded::new(AtomicU64::new(0)),
+        called: CachePadded::new(AtomicU64::new(0)),
+        awake: CachePadded::new(AtomicU64::new(0)),
         awake_at: AtomicU64::new(0),
     });
     let (introduce, introduced) = mpsc::channel();
@@ -106,7 +106,7 @@ fn wake_up(watch: &mut dyn Stopwatch, which: fn([Duration; 2]) -> Duration) -> O
     joined.map_err(|_| Absent("the thread to be woken panicked".into()))
 }
 
-/// Whether the thread with this `stat` file is asleep, at the latest when patience ends.
+/// Whether the thread with this `stat` file is asleep, at the latest when timeout ends.
 fn await_sleep(state: Option<&Path>) -> bool {
     let Some(path) = state else {
         thread::sleep(Duration::from_micros(200));

@@ -1,6 +1,6 @@
 //! How long must a task be for a pool to pay?
 //!
-//! One caller brings tasks to a pool of two workers, and each task is real work of a known length
+//! One caller submits tasks to a pool of two workers, and each task is real work of a known length
 //! ([`crate::spin`]), from a hundred nanoseconds to a millisecond. The figure is *efficiency*: the work
 //! that was asked for, by the time that two CPUs had for it. A pool of perfect workers on a perfect
 //! machine has 100 %. What is missing went into handing over, into waiting, and into what the machine

@@ -1,11 +1,11 @@
 //! What does a pool use that had work and has none?
 //!
-//! A pool that looks for work now and then takes its time from whoever has some, and keeps a laptop from
+//! A pool that looks for work now and then takes CPU time from others, and keeps a laptop from
 //! sleeping. Two figures: the CPU time of the pool's own threads, which must be below [`LIMIT`], and
 //! how often they woke up. With [`CROWD`] workers what each of them does shows as many times
 //! over.
 //!
-//! An operation is a millisecond of nothing. Threads of the pool are counted and nobody else.
+//! An operation is a millisecond of nothing. Only threads of the pool are counted.
 
 use crate::figure::Figure;
 use crate::harness::{Candidate, Standing, Suite, Workload};

@@ -3,26 +3,26 @@
 //! # The loop is open
 //!
 //! Arrivals are planned ahead ([`crate::plan`]) and come whatever the pool does. Latency is counted from
-//! when a task was *to come* until it is done: a pool that holds up the thread that brings tasks makes
-//! them all late, and gets every one of these delays into its books. (A closed loop would bring fewer
+//! when a task was *to come* until it is done: a pool that blocks the submitting thread makes
+//! them all late, and every one of these delays is measured. (A closed loop would submit fewer
 //! tasks then, and never see what they would have suffered: that is *coordinated omission*.)
 //!
 //! - **A task** is [`TASK`] of real work ([`crate::spin`]).
 //! - **Arrivals** are independent of each other (Poisson), or come in bursts of [`AT_ONCE`] that are. The
-//!   seed is the same in every round and for everybody.
+//!   seed is the same in every round and for all candidates.
 //! - **Load** is a share of the *peak*: what the best candidate does in a second when it always has a
 //!   task, measured before the first round. All get the same rates, so the axis is the same for all.
-//!   From 100 % on nobody can keep up; the backlog grows for as long as a round lasts, and the figures
-//!   with it. They say by how much somebody is behind, and are shown, not judged.
-//! - **Workers**: the thread that brings tasks does not sleep, because a sleeper comes late. It has a
+//!   From 100 % on no pool can keep up; the backlog grows for as long as a round lasts, and the figures
+//!   with it. They say by how much a pool is behind, and are shown, not judged.
+//! - **Workers**: the submitting thread does not sleep, because a sleeper comes late. It has a
 //!   CPU for itself ([`crate::apart`]), and the pool has one worker for each of the others,
 //!   [`MOST_WORKERS`] at most. So on two CPUs there is *one* worker: two would have to share.
 //!
 //! # What the figures are
 //!
 //! p50, p99, p99.9 and the slowest task, medians of the rounds; the columns beside them are of all
-//! tasks of all rounds. Where the machine takes a CPU away for a moment (a virtual one does), everybody
-//! who had it is late: the tail of a machine that is not quiet is the machine's.
+//! tasks of all rounds. Where the machine takes a CPU away for a moment (a virtual one does), all
+//! tasks on it are late: the tail of a machine that is not quiet is the machine's.
 
 use crate::apart::apart;
 use crate::figure::{Figure, Goal};

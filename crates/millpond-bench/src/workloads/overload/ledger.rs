@@ -60,7 +60,7 @@ impl Ledger {
     }
 
     /// Compares both accounts. `refused` are the numbers of those that were not taken in; an answer is
-    /// in time if it takes no longer than `patience`.
+    /// in time if it takes no longer than `timeout`.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Ledger {
         plan: &Plan,
         refused: &[usize],
         ends: &[(usize, End)],
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Settled> {
         let again = self.again.load(Ordering::Relaxed);
         ensure!(again == 0, "{again} tasks ran that had run before");
@@ -90,7 +90,7 @@ impl Ledger {
             match (said, took) {
                 (Some(Said::Ended(End::Answered)), Some(took)) => {
                     times.push(nanos);
-                    if took <= patience {
+                    if took <= timeout {
                         fates.in_time += 1;
                         elapsed = elapsed.max(came + took);
                     } else {

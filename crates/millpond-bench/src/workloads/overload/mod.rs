@@ -1,7 +1,7 @@
 //! What comes of a pool that gets half as much again as it can do?
 //!
-//! It cannot serve everybody. It can serve as many as it has workers for, and in time; or it can keep
-//! everybody waiting until nobody wants the answer any more. Which of them is the question.
+//! It cannot serve all callers. It can serve as many as it has workers for, in time; or it can keep
+//! all of them waiting until no answer is wanted any more. Which of the two is the question.
 //!
 //! # The rush
 //!
@@ -20,7 +20,7 @@
 //! books must balance ([`ledger`]): every task was refused, answered, shed or expired, and its pool and
 //! the task itself agree on which. One that is lost ends the run.
 //!
-//! # Who is compared
+//! # Candidates
 //!
 //! Ours with one protection at a time, with the one that does nothing for reference, and the same
 //! bounded queue with hand-rolled threads. CoDel has its default target and interval,
@@ -34,8 +34,8 @@ use crate::peers::overload::Rushed;
 use crate::peers::overload::hand_rolled::HandRolled;
 use crate::peers::overload::millpond::{Millpond, Protection};
 use crate::plan::Plan;
+use crate::pool_threads::PoolThreads;
 use crate::rush::Rush;
-use crate::staff::Staff;
 use crate::usage::Usage;
 use anyhow::{Result, ensure};
 use ledger::{Ledger, Settled};
@@ -56,7 +56,7 @@ pub const WORK: Duration = Duration::from_millis(1);
 /// How long a client waits for an answer.
 pub const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The deadline of a task leaves this much of its client's patience: it says until when a task may
+/// The deadline of a task leaves this much of its client's timeout: it says until when a task may
 /// *begin*, and an answer takes its time.
 pub const ANSWER_TAKES: Duration = Duration::from_millis(5);
 
@@ -178,14 +178,14 @@ fn peak() -> Result<f64> {
 fn rush(open: Open, peak: f64, arrivals: u64) -> Result<Sample> {
     let plan = Plan::poisson(SEED, peak * LOAD, arrivals);
     let ledger = Arc::new(Ledger::new(plan.arrivals().len()));
-    let (pool, staff) = Staff::of(open);
+    let (pool, pool_threads) = PoolThreads::of(open);
     let mut pool = pool?;
-    let before = staff.usage();
+    let before = pool_threads.usage();
     let (refused, by_the_caller) = Usage::during(|| offer_all(&mut *pool, &plan, &ledger));
     let ends = pool.ends();
-    let by_the_pool = staff.usage() - before;
+    let by_the_pool = pool_threads.usage() - before;
     pool.close();
-    staff.wait_until_gone(ENDS_IN);
+    pool_threads.wait_until_gone(ENDS_IN);
     let Settled {
         fates,
         quantiles,

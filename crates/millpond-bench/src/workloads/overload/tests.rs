@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// is said about how many came in time.
 const CALM: (f64, u64) = (500.0, 60);
 
-/// All at once, and more than two workers, a queue and their clients' patience have room for.
+/// All at once, and more than two workers, a queue and their clients' timeout have room for.
 const CRUSH: (f64, u64) = (1e9, 2_000);
 
 fn fates((peak, arrivals): (f64, u64), open: Open) -> crate::rush::Fates {

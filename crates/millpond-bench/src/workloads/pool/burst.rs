@@ -1,5 +1,5 @@
 //! Many tasks at once for a pool that sleeps: how soon do all its workers help, and at what price for
-//! the one that brings the tasks? The time runs until the last task has run.
+//! the one that submits the tasks? The time runs until the last task has run.
 
 use super::Opened;
 use super::opened::settle;

@@ -1,4 +1,4 @@
-//! Who does which work: THE table of candidates.
+//! The table of candidates: which of them does which work.
 
 use super::abroad::Executor;
 use super::{Work, run};
@@ -10,7 +10,7 @@ use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::executors::Executors;
 use crate::peers::pool::futures::Futures;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
-use crate::peers::pool::millpond::{Millpond, WithoutFigures};
+use crate::peers::pool::millpond::{Millpond, WithoutMetrics};
 use crate::peers::pool::rayon::Rayon;
 use crate::peers::pool::rusty_pool::RustyPool;
 use crate::peers::pool::thread_per_task::ThreadPerTask;
@@ -110,7 +110,7 @@ const LIKE_THE_PEERS: Standing = Standing::Reference {
 /// THE table.
 pub(super) const ENTRIES: &[Entry] = &[
     entry::<Millpond>(Ours, |_| true),
-    entry::<WithoutFigures>(LIKE_THE_PEERS, unbounded),
+    entry::<WithoutMetrics>(LIKE_THE_PEERS, unbounded),
     entry::<HandRolled<Crossbeam>>(Peer, without_help),
     entry::<HandRolled<Kanal>>(Peer, without_help),
     entry::<HandRolled<Flume>>(Peer, without_help),

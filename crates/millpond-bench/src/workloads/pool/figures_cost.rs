@@ -8,7 +8,7 @@
 use super::{MOST_TASKS, SUITE, fire, handles};
 use crate::figure::{Figure, Goal};
 use crate::harness::{Candidate, Difference, Sample, Standing, Workload};
-use crate::peers::pool::millpond::{Millpond, WithoutFigures};
+use crate::peers::pool::millpond::{Millpond, WithoutMetrics};
 use crate::peers::pool::{Pool, Queue};
 use anyhow::Result;
 
@@ -52,12 +52,12 @@ fn workload(work: Work) -> Workload {
         point: None,
         difference: Some(Difference {
             with: Millpond::<true>::NAME,
-            without: WithoutFigures::NAME,
+            without: WithoutMetrics::NAME,
             below: MOST,
         }),
         candidates: vec![
             candidate::<Millpond>(work, Standing::Ours),
-            candidate::<WithoutFigures>(work, without),
+            candidate::<WithoutMetrics>(work, without),
         ],
     }
 }

@@ -1,4 +1,4 @@
-//! Producers bring tasks, and wait for none of them. The time runs until the last task has run.
+//! Producers submit tasks, and wait for none of them. The time runs until the last task has run.
 
 use super::Opened;
 use crate::crew::{self, Member};

@@ -78,7 +78,7 @@ pub fn trips<P: Pool>(pause: bool, here: bool, trips: u64) -> Result<Sample> {
                 number
             });
             let result = if here {
-                pool.join_here(handle)
+                pool.run_or_join(handle)
             } else {
                 pool.join(handle)
             };

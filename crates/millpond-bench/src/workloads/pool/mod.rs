@@ -5,17 +5,18 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | [`fire`] | one to four producers bring tasks and wait for none of them |
+//! | [`fire`] | one to four producers submit tasks and wait for none of them |
 //! | [`handles`] | a caller waits: for a thousand tasks, or for each one |
 //! | [`burst`] | ten thousand tasks at once for a pool that sleeps |
 //! | [`idle`] | nothing to do, for the suite of that name |
 //! | [`figures_cost`] | what the pool's own figures add to each task |
 //! | [`abroad`] | the same, asked of Java, Go and Python |
-//! | `entries` | who is asked which of these |
+//! | `entries` | which candidate does which of these |
+//! | `opened` | a pool that is open, warm and idle, as each of these begins |
 //!
 //! # How each is measured
 //!
-//! A round opens a pool, lets all its workers run at the same time once, brings it some tasks more,
+//! A round opens a pool, lets all its workers run at the same time once, submits some more tasks,
 //! and lets it fall asleep: see [`Opened`]. After the round the pool is closed, its threads are gone,
 //! and all tasks must have run, once each.
 //!
@@ -28,7 +29,7 @@
 //!   short time included that a pool goes on looking for work after the last task.
 //! - **Allocations** are those of whole tasks: boxes, channels, blocks of queues.
 //!
-//! # Who is compared
+//! # Candidates
 //!
 //! Where a queue has a bound, only pools that can have one. Where the waiter may run the task, only
 //! those where it may. Pools in other languages are guests (see [`crate::peers::guest`]): each language

@@ -1,7 +1,7 @@
 //! A pool that is open, warm and idle.
 
 use crate::peers::pool::{Pool, Queue, Threads, WORKERS};
-use crate::staff::Staff;
+use crate::pool_threads::PoolThreads;
 use crate::tally::Tally;
 use crate::usage::Usage;
 use anyhow::{Result, ensure};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_0
 pub struct Opened<P> {
     /// The pool.
     pub pool: P,
-    staff: Staff,
+    pool_threads: PoolThreads,
     before: Usage,
 }
 
@@ -46,16 +46,16 @@ impl<P: Pool> Opened<P> {
     }
 
     fn warm(workers: usize, open: impl FnOnce() -> Result<P>) -> Result<Self> {
-        let (pool, staff) = Staff::of(|| -> Result<P> {
+        let (pool, pool_threads) = PoolThreads::of(|| -> Result<P> {
             let pool = open()?;
             wake_all(&pool, workers, GATHERS_IN)?;
             Ok(pool)
         });
         let pool = pool?;
-        let staff = match P::THREADS {
-            Threads::Own => staff,
-            Threads::Kept(prefix) => Staff::named(prefix),
-            Threads::PerTask => Staff::unknown(),
+        let pool_threads = match P::THREADS {
+            Threads::Own => pool_threads,
+            Threads::Kept(prefix) => PoolThreads::named(prefix),
+            Threads::PerTask => PoolThreads::unknown(),
         };
         // A thread that ends with its task leaves nothing warm.
         if P::THREADS != Threads::PerTask {
@@ -65,10 +65,10 @@ impl<P: Pool> Opened<P> {
             tally.check(WARM_UP)?;
         }
         settle();
-        let before = staff.usage();
+        let before = pool_threads.usage();
         Ok(Opened {
             pool,
-            staff,
+            pool_threads,
             before,
         })
     }
@@ -76,12 +76,12 @@ impl<P: Pool> Opened<P> {
     /// Leaves it alone for a while, and forgets what its threads have used until then.
     pub fn rest(&mut self, time: Duration) {
         std::thread::sleep(time);
-        self.before = self.staff.usage();
+        self.before = self.pool_threads.usage();
     }
 
     /// How many threads it has, if that is known.
     pub fn threads(&self) -> Option<usize> {
-        self.staff.count()
+        self.pool_threads.count()
     }
 
     /// Closes it, and says what its threads have used since it was idle. Waits until they are gone:
@@ -89,10 +89,10 @@ impl<P: Pool> Opened<P> {
     pub fn close(self) -> Usage {
         // Until now they may have gone on looking for work: that is part of the price.
         settle();
-        let used = self.staff.usage() - self.before;
+        let used = self.pool_threads.usage() - self.before;
         self.pool.close();
         if P::THREADS == Threads::Own {
-            self.staff.wait_until_gone(PATIENCE);
+            self.pool_threads.wait_until_gone(PATIENCE);
         }
         used
     }
@@ -109,11 +109,11 @@ const ATTEMPTS: usize = 5;
 /// A task that waits for another one is more than a pool must bear: one that takes several tasks at once
 /// may leave the second behind the first, where nobody looks for it any more. So they do not wait for
 /// ever, and try again.
-fn wake_all<P: Pool>(pool: &P, workers: usize, patience: Duration) -> Result<()> {
+fn wake_all<P: Pool>(pool: &P, workers: usize, timeout: Duration) -> Result<()> {
     let gathered = (0..ATTEMPTS).any(|_| {
         let gathering = Arc::new(Gathering {
             workers,
-            patience,
+            timeout,
             here: Mutex::new(0),
             more: Condvar::new(),
         });
@@ -135,7 +135,7 @@ fn wake_all<P: Pool>(pool: &P, workers: usize, patience: Duration) -> Result<()>
 struct Gathering {
     /// So many are expected.
     workers: usize,
-    patience: Duration,
+    timeout: Duration,
     here: Mutex<usize>,
     more: Condvar,
 }
@@ -160,7 +160,7 @@ impl Gathering {
         let some_are_missing = |here: &mut usize| *here < self.workers;
         let waited = self
             .more
-            .wait_timeout_while(here, self.patience, some_are_missing);
+            .wait_timeout_while(here, self.timeout, some_are_missing);
         let (here, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *here >= self.workers
     }

@@ -1,6 +1,6 @@
-//! What do more workers bring, and more who bring them work?
+//! What do more workers gain, and more producers?
 //!
-//! Producers bring tasks, of [`TASK`] of real work each ([`crate::spin`]), to a pool without a bound, and
+//! Producers submit tasks, of [`TASK`] of real work each ([`crate::spin`]), to a pool without a bound, and
 //! wait for none of them; the time runs until the last has run. Every number of producers meets every
 //! number of workers. The figure is throughput.
 //!
@@ -10,7 +10,7 @@
 //! # What it does not say
 //!
 //! - The law knows nothing of CPUs. Beyond as many workers as there are CPUs, less those that
-//!   producers keep busy, more workers cannot bring more, and the fit takes that for contention or
+//!   producers keep busy, more workers gain nothing, and the fit takes that for contention or
 //!   coherence. On a machine of few CPUs it describes the machine as much as the pool; what it is good
 //!   for there is the comparison of pools on the same machine, in the same run.
 //! - Three unknowns are fitted to a handful of points. The error beside them says how well; it cannot

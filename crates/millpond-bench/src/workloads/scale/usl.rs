@@ -1,4 +1,4 @@
-//! The universal scalability law (N. J. Gunther): what more workers bring, and what they cost.
+//! The universal scalability law (N. J. Gunther): what more workers gain, and what they cost.
 //!
 //! ```text
 //!                     lambda N

@@ -3,7 +3,7 @@
 use super::firing::ENDS_IN;
 use crate::peers::timers::Timers;
 use crate::plan::Random;
-use crate::staff::Staff;
+use crate::pool_threads::PoolThreads;
 use crate::tally::Tally;
 use crate::usage::Usage;
 use anyhow::Result;
@@ -19,7 +19,7 @@ const SEED: u64 = 0x7469_6d65_7273;
 #[derive(Debug)]
 pub struct Far<T> {
     timers: T,
-    staff: Staff,
+    pool_threads: PoolThreads,
     random: Random,
     tally: &'static Tally,
     start: Instant,
@@ -33,10 +33,10 @@ impl<T: Timers> Far<T> {
     ///
     /// If it cannot be opened.
     pub fn open() -> Result<Self> {
-        let (timers, staff) = Staff::of(T::open);
+        let (timers, pool_threads) = PoolThreads::of(T::open);
         Ok(Far {
             timers: timers?,
-            staff,
+            pool_threads,
             random: Random::new(SEED),
             tally: Tally::take(),
             start: Instant::now(),
@@ -45,13 +45,15 @@ impl<T: Timers> Far<T> {
     }
 
     /// The threads that were started when it was opened.
-    pub fn staff(&self) -> &Staff {
-        &self.staff
+    pub fn pool_threads(&self) -> &PoolThreads {
+        &self.pool_threads
     }
 
     /// What its threads have used, and those that work for it beside others.
     pub fn used(&self) -> Usage {
-        [self.staff.usage(), T::used_beside()].into_iter().sum()
+        [self.pool_threads.usage(), T::used_beside()]
+            .into_iter()
+            .sum()
     }
 
     /// One more.
@@ -74,7 +76,7 @@ impl<T: Timers> Far<T> {
     /// If one of the timers ran: not one of them was due.
     pub fn close(self) -> Result<()> {
         self.timers.close();
-        self.staff.wait_until_gone(ENDS_IN);
+        self.pool_threads.wait_until_gone(ENDS_IN);
         self.tally.check(0)
     }
 }

@@ -8,7 +8,7 @@ use crate::harness::Sample;
 use crate::peers::overload::End;
 use crate::peers::timers::Timers;
 use crate::plan::Plan;
-use crate::staff::Staff;
+use crate::pool_threads::PoolThreads;
 use crate::tally::Tally;
 use crate::usage::Usage;
 use crate::workloads::overload::ledger::Ledger;
@@ -48,10 +48,10 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
     let plan = Plan::poisson(SEED, tasks as f64 / within.as_secs_f64(), tasks);
     let ledger = Arc::new(Ledger::new(plan.arrivals().len()));
     let early = Arc::new(AtomicU64::new(0));
-    let (timers, staff) = Staff::of(T::open);
+    let (timers, pool_threads) = PoolThreads::of(T::open);
     let mut timers = timers?;
     let tally = Tally::take();
-    let used = || -> Usage { [staff.usage(), T::used_beside()].into_iter().sum() };
+    let used = || -> Usage { [pool_threads.usage(), T::used_beside()].into_iter().sum() };
     let before = used();
     let (elapsed, by_the_caller) = Usage::during(|| {
         let start = Instant::now() + lead;
@@ -76,7 +76,7 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
     });
     let by_its_threads = used() - before;
     timers.close();
-    staff.wait_until_gone(ENDS_IN);
+    pool_threads.wait_until_gone(ENDS_IN);
     tally.check(tasks)?;
     let early = early.load(Ordering::Relaxed);
     ensure!(

@@ -1,6 +1,6 @@
-//! One timer that is due in an hour or two: who wakes up meanwhile, and for what?
+//! One timer that is due in an hour or two: which threads wake up meanwhile?
 //!
-//! Who keeps a clock that ticks wakes up for nothing. An operation is a millisecond of that. All threads
+//! A timer with a ticking clock wakes up for nothing. An operation is a millisecond of that. All threads
 //! count that the candidate has, so each has a process of its own: there it schedules its timer, and the
 //! bench looks on from outside. (Were it to look at itself, it would wake up for that.) Of a JVM only the
 //! pool's threads count.

@@ -5,7 +5,7 @@
 //! and with the handle that cancels it.
 //!
 //! What is *kept* shows when as many are scheduled again. All are cancelled and as many scheduled,
-//! [`WAVES`] times over. Whoever lets go of a timer that is cancelled has room for the next; whoever
+//! [`WAVES`] times over. A scheduler that removes a cancelled timer has room for the next; one that
 //! keeps it until it is due needs more with each wave. So it does not matter whether an allocator gives
 //! back what is free, or keeps it for the next who asks; and what a collector leaves over once counts
 //! for little.
@@ -14,7 +14,7 @@ use super::far::Far;
 use crate::harness::Sample;
 use crate::memory::{self, Memory};
 use crate::peers::timers::Timers;
-use crate::staff::Staff;
+use crate::pool_threads::PoolThreads;
 use crate::usage::Usage;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
@@ -36,18 +36,18 @@ const LONGEST: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 2_00
 pub fn run<T: Timers>(timers: u64) -> Result<Sample> {
     let mut far = Far::<T>::open()?;
     let mut tickets: Vec<T::Ticket> = Vec::new();
-    let empty = resident(far.staff())?;
+    let empty = resident(far.pool_threads())?;
     let start = Instant::now();
     tickets.extend((0..timers).map(|_| far.schedule()));
-    let first = resident(far.staff())?;
+    let first = resident(far.pool_threads())?;
     for _ in 0..WAVES {
         for ticket in tickets.drain(..) {
             far.cancel(ticket);
         }
-        wait_until_still(far.staff());
+        wait_until_still(far.pool_threads());
         tickets.extend((0..timers).map(|_| far.schedule()));
     }
-    let last = resident(far.staff())?;
+    let last = resident(far.pool_threads())?;
     let elapsed = start.elapsed();
     drop(tickets);
     far.close()?;
@@ -65,17 +65,17 @@ pub fn run<T: Timers>(timers: u64) -> Result<Sample> {
 }
 
 /// What is resident once its threads have done what they were told.
-fn resident(staff: &Staff) -> Result<u64> {
-    wait_until_still(staff);
+fn resident(pool_threads: &PoolThreads) -> Result<u64> {
+    wait_until_still(pool_threads);
     memory::resident().context("there is no /proc/self/smaps_rollup")
 }
 
-fn wait_until_still(staff: &Staff) {
+fn wait_until_still(pool_threads: &PoolThreads) {
     let start = Instant::now();
-    let mut before = staff.usage();
+    let mut before = pool_threads.usage();
     while start.elapsed() < LONGEST {
         std::thread::sleep(STILL_FOR);
-        let now = staff.usage();
+        let now = pool_threads.usage();
         if now == before {
             return;
         }

@@ -5,19 +5,19 @@
 //! | [`pending`] | to schedule a task and to cancel one, while very many wait |
 //! | [`firing`] | how late tasks run of which tens of thousands are due within a second |
 //! | [`memory`] | what very many hold that wait, and what is left of them when they are cancelled |
-//! | [`hour`] | who wakes up while the only timer is an hour away |
+//! | [`hour`] | wake-ups while the only timer is an hour away |
 //! | [`far`] | timers that only wait |
 //! | [`alone`] | a process for each turn, where memory or threads are counted |
 //! | [`abroad`] | the same, asked of Java and Go |
 //!
-//! # Who is compared
+//! # Candidates
 //!
 //! Ours is the scheduled pool, with as many workers as the others have. What one can build of our delay
 //! queue and threads of one's own is shown beside it.
 //!
-//! Whoever *marks* a task as cancelled and leaves it where it is until it is due (our delay queue, the
-//! crate `scheduled-thread-pool`, Java by default) is quick at cancelling and pays in memory. Whoever
-//! takes it out (`tokio`, Java if told to) pays at once. Go marks, and clears away when a quarter of all
+//! A scheduler that *marks* a task as cancelled and leaves it where it is until it is due (our delay queue, the
+//! crate `scheduled-thread-pool`, Java by default) is quick at cancelling and pays in memory. One that
+//! removes it (`tokio`, Java with an option) pays at once. Go marks, and clears away when a quarter of all
 //! is marked. So the rows of cancelling and of memory belong together.
 //! Some leave a part of it to other threads, and the caller goes on (`async-io`, `tokio`): the time is the
 //! caller's, and what all threads used is in the column beside it.

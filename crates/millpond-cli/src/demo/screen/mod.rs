@@ -59,14 +59,14 @@ pub(super) fn run(shop: &mut Shop, limit: Option<Duration>, requests: &Requests)
             true => next_frame.min(next_look),
             false => next_look,
         };
-        let mut patience = wake.saturating_duration_since(Instant::now());
+        let mut timeout = wake.saturating_duration_since(Instant::now());
         // Everything that is there, before the next frame.
-        while event::poll(patience).context("cannot read keys")? {
+        while event::poll(timeout).context("cannot read keys")? {
             if let Event::Key(key) = event::read().context("cannot read keys")? {
                 show.act(keys::action(key));
             }
             is_stale = true;
-            patience = Duration::ZERO;
+            timeout = Duration::ZERO;
         }
         let is_late = limit.is_some_and(|limit| show.shop.open_for() >= limit);
         if requests.take() || is_late && show.state.closing.is_none() {

@@ -49,7 +49,7 @@ fn explained() -> State {
     state
 }
 
-fn is_like_picture(name: &str, found: &str) {
+fn assert_like_picture(name: &str, found: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens");
     let file = folder.join(name);
     if std::env::var_os("MILLPOND_RENEW").is_some() {
@@ -64,22 +64,22 @@ fn is_like_picture(name: &str, found: &str) {
 
 #[test]
 fn a_usual_screen_has_a_panel_for_each_pool() {
-    is_like_picture("80x24.txt", &shown(&flood(), 80, 24));
+    assert_like_picture("80x24.txt", &shown(&flood(), 80, 24));
 }
 
 #[test]
 fn a_large_screen_shows_sentences_too() {
-    is_like_picture("120x36.txt", &shown(&flood(), 120, 36));
+    assert_like_picture("120x36.txt", &shown(&flood(), 120, 36));
 }
 
 #[test]
 fn a_small_screen_has_two_lines_for_each_pool() {
-    is_like_picture("44x12.txt", &shown(&flood(), 44, 12));
+    assert_like_picture("44x12.txt", &shown(&flood(), 44, 12));
 }
 
 #[test]
 fn an_explanation_lies_over_the_screen() {
-    is_like_picture("explained.txt", &shown(&explained(), 80, 24));
+    assert_like_picture("explained.txt", &shown(&explained(), 80, 24));
 }
 
 #[test]

@@ -2,15 +2,16 @@
 //!
 //! # What must hold when all is over
 //!
-//! - **B1** came = done + refused + dropped: nothing was lost.
-//! - **B2** dropped, by the ledger, is what the pool has discarded, shed, cancelled or handed back.
-//! - **B3** done, by the ledger, is what the pool has completed or let its callers run; with the policy
+//! - **SHOP-1** came = done + refused + dropped: nothing was lost.
+//! - **SHOP-2** dropped, by the ledger, is what the pool has discarded, shed, cancelled or handed back.
+//! - **SHOP-3** done, by the ledger, is what the pool has completed or let its callers run; with the policy
 //!   `new thread` more was done than that, in extra threads, which pools do not count.
-//! - **B4** Nothing is left in the pool.
+//! - **SHOP-4** Nothing is left in the pool.
 
 use std::time::Duration;
 
-use millpond::manage::{PoolSnapshot, RunState};
+use millpond::manage::RunState;
+use millpond::pool::PoolSnapshot;
 use serde::Serialize;
 
 use super::ledger::Counts;
@@ -97,7 +98,7 @@ mod tests {
     fn ended() -> PoolSnapshot {
         let pool = ThreadPool::builder("orders").core(1).build().unwrap();
         for _ in 0..3 {
-            pool.run(|| ()).unwrap();
+            pool.execute(|| ()).unwrap();
         }
         pool.close().unwrap();
         pool.snapshot()

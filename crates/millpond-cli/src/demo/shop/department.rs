@@ -54,7 +54,7 @@ impl Department {
             }
             slip.done();
         });
-        if self.pool.execute(task).is_err() {
+        if self.pool.execute_task(task).is_err() {
             self.ledger.note_refusal();
         }
     }

@@ -1,7 +1,7 @@
-//! The doors: one thread for each department lets in whoever comes, at the planned time.
+//! The doors: one thread for each department lets customers in at the planned time.
 //!
 //! A policy that holds callers up (`block`, `caller runs`) holds up the door, and those behind wait
-//! outside. They do not stay away for that; whoever has waited for [`PATIENCE`] gives up.
+//! outside. They do not stay away for that; a customer that has waited for [`PATIENCE`] gives up.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The shop: three departments, each with a pool of its own, and those who come.
+//! The shop: three departments, each with a pool of its own, and their customers.
 //!
 //! ```text
 //!   visits (planned by seed and tide)      door           pool
@@ -10,7 +10,7 @@
 //!                                                         ledger  -->  books
 //! ```
 //!
-//! Nothing here knows whether somebody watches. What is planned is decided by the seed alone
+//! Nothing here depends on the screen. What is planned is decided by the seed alone
 //! (`visits.rs`, `tide.rs`) and does not heed how the pools are doing.
 
 mod books;
@@ -53,7 +53,7 @@ pub(crate) struct Shop {
     doors: Vec<JoinHandle<()>>,
     /// Which doors have broken down, by the number of their department.
     broken: Vec<usize>,
-    /// Whether the policy `new thread` was ever chosen, for the books (B3).
+    /// Whether the policy `new thread` was ever chosen, for the books (SHOP-3).
     had_extra_threads: AtomicBool,
 }
 
@@ -134,8 +134,8 @@ impl Shop {
     }
 
     /// Waits for the end, but not longer than this. Returns whether it has come.
-    pub(crate) fn wait_until_empty(&self, patience: Duration) -> bool {
-        let deadline = self.clock.deadline(patience);
+    pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
+        let deadline = self.clock.deadline(timeout);
         let mut pools = self.departments.iter().map(|each| &each.pool);
         // We are no task, so nobody interrupts us.
         pools.all(|pool| pool.await_termination_until(deadline).unwrap_or(false))

@@ -1,4 +1,4 @@
-//! Who comes when, and with what: decided by the seed and by time alone, and never by how the pools
+//! Which customer comes when, and with what: decided by the seed and by time alone, and never by how the pools
 //! are doing. A shop that is slow does not get fewer customers for it (an open loop).
 //!
 //! There are two kinds of source. A [`Crowd`] comes by chance, more of it at flood: orders and

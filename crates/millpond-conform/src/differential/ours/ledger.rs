@@ -1,8 +1,8 @@
-//! What became of each task of a script on our side, and the gates in which their bodies stay.
+//! The fate of each task of a script on our side, and the gates that hold their bodies.
 
 use super::super::script::{Bring, Number};
 use millpond::interrupt;
-use millpond::queue::{BlockingQueue, LinkedQueue};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic;
@@ -42,7 +42,7 @@ pub(super) enum Order {
 
 /// A gate is a queue of orders: waiting for one is a blocking call of millpond's own, which obeys
 /// interrupts as such calls do.
-type Gate = Arc<LinkedQueue<Order>>;
+type Gate = Arc<FifoQueue<Order>>;
 
 #[derive(Debug)]
 struct Entry {
@@ -73,7 +73,7 @@ impl Ledger {
     pub(super) fn body(self: &Arc<Self>, bring: Bring) -> impl FnOnce() + Send + 'static {
         let entry = Entry {
             fate: Fate::Offered,
-            gate: Arc::new(LinkedQueue::unbounded()),
+            gate: Arc::new(FifoQueue::unbounded()),
             is_running: false,
         };
         self.lock().tasks.insert(bring.number, entry);

@@ -1,4 +1,4 @@
-//! Our side: plays scripts on our `ThreadPool`, in this process.
+//! Our side: runs scripts on our `ThreadPool`, in this process.
 
 mod ledger;
 mod parts;
@@ -14,15 +14,15 @@ use std::time::Duration;
 /// Plays scripts on our pool.
 #[derive(Debug)]
 pub struct Ours {
-    patience: Duration,
+    timeout: Duration,
     script: Option<Script>,
 }
 
 impl Ours {
-    /// A player. A step that has not come to rest after `patience` is stuck.
-    pub fn new(patience: Duration) -> Self {
+    /// A player. A step that has not come to rest after `timeout` is stuck.
+    pub fn new(timeout: Duration) -> Self {
         Ours {
-            patience,
+            timeout,
             script: None,
         }
     }
@@ -30,7 +30,7 @@ impl Ours {
     /// Plays a script from its beginning to its end.
     pub fn play(&self, script: &Script) -> Log {
         let mut log = Log::new();
-        let mut player = match Player::build(&script.setup, self.patience) {
+        let mut player = match Player::build(&script.setup, self.timeout) {
             Ok(player) => player,
             Err(_) => return vec!["impossible".into()],
         };

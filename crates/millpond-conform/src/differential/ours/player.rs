@@ -1,5 +1,5 @@
-//! Plays one script on our pool and tells a line for each step, in the words of
-//! `docs/differential.md`. The twin of `java/Player.java`.
+//! Runs one script on our pool and writes a line for each step, in the format of
+//! `docs/differential.md`. The counterpart of `java/Player.java`.
 
 use super::super::script::{Bring, Flavor, Number, Policy, Setup, Step, yes_or_no};
 use super::ledger::{Fate, Ledger, Order};
@@ -7,8 +7,8 @@ use super::parts::{Counts, WatchedThreads};
 use crate::kit::Stillness;
 use millpond::executor::{Executor, Lifecycle};
 use millpond::manage::{Growth, PatchError, RunState};
-use millpond::pool::{Queue, Rejection, ThreadPool};
-use millpond::queue::ArrayQueue;
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
+use millpond::queue::FifoQueue;
 use millpond::task::{Task, TaskHandle, TaskSpec};
 use millpond::time::{Clock, ManualClock};
 use millpond_raw::park::probe;
@@ -27,7 +27,7 @@ pub(super) struct Player {
     pool: ThreadPool,
     ledger: Arc<Ledger>,
     stillness: Stillness,
-    patience: Duration,
+    timeout: Duration,
     hand: ManualClock,
     refuses_threads: Arc<AtomicBool>,
     counts: Counts,
@@ -38,7 +38,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub(super) fn build(setup: &Setup, patience: Duration) -> Result<Self, PatchError> {
+    pub(super) fn build(setup: &Setup, timeout: Duration) -> Result<Self, PatchError> {
         let (stillness, hand, counts) = Default::default();
         let refuses_threads = Arc::new(AtomicBool::new(false));
         let threads =
@@ -60,7 +60,7 @@ impl Player {
             pool,
             ledger: Arc::default(),
             stillness,
-            patience,
+            timeout,
             hand,
             refuses_threads,
             counts,
@@ -170,7 +170,7 @@ impl Player {
 
     fn rest(&self) -> Result<(), Stuck> {
         self.stillness
-            .wait(self.patience)
+            .wait(self.timeout)
             .map_err(|problem| self.complaint(&problem))
     }
 
@@ -196,7 +196,7 @@ impl Player {
         };
         let (pool, ledger) = (self.pool.clone(), Arc::clone(&self.ledger));
         let call = move || {
-            if let Err(refused) = pool.execute(task) {
+            if let Err(refused) = pool.execute_task(task) {
                 ledger.settle(number, Fate::Refused);
                 drop(refused);
             }
@@ -314,7 +314,7 @@ fn queue(flavor: Flavor, clock: &Clock) -> Queue {
         // The pool takes any queue; this one it does not know from the inside.
         Flavor::Array(capacity) => {
             let queue =
-                ArrayQueue::bounded(capacity).expect("a script that was read has no queue for 0");
+                FifoQueue::bounded(capacity).expect("a script that was read has no queue for 0");
             Queue::own(queue.with_clock(clock.clone()))
         }
         Flavor::Unbounded => Queue::unbounded(),
@@ -322,11 +322,11 @@ fn queue(flavor: Flavor, clock: &Clock) -> Queue {
     }
 }
 
-fn rejection(policy: Policy) -> Rejection {
+fn rejection(policy: Policy) -> RejectionPolicy {
     match policy {
-        Policy::Abort => Rejection::Abort,
-        Policy::CallerRuns => Rejection::CallerRuns,
-        Policy::Discard => Rejection::Discard,
-        Policy::DiscardOldest => Rejection::DiscardOldest,
+        Policy::Abort => RejectionPolicy::Abort,
+        Policy::CallerRuns => RejectionPolicy::CallerRuns,
+        Policy::Discard => RejectionPolicy::Discard,
+        Policy::DiscardOldest => RejectionPolicy::DiscardOldest,
     }
 }

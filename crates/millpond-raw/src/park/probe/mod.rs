@@ -1,13 +1,11 @@
-//! Who waits where: the registry behind honest race tests.
+//! A registry of parked strands, for reliable race tests.
 //!
-//! A test that wants to interrupt a thread *while it blocks in `queue.take`* must know that it
-//! does; sleeping and hoping is how flaky tests are made. With the feature `probe` every park notes
-//! its site here before it sleeps and strikes it out after. Without it, and under the checkers, which
-//! know better, a note is no code at all and the registry does not exist.
+//! A test that wants to interrupt a thread *while it blocks in `queue.take`* must know that it does; sleeping
+//! and hoping makes tests flaky. With the feature `probe` every park records its site here before it sleeps
+//! and removes it after. Without the feature, and under the checkers, there is no registry and no cost.
 //!
-//! Being noted means that the strand has decided to wait and will not look at its condition again
-//! before something wakes it. It may still be a few instructions away from the futex; the token
-//! rule makes the difference invisible.
+//! A recorded strand has decided to wait and will not check its condition again before it is woken. It may
+//! still be a few instructions away from the futex; the token rule makes the difference invisible.
 
 #[cfg(all(
     any(test, feature = "probe"),
@@ -19,24 +17,24 @@ mod registry;
     any(test, feature = "probe"),
     not(any(millpond_loom, millpond_shuttle))
 ))]
-#[allow(unused_imports, reason = "only where processes fork")]
-pub(crate) use registry::keep_at_forks;
+pub(super) use registry::record;
 #[cfg(all(
     any(test, feature = "probe"),
     not(any(millpond_loom, millpond_shuttle))
 ))]
-pub(super) use registry::note;
+#[allow(unused_imports, reason = "only where processes fork")]
+pub(crate) use registry::register_fork_locks;
 #[cfg(all(
     any(test, feature = "probe"),
     not(any(millpond_loom, millpond_shuttle))
 ))]
 pub use registry::{Wait, await_wait, waits};
 
-/// Nothing is noted.
+/// Nothing is recorded.
 #[cfg(any(not(any(test, feature = "probe")), millpond_loom, millpond_shuttle))]
-pub(super) struct Noted;
+pub(super) struct Recorded;
 
 #[cfg(any(not(any(test, feature = "probe")), millpond_loom, millpond_shuttle))]
-pub(super) fn note(_site: super::Site, _timed: bool) -> Noted {
-    Noted
+pub(super) fn record(_site: super::Site, _timed: bool) -> Recorded {
+    Recorded
 }

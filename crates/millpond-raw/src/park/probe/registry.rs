@@ -10,12 +10,12 @@ use std::task::Waker;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// One strand that waits.
+/// A parked strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The thread that waits, or that carries the strand that does.
     pub thread: ThreadId,
-    /// Its name, if it has one.
+    /// The name of the thread, if it has one.
     pub name: Option<String>,
     /// Where it waits.
     pub site: Site,
@@ -37,7 +37,7 @@ impl fmt::Display for Wait {
 struct Registry {
     next: u64,
     waits: BTreeMap<u64, Wait>,
-    /// Who wants to know of the next change.
+    /// To be woken at the next change.
     watchers: Vec<Waker>,
 }
 
@@ -47,13 +47,13 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     watchers: Vec::new(),
 });
 
-/// The registry is in order at forks.
+/// Has forks acquire the lock of the registry.
 #[allow(dead_code, reason = "only where processes fork")]
-pub(crate) fn keep_at_forks() {
-    crate::fork::keep(&REGISTRY);
+pub(crate) fn register_fork_locks() {
+    crate::fork::register_lock(&REGISTRY);
 }
 
-/// Changes the registry and tells the watchers.
+/// Changes the registry and wakes the watchers.
 fn change<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     let mut registry = REGISTRY.lock();
     let result = f(&mut registry);
@@ -63,10 +63,10 @@ fn change<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     result
 }
 
-/// A note in the registry; dropping it strikes it out.
-pub(in crate::park) struct Noted(u64);
+/// A record in the registry, removed on drop.
+pub(in crate::park) struct Recorded(u64);
 
-pub(in crate::park) fn note(site: Site, timed: bool) -> Noted {
+pub(in crate::park) fn record(site: Site, timed: bool) -> Recorded {
     let thread = thread::current();
     let wait = Wait {
         thread: thread.id(),
@@ -74,7 +74,7 @@ pub(in crate::park) fn note(site: Site, timed: bool) -> Noted {
         site,
         timed,
     };
-    Noted(change(|registry| {
+    Recorded(change(|registry| {
         let id = registry.next;
         registry.next += 1;
         registry.waits.insert(id, wait);
@@ -82,14 +82,14 @@ pub(in crate::park) fn note(site: Site, timed: bool) -> Noted {
     }))
 }
 
-impl Drop for Noted {
+impl Drop for Recorded {
     fn drop(&mut self) {
         change(|registry| registry.waits.remove(&self.0));
     }
 }
 
-/// Everyone who waits now, longest first. [`Wait`]s print as sentences: this is what a watchdog
-/// shows when a test hangs.
+/// All parked strands, the longest wait first. [`Wait`]s print as sentences: a watchdog prints them when a
+/// test hangs.
 pub fn waits() -> Vec<Wait> {
     REGISTRY.lock().waits.values().cloned().collect()
 }
@@ -98,7 +98,7 @@ pub fn waits() -> Vec<Wait> {
 ///
 /// # Errors
 ///
-/// After `patience` it gives up, with a text that lists who waits where instead.
+/// After `timeout` it gives up, with a text that lists all parked strands.
 ///
 /// ```
 /// use millpond_raw::park::{self, Site, probe};
@@ -121,8 +121,8 @@ pub fn waits() -> Vec<Wait> {
     clippy::disallowed_methods,
     reason = "watches the seam, so it stands outside"
 )]
-pub fn await_wait(patience: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<Wait, String> {
-    let deadline = Instant::now() + patience;
+pub fn await_wait(timeout: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<Wait, String> {
+    let deadline = Instant::now() + timeout;
     // Not through a strand: the watcher must not find itself in the registry.
     let block = Arc::new(ThreadBlock::new());
     let mut timed_out = false;
@@ -133,7 +133,7 @@ pub fn await_wait(patience: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<
                 return Ok(wait.clone());
             }
             if timed_out {
-                return Err(nobody_came(patience, registry.waits.values()));
+                return Err(not_parked(timeout, registry.waits.values()));
             }
             registry.watchers.push(Arc::clone(&block).waker());
         }
@@ -141,8 +141,9 @@ pub fn await_wait(patience: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<
     }
 }
 
-fn nobody_came<'a>(patience: Duration, waits: impl Iterator<Item = &'a Wait>) -> String {
-    let mut text = format!("nobody came to wait there within {patience:?}; these wait elsewhere:");
+fn not_parked<'a>(timeout: Duration, waits: impl Iterator<Item = &'a Wait>) -> String {
+    let mut text =
+        format!("no thread parked there within {timeout:?}; these are parked elsewhere:");
     for wait in waits {
         let _ = write!(text, "\n  {wait}");
     }
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
     use crate::park;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
     fn a_parked_thread_is_seen_by_name_and_site_until_it_is_woken() {
@@ -173,7 +174,7 @@ mod tests {
         .expect("a thread can be started");
         let waker = receive.recv().expect("the sleeper sends its waker");
         let id = sleeper.thread().id();
-        let wait = await_wait(PATIENCE, |wait| wait.thread == id).expect("it parks");
+        let wait = await_wait(TIMEOUT, |wait| wait.thread == id).expect("it parks");
         assert_eq!(wait.to_string(), "thread `sleeper` is parked in probe.test");
         waker.wake();
         sleeper.join().expect("it wakes up");
@@ -181,10 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_somebody_who_never_comes_ends_with_a_list_of_those_who_did() {
-        let error = await_wait(Duration::from_millis(1), |_| false).expect_err("nobody comes");
+    fn a_wait_that_never_happens_ends_with_a_list_of_all_parked_threads() {
+        let error = await_wait(Duration::from_millis(1), |_| false).expect_err("no wait matches");
         assert!(
-            error.starts_with("nobody came to wait there within 1ms"),
+            error.starts_with("no thread parked there within 1ms"),
             "{error}"
         );
     }

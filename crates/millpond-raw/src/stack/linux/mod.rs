@@ -1,117 +1,126 @@
-//! Pictures on Linux: who sits for them, and who asks.
+//! Snapshots on Linux: the reference to a thread, and the requester's side of a capture.
+//!
+//! | file | what |
+//! |---|---|
+//! | `target` | the target thread: its id, its stack, its mailbox |
+//! | `signal` | the signal and its handler |
+//! | `snapshot` | registers and stack, as the handler copies them |
+//! | `arch` | what depends on the architecture |
 
-mod machine;
-mod picture;
+mod arch;
 mod signal;
-mod sitter;
+mod snapshot;
+mod target;
 
-pub use picture::Picture;
+pub use snapshot::StackSnapshot;
 
-use self::sitter::Sitter;
-use super::Refusal;
-use super::tray::{Asked, Nothing};
+use self::target::Target;
+use super::CaptureError;
+use super::mailbox::{MailboxError, Request};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Whether pictures can be taken.
-pub const IS_BUILT: bool = true;
+/// Whether snapshots can be taken.
+pub const IS_SUPPORTED: bool = true;
 
-/// How many pictures are under way at once, so that a thousand threads do not take 64 MiB.
-const AT_ONCE: usize = 32;
+/// How many snapshots are taken at once, so that a thousand threads do not need 64 MiB.
+const BATCH: usize = 32;
 
-/// A thread of which pictures may be taken, for as long as it lives. Clones are the same thread.
+/// A reference to a thread, for snapshots of it while it is alive. Clones refer to the same thread.
 ///
 /// ```
-/// use millpond_raw::stack::{Subject, capture};
+/// use millpond_raw::stack::{ThreadRef, capture};
 /// use std::time::Duration;
 ///
-/// let me = Subject::here();
-/// for picture in capture(&[me], Duration::from_millis(100)) {
-///     if let Ok(picture) = picture {
-///         assert_ne!(picture.registers().instruction, 0);
+/// let me = ThreadRef::current();
+/// for snapshot in capture(&[me], Duration::from_millis(100)) {
+///     if let Ok(snapshot) = snapshot {
+///         assert_ne!(snapshot.registers().instruction, 0);
 ///     }
 /// }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Subject {
-    sitter: Arc<Sitter>,
+pub struct ThreadRef {
+    target: Arc<Target>,
 }
 
-impl Subject {
-    /// The present thread. The first call in a thread costs some microseconds; when the thread ends
-    /// it stops being a subject by itself.
-    pub fn here() -> Self {
-        Subject {
-            sitter: sitter::here(),
+impl ThreadRef {
+    /// The calling thread. The first call in a thread costs some microseconds.
+    pub fn current() -> Self {
+        ThreadRef {
+            target: target::current(),
         }
     }
 
     /// Whether the thread has ended.
     pub fn has_ended(&self) -> bool {
-        self.sitter.has_left()
+        self.target.has_ended()
     }
 }
 
-/// Takes a picture of each, at about the same time, in the order of the slice.
+/// Takes a snapshot of each thread, at about the same time; the results are in the order of the slice.
 ///
-/// A thread that does not look up within `patience`, because it blocks the signal or sleeps where
-/// no signal reaches it, is refused; the others are not held up. Many threads are taken 32
-/// at a time, each time with the same patience.
-pub fn capture(subjects: &[Subject], patience: Duration) -> Vec<Result<Picture, Refusal>> {
-    let mut answers: Vec<Result<Picture, Refusal>> = Vec::new();
-    answers.resize_with(subjects.len(), || Err(Refusal::Busy));
+/// A thread that does not run the handler within `timeout`, because it blocks the signal or sleeps where
+/// no signal reaches it, is an error and does not hold up the others. Threads are captured in batches of
+/// 32, each with the same timeout.
+pub fn capture(
+    threads: &[ThreadRef],
+    timeout: Duration,
+) -> Vec<Result<StackSnapshot, CaptureError>> {
+    let mut answers: Vec<Result<StackSnapshot, CaptureError>> = Vec::new();
+    answers.resize_with(threads.len(), || Err(CaptureError::Busy));
     if let Err(error) = signal::install() {
-        answers.fill_with(|| Err(Refusal::NotSent(error)));
+        answers.fill_with(|| Err(CaptureError::SignalNotSent(error)));
         return answers;
     }
-    // Everybody asks in this order, or two who ask for the same threads would wait for each other.
-    let mut waiting: Vec<usize> = (0..subjects.len()).collect();
-    waiting.sort_by_key(|&index| Arc::as_ptr(&subjects[index].sitter).addr());
+    // All requesters lock mailboxes in this order, or two with the same threads could deadlock.
+    let mut waiting: Vec<usize> = (0..threads.len()).collect();
+    waiting.sort_by_key(|&index| Arc::as_ptr(&threads[index].target).addr());
     while !waiting.is_empty() {
-        let round = next_round(&mut waiting, subjects);
-        take_round(subjects, &round, patience, &mut answers);
+        let batch = next_batch(&mut waiting, threads);
+        capture_batch(threads, &batch, timeout, &mut answers);
     }
     answers
 }
 
-/// The next threads to ask, no thread twice: who is named twice is asked again in a later round.
-fn next_round(waiting: &mut Vec<usize>, subjects: &[Subject]) -> Vec<usize> {
-    let mut round: Vec<usize> = Vec::new();
+/// The next threads to capture, no thread twice: a duplicate is captured again in a later batch.
+fn next_batch(waiting: &mut Vec<usize>, threads: &[ThreadRef]) -> Vec<usize> {
+    let mut batch: Vec<usize> = Vec::new();
     waiting.retain(|&index| {
-        // They are sorted by thread, so a twin can only be the last one.
-        let twin = round
+        // They are sorted by thread, so only the last one can be the same thread.
+        let is_duplicate = batch
             .last()
-            .is_some_and(|&last| Arc::ptr_eq(&subjects[last].sitter, &subjects[index].sitter));
-        let is_in = round.len() < AT_ONCE && !twin;
+            .is_some_and(|&last| Arc::ptr_eq(&threads[last].target, &threads[index].target));
+        let is_in = batch.len() < BATCH && !is_duplicate;
         if is_in {
-            round.push(index);
+            batch.push(index);
         }
         !is_in
     });
-    round
+    batch
 }
 
-fn take_round(
-    subjects: &[Subject],
-    round: &[usize],
-    patience: Duration,
-    answers: &mut [Result<Picture, Refusal>],
+fn capture_batch(
+    threads: &[ThreadRef],
+    batch: &[usize],
+    timeout: Duration,
+    answers: &mut [Result<StackSnapshot, CaptureError>],
 ) {
-    let deadline = after(patience);
-    // What has begun ends soon, unless somebody stops the thread in the middle.
-    let last = after(patience.saturating_mul(2));
-    let asked: Vec<(usize, Result<Asked<'_, Picture>, Refusal>)> = round
+    let start_by = after(timeout);
+    // A handler that has started finishes soon, unless the thread is stopped in the middle.
+    let finish_by = after(timeout.saturating_mul(2));
+    let requests: Vec<(usize, Result<Request<'_, StackSnapshot>, CaptureError>)> = batch
         .iter()
-        .map(|&index| (index, subjects[index].sitter.ask(deadline)))
+        .map(|&index| (index, threads[index].target.request(start_by)))
         .collect();
-    for (index, asked) in asked {
-        answers[index] = asked.and_then(|asked| {
-            asked
-                .wait(deadline, last)
-                .map(|picture| *picture)
-                .map_err(|nothing| match nothing {
-                    Nothing::Ended => Refusal::Ended,
-                    Nothing::TimedOut => Refusal::Silent,
+    for (index, request) in requests {
+        answers[index] = request.and_then(|request| {
+            request
+                .wait(start_by, finish_by)
+                .map(|snapshot| *snapshot)
+                .map_err(|error| match error {
+                    MailboxError::Closed => CaptureError::ThreadEnded,
+                    MailboxError::TimedOut => CaptureError::TimedOut,
                 })
         });
     }
@@ -119,13 +128,13 @@ fn take_round(
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "how long a signal takes is real time, whatever clock the callers go by"
+    reason = "how long a signal takes is real time, whatever clock the callers use"
 )]
-fn after(patience: Duration) -> Instant {
+fn after(timeout: Duration) -> Instant {
     let now = Instant::now();
-    // Nobody waits a year.
+    // Keeps the sum in range.
     let most = Duration::from_secs(365 * 24 * 60 * 60);
-    now.checked_add(patience.min(most)).unwrap_or(now)
+    now.checked_add(timeout.min(most)).unwrap_or(now)
 }
 
 #[cfg(test)]

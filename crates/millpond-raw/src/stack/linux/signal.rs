@@ -1,19 +1,19 @@
-//! The signal: its handler, how it is sent, and the handler that was there before ours.
+//! The signal: its handler, sending it, and the handler that was installed before ours.
 //!
 //! # Orderings
 //!
-//! - `[Z-old]` The old handler is published before ours is installed, and read in ours: a pointer that is
-//!   followed, as in [`crate::publish::Shown`], of which there is a model. Null cannot be
-//!   read once ours is installed: the kernel starts our handler after the call that has installed it, and
-//!   that comes after the store; on the thread that installs in program order, on others because a signal
+//! - `[SIG-old]` The old handler is published before ours is installed, and read in ours: a pointer that is
+//!   followed, as in [`crate::once_box::AtomicStaticRef`], which has a model. Null cannot be
+//!   read once ours is installed: the kernel starts our handler after the call that installed it, and
+//!   that call comes after the store; in program order on the installing thread, on others because a signal
 //!   is delivered through the kernel's lock on the actions, under which ours was set.
 
-use super::sitter;
+use super::target;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use core::ptr::{null, null_mut};
 
-/// Ignored by default, and used by hardly anyone: the kernel sends it for urgent data on a socket
+/// Ignored by default and rarely used: the kernel sends it for urgent data on a socket
 /// whose owner asked for it.
 const SIGNAL: libc::c_int = libc::SIGURG;
 
@@ -23,18 +23,17 @@ static MARK: u8 = 0;
 /// The action that was there before ours. It is never freed: the handler may be reading it.
 static OLD: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
-/// Puts our handler in place, the first time.
+/// Installs our handler, at the first call.
 ///
-/// Once only, also if somebody replaces it later: putting it back would make the two call each other
-/// for ever, if the other one calls us. Their signals then do not reach us, and captures say that
-/// nobody answers.
+/// Only once, even if other code replaces it later: installing it again would make the two handlers call
+/// each other for ever if the other one calls ours. Captures then time out.
 ///
 /// # Errors
 ///
 /// The error number of the system.
 pub(super) fn install() -> Result<(), i32> {
     static INSTALLED: Mutex<bool> = Mutex::new(false);
-    crate::fork::keep(&INSTALLED);
+    crate::fork::register_lock(&INSTALLED);
     let mut installed = INSTALLED.lock();
     if *installed {
         return Ok(());
@@ -42,10 +41,10 @@ pub(super) fn install() -> Result<(), i32> {
     let old = exchange(null())?;
     let mut new = old;
     new.sa_sigaction = on_signal as *const () as libc::sighandler_t;
-    // The mask stays the old one's, for its sake.
+    // The mask stays that of the old handler, which may rely on it.
     new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     let kept = Box::into_raw(Box::new(old));
-    // [Z-old] unmodelled: the other end is started by the kernel; the same protocol has a model in `publish.rs`
+    // [SIG-old] unmodelled: the other end is started by the kernel; the same protocol has a model in `once_box.rs`
     OLD.store(kept, Ordering::Release);
     exchange(&raw const new)?;
     *installed = true;
@@ -55,11 +54,11 @@ pub(super) fn install() -> Result<(), i32> {
 /// Sets the action of our signal unless `new` is null, and returns what it was.
 fn exchange(new: *const libc::sigaction) -> Result<libc::sigaction, i32> {
     let mut old = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: G6 - `new` is null or a live local of the caller's, and the old action is written whole.
+    // SAFETY: STACK-6 - `new` is null or a live local of the caller's, and the old action is written whole.
     if unsafe { libc::sigaction(SIGNAL, new, old.as_mut_ptr()) } != 0 {
         return Err(last_error());
     }
-    // SAFETY: G6 - it was zeroed, which is a valid action, and then written by the call.
+    // SAFETY: STACK-6 - it was zeroed, which is a valid action, and then written by the call.
     Ok(unsafe { old.assume_init() })
 }
 
@@ -90,10 +89,10 @@ const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
 ///
 /// # Safety
 ///
-/// The number belongs to a thread that installed nothing against it: one that sits for pictures.
+/// The id belongs to a living thread of this process that has a target.
 pub(super) unsafe fn send(tid: u32) -> Result<(), i32> {
     let pid = std::process::id();
-    // SAFETY: G6 - no arguments, no failure.
+    // SAFETY: STACK-6 - no arguments, no failure.
     let uid = unsafe { libc::getuid() };
     let info = Queued {
         signal: SIGNAL,
@@ -105,7 +104,7 @@ pub(super) unsafe fn send(tid: u32) -> Result<(), i32> {
         value: &raw const MARK,
         _rest: [0; 12],
     };
-    // SAFETY: G6 - the kernel reads a `siginfo_t` from a live local of that size; G3 - the number
+    // SAFETY: STACK-6 - the kernel reads a `siginfo_t` from a live local of that size; STACK-3 - the id
     // is that of a living thread.
     let result = unsafe {
         libc::syscall(
@@ -123,24 +122,24 @@ pub(super) unsafe fn send(tid: u32) -> Result<(), i32> {
     }
 }
 
-/// The handler. It obeys G4.
+/// The handler. It obeys STACK-4.
 extern "C" fn on_signal(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: G6 - the address of this thread's own `errno`.
+    // SAFETY: STACK-6 - the address of this thread's own `errno`.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: G4 - it is this thread's own, and nobody else writes it meanwhile.
+    // SAFETY: STACK-4 - it is this thread's own, and no other code of this thread runs meanwhile.
     let before = unsafe { errno.read() };
-    // SAFETY: G6 - the system's own, until we return.
+    // SAFETY: STACK-6 - the system's own, until we return.
     let interrupted = unsafe { &*context.cast::<libc::ucontext_t>() };
-    sitter::with_present(|sitter| sitter.serve(interrupted));
-    // SAFETY: G6 - the system's own, until we return.
+    target::with_current(|target| target.serve(interrupted));
+    // SAFETY: STACK-6 - the system's own, until we return.
     if !is_ours(unsafe { &*info }) {
         call_old(signal, info, context);
     }
-    // SAFETY: G4 - as above.
+    // SAFETY: STACK-4 - as above.
     unsafe { errno.write(before) };
 }
 
@@ -148,7 +147,7 @@ fn is_ours(info: &libc::siginfo_t) -> bool {
     if info.si_code != libc::SI_QUEUE {
         return false;
     }
-    // SAFETY: G6 - a queued signal carries a value. Whoever else queues one may say what he likes: it
+    // SAFETY: STACK-6 - a queued signal carries a value. A foreign signal may carry anything: the value
     // is compared and not followed.
     let value = unsafe { info.si_value() };
     core::ptr::eq(value.sival_ptr.cast_const().cast::<u8>(), &raw const MARK)
@@ -158,9 +157,9 @@ fn call_old(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc:
     type OfOne = extern "C" fn(libc::c_int);
     type OfThree = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-    // [Z-old] unmodelled: this end is started by the kernel; the same protocol has a model in `publish.rs`
+    // [SIG-old] unmodelled: this end is started by the kernel; the same protocol has a model in `once_box.rs`
     let old = OLD.load(Ordering::Acquire);
-    // SAFETY: G7 - null, or an action that is never freed.
+    // SAFETY: STACK-7 - null, or an action that is never freed.
     let Some(old) = (unsafe { old.as_ref() }) else {
         return;
     };
@@ -169,11 +168,11 @@ fn call_old(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc:
         return;
     }
     if old.sa_flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: G7 - its flags say that it takes three arguments.
+        // SAFETY: STACK-7 - its flags say that it takes three arguments.
         let handler = unsafe { core::mem::transmute::<usize, OfThree>(handler) };
         handler(signal, info, context);
     } else {
-        // SAFETY: G7 - its flags say that it takes one argument.
+        // SAFETY: STACK-7 - its flags say that it takes one argument.
         let handler = unsafe { core::mem::transmute::<usize, OfOne>(handler) };
         handler(signal);
     }

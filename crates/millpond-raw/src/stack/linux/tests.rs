@@ -1,10 +1,9 @@
-//! Pictures of real threads. That the walk up a stack names the right functions is tested where it
-//! is done, in `millpond`.
+//! Snapshots of real threads. Unwinding them is tested in `millpond-stack`.
 
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "threads of every kind are looked at from below the Sync seam"
+    reason = "threads of every kind are captured from below the Sync seam"
 )]
 
 use super::*;
@@ -12,68 +11,68 @@ use crate::park::{self, Site};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(30);
 
-/// A thread that has made itself a subject and then runs `body`.
-fn sitting(body: impl FnOnce() + Send + 'static) -> (Subject, std::thread::JoinHandle<()>) {
+/// A thread that runs `body`, and a reference to it.
+fn spawn_target(body: impl FnOnce() + Send + 'static) -> (ThreadRef, std::thread::JoinHandle<()>) {
     let (say, hear) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        say.send(Subject::here()).unwrap();
+        say.send(ThreadRef::current()).unwrap();
         body();
     });
     (hear.recv().unwrap(), thread)
 }
 
-fn one(subject: &Subject, patience: Duration) -> Result<Picture, Refusal> {
-    capture(std::slice::from_ref(subject), patience)
+fn one(target: &ThreadRef, timeout: Duration) -> Result<StackSnapshot, CaptureError> {
+    capture(std::slice::from_ref(target), timeout)
         .pop()
-        .expect("one answer for one subject")
+        .expect("one answer for one thread")
 }
 
 #[test]
-fn a_thread_can_take_a_picture_of_itself() {
+fn a_thread_can_capture_itself() {
     let marker = 0x6d69_6c6c_706f_6e64_u64;
     let place = &raw const marker;
-    let picture = one(&Subject::here(), PATIENCE).expect("it is there");
-    // A checker of memory may keep the variable elsewhere than on the stack.
+    let snapshot = one(&ThreadRef::current(), TIMEOUT).expect("it is alive");
+    // A sanitizer may keep the variable elsewhere than on the stack.
     let place = place.addr() as u64;
-    let lowest = picture.registers().stack;
+    let lowest = snapshot.registers().stack;
     let is_copied = (lowest..lowest + 64 * 1024).contains(&place);
-    assert_eq!(picture.word_at(place), is_copied.then_some(marker));
-    assert!(picture.word_at(lowest & !7).is_some());
-    assert_eq!(picture.word_at((lowest & !7) + 1), None);
-    assert_eq!(picture.word_at((lowest & !7) - 8), None);
-    assert_eq!(picture.word_at(0), None);
+    assert_eq!(snapshot.word_at(place), is_copied.then_some(marker));
+    assert!(snapshot.word_at(lowest & !7).is_some());
+    assert_eq!(snapshot.word_at((lowest & !7) + 1), None);
+    assert_eq!(snapshot.word_at((lowest & !7) - 8), None);
+    assert_eq!(snapshot.word_at(0), None);
 }
 
 #[test]
-fn a_thread_that_has_ended_is_refused() {
-    let (subject, thread) = sitting(|| ());
+fn a_thread_that_has_ended_is_an_error() {
+    let (target, thread) = spawn_target(|| ());
     thread.join().unwrap();
-    assert!(subject.has_ended());
-    assert_eq!(one(&subject, PATIENCE).err(), Some(Refusal::Ended));
+    assert!(target.has_ended());
+    assert_eq!(one(&target, TIMEOUT).err(), Some(CaptureError::ThreadEnded));
 }
 
 #[test]
-fn a_variable_of_a_thread_that_is_destroyed_late_finds_the_thread_gone() {
-    struct Late(mpsc::Sender<Subject>);
+fn a_thread_local_that_is_destroyed_late_finds_the_thread_ended() {
+    struct Late(mpsc::Sender<ThreadRef>);
     impl Drop for Late {
         fn drop(&mut self) {
-            self.0.send(Subject::here()).unwrap();
+            self.0.send(ThreadRef::current()).unwrap();
         }
     }
     thread_local! {
         static LATE: core::cell::RefCell<Option<Late>> = const { core::cell::RefCell::new(None) };
     }
     let (say, hear) = mpsc::channel();
-    let (subject, thread) = sitting(move || {
-        // Registered after the sitting, hence destroyed before or after it, as the system likes.
+    let (target, thread) = spawn_target(move || {
+        // Registered after the target's guard, hence destroyed before or after it, as the system likes.
         LATE.with(|late| *late.borrow_mut() = Some(Late(say)));
     });
     thread.join().unwrap();
     let late = hear.recv().unwrap();
-    assert!(late.has_ended() && subject.has_ended());
+    assert!(late.has_ended() && target.has_ended());
 }
 
 #[test]
@@ -87,20 +86,20 @@ fn a_deep_stack_is_copied_in_part_and_says_so() {
     }
     let (say, hear) = mpsc::channel();
     let (leave, stay) = mpsc::channel();
-    let (subject, thread) = sitting(move || deep(&say, &stay));
+    let (target, thread) = spawn_target(move || deep(&say, &stay));
     hear.recv().unwrap();
-    let picture = one(&subject, PATIENCE).expect("it sleeps");
-    assert!(!picture.is_whole());
-    assert!(picture.word_at(picture.registers().stack & !7).is_some());
+    let snapshot = one(&target, TIMEOUT).expect("it sleeps");
+    assert!(!snapshot.is_whole());
+    assert!(snapshot.word_at(snapshot.registers().stack & !7).is_some());
     drop(leave);
     thread.join().unwrap();
 }
 
 #[test]
-fn who_blocks_the_signal_is_silent_and_a_late_signal_finds_an_empty_tray() {
+fn a_thread_that_blocks_the_signal_times_out_and_a_late_signal_finds_an_empty_mailbox() {
     let (say, hear) = mpsc::channel();
     let (go_on, wait) = mpsc::channel::<()>();
-    let (subject, thread) = sitting(move || {
+    let (target, thread) = spawn_target(move || {
         block_the_signal(true);
         say.send(()).unwrap();
         wait.recv().unwrap();
@@ -109,22 +108,22 @@ fn who_blocks_the_signal_is_silent_and_a_late_signal_finds_an_empty_tray() {
         let _ = wait.recv();
     });
     hear.recv().unwrap();
-    assert_eq!(one(&subject, SHORT).err(), Some(Refusal::Silent));
-    // The first signal is still pending, so the system throws the second away: it is the first one
-    // that must serve, or nobody.
-    assert_eq!(one(&subject, SHORT).err(), Some(Refusal::Silent));
+    assert_eq!(one(&target, SHORT).err(), Some(CaptureError::TimedOut));
+    // The first signal is still pending, so the kernel discards the second: only the first one
+    // can be answered.
+    assert_eq!(one(&target, SHORT).err(), Some(CaptureError::TimedOut));
     go_on.send(()).unwrap();
     hear.recv().unwrap();
-    assert!(one(&subject, PATIENCE).is_ok());
+    assert!(one(&target, TIMEOUT).is_ok());
     drop(go_on);
     thread.join().unwrap();
 }
 
 #[test]
-fn a_signal_that_was_pending_serves_who_asks_now() {
+fn a_pending_signal_answers_the_present_request() {
     let (say, hear) = mpsc::channel();
     let (go_on, wait) = mpsc::channel::<()>();
-    let (subject, thread) = sitting(move || {
+    let (target, thread) = spawn_target(move || {
         block_the_signal(true);
         say.send(()).unwrap();
         wait.recv().unwrap();
@@ -132,30 +131,30 @@ fn a_signal_that_was_pending_serves_who_asks_now() {
         let _ = wait.recv();
     });
     hear.recv().unwrap();
-    assert_eq!(one(&subject, SHORT).err(), Some(Refusal::Silent));
+    assert_eq!(one(&target, SHORT).err(), Some(CaptureError::TimedOut));
     std::thread::scope(|scope| {
-        let asker = scope.spawn(|| one(&subject, PATIENCE));
-        while subject.sitter.is_free() {
+        let requester = scope.spawn(|| one(&target, TIMEOUT));
+        while target.target.is_free() {
             std::thread::yield_now();
         }
         go_on.send(()).unwrap();
-        assert!(asker.join().unwrap().is_ok());
+        assert!(requester.join().unwrap().is_ok());
     });
     drop(go_on);
     thread.join().unwrap();
 }
 
 #[test]
-fn a_strangers_signal_that_came_first_serves_as_well() {
+fn a_foreign_signal_that_came_first_answers_as_well() {
     signal::install().unwrap();
-    let me = Subject::here();
+    let me = ThreadRef::current();
     block_the_signal(true);
-    // SAFETY: G6 - a signal to oneself, which is ignored or handled by us.
+    // SAFETY: STACK-6 - a signal to oneself, which is ignored or handled by us.
     assert_eq!(unsafe { libc::raise(libc::SIGURG) }, 0);
-    // Ours finds one pending, and is thrown away.
-    let asked = me.sitter.ask(after(PATIENCE)).unwrap();
+    // Ours finds one pending, and is discarded.
+    let request = me.target.request(after(TIMEOUT)).unwrap();
     block_the_signal(false);
-    assert!(asked.wait(after(SHORT), after(SHORT)).is_ok());
+    assert!(request.wait(after(SHORT), after(SHORT)).is_ok());
 }
 
 fn block_the_signal(is_blocked: bool) {
@@ -165,30 +164,30 @@ fn block_the_signal(is_blocked: bool) {
         libc::SIG_UNBLOCK
     };
     let mut set = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: G6 - writes the set whole.
+    // SAFETY: STACK-6 - writes the set whole.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: G6 - the set was written above.
+    // SAFETY: STACK-6 - the set was written above.
     unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGURG) };
-    // SAFETY: G6 - the set was written above, and the old one is not wanted.
+    // SAFETY: STACK-6 - the set was written above, and the old one is not wanted.
     let failed = unsafe { libc::pthread_sigmask(how, set.as_ptr(), core::ptr::null_mut()) };
     assert_eq!(failed, 0);
 }
 
 #[test]
-fn a_park_is_not_ended_by_a_picture() {
+fn a_park_is_not_ended_by_a_capture() {
     let is_over = Arc::new(AtomicBool::new(false));
     let (say, hear) = mpsc::channel();
     let over = Arc::clone(&is_over);
-    let (subject, thread) = sitting(move || {
+    let (target, thread) = spawn_target(move || {
         let here = park::current();
         say.send(here.waker()).unwrap();
         // No loop: a park that a signal ends would end the thread.
         here.park(Site::new("test.park"));
-        assert!(over.load(Ordering::Relaxed), "nobody woke it");
+        assert!(over.load(Ordering::Relaxed), "it woke up by itself");
     });
     let waker = hear.recv().unwrap();
     for _ in 0..50 {
-        assert!(one(&subject, PATIENCE).is_ok());
+        assert!(one(&target, TIMEOUT).is_ok());
     }
     is_over.store(true, Ordering::Relaxed);
     waker.wake();
@@ -196,10 +195,10 @@ fn a_park_is_not_ended_by_a_picture() {
 }
 
 #[test]
-fn a_park_with_a_deadline_is_neither_cut_nor_stretched_by_pictures() {
+fn a_park_with_a_deadline_is_neither_cut_nor_stretched_by_captures() {
     const LONG: Duration = Duration::from_millis(60);
     let (say, hear) = mpsc::channel();
-    let (subject, thread) = sitting(move || {
+    let (target, thread) = spawn_target(move || {
         let here = park::current();
         let start = Instant::now();
         say.send(()).unwrap();
@@ -208,56 +207,56 @@ fn a_park_with_a_deadline_is_neither_cut_nor_stretched_by_pictures() {
         assert!(start.elapsed() >= LONG);
     });
     hear.recv().unwrap();
-    while !subject.has_ended() {
-        let _ = one(&subject, PATIENCE);
+    while !target.has_ended() {
+        let _ = one(&target, TIMEOUT);
     }
     thread.join().unwrap();
 }
 
 #[test]
-fn errno_is_as_it_was_whenever_a_picture_is_taken() {
+fn errno_is_preserved_by_captures() {
     let is_over = Arc::new(AtomicBool::new(false));
     let over = Arc::clone(&is_over);
-    let (subject, thread) = sitting(move || {
+    let (target, thread) = spawn_target(move || {
         while !over.load(Ordering::Relaxed) {
-            // SAFETY: G4 - this thread's own.
+            // SAFETY: STACK-4 - this thread's own.
             let errno = unsafe { libc::__errno_location() };
-            // SAFETY: G4 - as above.
+            // SAFETY: STACK-4 - as above.
             unsafe { errno.write_volatile(77) };
             for _ in 0..1_000 {
                 std::hint::spin_loop();
             }
-            // SAFETY: G4 - as above.
+            // SAFETY: STACK-4 - as above.
             assert_eq!(unsafe { errno.read_volatile() }, 77);
         }
     });
     for _ in 0..200 {
-        assert!(one(&subject, PATIENCE).is_ok());
+        assert!(one(&target, TIMEOUT).is_ok());
     }
     is_over.store(true, Ordering::Relaxed);
     thread.join().unwrap();
 }
 
 #[test]
-fn many_may_ask_for_the_same_threads_at_once_and_for_one_twice() {
+fn many_may_capture_the_same_threads_at_once_and_one_thread_twice() {
     let (leave, stay) = mpsc::channel::<()>();
     let stay = Arc::new(crate::sync::Mutex::new(stay));
-    let (subjects, threads): (Vec<_>, Vec<_>) = (0..40)
+    let (targets, threads): (Vec<_>, Vec<_>) = (0..40)
         .map(|_| {
             let stay = Arc::clone(&stay);
-            sitting(move || {
+            spawn_target(move || {
                 let _ = stay.lock().recv();
             })
         })
         .unzip();
     std::thread::scope(|scope| {
         for turn in 0..4 {
-            let mut mine = subjects.clone();
+            let mut mine = targets.clone();
             mine.rotate_left(turn * 10);
-            mine.push(subjects[0].clone());
+            mine.push(targets[0].clone());
             scope.spawn(move || {
                 for _ in 0..5 {
-                    for answer in capture(&mine, PATIENCE) {
+                    for answer in capture(&mine, TIMEOUT) {
                         assert!(answer.is_ok(), "{answer:?}");
                     }
                 }

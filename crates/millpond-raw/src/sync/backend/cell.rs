@@ -1,19 +1,18 @@
-//! The cell of the backends that do not watch memory, in the shape of loom's, which does.
+//! `UnsafeCell` for the backends that do not check memory accesses, with the interface of loom's, which does.
 
 #![allow(clippy::disallowed_types, reason = "this is the seam")]
 
-/// A cell whose content is reached through a pointer that stands for the access itself: loom's
-/// twin of it notices when two accesses overlap.
+/// A cell whose accesses have a beginning and an end: loom's counterpart detects overlaps.
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    /// Puts `value` into a cell.
+    /// A cell that holds `value`.
     pub const fn new(value: T) -> Self {
         UnsafeCell(core::cell::UnsafeCell::new(value))
     }
 
-    /// Takes the value out.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }

@@ -1,4 +1,10 @@
-//! The switch between backends: the one place that asks which checker watches.
+//! The switch between backends: the one place that asks which checker runs.
+//!
+//! | file | what |
+//! |---|---|
+//! | `real` | std, and chaos on top of it |
+//! | `model` | loom and shuttle |
+//! | `cell` | the cell of the backends that do not check memory |
 
 #[cfg(not(millpond_loom))]
 mod cell;

@@ -1,6 +1,6 @@
-//! The checkers: loom walks every interleaving of a small model, with the orderings of the C++ memory
-//! model; shuttle walks random and PCT schedules, with sequentially consistent memory. They offer the
-//! same things under the same names, except cells, which only loom watches.
+//! The checkers: loom explores every interleaving of a small model, with the orderings of the C++ memory
+//! model; shuttle explores random and PCT schedules, with sequentially consistent memory. They offer the same
+//! items under the same names, except cells, which only loom checks.
 
 #![allow(
     clippy::disallowed_types,
@@ -41,7 +41,7 @@ pub mod thread {
     ///
     /// # Errors
     ///
-    /// Never: models that need a failing one bring a factory that fails.
+    /// Never: models that need a failing start use a factory that fails.
     pub fn start<T: Send + 'static>(
         name: Option<String>,
         _stack_size: Option<usize>,

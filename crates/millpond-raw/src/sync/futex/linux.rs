@@ -2,12 +2,12 @@
 //!
 //! # Invariants
 //!
-//! - **X1** The word outlives the call: it is borrowed for its length. The kernel compares and
-//!   queues by address only, and never writes to it.
-//! - **X2** Deadlines are absolute and on `CLOCK_MONOTONIC`, the clock behind [`Instant`], so a
-//!   wait that is woken for no reason and repeated does not grow. `FUTEX_WAIT_BITSET` is the form
-//!   that takes an absolute time.
-//! - **X3** `timespec` fields are in range: whole seconds and less than 10^9 nanoseconds.
+//! - **FUTEX-1** The word outlives the call, which borrows it. The kernel compares and queues by address
+//!   only, and never writes to it.
+//! - **FUTEX-2** Deadlines are absolute and on `CLOCK_MONOTONIC`, the clock behind [`Instant`], so a wait
+//!   that is repeated after a spurious wake-up does not grow. `FUTEX_WAIT_BITSET` is the form that takes an
+//!   absolute time.
+//! - **FUTEX-3** `timespec` fields are in range: whole seconds and less than 10^9 nanoseconds.
 
 use super::Woken;
 use crate::sync::atomic::AtomicU32;
@@ -31,7 +31,7 @@ impl Sleepers {
             return Woken::TimedOut;
         };
         match monotonic_after(left) {
-            // Beyond what the kernel can count: never.
+            // Beyond the range of the kernel's clock: never.
             None => {
                 wait(word, expected, core::ptr::null());
                 Woken::Maybe
@@ -58,16 +58,16 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The time on `CLOCK_MONOTONIC` when `left` will have passed, if it can be told.
+/// The time on `CLOCK_MONOTONIC` when `left` will have passed, if it is in range.
 ///
-/// [`Instant`] does not show its own seconds, hence the second look at the clock. The few
-/// nanoseconds between the two looks make a wait longer, never shorter.
+/// [`Instant`] does not expose its value, hence the second read of the clock. The few nanoseconds between the
+/// two reads make a wait longer, never shorter.
 fn monotonic_after(left: Duration) -> Option<libc::timespec> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: X3 - the call writes a valid `timespec` through a pointer to a live local.
+    // SAFETY: FUTEX-3 - the call writes a valid `timespec` through a pointer to a live local.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     debug_assert_eq!(failed, 0, "CLOCK_MONOTONIC is always there");
     let then = Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?)
@@ -77,9 +77,9 @@ fn monotonic_after(left: Duration) -> Option<libc::timespec> {
     Some(time)
 }
 
-/// Waits, and returns the error number, 0 if there was none.
+/// Waits, and returns the error number, or 0.
 fn wait(word: &AtomicU32, expected: u32, until: *const libc::timespec) -> i32 {
-    // SAFETY: X1 - the word is borrowed; X2, X3 - `until` is null or points to a time in range.
+    // SAFETY: FUTEX-1 - the word is borrowed; FUTEX-2, FUTEX-3 - `until` is null or points to a time in range.
     let result = unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -99,7 +99,7 @@ fn wait(word: &AtomicU32, expected: u32, until: *const libc::timespec) -> i32 {
 }
 
 fn wake(word: &AtomicU32, count: i32) {
-    // SAFETY: X1 - the kernel looks sleepers up by the address and does not follow it.
+    // SAFETY: FUTEX-1 - the kernel looks sleepers up by the address and does not dereference it.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

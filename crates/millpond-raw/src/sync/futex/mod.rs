@@ -1,8 +1,8 @@
 //! A 32-bit word that threads can sleep on.
 //!
 //! [`Futex::wait`] sleeps as long as the word holds the expected value; [`Futex::wake_one`] and
-//! [`Futex::wake_all`] wake sleepers. Looking at the word and falling asleep are one step with
-//! respect to a wake, so a waker that changes the word *before* it wakes cannot be missed.
+//! [`Futex::wake_all`] wake sleepers. Comparing the word and falling asleep are one step with respect to a
+//! wake, so a waker that changes the word *before* it wakes cannot be missed.
 //!
 //! | backend | how |
 //! |---|---|
@@ -10,15 +10,20 @@
 //! | portable | a table of std locks and condition variables, by address |
 //! | loom, shuttle | a lock and a condition variable of the checker, in the word itself |
 //!
-//! The models' lock stands for the bucket lock inside the kernel. It orders more than the kernel
-//! promises: a model cannot fail for an ordering that only a sleeping thread needs. The protocols
-//! above therefore never count on a futex for visibility, only their own atomics.
+//! The models' lock stands for the bucket lock inside the kernel. It orders more than the kernel promises: a
+//! model cannot fail for an ordering that only a sleeping thread needs. So the protocols on top never rely on
+//! a futex for visibility, only on their own atomics.
+//!
+//! | file | what |
+//! |---|---|
+//! | `linux` | the system call |
+//! | `portable` | a table of std locks and condition variables |
+//! | `model` | a lock and a condition variable of the checker |
 //!
 //! # Deadlines in models
 //!
-//! A checker has no clock. There a timed wait lets others run once and then reports
-//! [`Woken::TimedOut`], as if the deadline had been near: both orders, the wake first and the
-//! time-out first, are explored.
+//! A checker has no clock. There a timed wait yields once and then reports [`Woken::TimedOut`], as if the
+//! deadline had been near: both orders, the wake first and the time-out first, are explored.
 
 #[cfg(all(
     target_os = "linux",
@@ -51,7 +56,7 @@ use portable::Sleepers;
     millpond_portable,
     not(any(millpond_loom, millpond_shuttle))
 ))]
-pub(crate) use portable::start_anew;
+pub(crate) use portable::reset_after_fork;
 
 use super::atomic::AtomicU32;
 use core::ops::Deref;
@@ -59,9 +64,9 @@ use std::time::Instant;
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a wait may end for no reason: look at the word again, unless it timed out"]
+#[must_use = "a wait may end spuriously: check the word again, unless it timed out"]
 pub enum Woken {
-    /// A wake, another value in the word, or no reason at all.
+    /// A wake, another value in the word, or a spurious wake-up.
     Maybe,
     /// The deadline has passed.
     TimedOut,
@@ -95,7 +100,7 @@ impl Futex {
         }
     }
 
-    /// Sleeps while the word holds `expected`, until a wake, the deadline, or for no reason.
+    /// Sleeps while the word holds `expected`, until a wake or the deadline. May return spuriously.
     pub fn wait(&self, expected: u32, deadline: Option<Instant>) -> Woken {
         self.sleepers.wait(&self.word, expected, deadline)
     }

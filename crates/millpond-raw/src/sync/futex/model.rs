@@ -1,4 +1,4 @@
-//! The futex as loom and shuttle see it; `mod.rs` says what it stands for.
+//! The futex as loom and shuttle see it; `mod.rs` says what it models.
 
 #![allow(
     clippy::disallowed_types,
@@ -19,14 +19,14 @@ use ::shuttle::sync::{Condvar, Mutex};
 #[derive(Debug)]
 pub(super) struct Sleepers {
     bucket: Mutex<()>,
-    bell: Condvar,
+    condvar: Condvar,
 }
 
 impl Sleepers {
     pub(super) fn new() -> Self {
         Sleepers {
             bucket: Mutex::new(()),
-            bell: Condvar::new(),
+            condvar: Condvar::new(),
         }
     }
 
@@ -41,7 +41,7 @@ impl Sleepers {
             return Woken::TimedOut;
         }
         drop(
-            self.bell
+            self.condvar
                 .wait(guard)
                 .expect("no model panics under this lock"),
         );
@@ -50,11 +50,11 @@ impl Sleepers {
 
     pub(super) fn wake_one(&self, _word: &AtomicU32) {
         let _guard = self.bucket.lock().expect("no model panics under this lock");
-        self.bell.notify_one();
+        self.condvar.notify_one();
     }
 
     pub(super) fn wake_all(&self, _word: &AtomicU32) {
         let _guard = self.bucket.lock().expect("no model panics under this lock");
-        self.bell.notify_all();
+        self.condvar.notify_all();
     }
 }

@@ -1,17 +1,16 @@
 //! A futex for platforms without one: a table of std locks and condition variables, by address.
 //!
-//! A sleeper holds the lock of its bucket while it looks at the word and until it sleeps; a waker
-//! takes the same lock before it rings. Hence a waker that changed the word before it came either
-//! was seen by the look or finds the sleeper asleep. Words that share a bucket wake each other for
-//! no reason, which a futex may do.
+//! A sleeper holds the lock of its bucket from its check of the word until it sleeps; a waker takes the same
+//! lock before it notifies. Hence a waker that changed the word before was seen by the check, or finds the
+//! sleeper asleep. Words that share a bucket cause each other spurious wake-ups, which a futex may do.
 //!
-//! A process that `fork` has made takes a table of its own ([`start_anew`]): threads that it does not
-//! have may hold locks of the old one, for ever.
+//! A forked process gets its own table ([`reset_after_fork`]): threads that exist only in the parent may hold
+//! locks of the old one, forever.
 //!
 //! # Invariants
 //!
-//! - **N1** A table is a static or was made by a process that had one thread yet (F4 of `fork.rs`), and
-//!   lives as long as the process. So whoever finds one is the thread that made it or was started later.
+//! - **PORTABLE-1** A table is a static, or was made by a process that had one thread (FORK-4 of `fork.rs`),
+//!   and lives as long as the process. So a thread that finds a table made it, or was started later.
 
 #![allow(
     clippy::disallowed_types,
@@ -29,14 +28,14 @@ const BUCKETS: usize = 64;
 
 struct Bucket {
     lock: Mutex<()>,
-    bell: Condvar,
+    condvar: Condvar,
 }
 
 impl Bucket {
     const fn new() -> Self {
         Bucket {
             lock: Mutex::new(()),
-            bell: Condvar::new(),
+            condvar: Condvar::new(),
         }
     }
 }
@@ -45,18 +44,18 @@ type Table = [Bucket; BUCKETS];
 
 static FIRST: Table = [const { Bucket::new() }; BUCKETS];
 
-/// Null stands for the first one; every other lives as long as the process.
+/// Null means `FIRST`; any other table lives as long as the process.
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(core::ptr::null_mut());
 
 fn table() -> &'static Table {
-    // SAFETY: N1 - null, or made by this thread or before this thread was, and never freed.
+    // SAFETY: PORTABLE-1 - null, or made by this thread or before it was started, and never freed.
     unsafe { TABLE.load(Ordering::Relaxed).as_ref() }.unwrap_or(&FIRST)
 }
 
-/// A new table, for a process that has just been forked and has one thread. The old one is left to
-/// itself: somebody may have been in there.
+/// A new table, for a process that has just been forked and has one thread. The old one is leaked: its locks
+/// may be held.
 #[cfg(target_os = "linux")]
-pub(crate) fn start_anew() {
+pub(crate) fn reset_after_fork() {
     let table: Box<Table> = Box::new([const { Bucket::new() }; BUCKETS]);
     TABLE.store(Box::leak(table), Ordering::Relaxed);
 }
@@ -86,7 +85,7 @@ impl Sleepers {
         let Some(deadline) = until else {
             drop(
                 bucket
-                    .bell
+                    .condvar
                     .wait(guard)
                     .unwrap_or_else(PoisonError::into_inner),
             );
@@ -97,7 +96,7 @@ impl Sleepers {
         };
         drop(
             bucket
-                .bell
+                .condvar
                 .wait_timeout(guard, left)
                 .unwrap_or_else(PoisonError::into_inner),
         );
@@ -109,13 +108,13 @@ impl Sleepers {
     }
 
     pub(super) fn wake_one(&self, word: &AtomicU32) {
-        // Another word's sleeper may share the bucket, so everyone must look.
+        // Another word's sleeper may share the bucket, so all must check.
         self.wake_all(word);
     }
 
     pub(super) fn wake_all(&self, word: &AtomicU32) {
         let bucket = bucket(word);
         drop(bucket.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        bucket.bell.notify_all();
+        bucket.condvar.notify_all();
     }
 }

@@ -1,10 +1,10 @@
-//! The fields of the word at their limits. What happens between threads is for the scenarios.
+//! The fields of the word at their limits. The races are in `tests/scenarios`.
 
 use super::*;
 
-const REASON: CancelReason = CancelReason::RunInPlace;
+const REASON: CancelReason = CancelReason::RanInline;
 
-/// A word with every flag that goes together, and the largest reason.
+/// A word with every flag that can be combined, and the largest reason.
 fn cancelled(references: u32, generation: u32) -> AtomicState {
     let state = AtomicState::of_generation(references, generation);
     assert!(state.announce_waiter());
@@ -15,7 +15,14 @@ fn cancelled(references: u32, generation: u32) -> AtomicState {
 #[test]
 fn the_fields_of_the_word_do_not_overlap_and_leave_no_gap() {
     let flags = [
-        CLAIMED, DONE, PANICKED, CANCELLED, WAITER, TAKEN, IN_PLACE, AT_HOME,
+        CLAIMED,
+        DONE,
+        PANICKED,
+        CANCELLED,
+        WAITER,
+        TAKEN,
+        INLINE,
+        ON_OWN_WORKER,
     ];
     let references = u64::from(u32::MAX) << REF_SHIFT;
     let generation = GENERATION_MASK << GENERATION_SHIFT;
@@ -39,7 +46,7 @@ fn a_task_has_room_for_two_thousand_million_references_on_every_machine() {
         let seen = state.read();
         assert_eq!(seen.references(), u64::from(many) + 2);
         assert_eq!(seen.cancelled(), Some(REASON));
-        assert!(!seen.is_older_than(u32::MAX) && seen.has_waiter());
+        assert!(!seen.differs_from(u32::MAX) && seen.has_waiter());
         assert_eq!(state.release(false), Released::Others);
         assert_eq!(state.read().references(), u64::from(many) + 1);
     }
@@ -71,12 +78,12 @@ fn the_last_reference_is_the_last_whatever_else_the_word_holds() {
 fn a_cell_of_another_process_is_told_apart_at_every_distance_but_a_multiple_of_65536() {
     for born in [0, 1, 255, 256, 65_535, 65_536, u32::MAX] {
         let cell = cancelled(1 << 20, born).read();
-        assert!(!cell.is_older_than(born));
+        assert!(!cell.differs_from(born));
         for forks in [1, 2, 255, 256, 257, 1 << 15, 65_535, 65_537, u32::MAX] {
             let now = born.wrapping_add(forks);
-            assert!(cell.is_older_than(now), "{born} after {forks} forks");
+            assert!(cell.differs_from(now), "{born} after {forks} forks");
         }
         let limit = born.wrapping_add(65_536);
-        assert!(!cell.is_older_than(limit), "as the header says");
+        assert!(!cell.differs_from(limit), "as the header says");
     }
 }

@@ -1,20 +1,20 @@
-//! The side of a scope's task that waits for its value.
+//! The caller's side of a scope's task: waits for its value.
 
-use super::errand::{self, Errand};
+use super::job_task::{self, JobTask};
 use crate::executor::traits::Executor;
-use crate::task::{self, CancelReason, Listed, Name, TaskError};
+use crate::task::{self, CancelReason, JoinGuard, Name, TaskError};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
-use millpond_raw::scope::{Job, JobRef, Reading};
+use millpond_raw::scope::{Job, JobRef, JobState};
 use millpond_raw::task::Outcome;
-use millpond_raw::waits::Ticket;
+use millpond_raw::wait_queue::Ticket;
 use std::fmt;
 use std::task::Waker;
 use std::time::Duration;
 
 /// The handle of a task of a [`Scope`](super::Scope): wait for it, take its value, cancel it.
 ///
-/// Dropping it lets the task go on. The scope waits for it, and lets its panic go on.
+/// Dropping it lets the task go on. The scope waits for it, and resumes its panic.
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
@@ -29,26 +29,25 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ScopedHandle<'scope, T> {
-    job: Job<'scope, T, Errand>,
+    job: Job<'scope, T, JobTask>,
     executor: &'scope (dyn Executor + 'scope),
 }
 
 impl<'scope, T> ScopedHandle<'scope, T> {
     pub(super) fn new(
-        job: Job<'scope, T, Errand>,
+        job: Job<'scope, T, JobTask>,
         executor: &'scope (dyn Executor + 'scope),
     ) -> Self {
         ScopedHandle { job, executor }
     }
 
-    /// Takes the value of the task. If nobody has started it, it runs here and now; otherwise this
-    /// waits for it.
+    /// Takes the value of the task. An unstarted task runs inline; otherwise this waits for it.
     ///
     /// # Errors
     ///
     /// The task panicked or was cancelled; or the caller, itself a task, was interrupted while it
     /// waited, or the task waits for it in turn ([`TaskError::Deadlock`]). A panic that is reported here
-    /// does not go on in the scope.
+    /// does not resume in the scope.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ScopeError};
@@ -67,19 +66,18 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(self) -> Result<T, TaskError> {
-        if self.executor.may_run_in_place() {
-            errand::run_in_place(self.job.job());
+        if self.executor.allows_inline() {
+            job_task::run_inline(self.job.job());
         }
         self.join_until(Deadline::NEVER)
     }
 
-    /// Waits for the task, but not longer than `patience`, and takes its value. It does not run the
-    /// task here, unless the executor has given it up. After a time-out or an interrupt the handle
-    /// can be used again.
+    /// Waits for the task, but not longer than `timeout`, and takes its value. It does not run the task inline, unless the
+    /// executor has dropped it. After a timeout or an interrupt the handle can be used again.
     ///
     /// # Errors
     ///
-    /// As [`join`](ScopedHandle::join), or the time was up.
+    /// As [`join`](ScopedHandle::join), or the timeout is over.
     ///
     /// # Panics
     ///
@@ -100,18 +98,18 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn join_timeout(&mut self, patience: Duration) -> Result<T, TaskError> {
+    pub fn join_timeout(&mut self, timeout: Duration) -> Result<T, TaskError> {
         if let Some(outcome) = self.job.take() {
             return into_result(outcome);
         }
-        self.join_until(self.clock().deadline(patience))
+        self.join_until(self.clock().deadline(timeout))
     }
 
     fn join_until(&self, deadline: Deadline) -> Result<T, TaskError> {
         let job = self.job.job();
         while !job.state().is_finished() {
-            if job.state().is_stray() {
-                errand::run_in_place(job);
+            if job.state().is_stub_dropped() {
+                job_task::run_inline(job);
                 continue;
             }
             self.wait(deadline)?;
@@ -120,26 +118,26 @@ impl<'scope, T> ScopedHandle<'scope, T> {
         into_result(outcome.expect("the value of this task has been taken already"))
     }
 
-    /// Waits until the task is finished, or is up to us.
+    /// Waits until the task is finished, or the executor has dropped it.
     fn wait(&self, deadline: Deadline) -> Result<(), TaskError> {
-        let mut place = Place {
+        let mut registration = JobRegistration {
             job: self.job.job(),
             ticket: None,
         };
-        let listed = match errand::awaited(self.job.job(), Reading::is_finished) {
-            Some(awaited) => Listed::enter(deadline, || awaited),
-            None => Ok(Listed::none()),
+        let blocked = match job_task::join_target(self.job.job(), JobState::is_finished) {
+            Some(target) => JoinGuard::enter(deadline, || target),
+            None => Ok(JoinGuard::none()),
         };
-        let listed = listed.map_err(task::deadlock)?;
+        let blocked = blocked.map_err(task::deadlock)?;
         let site = Site::new("scope.join").on(self.executor);
-        task::wait_listed(&listed, site, &self.clock(), deadline, |waker| {
-            place.take(waker).then_some(Deadline::NEVER)
+        task::wait_registered(&blocked, site, &self.clock(), deadline, |waker| {
+            registration.register(waker).then_some(Deadline::NEVER)
         })
     }
 
     fn clock(&self) -> Clock {
         match self.job.job().meta() {
-            Some(errand) => errand.task.clock(),
+            Some(job_task) => job_task.task.clock(),
             None => self.executor.clock(),
         }
     }
@@ -165,7 +163,7 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(&self) -> bool {
-        errand::cancel(self.job.job(), CancelReason::Requested)
+        job_task::cancel(self.job.job(), CancelReason::Requested)
     }
 
     /// Cancels the task and, if it runs, asks it to stop: see [`crate::interrupt`]. Returns whether
@@ -188,11 +186,11 @@ impl<'scope, T> ScopedHandle<'scope, T> {
     /// ```
     #[doc(alias = "cancel")]
     pub fn interrupt(&self) -> bool {
-        errand::interrupt(self.job.job(), CancelReason::Requested)
+        job_task::interrupt(self.job.job(), CancelReason::Requested)
     }
 
-    /// Whether there is an outcome. Once true it stays true, and joining does not block. A task that
-    /// its executor has dropped gets one from whoever joins it, or at the end of the scope.
+    /// Whether there is an outcome. Once true it stays true, and joining does not block. A task that its executor has
+    /// dropped gets one when it is joined, or at the end of the scope.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
@@ -214,7 +212,7 @@ impl<'scope, T> ScopedHandle<'scope, T> {
         self.job.job().state().is_finished()
     }
 
-    /// Whether somebody has started to run it, or it never will be run.
+    /// Whether it has started, or never will because it was cancelled.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
@@ -266,30 +264,30 @@ fn into_result<T>(outcome: Outcome<T>) -> Result<T, TaskError> {
     }
 }
 
-/// A place among those who wait for a job, given up when it is dropped.
-struct Place<'a> {
-    job: &'a JobRef<Errand>,
+/// The registration of a waiter of a job, removed when it is dropped.
+struct JobRegistration<'a> {
+    job: &'a JobRef<JobTask>,
     ticket: Option<Ticket>,
 }
 
-impl Place<'_> {
-    /// Takes the place, or renews it. Returns false if there is nothing to wait for.
-    fn take(&mut self, waker: &Waker) -> bool {
+impl JobRegistration<'_> {
+    /// Registers the waker, or updates it. Returns false if there is nothing to wait for.
+    fn register(&mut self, waker: &Waker) -> bool {
         if let Some(ticket) = self.ticket {
-            if self.job.renew(ticket, waker) {
+            if self.job.update_waker(ticket, waker) {
                 return true;
             }
         }
-        let over = |state: Reading| state.is_finished() || state.is_stray();
-        self.ticket = self.job.enlist(waker, over);
+        let over = |state: JobState| state.is_finished() || state.is_stub_dropped();
+        self.ticket = self.job.register(waker, over);
         self.ticket.is_some()
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for JobRegistration<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.job.leave(ticket);
+            self.job.unregister(ticket);
         }
     }
 }
@@ -297,7 +295,7 @@ impl Drop for Place<'_> {
 impl<T> fmt::Debug for ScopedHandle<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let job = self.job.job();
-        let name = job.meta().and_then(|errand| errand.task.shared_name());
+        let name = job.meta().and_then(|job_task| job_task.task.shared_name());
         f.debug_struct("ScopedHandle")
             .field("name", &name.as_ref().map(Name::as_str))
             .field("state", &job.state())

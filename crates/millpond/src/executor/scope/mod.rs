@@ -1,42 +1,44 @@
 //! Scopes: tasks that borrow, on any executor.
 //!
-//! The closure of a scope's task, its *job*, is never given to the executor: that gets a task that
-//! knows the way to it. So an executor may run it late, hand it back from `shutdown_now`, show it to a
-//! rejection policy or leak it, and nothing that is borrowed goes with it. The ground is
-//! [`millpond_raw::scope`]; here is what a scope does with it.
+//! The closure of a scope's task, its *job*, is never given to the executor, which gets a task that refers to it. So an
+//! executor may run the task late, return it from `shutdown_now`, show it to a rejection policy or leak it, and nothing
+//! borrowed goes with it. [`millpond_raw::scope`] is the foundation; this is what a scope does with it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `handle` | the handle of a scope's task |
+//! | `job_task` | the task that stands for a job in the executor, and the operations on a job |
 //!
 //! # How a scope ends
 //!
-//! 1. Jobs that nobody has started are run by the owner, in their order. So a scope inside a worker
-//!    of its own pool cannot wait for a worker that there is not, and what an executor loses is done
-//!    all the same.
-//! 2. Those that run elsewhere are waited for. What they bring meanwhile goes to step 1.
-//! 3. Values that nobody took are dropped. If their destructors bring jobs, it begins again.
-//! 4. A panic goes on: the closure's own, else the first one that no handle has reported.
+//! 1. Unstarted jobs are run by the owner, in their order. So a scope on a worker of its own pool does not wait for a
+//!    worker that does not exist, and a job that the executor loses is run all the same.
+//! 2. Jobs that run on other threads are waited for. Jobs that they submit meanwhile go to step 1.
+//! 3. Values that were not taken are dropped. If their destructors submit jobs, it begins again.
+//! 4. A panic resumes: the closure's own, else the first one that no handle has reported.
 //!
-//! An executor that promises when a task runs ([`Executor::may_run_in_place`]) is waited for in step
-//! 1 as well, except for what it has dropped.
+//! An executor that promises when a task runs ([`Executor::allows_inline`]) is waited for in step 1 as well, except for
+//! tasks that it has dropped.
 //!
 //! # Interrupts
 //!
-//! A job runs under the token of its task, wherever it runs: the executor's `shutdown_now` reaches
-//! it as it reaches any task, and so does its handle. When the scope's caller is interrupted while the
-//! scope ends, all that is left is interrupted; the scope still waits, and the caller's token stays
-//! set.
+//! A job runs under the token of its task, on whichever thread: the executor's `shutdown_now` reaches it like any task,
+//! and so does its handle. When the scope's caller is interrupted while the scope ends, all remaining jobs are
+//! interrupted; the scope still waits, and the caller's token stays set.
 
-mod errand;
 mod handle;
+mod job_task;
 
 pub use handle::ScopedHandle;
 
 use super::error::{RejectReason, Rejected};
 use super::traits::Executor;
 use crate::interrupt;
-use crate::task::{Listed, TaskSpec};
-use errand::{Bell, Errand, Messenger};
+use crate::task::{JoinGuard, TaskSpec};
+use job_task::{JobTask, JobTaskBody, StopWaker};
+use millpond_raw::catch_panic;
 use millpond_raw::park::Site;
-use millpond_raw::quiet;
-use millpond_raw::scope::{self as raw, Reading, Refused};
+use millpond_raw::scope::{self as raw, JobState, ScopeClosed};
 use millpond_raw::user_code::{self, Kind};
 use std::fmt;
 use std::marker::PhantomData;
@@ -44,11 +46,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Brings tasks that may borrow what lives longer than the scope: see
-/// [`ExecutorExt::scope`](super::ExecutorExt::scope).
+/// Submits tasks that may borrow what lives longer than the scope: see [`ExecutorExt::scope`](super::ExecutorExt::scope).
 ///
-/// `'scope` is the life of the scope, `'env` that of what its tasks may borrow. A task may bring
-/// further tasks.
+/// `'scope` is the lifetime of the scope, `'env` that of what its tasks may borrow. A task may submit further tasks.
 ///
 /// # What does not compile
 ///
@@ -59,7 +59,7 @@ use std::task::Waker;
 ///
 /// DirectExecutor::new().scope(|s| {
 ///     let grain = vec![1, 2, 3];
-///     s.run(|| println!("{}", grain.len())).unwrap();
+///     s.execute(|| println!("{}", grain.len())).unwrap();
 /// });
 /// ```
 ///
@@ -86,7 +86,7 @@ use std::task::Waker;
 ///
 /// let mut grain = 1;
 /// DirectExecutor::new().scope(|s| {
-///     s.run(|| println!("{grain}")).unwrap();
+///     s.execute(|| println!("{grain}")).unwrap();
 ///     grain = 2;
 /// });
 /// ```
@@ -97,7 +97,7 @@ use std::task::Waker;
 /// use millpond::executor::{DirectExecutor, ExecutorExt};
 ///
 /// let grain = std::rc::Rc::new(1);
-/// DirectExecutor::new().scope(|s| s.run(|| println!("{grain}")).unwrap());
+/// DirectExecutor::new().scope(|s| s.execute(|| println!("{grain}")).unwrap());
 /// ```
 ///
 /// Keeping a value that borrows longer than what it borrows:
@@ -112,14 +112,14 @@ use std::task::Waker;
 /// println!("{longest}");
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
-    raw: raw::Scope<'scope, Errand>,
+    raw: raw::Scope<'scope, JobTask>,
     executor: &'scope (dyn Executor + 'scope),
     options: ScopeOptions,
     /// Invariant, as `'scope` is.
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// What a scope does besides waiting.
+/// Options of a scope.
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, ScopeOptions, ThreadPerTask};
@@ -132,8 +132,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// let failed = catch_unwind(AssertUnwindSafe(|| {
 ///     threads.scope_with(options, |s| {
 ///         // An hour, if the other one did not fail.
-///         s.run(|| interrupt::sleep(Duration::from_secs(3600))).unwrap();
-///         s.run(|| panic!("the dam broke")).unwrap();
+///         s.execute(|| interrupt::sleep(Duration::from_secs(3600))).unwrap();
+///         s.execute(|| panic!("the dam broke")).unwrap();
 ///     });
 /// }));
 /// assert_eq!(*failed.unwrap_err().downcast::<&str>().unwrap(), "the dam broke");
@@ -151,8 +151,7 @@ impl ScopeOptions {
         Self::default()
     }
 
-    /// A scope that cancels the rest as soon as something fails: as soon as a task panics, whether
-    /// somebody joins it or not, or the scope's own closure does. See
+    /// A scope that cancels the rest as soon as a task panics, joined or not, or the scope's own closure does. See
     /// [`Scope::cancel_rest`].
     pub fn cancel_on_failure(mut self) -> Self {
         self.cancel_on_failure = true;
@@ -161,11 +160,11 @@ impl ScopeOptions {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Runs the closure as a task of the scope, and returns the handle to what it will return.
+    /// Runs the closure as a task of the scope, and returns the handle to its value.
     ///
     /// # Errors
     ///
-    /// The closure, if the executor refuses it or the scope has been
+    /// The closure, if the executor rejects it or the scope has been
     /// [cancelled](Scope::cancel_rest); then there is no handle. `?` turns it into a
     /// [`ScopeError`](super::ScopeError).
     ///
@@ -189,7 +188,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.submit_spec(TaskSpec::new(), f)
+        self.submit_with(TaskSpec::new(), f)
     }
 
     /// As [`submit`](Scope::submit), as the task that is described: with a name, a deadline, a clock.
@@ -197,7 +196,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     ///
     /// As [`submit`](Scope::submit).
-    pub fn submit_spec<F, T>(
+    pub fn submit_with<F, T>(
         &'scope self,
         spec: TaskSpec,
         f: F,
@@ -206,12 +205,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let job = self.bring(spec, f)?;
+        let job = self.submit_job(spec, f)?;
         Ok(ScopedHandle::new(job.handle(), self.executor))
     }
 
-    /// Runs the closure as a task of the scope that nobody joins. What it returns is dropped. If it
-    /// panics, the scope does, at its end. It does not inherit the deadline of the task around the scope.
+    /// Runs the closure as a task of the scope without a handle. Its value is dropped. If it panics, the scope does, at its
+    /// end. It does not inherit the deadline of the enclosing task.
     ///
     /// # Errors
     ///
@@ -224,7 +223,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// let mut sacks = [1, 2, 3];
     /// threads.scope(|s| {
     ///     for sack in &mut sacks {
-    ///         s.run(|| *sack *= 10)?;
+    ///         s.execute(|| *sack *= 10)?;
     ///     }
     ///     Ok::<_, ScopeError>(())
     /// })?;
@@ -232,57 +231,56 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn run<F, T>(&'scope self, f: F) -> Result<(), Rejected<F>>
+    pub fn execute<F, T>(&'scope self, f: F) -> Result<(), Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // Nobody would hear that it was dropped at the deadline of the task around the scope.
+        // Nobody would hear that it was dropped at the deadline of the enclosing task.
         let spec = TaskSpec::new().without_inherited_deadline();
-        self.bring(spec, f)?.detach();
+        self.submit_job(spec, f)?.detach();
         Ok(())
     }
 
-    fn bring<F, T>(
+    fn submit_job<F, T>(
         &'scope self,
         spec: TaskSpec,
         f: F,
-    ) -> Result<raw::Fresh<F, T, Errand>, Rejected<F>>
+    ) -> Result<raw::NewJob<F, T, JobTask>, Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
         let job = match self.raw.job(f) {
             Ok(job) => job,
-            Err(Refused(f)) => return Err(Rejected::new(f, RejectReason::Cancelled)),
+            Err(ScopeClosed(f)) => return Err(Rejected::new(f, RejectReason::Cancelled)),
         };
         let cancel_on_failure = self.options.cancel_on_failure;
-        let messenger = Messenger::new(job.stub(), cancel_on_failure);
+        let body = JobTaskBody::new(job.stub(), cancel_on_failure);
         let spec = spec.clock_by_default(self.executor.clock());
-        let (task, handle) = spec.build(move || messenger.run());
-        job.bring(Errand {
+        let (task, handle) = spec.build(move || body.run());
+        job.publish(JobTask {
             task: handle.shared(),
             cancel_on_failure,
         });
         user_code::check(Kind::Executor);
-        match self.executor.execute(task) {
+        match self.executor.execute_task(task) {
             Ok(()) => Ok(job),
-            // The task that comes back, if it is that one, finds nothing to do any more.
+            // The returned task, if it is that very one, has nothing to do any more.
             Err(Rejected { task, reason, .. }) => {
                 let reclaimed = job.reclaim();
-                quiet::drop(task);
+                catch_panic::drop(task);
                 match reclaimed {
                     Ok(f) => Err(Rejected::new(f, reason)),
-                    // Somebody who waits has run it, or it was cancelled: it is taken care of.
+                    // A waiting thread has run it, or it was cancelled: it is accounted for.
                     Err(job) => Ok(job),
                 }
             }
         }
     }
 
-    /// Cancels what is left of the scope, for an early exit: tasks that have not started never will,
-    /// those that run are interrupted, and no more are taken. The task that calls this is not one of
-    /// the rest.
+    /// Cancels the rest of the scope, for an early exit: unstarted tasks never start, running ones are interrupted, and no
+    /// more are accepted. The task that calls this is not cancelled.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, ScopeError, ThreadPerTask};
@@ -294,7 +292,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// threads.scope(|s| {
     ///     let slow = s.submit(|| interrupt::sleep(Duration::from_secs(3600)))?;
     ///     for haystack in &haystacks {
-    ///         s.run(|| {
+    ///         s.execute(|| {
     ///             if haystack.contains(&"needle") {
     ///                 s.cancel_rest();
     ///             }
@@ -306,42 +304,43 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_rest(&self) {
-        errand::stop_the_rest(self.raw.remote());
+        job_task::stop_rest(self.raw.scope_ref());
     }
 
-    /// Whether no more tasks are taken, because the rest was cancelled: by
+    /// Whether no more tasks are accepted, because the rest was cancelled: by
     /// [`cancel_rest`](Scope::cancel_rest), by a failure, or by an interrupt of the scope's caller.
     pub fn is_cancelled(&self) -> bool {
-        self.raw.remote().is_stopped()
+        self.raw.scope_ref().is_stopped()
     }
 
-    /// The end of the scope, in the steps of the header.
-    fn settle(&'scope self) {
-        let (scope, jobs) = (&self.raw, self.raw.remote());
+    /// Ends the scope, in the steps of the header.
+    fn end(&'scope self) {
+        let (scope, jobs) = (&self.raw, self.raw.scope_ref());
         if jobs.is_empty() {
             return;
         }
         let site = Site::new("scope.end").on(jobs);
-        let bell = || Waker::from(Arc::new(Bell(jobs.clone())));
-        interrupt::forwarded(bell, || {
-            let may_run = self.executor.may_run_in_place();
-            let mine = match may_run {
-                true => Reading::is_unstarted,
-                false => Reading::is_stray,
+        let stop_waker = || Waker::from(Arc::new(StopWaker(jobs.clone())));
+        interrupt::forward_to(stop_waker, || {
+            let may_run = self.executor.allows_inline();
+            let mine = if may_run {
+                JobState::is_unstarted
+            } else {
+                JobState::is_stub_dropped
             };
             let mut ended = 0;
             loop {
-                let seen = if may_run { jobs.brought() } else { u64::MAX };
+                let seen = if may_run { jobs.published() } else { u64::MAX };
                 let mut next = ended;
                 while let Some(job) = jobs.find(next, mine) {
                     next = job.number() + 1;
-                    errand::run_in_place(&job);
+                    job_task::run_inline(&job);
                 }
                 match jobs.find(ended, |state| !state.is_ended()) {
                     Some(job) => {
                         ended = job.number();
-                        let awaited = errand::awaited(&job, Reading::is_ended);
-                        let _listed = awaited.map(|one| Listed::enter_for_good(|| one));
+                        let target = job_task::join_target(&job, JobState::is_ended);
+                        let _blocked = target.map(|one| JoinGuard::enter_infallible(|| one));
                         scope.wait(&job, seen, site);
                     }
                     None if scope.sweep() => {}
@@ -352,8 +351,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 }
 
-/// Runs `f` with a scope of the executor, and waits for all that it brings. `failed` judges what it
-/// returns.
+/// Runs `f` with a scope of the executor, and waits for all tasks that it submits. `failed` decides whether its value is a
+/// failure.
 pub(super) fn enter<'env, R>(
     executor: &dyn Executor,
     options: ScopeOptions,
@@ -374,19 +373,19 @@ pub(super) fn enter<'env, R>(
             Err(_) => true,
         };
         if is_failure && scope.options.cancel_on_failure {
-            errand::stop_the_rest(scope.raw.remote());
+            job_task::stop_rest(scope.raw.scope_ref());
         }
-        scope.settle();
+        scope.end();
         result
     });
     match (result, scope.raw.take_panic()) {
         (Ok(value), None) => value,
         (Ok(value), Some(panic)) => {
-            quiet::drop(value);
+            catch_panic::drop(value);
             panic.resume()
         }
         (Err(payload), panic) => {
-            quiet::drop(panic);
+            catch_panic::drop(panic);
             resume_unwind(payload)
         }
     }
@@ -396,7 +395,7 @@ impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("executor", &self.executor)
-            .field("jobs", &self.raw.remote().len())
+            .field("jobs", &self.raw.scope_ref().len())
             .field("options", &self.options)
             .finish()
     }

@@ -1,25 +1,29 @@
-//! One after another, per key.
+//! One task at a time per key, on another executor.
 //!
-//! Tasks of one key run one at a time, in the order in which they were brought. Tasks of different
-//! keys run beside each other, as far as the executor below lets them. There is no fixed number of
-//! stripes that unrelated keys would share, and a key that has nothing to do does not exist.
+//! Tasks of one key run one at a time, in the order of their submission. Tasks of different keys run in parallel, as far
+//! as the inner executor allows. There is no fixed number of stripes that unrelated keys would share, and an idle key
+//! takes no memory.
 //!
-//! The protocol is in `yard.rs`.
+//! | file | what |
+//! |---|---|
+//! | `lanes` | the queue of each key, and the tasks of the inner executor that drain it: the protocol |
+//! | `turn` | the lanes that the current thread runs |
 
+mod lanes;
 mod turn;
-mod yard;
 
 use super::dropped::DroppedTask;
 use super::error::{BuildError, RejectReason, Rejected};
+use super::internals::{EngineInternals, Internals};
+use super::runner::{Runner, UncaughtPanic};
 use super::traits::Executor;
-use super::uncaught::{Runner, UncaughtPanic};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
+use lanes::Lanes;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use yard::Yard;
 
 /// Runs tasks one at a time per key, on another executor.
 ///
@@ -36,24 +40,23 @@ use yard::Yard;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Keys are hashed and compared while the list of them is locked: that must not use the executor. If it panics,
-/// the task is cancelled, and nothing else is harmed.
+/// Keys are hashed and compared while the map of them is locked: that must not use the executor. If it panics, the task is
+/// cancelled, and nothing else is harmed.
 ///
 /// # Behaviour today
 ///
-/// A key that always has another task keeps the worker that runs it; with as many such keys as the
-/// executor below has workers, others wait. A task that joins a later task of its own key waits for
-/// itself; `join_here` does not.
+/// A key that always has another task keeps the worker that runs it; with as many such keys as the inner executor has
+/// workers, other keys wait. A task that joins a later task of its own key waits for itself; `run_or_join` does not.
 ///
-/// A scope on a key keeps the key's order: its tasks wait for their turn. So it needs a worker of the
-/// executor below, and one that is opened by a task which keeps the last of them waits for ever. Inside
-/// a task of the same key, whose turn it is, it runs its tasks in place.
+/// A scope on a key keeps the key's order: its tasks wait for their turn. So it needs a worker of the inner executor, and a
+/// scope that is opened by a task on the last free worker waits for ever. Inside a task of the same key, whose turn it is,
+/// a scope runs its tasks inline.
 ///
-/// Interrupts from the executor below (its `shutdown_now`) reach the running task, and those
-/// behind it are cancelled as shut down.
+/// Interrupts from the inner executor (its `shutdown_now`) reach the running task, and those behind it are cancelled as
+/// shut down.
 #[doc(alias = "SequentialExecutor")]
 pub struct SerialExecutor<K, E> {
-    yard: Arc<Yard<K, E>>,
+    lanes: Arc<Lanes<K, E>>,
 }
 
 impl<K, E> SerialExecutor<K, E>
@@ -61,8 +64,8 @@ where
     K: Hash + Eq + Send + Sync + 'static,
     E: Executor + 'static,
 {
-    /// Runs tasks on `below`, one at a time per key. As many of a key may wait as are brought;
-    /// [`builder`](SerialExecutor::builder) sets a bound.
+    /// Runs tasks on `inner`, one at a time per key. The queue of a key is unbounded; [`builder`](SerialExecutor::builder)
+    /// sets a bound.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
@@ -71,13 +74,13 @@ where
     /// assert_eq!(accounts.key("alice").submit(|| 7)?.join()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(below: E) -> Self {
+    pub fn new(inner: E) -> Self {
         SerialExecutor {
-            yard: Arc::new(Yard::new(below, usize::MAX, Runner::default())),
+            lanes: Arc::new(Lanes::new(inner, usize::MAX, Runner::default())),
         }
     }
 
-    /// Describes one that runs tasks on `below`.
+    /// Describes an executor that runs tasks on `inner`.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
@@ -86,10 +89,10 @@ where
     /// assert_eq!(accounts.key("alice").submit(|| 7)?.join()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn builder(below: E) -> SerialBuilder<K, E> {
+    pub fn builder(inner: E) -> SerialBuilder<K, E> {
         SerialBuilder {
             keys: PhantomData,
-            below,
+            inner,
             capacity: usize::MAX,
             runner: Runner::default(),
         }
@@ -107,7 +110,7 @@ where
     /// let (alice, ledger) = (accounts.key("alice"), Arc::new(Mutex::new(Vec::new())));
     /// for amount in 0..100 {
     ///     let ledger = Arc::clone(&ledger);
-    ///     alice.run(move || ledger.lock().unwrap().push(amount))?;
+    ///     alice.execute(move || ledger.lock().unwrap().push(amount))?;
     /// }
     /// alice.submit(|| ())?.join()?;
     /// // Four workers, and still one after the other.
@@ -117,25 +120,25 @@ where
     /// ```
     pub fn key(&self, key: K) -> SerialKey<K, E> {
         SerialKey {
-            yard: Arc::clone(&self.yard),
+            lanes: Arc::clone(&self.lanes),
             key: Arc::new(key),
         }
     }
 
-    /// The executor below.
+    /// The inner executor.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
     ///
     /// let accounts: SerialExecutor<u32, _> = SerialExecutor::new(DirectExecutor::new());
-    /// assert_eq!(accounts.below().submit(|| "without a key")?.join()?, "without a key");
+    /// assert_eq!(accounts.inner().submit(|| "without a key")?.join()?, "without a key");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn below(&self) -> &E {
-        self.yard.below()
+    pub fn inner(&self) -> &E {
+        self.lanes.inner()
     }
 
-    /// How many keys have something to do.
+    /// How many keys have queued or running tasks.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
@@ -147,7 +150,7 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn busy_keys(&self) -> usize {
-        self.yard.busy()
+        self.lanes.busy()
     }
 }
 
@@ -157,12 +160,12 @@ where
 /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
 ///
 /// let alice = SerialExecutor::new(DirectExecutor::new()).key("alice");
-/// // It is an executor as any other.
+/// // It is an executor like any other.
 /// assert_eq!(alice.submit(|| 7)?.join()?, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SerialKey<K, E> {
-    yard: Arc<Yard<K, E>>,
+    lanes: Arc<Lanes<K, E>>,
     key: Arc<K>,
 }
 
@@ -171,39 +174,45 @@ where
     K: Hash + Eq + Send + Sync + 'static,
     E: Executor + 'static,
 {
-    fn execute(&self, task: Task) -> Result<(), Rejected<Task>> {
-        self.execute_until(task, Deadline::NEVER)
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.execute_task_until(task, Deadline::NEVER)
     }
 
-    fn execute_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
-        if self.yard.is_forked() {
+    fn execute_task_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
+        if self.lanes.is_forked() {
             return Err(Rejected::new(task, RejectReason::Forked));
         }
-        self.yard.bring(&self.key, task, deadline)
+        self.lanes.submit(&self.key, task, deadline)
     }
 
-    fn address(&self) -> usize {
-        Arc::as_ptr(&self.yard) as usize
-    }
-
-    fn report_dropped(&self, dropped: DroppedTask) {
-        self.yard.below().report_dropped(dropped);
+    fn internals(&self) -> Internals<'_> {
+        Internals::of(Arc::as_ptr(&self.lanes).addr(), self)
     }
 
     fn clock(&self) -> Clock {
-        self.yard.below().clock()
+        self.lanes.inner().clock()
     }
 
     /// Only inside a task of the same key, whose turn it is.
-    fn may_run_in_place(&self) -> bool {
-        self.yard.is_our_turn(&self.key)
+    fn allows_inline(&self) -> bool {
+        self.lanes.is_current(&self.key)
+    }
+}
+
+impl<K, E> EngineInternals for SerialKey<K, E>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    E: Executor + 'static,
+{
+    fn report_dropped(&self, dropped: DroppedTask) {
+        self.lanes.inner().internals().report_dropped(dropped);
     }
 }
 
 impl<K, E> Clone for SerialKey<K, E> {
     fn clone(&self) -> Self {
         SerialKey {
-            yard: Arc::clone(&self.yard),
+            lanes: Arc::clone(&self.lanes),
             key: Arc::clone(&self.key),
         }
     }
@@ -218,16 +227,16 @@ impl<K, E> fmt::Debug for SerialKey<K, E> {
 impl<K, E> Clone for SerialExecutor<K, E> {
     fn clone(&self) -> Self {
         SerialExecutor {
-            yard: Arc::clone(&self.yard),
+            lanes: Arc::clone(&self.lanes),
         }
     }
 }
 
 impl<K, E: fmt::Debug> fmt::Debug for SerialExecutor<K, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let busy = self.yard.busy();
+        let busy = self.lanes.busy();
         f.debug_struct("SerialExecutor")
-            .field("below", self.yard.below())
+            .field("inner", self.lanes.inner())
             .field("busy_keys", &busy)
             .finish_non_exhaustive()
     }
@@ -245,7 +254,7 @@ impl<K, E: fmt::Debug> fmt::Debug for SerialExecutor<K, E> {
 #[must_use = "a description does nothing until it is built"]
 pub struct SerialBuilder<K, E> {
     keys: PhantomData<fn(K)>,
-    below: E,
+    inner: E,
     capacity: usize,
     runner: Runner,
 }
@@ -255,7 +264,7 @@ where
     K: Hash + Eq + Send + Sync + 'static,
     E: Executor + 'static,
 {
-    /// How many tasks of one key may wait; more are refused. Default: no bound.
+    /// How many tasks of one key may be queued; more are rejected. Default: no bound.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle, SerialExecutor};
@@ -282,8 +291,7 @@ where
         self
     }
 
-    /// What to do with the panic of a task that has no handle. Default: it goes no further than the
-    /// program's panic hook.
+    /// The hook for panics of tasks without a handle. Default: only the program's panic hook sees them.
     ///
     /// ```
     /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
@@ -292,7 +300,7 @@ where
     /// let (tell, told) = mpsc::channel();
     /// let builder = SerialExecutor::builder(DirectExecutor::new());
     /// let accounts = builder.on_panic(move |panic| drop(tell.send(panic.into_panic()))).build()?;
-    /// accounts.key("alice").run(|| panic!("overdrawn"))?;
+    /// accounts.key("alice").execute(|| panic!("overdrawn"))?;
     /// assert_eq!(told.recv()?.message(), Some("overdrawn"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -311,7 +319,7 @@ where
     /// use millpond::executor::{DirectExecutor, ExecutorExt, SerialExecutor};
     ///
     /// let accounts = SerialExecutor::builder(DirectExecutor::new()).build()?;
-    /// accounts.key(1).run(|| ())?;
+    /// accounts.key(1).execute(|| ())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build(self) -> Result<SerialExecutor<K, E>, BuildError> {
@@ -321,7 +329,7 @@ where
             ));
         }
         Ok(SerialExecutor {
-            yard: Arc::new(Yard::new(self.below, self.capacity, self.runner)),
+            lanes: Arc::new(Lanes::new(self.inner, self.capacity, self.runner)),
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Facts;
 use super::wording::{count, counted, percent, times};
+use crate::engine::metrics::{Label, Usage};
 use crate::manage::RunState;
-use crate::pool::figures::{Label, Usage};
 
 pub(super) fn what_would_help(facts: &Facts) -> Option<String> {
     let now = &facts.snapshot;
@@ -14,15 +14,16 @@ pub(super) fn what_would_help(facts: &Facts) -> Option<String> {
     let (workers, cpus) = (count(now.workers, "worker"), count(facts.cpus, "CPU"));
     if usage.waiting_for_cpu() > 0.25 && now.workers > 0 {
         let share = percent(usage.waiting_for_cpu());
-        return Some(match now.workers > facts.cpus {
-            true => format!(
+        return Some(if now.workers > facts.cpus {
+            format!(
                 "{label} waits for a CPU {share} of its time, with {workers} on {cpus}: fewer workers, or \
                  more CPUs, would help."
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "{label} waits for a CPU {share} of its time, although there is one for each worker \
                  ({workers}, {cpus}): something else keeps them busy."
-            ),
+            )
         });
     }
     let is_full = now.queued > 0 && now.active >= now.workers && now.workers > 0;
@@ -31,43 +32,45 @@ pub(super) fn what_would_help(facts: &Facts) -> Option<String> {
     }
     if usage.computing() > 0.75 {
         let share = percent(usage.computing());
-        return Some(match now.workers < facts.cpus {
-            true => format!(
+        return Some(if now.workers < facts.cpus {
+            format!(
                 "{label} computes {share} of its time, with {workers} on {cpus}: more workers would help, \
                  up to one for each CPU."
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "{label} computes {share} of its time, with {workers} on {cpus}: more workers would not \
                  help; more CPUs, or less to do, would."
-            ),
+            )
         });
     }
     let share = percent(usage.blocked());
     let could = facts.cpus as f64 / usage.computing().max(0.01);
     let could = (could.round() as usize).max(1);
-    Some(match could > now.workers {
-        true => format!(
+    Some(if could > now.workers {
+        format!(
             "{label} is blocked {share} of its time: more workers would help; the CPUs could serve about \
              {could}, if what it waits for can."
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "{label} is blocked {share} of its time, and there are as many workers as the CPUs can serve: \
              what it waits for is the place to look."
-        ),
+        )
     })
 }
 
 /// The label that ran longest altogether and has been sampled.
 fn heaviest(facts: &Facts) -> Option<(&Label, Usage)> {
     let mut names = facts.names.iter();
-    let sampled = names.find(|named| !named.figures.usage.sampled().is_zero())?;
-    Some((&sampled.label, sampled.figures.usage))
+    let sampled = names.find(|named| !named.metrics.usage.sampled().is_zero())?;
+    Some((&sampled.label, sampled.metrics.usage))
 }
 
 pub(super) fn what_was_lost(facts: &Facts) -> Option<String> {
     let now = &facts.snapshot;
     let losses = [
-        (now.rejected, "refused"),
+        (now.rejected, "rejected"),
         (now.caller_ran, "run by the caller instead"),
         (now.expired, "expired before the turn came"),
         (now.shed, "shed after too long a wait"),
@@ -84,11 +87,11 @@ pub(super) fn what_was_lost(facts: &Facts) -> Option<String> {
 pub(super) fn what_is_wrong(facts: &Facts) -> Vec<String> {
     let health = facts.health;
     let mut said = Vec::new();
-    if health.lost_wake_ups > 0 {
+    if health.lost_wakeups > 0 {
         said.push(format!(
-            "{} tasks waited although workers rested, and the watch had to wake them: that is a bug of \
+            "{} tasks waited although workers were idle, and the watchdog had to wake them: that is a bug of \
              the queue, or of millpond.",
-            times(health.lost_wake_ups)
+            times(health.lost_wakeups)
         ));
     }
     if health.thread_failures > 0 {

@@ -126,8 +126,8 @@ pub(super) fn time_to_drain(facts: &Facts) -> Option<String> {
 pub(super) fn how_long(facts: &Facts) -> Option<String> {
     let (mut wait, mut run) = (Distribution::new(), Distribution::new());
     for named in &facts.names {
-        wait.merge(&named.figures.wait);
-        run.merge(&named.figures.run);
+        wait.merge(&named.metrics.wait);
+        run.merge(&named.metrics.run);
     }
     let half = |all: &Distribution| short(all.quantile(0.5));
     let nearly_all = |all: &Distribution| short(all.quantile(0.99));

@@ -9,7 +9,8 @@
 mod by_hand;
 
 use crate::executor::{ExecutorExt, Lifecycle};
-use crate::manage::{Growth, OverloadOrder, PoolSnapshot, RunState};
+use crate::manage::{Growth, OverloadOrder, RunState};
+use crate::pool::PoolSnapshot;
 use crate::pool::ThreadPool;
 use crate::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use by_hand::{busy, ms, new};
@@ -212,7 +213,7 @@ fn a_task_that_hangs_is_named() {
         fills,
         "mill-1 has been running grind for 200 s, while 99 % of its kind ended within 10 ms.",
     ]);
-    // Long for its kind, but who would mind? And long, but so are the others.
+    // Long for its kind, but too short to matter; and long, but so are the others.
     ran(ms(999)).says(&[one, RAN_TWO, fills]);
     let usual = busy(1, 1, 0)
         .ran("grind", &[(0, 2000)])
@@ -317,13 +318,13 @@ fn losses_are_counted() {
     };
     all(1).says(&[
         idle,
-        "So far: 1 task refused, 1 task run by the caller instead, 1 task expired before the turn came, \
+        "So far: 1 task rejected, 1 task run by the caller instead, 1 task expired before the turn came, \
          1 task shed after too long a wait, 1 task thrown away by the rejection policy, 1 task ended by \
          a panic, 1 task reported for running too long.",
     ]);
     all(2).says(&[
         idle,
-        "So far: 2 tasks refused, 2 tasks run by the caller instead, 2 tasks expired before the turn \
+        "So far: 2 tasks rejected, 2 tasks run by the caller instead, 2 tasks expired before the turn \
          came, 2 tasks shed after too long a wait, 2 tasks thrown away by the rejection policy, 2 tasks \
          ended by a panic, 2 tasks reported for running too long.",
     ]);
@@ -335,14 +336,14 @@ fn losses_are_counted() {
 #[test]
 fn what_must_not_be_is_said() {
     let idle = "mill is running and has nothing to do.";
-    new().of_health(|health| health.lost_wake_ups = 1).says(&[
+    new().of_health(|health| health.lost_wakeups = 1).says(&[
         idle,
-        "Once tasks waited although workers rested, and the watch had to wake them: that is a bug of the \
+        "Once tasks waited although workers were idle, and the watchdog had to wake them: that is a bug of the \
          queue, or of millpond.",
     ]);
-    new().of_health(|health| health.lost_wake_ups = 3).says(&[
+    new().of_health(|health| health.lost_wakeups = 3).says(&[
         idle,
-        "3 times tasks waited although workers rested, and the watch had to wake them: that is a bug of \
+        "3 times tasks waited although workers were idle, and the watchdog had to wake them: that is a bug of \
          the queue, or of millpond.",
     ]);
     new().of_health(|health| health.thread_failures = 1).says(&[
@@ -382,35 +383,36 @@ fn the_end_of_a_pool_is_told_step_by_step() {
     at(RunState::Terminated, 0, 0).says(&["mill has ended."]);
 }
 
-/// Starts threads unless it is to refuse.
+/// Starts threads unless it is told to fail.
 #[derive(Debug)]
 struct Sometimes(Arc<AtomicBool>);
 
 impl ThreadFactory for Sometimes {
     fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
-        match self.0.load(Ordering::SeqCst) {
-            true => Err(std::io::ErrorKind::WouldBlock.into()),
-            false => Threads::named("mill").start(body),
+        if self.0.load(Ordering::SeqCst) {
+            Err(std::io::ErrorKind::WouldBlock.into())
+        } else {
+            Threads::named("mill").start(body)
         }
     }
 }
 
 #[test]
 fn a_pool_that_gets_no_threads_says_so_until_it_gets_one() {
-    let refuses = Arc::new(AtomicBool::new(false));
+    let fails = Arc::new(AtomicBool::new(false));
     let mill = ThreadPool::builder("mill").core(2).max(4);
-    let mill = mill.threads(Sometimes(Arc::clone(&refuses)));
+    let mill = mill.threads(Sometimes(Arc::clone(&fails)));
     let pool = mill.build().unwrap();
     let (open, gate) = mpsc::channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
-    let bring = || {
+    let submit = || {
         let gate = Arc::clone(&gate);
-        pool.run(move || gate.lock().unwrap().recv().unwrap_or(()))
+        pool.execute(move || gate.lock().unwrap().recv().unwrap_or(()))
             .unwrap();
     };
-    bring();
-    refuses.store(true, Ordering::SeqCst);
-    (0..3).for_each(|_| bring());
+    submit();
+    fails.store(true, Ordering::SeqCst);
+    (0..3).for_each(|_| submit());
     // The first one runs as soon as its thread has begun.
     while pool.snapshot().active == 0 {
         std::thread::yield_now();
@@ -419,8 +421,8 @@ fn a_pool_that_gets_no_threads_says_so_until_it_gets_one() {
                start a thread failed.";
     let said = pool.explain();
     assert!(said.sentences().iter().any(|one| one == why), "{said}");
-    refuses.store(false, Ordering::SeqCst);
-    bring();
+    fails.store(false, Ordering::SeqCst);
+    submit();
     let health = pool.health();
     let failures = (health.thread_failures, health.failed_starts_in_a_row);
     assert_eq!(failures, (3, 0));

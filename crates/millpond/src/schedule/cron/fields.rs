@@ -181,9 +181,10 @@ impl Field {
             }
             _ => {
                 let (first, last, step) = self.range(item)?;
-                Ok(match step > last - first {
-                    true => first.to_string(),
-                    false => format!("{first}-{last}/{step}"),
+                Ok(if step > last - first {
+                    first.to_string()
+                } else {
+                    format!("{first}-{last}/{step}")
                 })
             }
         }

@@ -5,6 +5,7 @@
 //! | `fields.rs` | what does the expression say, and if nothing, why not? |
 //! | `calendar.rs` | which dates and times of day are that? |
 //! | `zone.rs` | when is that, where clocks are put forward and back? |
+//! | `error.rs` | what is wrong with an expression or a zone? |
 //!
 //! `croner` reads the fields and knows the days, `jiff` knows the zones. The rest is ours, because what
 //! happens when clocks change has to be said in one place, and held.

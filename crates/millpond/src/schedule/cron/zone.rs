@@ -8,16 +8,16 @@
 //!   autumn   02:59:59 | 02:00      the repeat: 02:00 to 03:00 comes twice
 //! ```
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **Z1** Who runs in every hour around a change (that before it, those of it, that after it) goes by
-//!   intervals there. It does not make up for a gap and takes part in both halves of a repeat, so its runs
-//!   stay as far apart as ever.
-//! - **Z2** Everyone else goes by the time of day. What a gap swallows runs when the gap ends, once,
+//! - **ZONE-1** An expression that has times in every hour around a change (the hour before it, those of it, the
+//!   hour after it) goes by intervals there. It does not make up for a gap and runs in both halves of a repeat, so its
+//!   runs stay as far apart as ever.
+//! - **ZONE-2** Every other expression goes by the time of day. What a gap swallows runs when the gap ends, once,
 //!   however much it was; in a repeat the first half counts.
-//! - **Z3** A day that a gap swallows whole has no runs. (Samoa had no 30 December 2011.)
+//! - **ZONE-3** A day that a gap swallows whole has no runs. (Samoa had no 30 December 2011.)
 //!
-//! Z1 is asked at every change and of the hours alone, not of how the expression is spelled: `0 0-23 * * *`
+//! ZONE-1 is asked at every change and of the hours alone, not of how the expression is spelled: `0 0-23 * * *`
 //! is `0 * * * *`. `croner` takes whatever is not a single time of day for an interval; its `30 2,14 * * *`
 //! is lost in spring and doubled in autumn.
 
@@ -45,7 +45,7 @@ impl Change {
         self.after.to_datetime(self.at)
     }
 
-    /// Z1
+    /// ZONE-1
     fn is_passed_through_by(self, calendar: &Calendar) -> bool {
         let (begin, end) = (
             self.on_old_clock().min(self.on_new_clock()),
@@ -68,7 +68,7 @@ pub(super) fn next_after(
         .checked_add(SECOND)
         .ok()?;
     if let Some(last) = change_until(zone, time) {
-        // Z2: perhaps this is the second half of a repeat.
+        // ZONE-2: perhaps this is the second half of a repeat.
         if last.on_old_clock() > from && !last.is_passed_through_by(calendar) {
             from = last.on_old_clock();
         }
@@ -84,18 +84,18 @@ pub(super) fn next_after(
         };
         let goes_on = change.is_passed_through_by(calendar);
         if found < change.on_new_clock() && !goes_on && has_lost_time(calendar, found, change) {
-            return Some(change.at); // Z2
+            return Some(change.at); // ZONE-2
         }
         offset = change.after;
         from = if goes_on {
-            change.on_new_clock() // Z1
+            change.on_new_clock() // ZONE-1
         } else {
             found.max(change.on_new_clock())
         };
     }
 }
 
-/// Whether the gap has swallowed a time on a day that exists, `found` or a later one (Z3).
+/// Whether the gap has swallowed a time on a day that exists, `found` or a later one (ZONE-3).
 fn has_lost_time(calendar: &Calendar, found: DateTime, gap: Change) -> bool {
     let mut lost = Some(found).filter(|time| *time < gap.on_new_clock());
     while let Some(time) = lost {

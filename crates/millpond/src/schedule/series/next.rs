@@ -1,72 +1,74 @@
-//! What comes after a run of a series: another one, another try, or nothing. The rules are in the
-//! [module](super).
+//! What comes after a run of a series: another one, a retry, or nothing.
 
-use super::{Series, State};
-use crate::schedule::core::Books;
+use super::{Series, SeriesState};
+use crate::schedule::event::NextRun;
 use crate::schedule::failure::OnFailure;
-use crate::schedule::notice::Then;
-use crate::schedule::plan::{Catchup, Last, Next, Now};
-use crate::schedule::run::Went;
+use crate::schedule::plan::{Catchup, DueTime, Next, Now};
+use crate::schedule::run::RunResult;
+use crate::schedule::state::PoolState;
 use std::sync::Arc;
 
 impl Series {
-    /// What a run that went so means for the series, as far as it is up to the series.
-    pub(super) fn after(&self, state: &State, went: &Went) -> Then {
-        match (went, self.on_failure) {
-            (Went::Ends, _) => Then::Nothing,
-            (Went::Well | Went::Lost, _) | (_, OnFailure::Continue) => Then::Next,
-            (Went::Failed(_) | Went::Panicked(_), OnFailure::Stop) => Then::Nothing,
-            (Went::Failed(_) | Went::Panicked(_), OnFailure::Retry(backoff)) => backoff
+    /// What comes after a run with this result, as far as it is up to the series.
+    pub(super) fn next_after(&self, state: &SeriesState, result: &RunResult) -> NextRun {
+        match (result, self.on_failure) {
+            (RunResult::End, _) => NextRun::Never,
+            (RunResult::Continue | RunResult::Lost, _) | (_, OnFailure::Continue) => {
+                NextRun::AsPlanned
+            }
+            (RunResult::Failed(_) | RunResult::Panicked(_), OnFailure::Stop) => NextRun::Never,
+            (RunResult::Failed(_) | RunResult::Panicked(_), OnFailure::Retry(backoff)) => backoff
                 .after(state.failures_in_a_row)
-                .map_or(Then::Nothing, Then::RetryIn),
+                .map_or(NextRun::Never, NextRun::RetryIn),
         }
     }
 
-    /// The next run, after one that has settled; `is_lost` if the executor would not have it. Returns whether
-    /// somebody must ring for it.
-    pub(super) fn goes_on(
+    /// Waits for the next run, after one that has settled; `is_lost` if the executor rejected or dropped it. Returns
+    /// whether the caller must dispatch.
+    pub(super) fn wait_for_next(
         self: &Arc<Self>,
-        books: &mut Books,
-        state: &mut State,
-        then: Then,
+        pool: &mut PoolState,
+        state: &mut SeriesState,
+        next: NextRun,
         is_lost: bool,
         now: Now,
     ) -> bool {
-        if let Then::RetryIn(pause) = then {
-            // Instead of what was planned, if something was.
-            if !self.takes_back(books, state) {
+        if let NextRun::RetryIn(pause) = next {
+            // In place of the planned run, if there is one.
+            if !self.unplan(pool, state) {
                 return false;
             }
             state.is_retry = true;
             let due = now.instant.checked_add(pause);
             let wall = state.planned.wall;
-            let next = due.map_or(Next::Never, |due| Next::At(Last { due, wall }));
-            return self.waits_in(books, state, next, now);
+            let next = due.map_or(Next::Never, |due| Next::At(DueTime { due, wall }));
+            return self.wait_locked(pool, state, next, now);
         }
-        // An executor that refuses one would refuse the others that have gone by, one after the other.
-        let catchup = match is_lost && self.catchup == Catchup::All {
-            true => Catchup::Skip,
-            false => self.catchup,
+        // An executor that rejects one run would reject all others that were missed, one after the other.
+        let catchup = if is_lost && self.catchup == Catchup::All {
+            Catchup::Skip
+        } else {
+            self.catchup
         };
         if state.key.is_some() || self.plans_ahead() {
             let is_behind = state.key.is_some() && state.planned.due < now.instant;
-            let leaves_out = is_behind && !state.is_retry && catchup != self.catchup;
-            if !leaves_out || !self.takes_back(books, state) {
+            let skips = is_behind && !state.is_retry && catchup != self.catchup;
+            if !skips || !self.unplan(pool, state) {
                 return false;
             }
         }
         let next = self.every.next(catchup, state.last, now);
-        self.waits_in(books, state, next, now)
+        self.wait_locked(pool, state, next, now)
     }
 
-    /// Takes out what was planned, if something was. Returns false if whoever rings has it in its hands already:
-    /// that is the next run, and a second entry would be a second series.
-    fn takes_back(&self, books: &mut Books, state: &mut State) -> bool {
+    /// Removes its entry, if it has one. Returns false if the entry is being dispatched already: that is the next
+    /// run, and a second entry would be a second series.
+    fn unplan(&self, pool: &mut PoolState, state: &mut SeriesState) -> bool {
         let Some(key) = state.key else {
             return true;
         };
         debug_assert!(self.plans_ahead());
         // What is dropped is one of many references to this series, and not the last.
-        books.wheel.remove(key).is_some()
+        pool.pending.remove(key).is_some()
     }
 }

@@ -1,6 +1,6 @@
-//! Keeping the timer's thread: R7 in the [module](super).
+//! Keeping the timer's thread: TIMER-7 in the [module](super).
 
-use super::{Alarms, OnDuty, PATIENCE, TELLING, Timer, of_process};
+use super::{Alarms, IDLE_TIMEOUT, REPORTING, ThreadState, Timer, of_process};
 use crate::time::{Clock, Deadline};
 use std::cell::Cell;
 use std::fmt;
@@ -8,27 +8,34 @@ use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Why there is no thread, where the factory has not said it.
-const REFUSED: &str = "the timer's thread could not be started";
+/// The error where the factory has not returned one.
+const NOT_STARTED: &str = "the timer's thread could not be started";
 
-/// R5.
+/// TIMER-5.
 const OF_PARENT: &str =
     "the timer's thread is in the parent of this process: make a new clock after fork()";
 
-/// As long as it is there the timer's thread does not end for lack of alarms (R7).
-pub(crate) struct Hold(Option<Arc<Timer>>);
+/// While it exists the timer's thread does not end for lack of alarms (TIMER-7).
+pub(crate) struct TimerHold(Option<Arc<Timer>>);
+
+impl TimerHold {
+    /// Whether a thread fires the alarms; on a manual clock, advancing it does.
+    pub(crate) fn has_thread(&self) -> bool {
+        self.0.is_some()
+    }
+}
 
 impl Clock {
-    /// Makes sure that there is somebody to ring the alarms of this clock, until what this returns is dropped.
-    /// By a manual clock that is whoever moves the hand.
+    /// Makes sure that there is a thread to fire the alarms of this clock, until the hold is dropped. A manual
+    /// clock needs none.
     ///
     /// # Errors
     ///
-    /// The thread cannot be had.
-    pub(crate) fn hold_timer(&self) -> io::Result<Hold> {
+    /// The thread cannot be started.
+    pub(crate) fn hold_timer(&self) -> io::Result<TimerHold> {
         let own = self.timer().cloned();
         if own.is_none() && self.is_manual() {
-            return Ok(Hold(None));
+            return Ok(TimerHold(None));
         }
         match own.or_else(of_process) {
             Some(timer) => timer.hold(self),
@@ -38,65 +45,66 @@ impl Clock {
 }
 
 impl Timer {
-    /// Keeps the thread, and starts one if there is none.
-    pub(super) fn hold(self: &Arc<Self>, clock: &Clock) -> io::Result<Hold> {
+    /// Holds the thread, and starts one if there is none.
+    pub(super) fn hold(self: &Arc<Self>, clock: &Clock) -> io::Result<TimerHold> {
         if self.is_of_parent() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, OF_PARENT));
         }
         {
             let mut alarms = self.alarms.lock();
-            match alarms.duty {
-                OnDuty::Thread(..) => {
+            match alarms.thread {
+                ThreadState::Running(..) => {
                     alarms.holds += 1;
-                    return Ok(Hold(Some(Arc::clone(self))));
+                    return Ok(TimerHold(Some(Arc::clone(self))));
                 }
-                OnDuty::Nobody if TELLING.with(Cell::get) => {
-                    return Err(io::Error::new(io::ErrorKind::WouldBlock, REFUSED));
+                ThreadState::Absent if REPORTING.with(Cell::get) => {
+                    return Err(io::Error::new(io::ErrorKind::WouldBlock, NOT_STARTED));
                 }
-                // Another's thread may still be refused, and this caller would not hear of it: R7.
-                OnDuty::Nobody | OnDuty::Expected(_) => alarms.expect_one(),
+                // A thread that another caller starts may still fail, unknown to this caller: TIMER-7.
+                ThreadState::Absent | ThreadState::Starting(_) => alarms.begin_start(),
             }
             alarms.holds += 1;
         }
-        let held = Hold(Some(Arc::clone(self)));
-        let started = self.ask_for_thread(clock.clone());
-        let is_there = match self.alarms.lock().duty {
-            OnDuty::Thread(..) => true,
-            OnDuty::Expected(_) => matches!(started, Some(Ok(_))),
-            OnDuty::Nobody => false,
+        let held = TimerHold(Some(Arc::clone(self)));
+        let started = self.start_thread(clock.clone());
+        let has_thread = match self.alarms.lock().thread {
+            ThreadState::Running(..) => true,
+            ThreadState::Starting(_) => matches!(started, Some(Ok(_))),
+            ThreadState::Absent => false,
         };
-        match (is_there, started) {
+        match (has_thread, started) {
             (true, _) => Ok(held),
             (false, Some(Err(why))) => Err(why),
-            (false, _) => Err(io::Error::new(io::ErrorKind::WouldBlock, REFUSED)),
+            (false, _) => Err(io::Error::new(io::ErrorKind::WouldBlock, NOT_STARTED)),
         }
     }
 }
 
 impl Alarms {
-    /// R7: a hold is gone. Returns the thread, if it sleeps longer than it may without a reason.
-    fn let_go(&mut self) -> Option<Waker> {
+    /// TIMER-7: gives a hold back. Returns the waker of a thread that now sleeps too long.
+    fn release(&mut self) -> Option<Waker> {
         self.holds -= 1;
         if self.holds > 0 || self.wheel.len() > 0 {
             return None;
         }
-        self.duty.called(Deadline::after(self.looked, PATIENCE))
+        self.thread
+            .wake_for(Deadline::after(self.last_check, IDLE_TIMEOUT))
     }
 }
 
-impl Drop for Hold {
+impl Drop for TimerHold {
     fn drop(&mut self) {
-        // R5
+        // TIMER-5
         let Some(timer) = self.0.take().filter(|timer| !timer.is_of_parent()) else {
             return;
         };
-        let thread = timer.alarms.lock().let_go();
-        thread.into_iter().for_each(Waker::wake);
+        let sleeping = timer.alarms.lock().release();
+        sleeping.into_iter().for_each(Waker::wake);
     }
 }
 
-impl fmt::Debug for Hold {
+impl fmt::Debug for TimerHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hold")
+        f.write_str("TimerHold")
     }
 }

@@ -1,6 +1,6 @@
-//! What is due later, roughly sorted: levels of 64 buckets each.
+//! Entries that are due later, roughly sorted: levels of 64 buckets each.
 //!
-//! Time is cut into granules of a millisecond or so. A granule is a number of eight digits to the base
+//! Time is divided into granules of about a millisecond. A granule is a number of eight digits to the base
 //! of 64, and the wheel has a level for each digit:
 //!
 //! ```text
@@ -12,19 +12,19 @@
 //! ```
 //!
 //! An entry is in the level of the highest digit in which it differs from the current granule, and there
-//! in the bucket of its own digit. So all of a lower level comes before all of a higher one, and in a
-//! level the buckets come in order.
+//! in the bucket of its own digit. So the entries of a lower level come before those of a higher one, and within
+//! a level the buckets are in order.
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **B1** Where an entry is follows from its due time and the current granule: see [`place`]. Nothing
-//!   else says so. Who moves the current granule on first pours the buckets that it reaches or passes.
-//! - **B2** A bucket is a list, newest first. Its bit in `occupied` is set exactly if somebody is in it.
-//! - **B3** Nobody in a bucket is due before its `earliest`, and one of them is due exactly then. But if
-//!   many are in it, this one may have gone; then the bucket is `stale`.
-//! - **B4** Who is never due is in a bucket beyond the last level, and never poured.
+//! - **BUCKET-1** The location of an entry follows from its due time and the current granule, and is stored
+//!   nowhere: see [`locate`]. Before the current granule advances, the buckets that it reaches or passes cascade.
+//! - **BUCKET-2** A bucket is a linked list, newest first. Its bit in `occupied` is set exactly if it is not empty.
+//! - **BUCKET-3** No entry of a bucket is due before its `earliest`, and one is due exactly then. But that one may
+//!   have been removed from a bucket of more than [`SMALL`]; then the bucket is `stale`.
+//! - **BUCKET-4** Entries that are never due are in a bucket beyond the last level, which never cascades.
 
-use super::entries::{Entries, Gone, NIL};
+use super::entries::{Entries, NIL, Removed};
 use super::heap::Node;
 use super::{NEVER, granule};
 use std::collections::BinaryHeap;
@@ -33,40 +33,40 @@ const DIGIT_BITS: u32 = 6;
 const DIGITS: u64 = 1 << DIGIT_BITS;
 const LEVELS: usize = 8;
 
-/// B4: its number, and that of its level.
-const BEYOND: Bucket = Bucket(LEVELS << DIGIT_BITS);
+/// BUCKET-4.
+const NEVER_BUCKET: Bucket = Bucket(LEVELS << DIGIT_BITS);
 
-/// In how large a bucket the earliest is looked for anew when it has gone. A look at one is a few
-/// nanoseconds; a wake-up that was for nothing is thousands.
-const FEW: u32 = 16;
+/// The size up to which a bucket is searched for its earliest entry when that was removed. A step of the search
+/// takes a few nanoseconds; a spurious wake-up takes thousands.
+const SMALL: u32 = 16;
 
 /// A bucket, by its number: level and digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bucket(usize);
 
-/// Where an entry belongs.
-pub(super) enum Place {
+/// Where an entry is.
+pub(super) enum Location {
     Heap,
     Bucket(Bucket),
 }
 
-/// B1.
+/// BUCKET-1.
 #[inline]
 #[allow(
     clippy::cast_possible_truncation,
     reason = "levels and digits are small"
 )]
-pub(super) fn place(current: u64, due: u64) -> Place {
+pub(super) fn locate(current: u64, due: u64) -> Location {
     if due == NEVER {
-        return Place::Bucket(BEYOND);
+        return Location::Bucket(NEVER_BUCKET);
     }
     let granule = granule(due);
     if granule <= current {
-        return Place::Heap;
+        return Location::Heap;
     }
     let level = (granule ^ current).ilog2() / DIGIT_BITS;
     let digit = (granule >> (level * DIGIT_BITS)) % DIGITS;
-    Place::Bucket(Bucket((level << DIGIT_BITS) as usize + digit as usize))
+    Location::Bucket(Bucket((level << DIGIT_BITS) as usize + digit as usize))
 }
 
 impl Bucket {
@@ -80,7 +80,7 @@ impl Bucket {
 
     /// The first granule of its span, seen from the current one; of the last bucket, the last of all.
     pub(super) fn start(self, current: u64) -> u64 {
-        if self == BEYOND {
+        if self == NEVER_BUCKET {
             return granule(NEVER);
         }
         let shift = self.level() as u32 * DIGIT_BITS;
@@ -89,10 +89,10 @@ impl Bucket {
     }
 }
 
-/// What a bucket knows of its list.
+/// The list of a bucket.
 #[derive(Clone, Copy)]
 struct List {
-    /// B3.
+    /// BUCKET-3.
     earliest: u64,
     newest: u32,
     count: u32,
@@ -105,9 +105,9 @@ const EMPTY: List = List {
 };
 
 pub(super) struct Buckets {
-    /// B2, by level.
+    /// BUCKET-2, by level.
     occupied: [u64; LEVELS + 1],
-    /// B3, by level.
+    /// BUCKET-3, by level.
     stale: [u64; LEVELS + 1],
     lists: Box<[List]>,
 }
@@ -121,7 +121,7 @@ impl Buckets {
         }
     }
 
-    /// No buckets at all: nobody can be put there.
+    /// Without memory: nothing can be inserted.
     pub(super) fn none() -> Self {
         Buckets {
             occupied: [0; LEVELS + 1],
@@ -130,7 +130,7 @@ impl Buckets {
         }
     }
 
-    /// The bucket that comes first, if anybody is in one.
+    /// The first bucket that is not empty.
     #[inline]
     pub(super) fn first(&self) -> Option<Bucket> {
         let level = self.occupied.iter().position(|occupied| *occupied != 0)?;
@@ -151,15 +151,15 @@ impl Buckets {
         })
     }
 
-    /// When the first in a bucket is due, or a little before (B3).
+    /// When the first entry of a bucket is due, or a little before (BUCKET-3).
     #[inline]
     pub(super) fn earliest(&self, bucket: Bucket) -> u64 {
         self.lists[bucket.0].earliest
     }
 
-    /// Makes an entry the newest of a bucket. Returns who was that before, for the entry to note.
+    /// Makes an entry the newest of a bucket. Returns the former newest, for the caller to link.
     #[inline]
-    #[must_use = "its neighbours are noted in the entries"]
+    #[must_use = "the caller links the neighbours"]
     pub(super) fn push(&mut self, bucket: Bucket, index: u32, due: u64) -> u32 {
         let list = &mut self.lists[bucket.0];
         list.count += 1;
@@ -171,38 +171,38 @@ impl Buckets {
         std::mem::replace(&mut list.newest, index)
     }
 
-    /// Closes the gap that an entry has left.
+    /// Unlinks an entry that was removed.
     #[inline]
-    pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, gone: Gone) {
+    pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, bucket: Bucket, removed: Removed) {
         let list = &mut self.lists[bucket.0];
-        if gone.prev != NIL {
-            entries.at_mut(gone.prev).next = gone.next;
+        if removed.prev != NIL {
+            entries.at_mut(removed.prev).next = removed.next;
         }
-        match gone.next {
-            NIL => list.newest = gone.prev,
-            newer => entries.at_mut(newer).prev = gone.prev,
+        match removed.next {
+            NIL => list.newest = removed.prev,
+            newer => entries.at_mut(newer).prev = removed.prev,
         }
         list.count -= 1;
         if list.count == 0 {
             self.take(bucket);
-        } else if gone.due == list.earliest {
+        } else if removed.due == list.earliest {
             self.stale[bucket.level()] |= bucket.bit();
         }
         if self.stale[bucket.level()] & bucket.bit() != 0 {
-            self.freshen(entries, bucket);
+            self.refresh_earliest(entries, bucket);
         }
     }
 
-    /// B3.
-    fn freshen<P>(&mut self, entries: &Entries<P>, bucket: Bucket) {
-        if self.lists[bucket.0].count > FEW {
+    /// BUCKET-3.
+    fn refresh_earliest<P>(&mut self, entries: &Entries<P>, bucket: Bucket) {
+        if self.lists[bucket.0].count > SMALL {
             return;
         }
-        let gone = self.lists[bucket.0].earliest;
+        let removed = self.lists[bucket.0].earliest;
         let mut earliest = NEVER;
         for index in self.list(entries, bucket) {
             earliest = earliest.min(entries.at(index).due);
-            if earliest == gone {
+            if earliest == removed {
                 break;
             }
         }
@@ -210,7 +210,7 @@ impl Buckets {
         self.stale[bucket.level()] &= !bucket.bit();
     }
 
-    /// Who is in a bucket, newest first.
+    /// The entries of a bucket, newest first.
     fn list<P>(&self, entries: &Entries<P>, bucket: Bucket) -> impl Iterator<Item = u32> {
         let some = |index: u32| (index != NIL).then_some(index);
         let newest = some(self.lists[bucket.0].newest);
@@ -224,15 +224,15 @@ impl Buckets {
         std::mem::replace(&mut self.lists[bucket.0], EMPTY).newest
     }
 
-    /// The first so many, in order. Looks at everybody in the buckets from which they come.
-    pub(super) fn first_few<P>(&self, entries: &Entries<P>, most: usize) -> Vec<Node> {
+    /// The first `max` entries, in order. Visits all entries of their buckets.
+    pub(super) fn first_n<P>(&self, entries: &Entries<P>, max: usize) -> Vec<Node> {
         let mut found = Vec::new();
         for bucket in self.in_order() {
-            let missing = most - found.len();
+            let missing = max - found.len();
             if missing == 0 {
                 break;
             }
-            // The last of those that are kept is on top.
+            // The last of the kept ones is on top.
             let mut kept = BinaryHeap::new();
             for index in self.list(entries, bucket) {
                 let node = Node::of(entries, index);
@@ -249,32 +249,35 @@ impl Buckets {
         found
     }
 
-    /// Whether the rules hold, and how many there are.
+    /// Checks the invariants. Returns the number of entries.
     #[cfg(test)]
     pub(super) fn check<P>(&self, entries: &Entries<P>, current: u64) -> usize {
         let mut len = 0;
         for (number, list) in self.lists.iter().enumerate() {
             let bucket = Bucket(number);
             let is_occupied = self.occupied[bucket.level()] & bucket.bit() != 0;
-            assert_eq!(is_occupied, list.count > 0, "B2 at {bucket:?}");
+            assert_eq!(is_occupied, list.count > 0, "BUCKET-2 at {bucket:?}");
             let (mut earliest, mut newer) = (NEVER, NIL);
             let mut count = 0;
             for index in self.list(entries, bucket) {
                 let entry = entries.at(index);
-                assert!(entry.payload().is_some(), "nobody is there");
-                let is_here =
-                    matches!(place(current, entry.due), Place::Bucket(own) if own == bucket);
-                assert!(is_here, "B1 at {bucket:?}");
-                assert_eq!(entry.next, newer, "B2 at {bucket:?}");
+                assert!(entry.payload().is_some(), "an empty slot is linked");
+                let is_right =
+                    matches!(locate(current, entry.due), Location::Bucket(own) if own == bucket);
+                assert!(is_right, "BUCKET-1 at {bucket:?}");
+                assert_eq!(entry.next, newer, "BUCKET-2 at {bucket:?}");
                 earliest = earliest.min(entry.due);
                 newer = index;
                 count += 1;
             }
             assert_eq!(count, list.count, "at {bucket:?}");
             let is_stale = self.stale[bucket.level()] & bucket.bit() != 0;
-            assert!(list.earliest <= earliest, "B3 at {bucket:?}");
-            assert!(is_stale || list.earliest == earliest, "B3 at {bucket:?}");
-            assert!(!is_stale || count > FEW, "B3 at {bucket:?}");
+            assert!(list.earliest <= earliest, "BUCKET-3 at {bucket:?}");
+            assert!(
+                is_stale || list.earliest == earliest,
+                "BUCKET-3 at {bucket:?}"
+            );
+            assert!(!is_stale || count > SMALL, "BUCKET-3 at {bucket:?}");
             len += count as usize;
         }
         len

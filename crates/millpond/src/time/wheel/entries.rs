@@ -1,53 +1,52 @@
-//! Where the entries of a wheel are: in pages, found by number.
+//! The memory of a wheel's entries: pages of slots, found by index.
 //!
-//! A page never moves, so a wheel that grows copies nothing; and an entry that goes leaves its place to
-//! the next that comes. When the last one has gone, all places are free at once, and all but a few pages
-//! go back.
+//! A page never moves, so a growing wheel copies nothing, and the slot of a removed entry is reused. When the
+//! last entry is removed all slots are free, and all but a few pages are deallocated.
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **E1** A place has a payload as long as somebody waits there, and none when it is free.
-//! - **E2** Places from `fresh` on have not been used since the wheel was last empty. Free places below
-//!   are on a list, through `next`.
-//! - **E3** A key names a place and the number of the one who waits there. Numbers are given once, so the
-//!   key of an entry that has gone fits nobody who comes later. (It has 32 bits of the number: it would
-//!   take four thousand million insertions, and the last of them in this very place.) They go on when
-//!   everything is [let go](Entries::let_go), too.
+//! - **ENTRY-1** A slot has a payload while it holds an entry, and none while it is free.
+//! - **ENTRY-2** Slots from `fresh` on have not been used since the wheel was last empty. Free slots below are on a
+//!   free list, through `next`.
+//! - **ENTRY-3** A key has the index of the slot and the number of the entry. Numbers are never reused, so the key of
+//!   a removed entry fits no later one. (The key has 32 bits of the number: a collision takes four thousand
+//!   million insertions, the last of them into this very slot.) [`take_all`](Entries::take_all) does not reset
+//!   them.
 
 use super::Key;
 use std::mem::ManuallyDrop;
 
-/// No place.
+/// No slot.
 pub(super) const NIL: u32 = u32::MAX;
 
 const PAGE: usize = 512;
 const PAGE_BITS: u32 = PAGE.trailing_zeros();
 
-/// How many pages an empty wheel keeps, so that one that runs empty now and then allocates nothing.
-const KEEP: usize = 8;
+/// The number of pages that an empty wheel keeps, so that one that runs empty now and then does not allocate.
+const KEPT_PAGES: usize = 8;
 
-/// One who waits, or a free place.
+/// An entry, or a free slot.
 pub(super) struct Entry<P> {
     /// In nanoseconds since the wheel's base.
     pub(super) due: u64,
-    /// How many came before.
+    /// The number of entries inserted before.
     pub(super) number: u64,
-    /// In a bucket: the neighbour that came before. In the heap: the position there.
+    /// In a bucket: the older neighbour. In the heap: the position there.
     pub(super) prev: u32,
-    /// In a bucket: the neighbour that came after. Free: the next free place.
+    /// In a bucket: the newer neighbour. Free: the next free slot.
     pub(super) next: u32,
     payload: Option<P>,
 }
 
-/// A place for one who comes, and its number. A place that is not filled is lost until the wheel is empty.
-#[must_use = "a place that is not filled is lost"]
-pub(crate) struct Reserved {
+/// A slot and a number for a new entry. A slot that is not filled is lost until the wheel is empty.
+#[must_use = "a slot that is not filled is lost"]
+pub(crate) struct ReservedEntry {
     pub(super) index: u32,
     number: u64,
 }
 
-impl Reserved {
-    /// The key of who will be there.
+impl ReservedEntry {
+    /// The key of the entry that will fill it.
     #[inline]
     pub(crate) fn key(&self) -> Key {
         Key {
@@ -57,9 +56,9 @@ impl Reserved {
     }
 }
 
-/// Where one was that has been taken out.
+/// The due time and the links of an entry that was removed.
 #[derive(Clone, Copy)]
-pub(super) struct Gone {
+pub(super) struct Removed {
     pub(super) due: u64,
     pub(super) prev: u32,
     pub(super) next: u32,
@@ -70,9 +69,9 @@ type Page<P> = Box<[Entry<P>; PAGE]>;
 /// The entries of a wheel.
 pub(super) struct Entries<P> {
     pages: Vec<Page<P>>,
-    /// E2.
+    /// ENTRY-2.
     free: u32,
-    /// E2.
+    /// ENTRY-2.
     fresh: u32,
     len: usize,
     next_number: u64,
@@ -93,46 +92,46 @@ impl<P> Entries<P> {
         self.len
     }
 
-    /// Takes all of it out, and leaves nobody and no memory. E3: the numbers go on.
-    pub(super) fn let_go(&mut self) -> Self {
-        let nobody = Entries {
+    /// Moves all entries and pages out. ENTRY-3: the numbers continue.
+    pub(super) fn take_all(&mut self) -> Self {
+        let empty = Entries {
             next_number: self.next_number,
             ..Entries::new()
         };
-        std::mem::replace(self, nobody)
+        std::mem::replace(self, empty)
     }
 
-    /// A place for one who comes.
+    /// Reserves a slot.
     #[inline]
-    pub(super) fn reserve(&mut self) -> Reserved {
-        let index = self.free_place();
+    pub(super) fn reserve(&mut self) -> ReservedEntry {
+        let index = self.free_slot();
         let number = self.next_number;
         self.next_number += 1;
-        Reserved { index, number }
+        ReservedEntry { index, number }
     }
 
-    /// Takes one in, whose neighbour in the bucket is `older`, if any.
+    /// Fills a slot; `older` is the neighbour in the bucket, if any.
     #[inline]
-    pub(super) fn fill(&mut self, reserved: Reserved, due: u64, payload: P, older: u32) {
-        let Reserved { index, number } = reserved;
+    pub(super) fn fill(&mut self, reserved: ReservedEntry, due: u64, payload: P, older: u32) {
+        let ReservedEntry { index, number } = reserved;
         self.len += 1;
-        // Field by field: an entry that is made elsewhere and copied here is read before it is written.
+        // Field by field: assigning a whole entry would read the old one first, to drop it.
         let entry = self.at_mut(index);
         entry.due = due;
         entry.number = number;
         entry.prev = older;
         entry.next = NIL;
-        let nobody = entry.payload.replace(payload);
-        debug_assert!(nobody.is_none(), "E1: the place was free");
-        std::mem::forget(nobody);
+        let empty = entry.payload.replace(payload);
+        debug_assert!(empty.is_none(), "ENTRY-1: the slot was free");
+        std::mem::forget(empty);
         if older != NIL {
             self.at_mut(older).next = index;
         }
     }
 
-    /// Makes an entry the newest of a bucket in which `older` was that.
+    /// Links an entry as the newest of a bucket, after `older`.
     #[inline]
-    pub(super) fn put_after(&mut self, older: u32, index: u32) {
+    pub(super) fn link_after(&mut self, older: u32, index: u32) {
         let entry = self.at_mut(index);
         entry.prev = older;
         entry.next = NIL;
@@ -142,7 +141,7 @@ impl<P> Entries<P> {
     }
 
     #[inline]
-    fn free_place(&mut self) -> u32 {
+    fn free_slot(&mut self) -> u32 {
         let free = self.free;
         if free != NIL {
             self.free = self.at(free).next;
@@ -162,24 +161,24 @@ impl<P> Entries<P> {
             self.pages.len() < NIL as usize / PAGE,
             "a wheel holds four thousand million entries, and this one is full: cancel what is not needed",
         );
-        let nobody = || Entry {
+        let empty = || Entry {
             due: 0,
             number: 0,
             prev: NIL,
             next: NIL,
             payload: None,
         };
-        let page: Box<[Entry<P>]> = std::iter::repeat_with(nobody).take(PAGE).collect();
+        let page: Box<[Entry<P>]> = std::iter::repeat_with(empty).take(PAGE).collect();
         match page.try_into() {
             Ok(page) => self.pages.push(page),
-            Err(_) => unreachable!("a page has {PAGE} places"),
+            Err(_) => unreachable!("a page has {PAGE} slots"),
         }
     }
 
-    /// Takes one out, unless it has gone already (E3). The heap, or its neighbours in the bucket, have yet
-    /// to be told; then [`tidy`](Entries::tidy). Who forgets what is in the payload loses it.
+    /// Takes an entry out of its slot, if it is still there (ENTRY-3). The caller unlinks it from the heap or the
+    /// bucket, then calls [`release_if_empty`](Entries::release_if_empty), and takes care of the payload.
     #[inline]
-    pub(super) fn take(&mut self, key: Key) -> Option<(ManuallyDrop<P>, Gone)> {
+    pub(super) fn take(&mut self, key: Key) -> Option<(ManuallyDrop<P>, Removed)> {
         let free = self.free;
         let page = self.pages.get_mut((key.index >> PAGE_BITS) as usize)?;
         let entry = &mut page[key.index as usize % PAGE];
@@ -187,7 +186,7 @@ impl<P> Entries<P> {
             return None;
         }
         let payload = ManuallyDrop::new(entry.payload.take()?);
-        let gone = Gone {
+        let removed = Removed {
             due: entry.due,
             prev: entry.prev,
             next: entry.next,
@@ -195,12 +194,12 @@ impl<P> Entries<P> {
         entry.next = free;
         self.free = key.index;
         self.len -= 1;
-        Some((payload, gone))
+        Some((payload, removed))
     }
 
-    /// After somebody was taken out, and all have been told.
+    /// Deallocates pages if no entry is left. To be called after an entry was removed and unlinked.
     #[inline]
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn release_if_empty(&mut self) {
         if self.len == 0 {
             self.clear();
         }
@@ -210,7 +209,7 @@ impl<P> Entries<P> {
     fn clear(&mut self) {
         self.free = NIL;
         self.fresh = 0;
-        self.pages.truncate(KEEP);
+        self.pages.truncate(KEPT_PAGES);
     }
 
     #[inline]
@@ -223,34 +222,34 @@ impl<P> Entries<P> {
         &mut self.pages[(index >> PAGE_BITS) as usize][index as usize % PAGE]
     }
 
-    /// Who has this key, if it still waits (E3).
+    /// The entry with this key, if it is still there (ENTRY-3).
     #[inline]
     pub(super) fn find(&self, key: Key) -> Option<&Entry<P>> {
         let page = self.pages.get((key.index >> PAGE_BITS) as usize)?;
         let entry = &page[key.index as usize % PAGE];
-        let is_it = entry.payload.is_some() && generation(entry.number) == key.generation;
-        is_it.then_some(entry)
+        let matches = entry.payload.is_some() && generation(entry.number) == key.generation;
+        matches.then_some(entry)
     }
 
-    /// What it carries, to be changed.
+    /// The payload of the entry with this key, if it is still there (ENTRY-3).
     pub(super) fn find_mut(&mut self, key: Key) -> Option<&mut P> {
         let page = self.pages.get_mut((key.index >> PAGE_BITS) as usize)?;
         let entry = &mut page[key.index as usize % PAGE];
-        let is_it = generation(entry.number) == key.generation;
-        entry.payload.as_mut().filter(|_| is_it)
+        let matches = generation(entry.number) == key.generation;
+        entry.payload.as_mut().filter(|_| matches)
     }
 
-    /// All who wait, in no order.
+    /// All entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<P>, &P)> {
-        let places = self.pages.iter().flat_map(|page| page.iter());
+        let slots = self.pages.iter().flat_map(|page| page.iter());
         (0..self.fresh)
-            .zip(places)
+            .zip(slots)
             .filter_map(|(index, entry)| Some((index, entry, entry.payload.as_ref()?)))
     }
 }
 
-/// As much of a number as there is room for in a key.
-#[allow(clippy::cast_possible_truncation, reason = "E3")]
+/// The part of a number that fits into a key.
+#[allow(clippy::cast_possible_truncation, reason = "ENTRY-3")]
 pub(super) fn generation(number: u64) -> u32 {
     number as u32
 }
@@ -281,31 +280,31 @@ mod tests {
 
     fn take(entries: &mut Entries<usize>, key: Key) -> Option<usize> {
         let (payload, _) = entries.take(key)?;
-        entries.tidy();
+        entries.release_if_empty();
         Some(ManuallyDrop::into_inner(payload))
     }
 
     #[test]
-    fn places_are_used_again_and_all_but_a_few_pages_go_back_when_nobody_is_left() {
+    fn slots_are_reused_and_all_but_a_few_pages_are_deallocated_when_no_entry_is_left() {
         let mut entries = Entries::new();
-        let all: Vec<Key> = (0..KEEP * 3 * PAGE)
+        let all: Vec<Key> = (0..KEPT_PAGES * 3 * PAGE)
             .map(|n| insert(&mut entries, n))
             .collect();
-        assert_eq!(entries.pages.len(), KEEP * 3);
+        assert_eq!(entries.pages.len(), KEPT_PAGES * 3);
         for (n, key) in all.iter().enumerate().skip(1) {
             assert_eq!(take(&mut entries, *key), Some(n));
-            assert_eq!(take(&mut entries, *key), None, "it has gone");
+            assert_eq!(take(&mut entries, *key), None, "it was removed");
         }
-        assert_eq!(entries.pages.len(), KEEP * 3, "one still waits");
+        assert_eq!(entries.pages.len(), KEPT_PAGES * 3, "one entry is left");
         let last = insert(&mut entries, 7);
         assert!(all[1..].iter().any(|key| key.index == last.index));
         assert_eq!(take(&mut entries, last), Some(7));
         assert_eq!(take(&mut entries, all[0]), Some(0));
-        assert_eq!((entries.pages.len(), entries.len()), (KEEP, 0));
+        assert_eq!((entries.pages.len(), entries.len()), (KEPT_PAGES, 0));
         assert_eq!(insert(&mut entries, 8).index, 0);
     }
 
-    /// E3, with old entries alive and old keys kept.
+    /// ENTRY-3, with old entries alive and old keys kept.
     #[test]
     fn keys_stay_apart_when_their_32_bits_of_the_number_wrap_around() {
         const ROUND: u64 = 1 << 32;
@@ -317,7 +316,7 @@ mod tests {
             let stale = insert(&mut entries, 1_001);
             assert_eq!(take(&mut entries, stale), Some(1_001));
             entries.next_number = start;
-            // One at a time, and so always in the place that the stale key names.
+            // One at a time, and so always in the slot of the stale key.
             let mut all = vec![stale];
             for n in 0..10 {
                 let key = insert(&mut entries, n);
@@ -331,9 +330,9 @@ mod tests {
         }
     }
 
-    /// The price of a key of 8 bytes, as E3 says: not a promise, but what is to be known.
+    /// The price of a key of 8 bytes (ENTRY-3): not a promise.
     #[test]
-    fn a_key_fits_the_one_that_comes_into_its_place_exactly_two_to_the_32nd_later() {
+    fn a_key_fits_the_entry_that_fills_its_slot_exactly_two_to_the_32nd_later() {
         let mut entries = Entries::new();
         let stale = insert(&mut entries, 1);
         assert_eq!(take(&mut entries, stale), Some(1));
@@ -343,15 +342,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_fits_nobody_who_comes_later_even_if_its_page_was_given_back() {
+    fn a_key_fits_no_later_entry_even_if_its_page_was_deallocated() {
         let mut entries = Entries::new();
-        let all: Vec<Key> = (0..=KEEP * PAGE).map(|n| insert(&mut entries, n)).collect();
+        let all: Vec<Key> = (0..=KEPT_PAGES * PAGE)
+            .map(|n| insert(&mut entries, n))
+            .collect();
         let last = *all.last().unwrap();
         for key in &all {
             take(&mut entries, *key);
         }
         assert!(entries.find(last).is_none(), "its page is gone");
-        for n in 0..=KEEP * PAGE {
+        for n in 0..=KEPT_PAGES * PAGE {
             insert(&mut entries, n);
         }
         assert!(entries.at(last.index).payload.is_some());

@@ -1,12 +1,12 @@
-//! What is due now or soon, in exact order: a heap in which each node has four children.
+//! Entries that are due now or soon, in exact order: a heap in which each node has four children.
 //!
-//! Time and number of an entry stand in the heap itself, so that comparing touches no entry. Each entry
-//! knows its position, so that it can leave from the middle.
+//! Nodes have the due time and the number of their entries, so that comparing touches no entry. Each entry has
+//! its position, so that it can be removed from the middle.
 //!
-//! # Rules
+//! # Invariants
 //!
-//! - **H1** No node comes before its parent.
-//! - **H2** The `prev` of an entry in the heap is its position there.
+//! - **WHEEL-HEAP-1** No node is less than its parent.
+//! - **WHEEL-HEAP-2** The `prev` of an entry in the heap is its position there.
 
 use super::Key;
 use super::entries::{Entries, generation};
@@ -15,10 +15,10 @@ use std::collections::BinaryHeap;
 
 const CHILDREN: usize = 4;
 
-/// How much room a heap keeps that has run empty.
-const KEEP: usize = 4096;
+/// The capacity that an empty heap keeps.
+const KEPT_CAPACITY: usize = 4096;
 
-/// An entry, by its place, with what decides its turn.
+/// An entry, by its slot, with its sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Node {
     pub(super) due: u64,
@@ -43,9 +43,9 @@ impl Node {
         }
     }
 
-    /// Compares in one step.
+    /// The sort key, to be compared in one step.
     #[inline]
-    fn turn(&self) -> u128 {
+    fn rank(&self) -> u128 {
         u128::from(self.due) << 64 | u128::from(self.number)
     }
 }
@@ -70,16 +70,16 @@ impl Heap {
         self.sift_up(entries, self.nodes.len() - 1);
     }
 
-    /// Adds one out of order. The heap is none until [`put_in_order`](Heap::put_in_order).
+    /// Appends a node. The heap is out of order until [`heapify`](Heap::heapify).
     #[inline]
-    pub(super) fn add(&mut self, node: Node) {
+    pub(super) fn push_unordered(&mut self, node: Node) {
         self.nodes.push(node);
     }
 
-    /// From the bottom up, which takes a few steps for each node however many there are.
-    pub(super) fn put_in_order<P>(&mut self, entries: &mut Entries<P>) {
+    /// Restores the order bottom-up, in linear time.
+    pub(super) fn heapify<P>(&mut self, entries: &mut Entries<P>) {
         for at in 0..self.nodes.len() {
-            self.note(entries, at);
+            self.store_position(entries, at);
         }
         let with_children = self.nodes.len().saturating_sub(2) / CHILDREN + 1;
         for at in (0..with_children.min(self.nodes.len())).rev() {
@@ -87,16 +87,16 @@ impl Heap {
         }
     }
 
-    /// Closes the gap that the entry at a position has left.
+    /// Removes the node at a position.
     pub(super) fn remove<P>(&mut self, entries: &mut Entries<P>, at: u32) {
         let at = at as usize;
         self.nodes.swap_remove(at);
         if at < self.nodes.len() {
-            // Who fills the gap comes from another branch: it may belong above as well as below.
+            // The last node fills the gap. It comes from another branch: it may belong above as well as below.
             let at = self.sift_up(entries, at);
             self.sift_down(entries, at);
         } else if self.nodes.is_empty() {
-            self.nodes.shrink_to(KEEP);
+            self.nodes.shrink_to(KEPT_CAPACITY);
         }
     }
 
@@ -104,15 +104,15 @@ impl Heap {
         let node = self.nodes[at];
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
-            if self.nodes[parent].turn() <= node.turn() {
+            if self.nodes[parent].rank() <= node.rank() {
                 break;
             }
             self.nodes[at] = self.nodes[parent];
-            self.note(entries, at);
+            self.store_position(entries, at);
             at = parent;
         }
         self.nodes[at] = node;
-        self.note(entries, at);
+        self.store_position(entries, at);
         at
     }
 
@@ -122,38 +122,38 @@ impl Heap {
         loop {
             let first = at * CHILDREN + 1;
             let children = first..(first + CHILDREN).min(self.nodes.len());
-            let Some(least) = children.min_by_key(|child| self.nodes[*child].turn()) else {
+            let Some(least) = children.min_by_key(|child| self.nodes[*child].rank()) else {
                 break;
             };
-            if node.turn() <= self.nodes[least].turn() {
+            if node.rank() <= self.nodes[least].rank() {
                 break;
             }
             self.nodes[at] = self.nodes[least];
-            self.note(entries, at);
+            self.store_position(entries, at);
             at = least;
         }
         if at != start {
             self.nodes[at] = node;
-            self.note(entries, at);
+            self.store_position(entries, at);
         }
     }
 
-    /// H2.
+    /// WHEEL-HEAP-2.
     #[inline]
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "there are no more nodes than places"
+        reason = "there are no more nodes than slots"
     )]
-    fn note<P>(&self, entries: &mut Entries<P>, at: usize) {
+    fn store_position<P>(&self, entries: &mut Entries<P>, at: usize) {
         entries.at_mut(self.nodes[at].index).prev = at as u32;
     }
 
-    /// The first so many, in order. Looks at these and their children only.
-    pub(super) fn first_few(&self, most: usize) -> Vec<Node> {
+    /// The first `max` nodes, in order. Visits these and their children only.
+    pub(super) fn first_n(&self, max: usize) -> Vec<Node> {
         let mut found = Vec::new();
         let mut seen = BinaryHeap::new();
         seen.extend(self.nodes.first().map(|node| Reverse((*node, 0))));
-        while found.len() < most {
+        while found.len() < max {
             let Some(Reverse((node, at))) = seen.pop() else {
                 break;
             };
@@ -165,18 +165,21 @@ impl Heap {
         found
     }
 
-    /// Whether the rules hold, and how many there are.
+    /// Checks the invariants. Returns the number of nodes.
     #[cfg(test)]
     pub(super) fn check<P>(&self, entries: &Entries<P>) -> usize {
         for (at, node) in self.nodes.iter().enumerate() {
             assert_eq!(*node, Node::of(entries, node.index));
             assert!(
                 entries.at(node.index).payload().is_some(),
-                "nobody is there"
+                "an empty slot is linked"
             );
-            assert_eq!(entries.at(node.index).prev as usize, at, "H2");
+            assert_eq!(entries.at(node.index).prev as usize, at, "WHEEL-HEAP-2");
             if at > 0 {
-                assert!(self.nodes[(at - 1) / CHILDREN] < *node, "H1 at {at}");
+                assert!(
+                    self.nodes[(at - 1) / CHILDREN] < *node,
+                    "WHEEL-HEAP-1 at {at}"
+                );
             }
         }
         self.nodes.len()

@@ -1,36 +1,42 @@
-//! Who waits for a time: a wheel in front of a heap.
+//! Entries that wait for a time: a hierarchical timing wheel in front of a heap.
 //!
-//! Most timers are time-outs: set for later, and taken back before. For these a heap is wasted work, since
-//! it sorts what nobody will ask for. A wheel puts them into buckets, roughly by time, which takes a few
-//! nanoseconds however many there are, and as many to take one back. But a wheel alone tells the time by
-//! its granule and forgets who came first. So both:
+//! Most timers are time-outs: set for later, and cancelled before. A heap would waste work on them, since it
+//! sorts entries that are never popped. A wheel puts them into buckets, roughly by time: insertion and removal
+//! take a few nanoseconds however many entries there are. But a wheel alone is only as exact as its granule, and
+//! forgets the order of insertion. So there are both:
 //!
 //! ```text
 //!            later (buckets.rs)                   now and soon (heap.rs)
-//!   insert -> [..|..|..|..|..]  -- is poured -->  exact order  -> pop_due
+//!   insert -> [..|..|..|..|..]  --- cascade --->  exact order  -> pop_due
 //!                  |                                   |
 //!                remove                              remove
 //! ```
 //!
-//! A bucket is poured when its first entry is due, and not before. Nothing turns while nobody is due: the
-//! first entry of a bucket is known without pouring it, so a lone timer an hour away is one wake-up, at
+//! A bucket cascades when its first entry is due, and not before. Nothing moves while no entry is due: the first
+//! due time of a bucket is known without touching its entries, so a lone timer an hour away is one wake-up, at
 //! its time.
 //!
-//! Due times are nanoseconds since a base, a year before the wheel was made. What was due before that is
-//! due at the base; what is due five hundred years after it is never due.
+//! Due times are nanoseconds since a base, a year before the wheel was created. An earlier due time counts as
+//! the base, and one that is five hundred years later as never.
 //!
-//! # Rules
+//! | file | what |
+//! |---|---|
+//! | `buckets` | the levels of buckets, for entries that are due later |
+//! | `entries` | the memory of the entries: pages of slots, found by key |
+//! | `heap` | the exact order of entries that are due now or soon |
 //!
-//! - **W1** Everything that is due in the current granule or before is in the heap, all else in buckets
-//!   (B1). So the heap comes before all buckets.
-//! - **W2** The current granule never goes back. It goes on to that of the earliest entry, when this is
-//!   due; and to that of the present time, as far as that reaches no occupied bucket. A clock that goes
-//!   back or leaps changes nothing but which entries are due.
-//! - **W3** Who comes out comes out by due time, and among equals in the order in which they came.
-//! - **W4** Payloads are moved in and out and never dropped, but with the wheel itself. What the caller's
-//!   own code does in a destructor happens where the caller wants it.
-//! - **W5** A key fits one entry, and nobody who comes after it has gone; nor anybody in a wheel that
-//!   [follows](Wheel::begin) this one (E3).
+//! # Invariants
+//!
+//! - **WHEEL-1** Entries that are due in the current granule or before are in the heap, all others in buckets (BUCKET-1).
+//!   So the heap comes before all buckets.
+//! - **WHEEL-2** The current granule never goes back. It advances to that of the earliest entry when this is due, and
+//!   to that of the present time as far as no occupied bucket is reached. A clock that jumps changes nothing but
+//!   which entries are due.
+//! - **WHEEL-3** Entries are popped by due time, and among equals in the order of insertion.
+//! - **WHEEL-4** Payloads are moved in and out, and dropped only with the wheel itself: the caller decides where the
+//!   user's destructors run.
+//! - **WHEEL-5** A key fits one entry, and no later one, not even in the [successor](Wheel::successor) of the wheel
+//!   (ENTRY-3).
 //!
 //! Hashed and hierarchical wheels are by Varghese and Lauck (1987).
 
@@ -43,17 +49,17 @@ mod model;
 mod tests;
 
 use super::Deadline;
-use buckets::{Buckets, Place, place};
-pub(crate) use entries::Reserved;
+use buckets::{Buckets, Location, locate};
+pub(crate) use entries::ReservedEntry;
 use entries::{Entries, NIL};
 use heap::{Heap, Node};
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-/// The due time of who is never due.
+/// The due time of an entry that is never due.
 const NEVER: u64 = u64::MAX;
 
-/// How long before the wheel was made time begins. What is due earlier than that has lost its order.
+/// How long before the creation of the wheel its base is. Earlier due times are not told apart.
 const PAST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A granule is 2^20 nanoseconds, a little more than a millisecond.
@@ -64,8 +70,7 @@ fn granule(due: u64) -> u64 {
     due >> GRANULE_BITS
 }
 
-/// How many nanoseconds after `base` something is due. What was due before is due then; the largest number
-/// is never.
+/// A due time in nanoseconds after `base`: 0 if it is earlier, the largest number if it is never.
 #[inline]
 pub(crate) fn due_since(base: Instant, due: Deadline) -> u64 {
     const SECOND: u64 = 1_000_000_000;
@@ -77,11 +82,19 @@ pub(crate) fn due_since(base: Instant, due: Deadline) -> u64 {
     whole.saturating_add(u64::from(since.subsec_nanos()))
 }
 
-/// What finds an entry again, as long as it waits.
+/// Finds an entry as long as it is in the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     index: u32,
     generation: u32,
+}
+
+impl Key {
+    /// The key of no entry.
+    pub(crate) const NONE: Key = Key {
+        index: NIL,
+        generation: 0,
+    };
 }
 
 /// Entries that wait for a time, each with a payload.
@@ -89,8 +102,8 @@ pub(crate) struct Wheel<P> {
     base: Instant,
     /// The current granule.
     current: u64,
-    /// Before that there is no need to move on again.
-    moved_until: Instant,
+    /// Before this time the wheel need not advance again.
+    advanced_until: Instant,
     entries: Entries<P>,
     heap: Heap,
     buckets: Buckets,
@@ -102,7 +115,7 @@ impl<P> Wheel<P> {
         let mut wheel = Wheel {
             base,
             current: 0,
-            moved_until: now,
+            advanced_until: now,
             entries: Entries::new(),
             heap: Heap::new(),
             buckets: Buckets::new(),
@@ -111,7 +124,7 @@ impl<P> Wheel<P> {
         wheel
     }
 
-    /// How many nanoseconds there are from the base to an instant, so many at most that it is not never.
+    /// The nanoseconds from the base to an instant; less than never.
     #[inline]
     fn time(&self, instant: Instant) -> u64 {
         self.due(Deadline::at(instant)).min(NEVER - 1)
@@ -122,7 +135,7 @@ impl<P> Wheel<P> {
         due_since(self.base, deadline)
     }
 
-    /// What due times are counted from: see [`due_since`].
+    /// The instant that due times are counted from: see [`due_since`].
     pub(crate) fn base(&self) -> Instant {
         self.base
     }
@@ -134,36 +147,36 @@ impl<P> Wheel<P> {
         }
     }
 
-    /// The other way round.
+    /// The inverse of [`time`](Wheel::time).
     fn instant(&self, due: u64) -> Instant {
         let instant = self.base.checked_add(Duration::from_nanos(due));
-        // A clock that cannot tell this instant has never shown it to us.
+        // An instant that does not exist cannot have been inserted.
         instant.unwrap_or(self.base)
     }
 
-    /// Takes everybody out, and leaves a wheel that has no memory and takes nobody in, until it
-    /// [begins](Wheel::begin) anew.
-    pub(crate) fn let_go(&mut self) -> Self {
+    /// Moves all entries and their memory into a new wheel. This one is unusable from then on, but for its
+    /// [successor](Wheel::successor).
+    pub(crate) fn take_all(&mut self) -> Self {
         Wheel {
             base: self.base,
             current: self.current,
-            moved_until: self.moved_until,
-            entries: self.entries.let_go(),
+            advanced_until: self.advanced_until,
+            entries: self.entries.take_all(),
             heap: std::mem::replace(&mut self.heap, Heap::new()),
             buckets: std::mem::replace(&mut self.buckets, Buckets::none()),
         }
     }
 
-    /// A wheel for who comes after those of this one, which has been [let go](Wheel::let_go) of. W5: their
-    /// keys fit nobody in the new one.
-    pub(crate) fn begin(&mut self, now: Instant) -> Self {
+    /// An empty wheel that follows this one, whose entries were [taken](Wheel::take_all). WHEEL-5: their keys fit no
+    /// entry of the new one.
+    pub(crate) fn successor(&mut self, now: Instant) -> Self {
         Wheel {
-            entries: self.entries.let_go(),
+            entries: self.entries.take_all(),
             ..Wheel::new(now)
         }
     }
 
-    /// Takes an entry in. `now` lets the wheel move on cheaply; it may be stale.
+    /// Inserts an entry. `now` lets the wheel advance cheaply; it may be stale.
     #[inline]
     pub(crate) fn insert(&mut self, now: Instant, due: Deadline, payload: P) -> Key {
         let reserved = self.reserve(now);
@@ -172,26 +185,26 @@ impl<P> Wheel<P> {
         key
     }
 
-    /// A place for an entry whose payload has to know its key. `now` is as for an [insertion](Wheel::insert).
+    /// Reserves a slot for an entry whose payload has to know its key. `now` as in [`insert`](Wheel::insert).
     #[inline]
-    pub(crate) fn reserve(&mut self, now: Instant) -> Reserved {
-        if now >= self.moved_until {
-            self.move_on(self.time(now));
+    pub(crate) fn reserve(&mut self, now: Instant) -> ReservedEntry {
+        if now >= self.advanced_until {
+            self.advance(self.time(now));
         }
         self.entries.reserve()
     }
 
-    /// Takes an entry in, at a place that was reserved just now. Who calls this has worked out, perhaps
-    /// without a lock, how many nanoseconds after the [base](Wheel::base) it is due.
+    /// Inserts an entry into a slot that was just reserved. `due` is in nanoseconds after the
+    /// [base](Wheel::base): the caller may have computed it outside its lock.
     #[inline]
-    pub(crate) fn fill(&mut self, reserved: Reserved, due: u64, payload: P) {
+    pub(crate) fn fill(&mut self, reserved: ReservedEntry, due: u64, payload: P) {
         let index = reserved.index;
-        match place(self.current, due) {
-            Place::Bucket(bucket) => {
+        match locate(self.current, due) {
+            Location::Bucket(bucket) => {
                 let older = self.buckets.push(bucket, index, due);
                 self.entries.fill(reserved, due, payload, older);
             }
-            Place::Heap => {
+            Location::Heap => {
                 self.entries.fill(reserved, due, payload, NIL);
                 let node = Node::of(&self.entries, index);
                 self.heap.push(&mut self.entries, node);
@@ -199,41 +212,41 @@ impl<P> Wheel<P> {
         }
     }
 
-    /// W2: as far as that is free.
+    /// WHEEL-2: up to the first occupied bucket.
     #[cold]
-    fn move_on(&mut self, now: u64) {
+    fn advance(&mut self, now: u64) {
         let mut to = granule(now);
-        self.moved_until = self.instant((to << GRANULE_BITS).saturating_add(1 << GRANULE_BITS));
+        self.advanced_until = self.instant((to << GRANULE_BITS).saturating_add(1 << GRANULE_BITS));
         if let Some(bucket) = self.buckets.first() {
             to = to.min(bucket.start(self.current) - 1);
         }
         self.current = self.current.max(to);
     }
 
-    /// Takes an entry out, unless it has gone already.
+    /// Removes an entry, if it is still there.
     #[inline]
     pub(crate) fn remove(&mut self, key: Key) -> Option<P> {
-        let (payload, gone) = self.entries.take(key)?;
-        match place(self.current, gone.due) {
-            Place::Bucket(bucket) => self.buckets.remove(&mut self.entries, bucket, gone),
-            Place::Heap => self.heap.remove(&mut self.entries, gone.prev),
+        let (payload, removed) = self.entries.take(key)?;
+        match locate(self.current, removed.due) {
+            Location::Bucket(bucket) => self.buckets.remove(&mut self.entries, bucket, removed),
+            Location::Heap => self.heap.remove(&mut self.entries, removed.prev),
         }
-        self.entries.tidy();
+        self.entries.release_if_empty();
         Some(ManuallyDrop::into_inner(payload))
     }
 
-    /// An entry, unless it has gone.
+    /// An entry, if it is still there.
     pub(crate) fn get(&self, key: Key) -> Option<(Deadline, &P)> {
         let entry = self.entries.find(key)?;
         Some((self.deadline(entry.due), entry.payload()?))
     }
 
-    /// The same, to be changed.
+    /// The payload of an entry, if it is still there.
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut P> {
         self.entries.find_mut(key)
     }
 
-    /// Takes out the first entry, with its due time, if that has come by `now` (W3).
+    /// Removes the first entry, with its due time, if it is due at `now` (WHEEL-3).
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, P)> {
         let now = self.time(now);
         loop {
@@ -247,37 +260,37 @@ impl<P> Wheel<P> {
             let bucket = self.buckets.first();
             let Some(bucket) = bucket.filter(|first| self.buckets.earliest(*first) <= now) else {
                 if granule(now) > self.current {
-                    self.move_on(now);
+                    self.advance(now);
                 }
                 return None;
             };
-            self.pour(bucket);
+            self.cascade(bucket);
         }
     }
 
-    /// Moves on to the earliest entry of the first bucket, and gives everybody in there a new place: the
-    /// heap, which is empty, or a lower level.
-    fn pour(&mut self, bucket: buckets::Bucket) {
-        // B3: perhaps of one that has gone, but that had its place in this bucket.
+    /// Advances to the earliest entry of the first bucket, and moves the entries of that bucket into the heap,
+    /// which is empty, or to a lower level.
+    fn cascade(&mut self, bucket: buckets::Bucket) {
+        // BUCKET-3: perhaps the due time of a removed entry, but one of this bucket.
         self.current = granule(self.buckets.earliest(bucket));
         let mut index = self.buckets.take(bucket);
         while index != NIL {
             let node = Node::of(&self.entries, index);
             let next = self.entries.at(index).prev;
-            match place(self.current, node.due) {
-                Place::Heap => self.heap.add(node),
-                Place::Bucket(bucket) => {
+            match locate(self.current, node.due) {
+                Location::Heap => self.heap.push_unordered(node),
+                Location::Bucket(bucket) => {
                     let older = self.buckets.push(bucket, index, node.due);
-                    self.entries.put_after(older, index);
+                    self.entries.link_after(older, index);
                 }
             }
             index = next;
         }
-        self.heap.put_in_order(&mut self.entries);
+        self.heap.heapify(&mut self.entries);
     }
 
-    /// When the first entry is due; never, if none is. It may be a little earlier than that if the one
-    /// that was first has been taken out, and there were many about its time.
+    /// When the first entry is due, or never. It may be a little earlier than that if the first entry was removed
+    /// from a crowded bucket.
     #[inline]
     pub(crate) fn next(&self) -> Deadline {
         if let Some(first) = self.heap.first() {
@@ -289,17 +302,16 @@ impl<P> Wheel<P> {
         })
     }
 
-    /// How many wait, those included that are never due.
+    /// The number of entries, including those that are never due.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The first so many, in order. This takes a look at each of them, and at those about the time of the
-    /// last of them; not at the others.
-    pub(crate) fn first(&self, most: usize) -> Vec<(Deadline, &P)> {
-        let mut found = self.heap.first_few(most);
-        let missing = most - found.len();
-        found.append(&mut self.buckets.first_few(&self.entries, missing));
+    /// The first `max` entries, in order. Visits these and the other entries of the last bucket that it reaches.
+    pub(crate) fn first(&self, max: usize) -> Vec<(Deadline, &P)> {
+        let mut found = self.heap.first_n(max);
+        let missing = max - found.len();
+        found.append(&mut self.buckets.first_n(&self.entries, missing));
         let shown = found.iter().map(|node| {
             let payload = self.entries.at(node.index).payload()?;
             Some((self.deadline(node.due), payload))
@@ -307,19 +319,18 @@ impl<P> Wheel<P> {
         shown.flatten().collect()
     }
 
-    /// Takes out everybody who is unwanted, in order. Nobody has gone until all have been looked at.
-    pub(crate) fn take_where(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> Vec<P> {
-        self.take_by_due(|_, payload| unwanted(payload))
+    /// Removes all is_unwanted entries, in order. No entry is removed before all have been checked.
+    pub(crate) fn take_where(&mut self, mut is_unwanted: impl FnMut(&P) -> bool) -> Vec<P> {
+        self.take_by_due(|_, payload| is_unwanted(payload))
     }
 
-    /// The same, where the due time has a say: in nanoseconds since the [base](Wheel::base), as in
-    /// [`fill`](Wheel::fill).
-    pub(crate) fn take_by_due(&mut self, mut unwanted: impl FnMut(u64, &P) -> bool) -> Vec<P> {
-        let unwanted = self
+    /// The same, with the due time: in nanoseconds since the [base](Wheel::base), as in [`fill`](Wheel::fill).
+    pub(crate) fn take_by_due(&mut self, mut is_unwanted: impl FnMut(u64, &P) -> bool) -> Vec<P> {
+        let is_unwanted = self
             .entries
             .iter()
-            .filter(|(_, entry, payload)| unwanted(entry.due, payload));
-        let mut nodes: Vec<Node> = unwanted
+            .filter(|(_, entry, payload)| is_unwanted(entry.due, payload));
+        let mut nodes: Vec<Node> = is_unwanted
             .map(|(index, entry, _)| Node {
                 due: entry.due,
                 number: entry.number,

@@ -1,4 +1,4 @@
-//! The wheel against a sorted map: the same steps on both, and after each of them the rules.
+//! The wheel against a sorted map: the same steps on both, and the invariants checked after each.
 
 use super::tests::{YEAR, start};
 use super::*;
@@ -7,10 +7,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// In a bucket with so few the earliest is always known.
-const FEW: usize = 16;
+/// In a bucket of up to this size the earliest is always known.
+const SMALL: usize = 16;
 
-/// A payload that counts its end.
+/// A payload that counts its drops.
 #[derive(Debug)]
 struct Counted {
     id: u64,
@@ -31,20 +31,20 @@ enum Step {
     /// Due with the one that was inserted last.
     InsertEqual,
     InsertNever,
-    /// One of those who wait, by a number of any size.
+    /// One of the entries, by a number of any size.
     Remove(usize),
     RemoveFirst,
     /// Several, from the first on.
     RemoveMany(usize),
-    /// With a key of one that has gone.
+    /// With the key of a removed entry.
     RemoveAgain(usize),
     PopOne,
-    /// Time passes, and all come out that are due.
+    /// Time passes, and all due entries are popped.
     Pass(Duration),
-    /// The clock leaps, and nobody looks.
+    /// The clock jumps, and nothing is popped.
     Leap(Duration),
     Back(Duration),
-    /// As one does who sleeps until the next is due.
+    /// As a thread that sleeps until the next entry is due.
     SleepUntilNext,
     First(usize),
     TakeEvery(u64),
@@ -87,14 +87,14 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Both, and what is known about them.
+/// The wheel, the map, and the expected state.
 struct Pair {
     wheel: Wheel<Counted>,
-    /// By due time, then by the order in which they came.
+    /// By due time, then by the order of insertion.
     model: BTreeMap<(Deadline, u64), Key>,
     base: Instant,
     now: Instant,
-    gone: Vec<Key>,
+    removed: Vec<Key>,
     last: Deadline,
     inserted: u64,
     ended: Rc<Cell<u64>>,
@@ -111,7 +111,7 @@ impl Pair {
             model: BTreeMap::new(),
             base: now - PAST,
             now,
-            gone: Vec::new(),
+            removed: Vec::new(),
             last: Deadline::at(now),
             inserted: 0,
             ended: Rc::default(),
@@ -152,7 +152,7 @@ impl Pair {
         );
         assert_eq!(self.wheel.remove(key).unwrap().id, id);
         self.out += 1;
-        self.gone.push(key);
+        self.removed.push(key);
         self.any_removed = true;
     }
 
@@ -167,7 +167,7 @@ impl Pair {
         );
         if let Some((spot, key)) = due {
             self.model.remove(&spot);
-            self.gone.push(key);
+            self.removed.push(key);
             self.out += 1;
         }
         popped.is_some()
@@ -194,9 +194,9 @@ impl Pair {
                 first.into_iter().for_each(|spot| self.remove(spot));
             }
             Step::RemoveAgain(n) => {
-                if let Some(n) = n.checked_rem(self.gone.len()) {
-                    assert!(self.wheel.remove(self.gone[n]).is_none());
-                    assert!(self.wheel.get(self.gone[n]).is_none());
+                if let Some(n) = n.checked_rem(self.removed.len()) {
+                    assert!(self.wheel.remove(self.removed[n]).is_none());
+                    assert!(self.wheel.get(self.removed[n]).is_none());
                 }
             }
             Step::PopOne => {
@@ -214,10 +214,10 @@ impl Pair {
                     while self.pop() {}
                 }
             }
-            Step::First(most) => {
-                let shown = self.wheel.first(most);
+            Step::First(max) => {
+                let shown = self.wheel.first(max);
                 let shown: Vec<_> = shown.iter().map(|(due, one)| (*due, one.id)).collect();
-                let expected: Vec<_> = self.model.keys().copied().take(most).collect();
+                let expected: Vec<_> = self.model.keys().copied().take(max).collect();
                 assert_eq!(shown, expected);
             }
             Step::TakeEvery(nth) => {
@@ -228,7 +228,7 @@ impl Pair {
                 let taken: Vec<u64> = taken.iter().map(|one| one.id).collect();
                 assert_eq!(taken, expected);
                 for spot in spots {
-                    self.gone.extend(self.model.remove(&spot));
+                    self.removed.extend(self.model.remove(&spot));
                     self.out += 1;
                     self.any_removed = true;
                 }
@@ -243,7 +243,7 @@ impl Pair {
         let first = first.map_or(Deadline::NEVER, |(due, _)| *due);
         let next = self.wheel.next();
         assert!(next <= first, "{next:?} is after {first:?}");
-        if !self.any_removed || self.wheel.len() <= FEW {
+        if !self.any_removed || self.wheel.len() <= SMALL {
             assert_eq!(next, first);
         }
         assert_eq!(next == Deadline::NEVER, first == Deadline::NEVER);
@@ -275,7 +275,7 @@ proptest! {
         play(&steps);
     }
 
-    /// Many at once, so that buckets are crowded, and most are taken back, the first ones first.
+    /// Many at once, so that buckets are crowded, and most are removed, the first ones first.
     #[test]
     fn a_wheel_does_as_a_sorted_map_does_in_a_storm_of_cancels(
         span in spans(),

@@ -11,7 +11,7 @@ pub(super) fn start() -> Instant {
 }
 
 impl<P> Wheel<P> {
-    /// Whether the rules of all parts hold.
+    /// Checks the invariants of all parts.
     pub(super) fn check(&self) {
         let soon = self.heap.check(&self.entries);
         let later = self.buckets.check(&self.entries, self.current);
@@ -21,7 +21,7 @@ impl<P> Wheel<P> {
             let is_soon = entry.due != NEVER && granule(entry.due) <= self.current;
             assert_eq!(
                 is_soon,
-                matches!(place(self.current, entry.due), Place::Heap)
+                matches!(locate(self.current, entry.due), Location::Heap)
             );
         }
     }
@@ -36,14 +36,14 @@ fn a_lone_timer_an_hour_away_is_one_wake_up_at_its_time() {
         wheel.insert(now, Deadline::at(due), ());
         assert_eq!(wheel.next(), Deadline::at(due));
         assert!(wheel.pop_due(due - Duration::from_nanos(1)).is_none());
-        assert_eq!(wheel.next(), Deadline::at(due), "a look changes nothing");
+        assert_eq!(wheel.next(), Deadline::at(due), "asking changes nothing");
         assert_eq!(wheel.pop_due(due), Some((due, ())));
         assert_eq!(wheel.next(), Deadline::NEVER);
     }
 }
 
 #[test]
-fn what_is_due_at_once_comes_out_in_the_order_in_which_it_came() {
+fn entries_that_are_due_at_once_are_popped_in_the_order_of_insertion() {
     let now = start();
     let mut wheel = Wheel::new(now);
     for delay in [Duration::ZERO, SECOND, 3600 * SECOND] {
@@ -60,7 +60,7 @@ fn what_is_due_at_once_comes_out_in_the_order_in_which_it_came() {
 }
 
 #[test]
-fn whoever_sleeps_until_the_next_wakes_for_nothing_once_for_each_level_at_most() {
+fn a_thread_that_sleeps_until_the_next_wakes_spuriously_once_for_each_level_at_most() {
     let now = start();
     let mut wheel = Wheel::new(now);
     let due = |n: u32| now + 1000 * SECOND + Duration::from_micros(10) * n;
@@ -82,7 +82,7 @@ fn whoever_sleeps_until_the_next_wakes_for_nothing_once_for_each_level_at_most()
 }
 
 #[test]
-fn a_clock_that_leaps_five_hundred_years_and_back_harms_nobody() {
+fn a_clock_that_jumps_five_hundred_years_and_back_harms_no_entry() {
     let now = start();
     let mut wheel = Wheel::new(now);
     wheel.insert(now, Deadline::at(now + SECOND), "soon");
@@ -107,7 +107,7 @@ fn a_clock_that_leaps_five_hundred_years_and_back_harms_nobody() {
 }
 
 #[test]
-fn a_question_that_panics_has_taken_nobody_out() {
+fn a_predicate_that_panics_has_removed_no_entry() {
     let now = start();
     let mut wheel = Wheel::new(now);
     for n in 0..10 {
@@ -122,22 +122,22 @@ fn a_question_that_panics_has_taken_nobody_out() {
 }
 
 #[test]
-fn a_wheel_that_is_let_go_of_has_nobody_and_its_keys_fit_nobody_in_the_next() {
+fn a_wheel_whose_entries_were_taken_is_empty_and_their_keys_fit_no_entry_of_its_successor() {
     let now = start();
     let mut wheel = Wheel::new(now);
     let due = |n: u32| Deadline::after(now, SECOND * n);
     let keys: Vec<_> = (0..1000).map(|n| wheel.insert(now, due(n), n)).collect();
     let never = wheel.insert(now, Deadline::NEVER, 1000);
-    let mut gone = wheel.let_go();
+    let mut taken = wheel.take_all();
     assert_eq!((wheel.len(), wheel.next()), (0, Deadline::NEVER));
     assert_eq!(wheel.pop_due(now + YEAR), None);
     assert!(keys.iter().all(|key| wheel.remove(*key).is_none()));
-    gone.check();
-    assert_eq!(gone.take_where(|_| true), (0..=1000).collect::<Vec<_>>());
+    taken.check();
+    assert_eq!(taken.take_where(|_| true), (0..=1000).collect::<Vec<_>>());
 
     // On another clock, which shows another time.
     let now = now + YEAR;
-    let mut next = wheel.begin(now);
+    let mut next = wheel.successor(now);
     let fresh: Vec<_> = (0..=1000)
         .map(|n| next.insert(now, Deadline::after(now, SECOND * n), n))
         .collect();

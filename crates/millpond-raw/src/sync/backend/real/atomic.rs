@@ -18,7 +18,7 @@ pub fn fence(order: Ordering) {
     real::fence(order);
 }
 
-/// What all atomics can do.
+/// The methods of all atomics.
 macro_rules! atomic {
     ($name:ident $(<$param:ident>)?, $value:ty) => {
         #[doc = concat!("std's `", stringify!($name), "`, method for method.")]
@@ -46,18 +46,18 @@ macro_rules! atomic {
                 self.0.store(value, order);
             }
 
-            /// Writes it and returns what was there.
+            /// Writes it and returns the old value.
             #[inline]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.swap");
                 self.0.swap(value, order)
             }
 
-            /// Writes `new` if `seen` is there; returns what was there.
+            /// Writes `new` if the value is `seen`; returns the old value.
             ///
             /// # Errors
             ///
-            /// What was there instead.
+            /// The value that was there instead.
             #[inline]
             pub fn compare_exchange(
                 &self,
@@ -70,11 +70,11 @@ macro_rules! atomic {
                 self.0.compare_exchange(seen, new, success, failure)
             }
 
-            /// As [`compare_exchange`](Self::compare_exchange), but it may fail for no reason.
+            /// As [`compare_exchange`](Self::compare_exchange), but may fail spuriously.
             ///
             /// # Errors
             ///
-            /// What was there, which may be `seen`.
+            /// The value that was there, which may be `seen`.
             #[inline]
             pub fn compare_exchange_weak(
                 &self,
@@ -87,7 +87,7 @@ macro_rules! atomic {
                 self.0.compare_exchange_weak(seen, new, success, failure)
             }
 
-            /// Where it is, for a system call.
+            /// Its address, for a system call.
             #[inline]
             pub const fn as_ptr(&self) -> *mut $value {
                 self.0.as_ptr()
@@ -102,41 +102,41 @@ macro_rules! atomic {
     };
 }
 
-/// What atomic numbers can do besides.
+/// The further methods of atomic integers.
 macro_rules! atomic_number {
     ($($name:ident, $value:ty;)*) => {$(
         atomic!($name, $value);
 
         impl $name {
-            /// Adds, wrapping, and returns what was there.
+            /// Adds, wrapping, and returns the old value.
             #[inline]
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_add");
                 self.0.fetch_add(value, order)
             }
 
-            /// Subtracts, wrapping, and returns what was there.
+            /// Subtracts, wrapping, and returns the old value.
             #[inline]
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_sub");
                 self.0.fetch_sub(value, order)
             }
 
-            /// Sets bits and returns what was there.
+            /// Sets bits and returns the old value.
             #[inline]
             pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_or");
                 self.0.fetch_or(value, order)
             }
 
-            /// Keeps bits and returns what was there.
+            /// Keeps bits and returns the old value.
             #[inline]
             pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_and");
                 self.0.fetch_and(value, order)
             }
 
-            /// Raises it to `value` if that is more, and returns what was there.
+            /// Raises it to `value` if that is more, and returns the old value.
             #[inline]
             pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_max");

@@ -1,8 +1,8 @@
 //! std: what users run. Chaos runs on it too.
 //!
-//! Atomics and thread functions are thin wrappers and not re-exports, for two reasons: `clippy.toml`
-//! can then tell ours from std's, which it fences; and in chaos builds every atomic operation is a
-//! point of disturbance.
+//! Atomics and thread functions are thin wrappers and not re-exports, for two reasons: `clippy.toml` can then
+//! tell ours from std's, which it forbids; and in chaos builds every atomic operation is a point of
+//! disturbance.
 
 #![allow(
     clippy::disallowed_types,
@@ -14,7 +14,7 @@ pub mod atomic;
 
 pub use super::cell::{ConstPtr, MutPtr, UnsafeCell};
 
-/// What to do in a loop that waits for another thread.
+/// Hints for spin loops.
 pub mod hint {
     pub use std::hint::spin_loop;
 }
@@ -23,11 +23,11 @@ pub mod hint {
 pub mod thread {
     pub use std::thread::{JoinHandle, Thread, ThreadId, current, panicking};
 
-    /// Starts a thread with a name and a stack size; `None` leaves them to the platform.
+    /// Starts a thread with a name and a stack size; `None` means the platform's default.
     ///
     /// # Errors
     ///
-    /// What the operating system says when it refuses, or that the name contains a zero byte.
+    /// The operating system's error, or that the name contains a zero byte.
     pub fn start<T: Send + 'static>(
         name: Option<String>,
         stack_size: Option<usize>,
@@ -56,7 +56,7 @@ pub mod thread {
         start(None, None, f).expect("the operating system starts a thread")
     }
 
-    /// Lets another thread run.
+    /// Yields to other threads.
     pub fn yield_now() {
         std::thread::yield_now();
     }
@@ -74,7 +74,7 @@ macro_rules! __millpond_local {
     };
 }
 
-/// Declares a static that all threads share, and that checkers make anew for each run of a model.
+/// Declares a static, which checkers make anew for each run of a model.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __millpond_global {

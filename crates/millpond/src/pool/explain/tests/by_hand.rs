@@ -1,10 +1,11 @@
 //! Facts made by hand.
 
-use crate::manage::{Growth, OverloadOrder, PoolSnapshot, RunState};
+use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
+use crate::manage::{Growth, OverloadOrder, RunState};
+use crate::pool::PoolSnapshot;
 use crate::pool::explain::{Facts, explain};
-use crate::pool::figures::{Figures, Label, NamedFigures, Usage};
+use crate::pool::health::Health;
 use crate::pool::view::{CurrentTask, WorkerView};
-use crate::pool::watch::Health;
 use std::time::Duration;
 
 pub(super) fn ms(count: u64) -> Duration {
@@ -33,7 +34,7 @@ pub(super) fn new() -> Facts {
             queued: 0,
             is_overloaded: false,
             drains_in: None,
-            in_place: 0,
+            running_inline: 0,
             completed: 0,
             panicked: 0,
             cancelled_while_running: 0,
@@ -87,17 +88,17 @@ impl Facts {
 
     /// Tasks of a name that have run: how long each of them waited and ran.
     pub(super) fn ran(mut self, name: &str, tasks: &[(u64, u64)]) -> Self {
-        let mut figures = Figures::default();
+        let mut metrics = Metrics::default();
         for (waited, ran) in tasks {
-            figures.completed += 1;
-            figures.wait.add(ms(*waited));
-            figures.run.add(ms(*ran));
+            metrics.completed += 1;
+            metrics.wait.add(ms(*waited));
+            metrics.run.add(ms(*ran));
         }
         let label = Label::Name(name.into());
-        self.names.push(NamedFigures {
+        self.names.push(TaskMetrics {
             label,
             labels: 1,
-            figures,
+            metrics,
         });
         self
     }
@@ -105,7 +106,7 @@ impl Facts {
     /// What the last name does with its time.
     pub(super) fn that(mut self, computing: f64, waiting_for_cpu: f64) -> Self {
         let last = self.names.last_mut().expect("it has a name");
-        last.figures.usage = Usage::of_shares(computing, waiting_for_cpu);
+        last.metrics.usage = Usage::of_shares(computing, waiting_for_cpu);
         self
     }
 
@@ -119,7 +120,7 @@ impl Facts {
             age: Duration::ZERO,
             task: Some(CurrentTask {
                 label: Label::Name(name.into()),
-                made_at: None,
+                location: None,
                 running_for,
             }),
             cpu: None,

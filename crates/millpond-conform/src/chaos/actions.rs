@@ -1,0 +1,260 @@
+//! The threads of a round: producers, which submit tasks and use their handles in every way, and the
+//! meddler, which changes every parameter.
+
+use super::client::{Client, let_go, scope, settle, submit_task};
+use super::counts::Counts;
+use super::faulty::FaultyFactory;
+use super::ledger::{Fact, Value, lock};
+use super::shape::{Line, Policy, growth, overload};
+use crate::kit::Rng;
+use millpond::manage::Patch;
+use millpond::task::{TaskError, TaskHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Brings so many tasks.
+pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
+    let mut counts = Counts::default();
+    let mut kept: Vec<(usize, TaskHandle<Value>)> = Vec::new();
+    for _ in 0..tasks {
+        if rng.once_in(12) {
+            counts.happened("scopes");
+            scope(client, &mut rng, false);
+        }
+        kept.extend(submit_task(client, &mut rng, 0));
+        if !kept.is_empty() && rng.once_in(2) {
+            let (id, handle) = kept.swap_remove(rng.below(kept.len()));
+            kept.extend(treat(client, &mut rng, &mut counts, id, handle));
+        }
+        if rng.once_in(30) {
+            counts.happened("purges");
+            client.pool.purge();
+        }
+        rng.jitter();
+    }
+    for (id, handle) in kept {
+        match rng.below(4) {
+            0 => {
+                counts.happened("joins");
+                settle(&client.ledger, id, handle.join());
+            }
+            1 => lock(&client.ledger.pouch).push((id, handle)),
+            _ => {
+                if let Some(kept) = treat(client, &mut rng, &mut counts, id, handle) {
+                    lock(&client.ledger.pouch).push(kept);
+                }
+            }
+        }
+    }
+    counts
+}
+
+/// Brings so many tasks, one at a time: each is waited for before the next one comes.
+pub(crate) fn produce_alone(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
+    let mut counts = Counts::default();
+    for _ in 0..tasks * 3 {
+        if let Some((id, handle)) = submit_task(client, &mut rng, 0) {
+            counts.happened("joins of a lone producer");
+            settle(&client.ledger, id, handle.join());
+        }
+        // About as long as workers stay.
+        (0..rng.below(3000)).for_each(|_| std::hint::spin_loop());
+    }
+    counts
+}
+
+/// Does something with a handle. It comes back if it is still of use.
+fn treat(
+    client: &Client,
+    rng: &mut Rng,
+    counts: &mut Counts,
+    id: usize,
+    mut handle: TaskHandle<Value>,
+) -> Option<(usize, TaskHandle<Value>)> {
+    let entry = client.ledger.entry(id);
+    match rng.below(9) {
+        0 => {
+            counts.happened("joins");
+            settle(&client.ledger, id, handle.join());
+            return None;
+        }
+        1 | 2 => {
+            counts.happened("joins with a time-out");
+            match handle.join_timeout(rng.timeout()) {
+                Err(TaskError::TimedOut) => {}
+                joined => {
+                    settle(&client.ledger, id, joined);
+                    return None;
+                }
+            }
+        }
+        3 => {
+            counts.happened("joins here");
+            settle(&client.ledger, id, handle.run_or_join());
+            return None;
+        }
+        4 | 5 => {
+            entry.note(Fact::Asked);
+            let cancelled = match rng.once_in(2) {
+                true => handle.cancel(),
+                false => handle.interrupt(),
+            };
+            if cancelled {
+                counts.happened("cancelled by a handle");
+                entry.note(Fact::Cancelled);
+            }
+        }
+        6 => {
+            if client.pool.remove(&handle) {
+                counts.happened("removed");
+                entry.note(Fact::Removed);
+            }
+        }
+        7 => {
+            entry.note(Fact::Asked);
+            entry.note(Fact::LetGo);
+            counts.happened("aborted on drop");
+            drop(handle.abort_on_drop());
+            return None;
+        }
+        _ => {
+            let_go(client, id, handle);
+            return None;
+        }
+    }
+    Some((id, handle))
+}
+
+/// Changes the pool until it is told to stop.
+pub(crate) fn meddle(
+    client: &Client,
+    factory: &FaultyFactory,
+    mut rng: Rng,
+    over: &AtomicBool,
+) -> Counts {
+    let mut counts = Counts::default();
+    while !over.load(Ordering::Relaxed) {
+        meddle_once(client, factory, &mut rng, &mut counts);
+        rng.jitter();
+    }
+    counts
+}
+
+/// Changes the pool, or looks at it. One at a time does.
+pub(crate) fn meddle_once(
+    client: &Client,
+    factory: &FaultyFactory,
+    rng: &mut Rng,
+    counts: &mut Counts,
+) {
+    let pool = &client.pool;
+    match rng.below(12) {
+        0..=2 => patch(client, rng, counts),
+        3 => {
+            let policy = Policy::draw(rng);
+            counts.happened("policies swapped");
+            pool.set_rejection(policy.build(&client.ledger, rng));
+        }
+        4 => {
+            counts.happened("prestarts");
+            // A failure of the factory is no failure of the pool.
+            let _ = pool.prestart_core();
+        }
+        5 => {
+            counts.happened("prestarts");
+            let _ = pool.prestart_all_core();
+        }
+        6 => {
+            counts.happened("snapshots");
+            let seen = pool.snapshot();
+            if seen.core > seen.max {
+                client.ledger.wrong(format!("core above max: {seen:?}"));
+            }
+        }
+        7 => {
+            counts.happened("queues looked at");
+            drop(pool.queued_tasks());
+        }
+        8 => {
+            counts.happened("factory moods");
+            let faults = if rng.once_in(2) { 0 } else { 1 + rng.below(12) };
+            // Only where threads may fail in any case: others are to be judged strictly.
+            if client.ledger.round.may_fail.load(Ordering::Relaxed) {
+                factory.set_faults(faults);
+            }
+        }
+        9 => pool.set_growth(growth(rng)),
+        10 => drop(format!("{pool:?}")),
+        _ => {
+            counts.happened("purges");
+            pool.purge();
+        }
+    }
+}
+
+/// A patch, good or bad. A bad one changes nothing; the meddler is alone, so that can be seen.
+fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
+    let pool = &client.pool;
+    let mut patch = Patch::new();
+    if rng.once_in(2) {
+        patch = patch.core(rng.below(6));
+    }
+    if rng.once_in(2) {
+        patch = patch.max(rng.below(7));
+    }
+    if rng.once_in(3) {
+        patch = patch.keep_alive(match rng.once_in(2) {
+            true => rng.timeout(),
+            false => Duration::from_secs(60),
+        });
+    }
+    if rng.once_in(4) {
+        patch = patch.core_may_time_out(rng.once_in(2));
+    }
+    if rng.once_in(4) {
+        patch = patch.growth(growth(rng));
+    }
+    if rng.once_in(4) {
+        patch = patch.capacity(rng.below(6));
+    }
+    if rng.once_in(4) {
+        // Whatever the queue is: an order that it cannot have is refused.
+        let drawn = overload(rng, Line::Unbounded);
+        if drawn.sheds() {
+            client.ledger.round.may_shed.store(true, Ordering::Relaxed);
+        }
+        counts.happened("protections swapped");
+        patch = patch.max_queue_wait(drawn.max_queue_wait);
+        patch = patch.shedding(drawn.shedding);
+        patch = patch.overload_order(drawn.order);
+    }
+    let all = || {
+        let guard = (
+            pool.max_queue_wait(),
+            pool.shedding(),
+            pool.overload_order(),
+        );
+        let time = (pool.keep_alive(), pool.core_may_time_out());
+        (
+            pool.core(),
+            pool.max(),
+            time,
+            pool.growth(),
+            pool.capacity(),
+            guard,
+        )
+    };
+    let before = all();
+    match pool.apply(&patch) {
+        Ok(()) => counts.happened("patches applied"),
+        Err(error) => {
+            counts.happened("patches refused");
+            let after = all();
+            if before != after {
+                client.ledger.wrong(format!(
+                    "a patch was refused ({error}) and changed {before:?} to {after:?}"
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Events for the operator of an engine: a bounded queue of them, and their delivery to a listener.
+//!
+//! Events are rare and meant for eyes: each has a line that says what happened, and more lines with what is needed
+//! to see why. Without a listener they go to the standard error, or to `tracing` with that feature.
+//!
+//! A listener may be slow, and so is making an event that has stack dumps in it. So events are queued as closures
+//! that make them, and a thread [on demand](crate::thread::on_demand) makes and delivers them: neither a submitter
+//! nor the timer waits for that. By a manual clock they are delivered on the spot. So they are where no thread can
+//! be started, but never on the timer's thread.
+//!
+//! # Invariants
+//!
+//! - **EVENTS-1** Events are delivered one at a time, in order. An event that a listener causes waits until the
+//!   listener returns; so a listener is never called inside itself.
+//! - **EVENTS-2** At most [`MAX_QUEUED`] events wait. Further ones are dropped, and how many those were is an event
+//!   of its own. An engine may exempt an event of which no two wait ([`EventSource::emit_always`]).
+//! - **EVENTS-3** A thread that delivers on the spot has something else to do, and a listener may cause an event for
+//!   each that it hears. So it delivers those that were there when it began (by a manual clock also those that come
+//!   meanwhile, up to [`MAX_QUEUED`]). The rest is delivered with the next event, or by an alarm [a little
+//!   later](RETRY).
+
+use crate::thread::Threads;
+use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
+use crate::time::{Alarm, Clock, Owner, Work, drop_off_timer, run_off_timer};
+use millpond_raw::catch_panic;
+use millpond_raw::sync::Mutex;
+use millpond_raw::user_code::{self, Kind};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+/// EVENTS-2
+pub(crate) const MAX_QUEUED: usize = 64;
+
+/// The pause before events that were left behind are delivered (EVENTS-3).
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Hears events.
+pub(crate) type Listener<E> = Arc<dyn Fn(&E) + Send + Sync>;
+
+/// Makes an event when it is about to be delivered.
+type MakeEvent<S> = Box<dyn FnOnce(&S) -> <S as EventSource>::Event + Send>;
+
+/// The events of an engine.
+pub(crate) struct Events<S: EventSource> {
+    listener: Option<Listener<S::Event>>,
+    state: Mutex<State<S>>,
+}
+
+struct State<S: EventSource> {
+    queue: VecDeque<MakeEvent<S>>,
+    thread: OnDemand,
+    /// How many were dropped since the last event that said so.
+    dropped: u64,
+    /// Rings for those that were left behind.
+    alarm: Option<Alarm>,
+}
+
+impl<S: EventSource> State<S> {
+    fn has_work(&self) -> bool {
+        !self.queue.is_empty() || self.dropped > 0
+    }
+}
+
+impl<S: EventSource> Events<S> {
+    pub(crate) fn new(listener: Option<Listener<S::Event>>) -> Self {
+        Events {
+            listener,
+            state: Mutex::new(State {
+                queue: VecDeque::new(),
+                thread: OnDemand::default(),
+                dropped: 0,
+                alarm: None,
+            }),
+        }
+    }
+
+    /// Returns true if the caller must find a thread to deliver it.
+    fn push(&self, make: MakeEvent<S>, max: usize) -> bool {
+        let mut state = self.state.lock();
+        if state.queue.len() >= max {
+            state.dropped += 1;
+            drop(state);
+            // What it captures is dropped under no lock.
+            drop(make);
+            return false;
+        }
+        state.queue.push_back(make);
+        matches!(state.thread.demand(), Demand::Start)
+    }
+
+    /// Returns true if events were left behind, and the caller must find a thread to deliver them.
+    fn demand_rest(&self) -> bool {
+        let mut state = self.state.lock();
+        state.has_work() && matches!(state.thread.demand(), Demand::Start)
+    }
+
+    fn next(&self) -> Option<MakeEvent<S>> {
+        let mut state = self.state.lock();
+        if let Some(make) = state.queue.pop_front() {
+            return Some(make);
+        }
+        let dropped = std::mem::take(&mut state.dropped);
+        if dropped == 0 {
+            state.thread.leave();
+            return None;
+        }
+        drop(state);
+        Some(Box::new(move |source: &S| source.dropped_events(dropped)))
+    }
+
+    fn len(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+}
+
+/// An engine that has events.
+pub(crate) trait EventSource: Send + Sync + Sized + 'static {
+    /// What its listener hears.
+    type Event: fmt::Display;
+
+    /// Its events.
+    fn events(&self) -> &Events<Self>;
+
+    /// Itself.
+    fn this(&self) -> &Weak<Self>;
+
+    /// The clock that it goes by.
+    fn clock(&self) -> &Clock;
+
+    /// The event that so many were dropped (EVENTS-2).
+    fn dropped_events(&self, dropped: u64) -> Self::Event;
+
+    /// Makes an event and delivers it, soon.
+    fn emit(self: &Arc<Self>, make: impl FnOnce(&Self) -> Self::Event + Send + 'static) {
+        if self.events().push(Box::new(make), MAX_QUEUED) {
+            start_delivery(self);
+        }
+    }
+
+    /// The same, however many wait: for an event of which no two wait. The engine may be about to be dropped.
+    fn emit_always(&self, make: impl FnOnce(&Self) -> Self::Event + Send + 'static) {
+        let must_deliver = self.events().push(Box::new(make), usize::MAX);
+        match self.this().upgrade() {
+            Some(this) => {
+                if must_deliver {
+                    start_delivery(&this);
+                }
+                drop_off_timer(Owner::of(&*this, Work::Drop), this);
+            }
+            // It is being dropped: this is the last chance.
+            None if must_deliver => {
+                while let Some(make) = self.events().next() {
+                    let _ = catch_panic::call(|| deliver(self, make));
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+/// Starts a thread that delivers, or delivers on the spot. The caller has demanded that.
+fn start_delivery<S: EventSource>(source: &Arc<S>) {
+    let delivery = Delivery(Arc::clone(source));
+    if !source.clock().is_manual() {
+        let started = Drainer::new(delivery.clone()).start(&Threads::named("millpond-event"));
+        if started.is_ok() || !source.events().demand_rest() {
+            return;
+        }
+    }
+    // A listener is not for the timer's thread.
+    run_off_timer(Owner::of(&**source, Work::Notify), move || {
+        deliver_on_the_spot(delivery);
+    });
+}
+
+/// EVENTS-3
+fn deliver_on_the_spot<S: EventSource>(delivery: Delivery<S>) {
+    let source = &delivery.0;
+    let max = if source.clock().is_manual() {
+        MAX_QUEUED
+    } else {
+        source.events().len()
+    };
+    Drainer::new(delivery).run_at_most(max);
+}
+
+fn deliver<S: EventSource>(source: &S, make: MakeEvent<S>) {
+    user_code::check(Kind::Listener);
+    let event = make(source);
+    match &source.events().listener {
+        Some(listener) => listener(&event),
+        None => log(&event),
+    }
+}
+
+/// Where events go without a listener.
+#[cfg(feature = "tracing")]
+pub(crate) fn log(event: &impl fmt::Display) {
+    tracing::warn!(target: "millpond", "{event}");
+}
+
+/// Where events go without a listener.
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn log(event: &impl fmt::Display) {
+    eprintln!("millpond: {event}");
+}
+
+/// Delivers the events of an engine.
+struct Delivery<S>(Arc<S>);
+
+impl<S> Clone for Delivery<S> {
+    fn clone(&self) -> Self {
+        Delivery(Arc::clone(&self.0))
+    }
+}
+
+impl<S: EventSource> Drain for Delivery<S> {
+    type Job = MakeEvent<S>;
+
+    fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
+        f(&mut self.0.events().state.lock().thread)
+    }
+
+    fn next(&mut self) -> Next<MakeEvent<S>> {
+        self.0.events().next().map_or(Next::Leave, Next::Run)
+    }
+
+    fn run(&mut self, make: MakeEvent<S>) {
+        deliver(&*self.0, make);
+    }
+
+    /// EVENTS-3. Without a timer's thread, the next event delivers them.
+    fn abandoned(&self) {
+        let source = &*self.0;
+        if !source.events().state.lock().has_work() {
+            return;
+        }
+        let bell = Waker::from(Arc::new(Bell(Weak::clone(source.this()))));
+        let clock = source.clock();
+        let alarm = clock.alarm(clock.deadline(RETRY), &bell);
+        let alarm = alarm.unwrap_or_else(|no_thread| no_thread.alarm);
+        let former = source.events().state.lock().alarm.replace(alarm);
+        drop(former);
+    }
+}
+
+/// Rings for events that were left behind.
+struct Bell<S>(Weak<S>);
+
+impl<S: EventSource> Wake for Bell<S> {
+    fn wake(self: Arc<Self>) {
+        let Some(source) = self.0.upgrade() else {
+            return;
+        };
+        if source.events().demand_rest() {
+            start_delivery(&source);
+        }
+        drop_off_timer(Owner::of(&*source, Work::Drop), source);
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "a test stands outside: it uses std's channels beside what it tests"
+    )]
+
+    use super::*;
+    use millpond_raw::sync::thread::{self, ThreadId};
+    use std::sync::mpsc;
+
+    /// An engine that has events and nothing else.
+    struct Bare {
+        this: Weak<Bare>,
+        clock: Clock,
+        events: Events<Bare>,
+    }
+
+    impl EventSource for Bare {
+        type Event = u64;
+
+        fn events(&self) -> &Events<Self> {
+            &self.events
+        }
+
+        fn this(&self) -> &Weak<Self> {
+            &self.this
+        }
+
+        fn clock(&self) -> &Clock {
+            &self.clock
+        }
+
+        fn dropped_events(&self, dropped: u64) -> u64 {
+            dropped
+        }
+    }
+
+    /// As it is where no thread can be started.
+    #[test]
+    fn a_delivery_on_the_spot_is_of_what_was_there_and_the_rest_comes_a_little_later() {
+        let (tell, told) = mpsc::channel::<(u64, ThreadId)>();
+        let bare = Arc::new_cyclic(|this: &Weak<Bare>| {
+            let source = Weak::clone(this);
+            let listener = move |event: &u64| {
+                tell.send((*event, thread::current().id()))
+                    .expect("the test listens");
+                // The first two cause one each.
+                if let (true, Some(source)) = (*event < 2, source.upgrade()) {
+                    let caused = *event + 2;
+                    source.emit(move |_| caused);
+                }
+            };
+            Bare {
+                this: Weak::clone(this),
+                clock: Clock::system(),
+                events: Events::new(Some(Arc::new(listener))),
+            }
+        });
+        assert!(bare.events.push(Box::new(|_| 0), MAX_QUEUED));
+        assert!(!bare.events.push(Box::new(|_| 1), MAX_QUEUED));
+        deliver_on_the_spot(Delivery(Arc::clone(&bare)));
+        // The alarm may have rung by now, or rings in a moment; but not on this thread.
+        let timeout = Duration::from_secs(60);
+        let heard = (0..4).map(|_| told.recv_timeout(timeout).expect("it is delivered"));
+        let heard: Vec<_> = heard.collect();
+        let here = thread::current().id();
+        let by_event = |(event, thread): &(u64, ThreadId)| (*event, *thread == here);
+        let heard: Vec<_> = heard.iter().map(by_event).collect();
+        assert_eq!(heard, [(0, true), (1, true), (2, false), (3, false)]);
+    }
+}

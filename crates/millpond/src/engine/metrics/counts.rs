@@ -1,0 +1,167 @@
+//! What the workers of an engine count, whether it keeps metrics or not.
+//!
+//! A worker counts in cache lines of its own that no other thread writes, so counting costs two plain stores a task. When it
+//! exits, its counts are added to those of earlier workers. Rare events are counted at once by whichever thread sees
+//! them ([`Counter`]).
+
+use crate::executor::RunOutcome;
+use crate::meter::Count;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The counts of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerStats {
+    is_busy: AtomicBool,
+    completed: Count,
+    panicked: Count,
+    cancelled: Count,
+    expired: Count,
+    shed: Count,
+    /// Nanoseconds that completed tasks ran.
+    spent: Count,
+    elsewhere: Count,
+    /// Completed tasks that were cancelled while they ran.
+    unwanted: Count,
+    /// Queued tasks that the worker joined and ran inline: begun, ended, and the shells of such tasks, whichever thread
+    /// ran them, that it has taken from the queue.
+    joins: Count,
+    joined: Count,
+    shells: Count,
+}
+
+impl WorkerStats {
+    /// A queued task begins inline, inside the one that the worker runs.
+    pub(crate) fn begin_in_place(&self) {
+        self.joins.add(1);
+    }
+
+    /// It is over. It is counted before it stops being active, as in [`end`](WorkerStats::end).
+    pub(crate) fn end_in_place(&self, fate: RunOutcome) {
+        self.count_run(fate);
+        self.joined.add(1);
+    }
+
+    #[inline]
+    fn count_run(&self, fate: RunOutcome) {
+        match fate {
+            RunOutcome::Panicked => self.panicked.add(1),
+            RunOutcome::Unwanted => self.unwanted.add(1),
+            _ => {}
+        }
+        self.completed.add(1);
+    }
+
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.is_busy.store(true, Ordering::Relaxed);
+    }
+
+    /// There is nothing to run: a stop has taken the task that this worker was started with.
+    pub(crate) fn rest(&self) {
+        self.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    /// The task is over. It is counted before the worker counts as idle: between the two a reader may see the task
+    /// twice, but never not at all.
+    #[inline]
+    pub(crate) fn end(&self, fate: RunOutcome, ran: u64) {
+        if fate == RunOutcome::Completed {
+            self.spent.add(ran);
+            self.completed.add(1);
+        } else {
+            self.end_unusual(fate, ran);
+        }
+        self.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn end_unusual(&self, fate: RunOutcome, ran: u64) {
+        match fate {
+            RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted => {
+                self.spent.add(ran);
+                self.count_run(fate);
+            }
+            RunOutcome::Cancelled => self.cancelled.add(1),
+            RunOutcome::Expired => self.expired.add(1),
+            RunOutcome::RanElsewhere => self.elsewhere.add(1),
+            RunOutcome::RanByOwnWorker => self.shells.add(1),
+            RunOutcome::Shed => self.shed.add(1),
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            completed: self.completed.get(),
+            panicked: self.panicked.get(),
+            cancelled: self.cancelled.get(),
+            expired: self.expired.get(),
+            shed: self.shed.get(),
+            spent: self.spent.get(),
+            elsewhere: self.elsewhere.get(),
+            unwanted: self.unwanted.get(),
+            joins: self.joins.get(),
+            joined: self.joined.get(),
+            shells: self.shells.get(),
+        }
+    }
+}
+
+/// Sums over workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) completed: u64,
+    pub(crate) panicked: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) expired: u64,
+    pub(crate) shed: u64,
+    pub(crate) spent: u64,
+    pub(crate) elsewhere: u64,
+    pub(crate) unwanted: u64,
+    pub(crate) joins: u64,
+    pub(crate) joined: u64,
+    pub(crate) shells: u64,
+}
+
+impl Counts {
+    /// Tasks that workers have taken from the queue for good. It goes up while work is done.
+    pub(crate) fn done(&self) -> u64 {
+        self.completed + self.cancelled + self.expired + self.shed + self.elsewhere + self.shells
+    }
+
+    pub(crate) fn add(&mut self, other: Counts) {
+        self.completed += other.completed;
+        self.panicked += other.panicked;
+        self.cancelled += other.cancelled;
+        self.expired += other.expired;
+        self.shed += other.shed;
+        self.spent += other.spent;
+        self.elsewhere += other.elsewhere;
+        self.unwanted += other.unwanted;
+        self.joins += other.joins;
+        self.joined += other.joined;
+        self.shells += other.shells;
+    }
+}
+
+/// A count that many threads write.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, times: usize) {
+        self.0.fetch_add(times as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts from 0 again.
+    pub(crate) fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,35 @@
+//! What every engine needs and none should write twice.
+//!
+//! An engine is anything that runs tasks on threads of its own: the thread pool and the scheduled pool today. This room
+//! knows none of them. An engine hands in what is its own through a type parameter or a small trait.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `ctl` | the control word: run state and worker count |
+//! | `workers` | the registry of workers, and how far each has started |
+//! | `spawn` | the start protocol of workers, and recovery when one could not start |
+//! | `termination` | how an engine ends: try to terminate, await, drop of the last handle |
+//! | `inline_join` | the host for joins that run the joined task inline, and the count of tombstones |
+//! | `fork_guard` | telling a child process from the one in which an engine was built |
+//! | `metrics` | metrics of tasks, by name |
+//! | `watchdog` | looks for tasks that run too long and for lost wake-ups |
+//! | `events` | events for the operator of an engine: their queue, and their delivery to a listener |
+//! | `dropped` | events about detached tasks that were dropped before they ran |
+
+mod ctl;
+pub(crate) mod dropped;
+pub(crate) mod events;
+mod fork_guard;
+mod inline_join;
+pub(crate) mod metrics;
+mod spawn;
+pub(crate) mod termination;
+pub(crate) mod watchdog;
+mod workers;
+
+pub(crate) use ctl::{AtomicCtl, Ctl};
+pub(crate) use fork_guard::ForkGuard;
+pub(crate) use inline_join::{InlineHost, InlineJoins, InlineRun, Tombstones};
+pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
+pub(crate) use termination::{LastHandle, Terminates, Termination};
+pub(crate) use workers::{Worker, WorkerPart, Workers};

@@ -1,0 +1,124 @@
+//! How an engine ends, and how others wait for that.
+//!
+//! ```text
+//!   RUNNING --- shutdown ---> SHUT DOWN ---+ queue empty, workers gone
+//!      |                          |        v
+//!      +------- stop -------> STOPPED --> TIDYING --- the hook has returned ---> TERMINATED
+//! ```
+//!
+//! - **END-1** A thread that takes something away that may have been the last (a worker, a queued task, an extra
+//!   thread) calls [`try_terminate`] afterwards.
+//! - **END-2** One thread moves the control word to TIDYING, under the registry's lock and with no worker registered
+//!   (CTL-3). It alone calls the hook and announces the end.
+//! - **END-3** A wait without a deadline inside a task of the engine is an error: the end would wait for the task.
+//!
+//! An engine without a control word implements [`Terminates`] alone, and decides by itself when it is over.
+
+use super::spawn::WorkerEngine;
+use crate::executor::{Inside, TerminationError, Waitable, ended};
+use crate::interrupt;
+use crate::manage::RunState;
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use std::sync::Arc;
+
+/// An engine that others can shut down, and wait for.
+pub(crate) trait Terminates: Send + Sync + Sized + 'static {
+    /// Names the wait for the end, in reports of blocked threads.
+    const AWAIT_SITE: Site;
+
+    /// Takes no more tasks. What was accepted still runs.
+    fn shut_down(self: &Arc<Self>);
+
+    /// Whether this is a child of the process that the engine was built in. Nothing of the engine runs here.
+    fn is_forked(&self) -> bool;
+
+    /// Whether nothing of it runs any more. Changes before [`Termination::announce`] is called.
+    fn is_over(&self) -> bool;
+
+    /// Whether the end cannot come before the caller returns: it is a task of the engine, or its hook.
+    fn is_caller_inside(&self) -> bool {
+        !self.is_forked() && Inside::is(self)
+    }
+
+    fn clock(&self) -> &Clock;
+
+    fn termination(&self) -> &Termination;
+
+    /// Waits until it is over. False if the deadline came first.
+    fn await_termination(&self, deadline: Deadline) -> Result<bool, TerminationError> {
+        interrupt::check()?;
+        if self.is_forked() {
+            return Ok(true);
+        }
+        if deadline == Deadline::NEVER && self.is_caller_inside() {
+            return Err(TerminationError::OwnTask);
+        }
+        let over = |(): &mut ()| self.is_over().then_some(());
+        let waiters = &self.termination().waiters;
+        ended(waiters.wait(Self::AWAIT_SITE, self.clock(), deadline, over))
+    }
+}
+
+/// The threads that wait for the end of an engine.
+pub(crate) struct Termination {
+    waiters: Waitable<()>,
+}
+
+impl Termination {
+    pub(crate) fn new() -> Self {
+        Termination {
+            waiters: Waitable::new(()),
+        }
+    }
+
+    /// Wakes all waiters. The engine is over.
+    pub(crate) fn announce(&self) {
+        self.waiters.change(|()| ());
+    }
+}
+
+/// Terminates an engine whose last task has ended and whose last worker is gone (END-1).
+pub(crate) fn try_terminate<E: WorkerEngine>(engine: &E) {
+    loop {
+        let ctl = engine.ctl().read();
+        match ctl.state() {
+            RunState::Running | RunState::Tidying | RunState::Terminated => return,
+            RunState::ShutDown if engine.has_queued_tasks() => return,
+            RunState::ShutDown | RunState::Stopped => {}
+        }
+        if ctl.workers() > 0 {
+            return;
+        }
+        let tidied = engine.with_workers(|workers| {
+            workers.is_empty().then(|| engine.ctl().try_tidy(ctl)) // END-2
+        });
+        match tidied {
+            // A thread that is still registered calls this when it leaves.
+            None => return,
+            Some(false) => {}
+            Some(true) => break,
+        }
+    }
+    let inside = Inside::of(engine);
+    engine.before_terminated();
+    drop(inside);
+    engine.ctl().advance_to(RunState::Terminated);
+    engine.termination().announce();
+}
+
+/// What the handles of an engine share and its workers do not: when it drops, no handle is left, and the engine is
+/// shut down.
+pub(crate) struct LastHandle<E: Terminates>(Arc<E>);
+
+impl<E: Terminates> LastHandle<E> {
+    pub(crate) fn new(engine: &Arc<E>) -> Self {
+        LastHandle(Arc::clone(engine))
+    }
+}
+
+impl<E: Terminates> Drop for LastHandle<E> {
+    fn drop(&mut self) {
+        self.0.shut_down();
+    }
+}

@@ -1,0 +1,452 @@
+//! The watchdog: looks at an engine now and then while it works, and sees what its own threads cannot.
+//!
+//! - A task that runs too long ([`RunWarning`]) is reported while it runs, once, and interrupted if asked for.
+//! - Tasks that wait while workers are idle, for longer than any wake-up takes, would mean that a wake-up was lost. The
+//!   workers are woken, and it is counted and reported. Nothing in an engine relies on that.
+//!
+//! It sees an engine through one trait, [`Supervised`].
+//!
+//! | file | what |
+//! |---|---|
+//! | `limits` | limits on the run time of tasks |
+//! | `interrupt` | interrupting the very task that runs too long |
+//!
+//! # When it looks
+//!
+//! The watchdog is an alarm of the engine's clock that is set again each time it rings. The first task arms it, and it is
+//! disarmed when the engine has been idle for a while; so nothing looks at an idle engine. Whether it is armed is a flag
+//! beside what every submit reads anyway.
+//!
+//! It rings when the first of the running tasks exceeds its limit; every second; and, because a task that starts after the
+//! look must be seen, too, as often as the shortest limit. Each look walks the workers.
+//!
+//! By a manual clock there is a watchdog only if there is a limit: a clock that stands still cannot tell what takes too
+//! long. Models have no other clock, and the same watchdog, if the engine is built with a limit.
+//!
+//! # Invariants
+//!
+//! - **WATCHDOG-1** A task that comes while the watchdog is disarmed arms it. A task is on its way, and neither waits nor
+//!   runs, between the submit's look at the flag and its place in the queue, or between that and its worker's first step;
+//!   and the system may stop a thread there for long. So an engine is idle only if all its workers *rest*: from when one
+//!   finds nothing to do to when it has a task. A worker that ends its rest, or begins with a task, looks at the flag,
+//!   too. The flag is lowered at the second look in a row that finds the engine idle; at the third, if no thread has raised it
+//!   and all still rest, no alarm is set. A submitter that had not seen the flag lowered is seen by then.
+//! - **WATCHDOG-2** The task that is found to run too long is the one that is reported and interrupted: its number is
+//!   compared ([`InterruptTarget`], METRICS-2). It is reported once.
+//! - **WATCHDOG-3** No user code on the timer's thread, where the alarm rings: with a user's queue the look is left to
+//!   another thread ([`run_off_timer`]), and so is the destructor of the engine, if the watchdog is the last to have it.
+//! - **WATCHDOG-4** A look that panics, as a user's queue may, is followed by others all the same.
+//! - **WATCHDOG-5** Where the timer gets no thread there is no watchdog, until a later task tries again, after
+//!   [`REFUSAL_PAUSE`]; it is counted. An engine with a limit holds the timer's thread from its first alarm until it ends
+//!   ([`TimerHold`]), so that a limit that was watched is not lost later.
+
+mod interrupt;
+mod limits;
+
+pub use limits::RunWarning;
+
+pub(crate) use interrupt::InterruptTarget;
+pub(crate) use limits::Limits;
+
+use super::events::EventSource;
+use super::metrics::{Counter, Label, LabelId, RunningTask};
+use crate::time::{
+    Alarm, NoTimerThread, Owner, TimerHold, TimestampClock, Work, drop_off_timer, run_off_timer,
+};
+use millpond_raw::catch_panic;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use millpond_raw::timestamp::Timestamp;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+/// The time between two looks for lost wake-ups.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The pause after the timer's thread could not be started, in nanoseconds: otherwise every task would try (WATCHDOG-5).
+const REFUSAL_PAUSE: u64 = 100_000_000;
+
+/// The watchdog of an engine.
+pub(crate) struct Watchdog {
+    limits: Mutex<Limits>,
+    /// False in models without a limit, which then have fewer steps.
+    is_enabled: bool,
+    /// The tick at which the timer got no thread; 0 if that never happened.
+    refused_at: AtomicU64,
+    interrupts: AtomicBool,
+    state: Mutex<State>,
+    pub(crate) lost_wakeups: Counter,
+    pub(crate) long_runs: Counter,
+    pub(crate) deadlocks: Counter,
+}
+
+#[derive(Default)]
+struct State {
+    alarm: Option<Alarm>,
+    /// Keeps the timer's thread, if there is a limit.
+    hold: Option<TimerHold>,
+    /// The engine has ended: nothing is held any more.
+    is_over: bool,
+    /// Counts alarms, so that one that was set meanwhile is not replaced by an older one.
+    alarms: u64,
+    /// The number of the task that was reported last, by worker (WATCHDOG-2).
+    reported: HashMap<u64, u64>,
+    /// The number of tasks taken, when tasks waited while workers were idle.
+    stuck_at: Option<u64>,
+    /// The number of looks in a row that found the engine idle.
+    idle_looks: u64,
+}
+
+/// A task that has exceeded its limit.
+pub(crate) struct Overrun {
+    pub(crate) running: RunningTask,
+    pub(crate) label: Label,
+    pub(crate) running_for: Duration,
+    pub(crate) limit: Duration,
+    pub(crate) is_interrupted: bool,
+    /// When it was found.
+    pub(crate) now: Timestamp,
+}
+
+/// A worker, as the watchdog sees it.
+pub(crate) trait SupervisedWorker {
+    /// Its number, which no other worker of the engine has.
+    fn number(&self) -> u64;
+
+    /// The task that it runs.
+    fn running(&self) -> Option<RunningTask>;
+
+    /// True from when it finds no task to when it has taken one: its own flag, which may lag behind (WATCHDOG-1).
+    fn is_flagged_idle(&self) -> bool;
+
+    /// True if its thread has begun and runs no task, by its metrics (see `find_lost_wakeup`).
+    fn has_no_task(&self) -> bool;
+
+    /// Interrupts the task that it runs.
+    fn interrupt_target(&self) -> &Mutex<InterruptTarget>;
+}
+
+/// An engine, as the watchdog sees it.
+pub(crate) trait Supervised: EventSource {
+    /// Its workers.
+    type Worker: SupervisedWorker;
+
+    /// Its watchdog.
+    fn watchdog(&self) -> &Watchdog;
+
+    /// True while the watchdog is armed. Beside what every submit reads.
+    fn is_watched(&self) -> &AtomicBool;
+
+    /// The counter of its clock.
+    fn timestamps(&self) -> &TimestampClock;
+
+    /// Its workers.
+    fn workers(&self) -> Vec<Arc<Self::Worker>>;
+
+    /// True if its queue is user code (WATCHDOG-3).
+    fn has_foreign_queue(&self) -> bool;
+
+    /// True if a task waits that a worker could take.
+    fn has_ready_task(&self) -> bool;
+
+    /// The number of tasks that wait.
+    fn queued(&self) -> usize;
+
+    /// True if no task waits. A user's queue that panics is not empty.
+    fn is_queue_empty(&self) -> bool;
+
+    /// The number of tasks that workers have taken so far.
+    fn taken(&self) -> u64;
+
+    /// Wakes the workers that wait for tasks.
+    fn wake_idle_workers(&self);
+
+    /// The label with this id.
+    fn label(&self, id: LabelId) -> Label;
+
+    /// Lets idle labels make room for others.
+    fn renew_labels(&self);
+
+    /// Counts that the timer got no thread.
+    fn timer_unavailable(&self);
+
+    /// Reports a task that runs too long. It must not take long: this may be the timer's thread.
+    fn report_long_run(self: &Arc<Self>, worker: &Arc<Self::Worker>, overrun: Overrun);
+
+    /// Reports that so many tasks waited while workers were idle.
+    fn report_lost_wakeup(self: &Arc<Self>, queued: usize);
+
+    /// Arms the watchdog, for the first time or after a rest.
+    #[cold]
+    fn arm_watchdog(self: &Arc<Self>) {
+        let watchdog = self.watchdog();
+        if !needs_watchdog(&**self) || watchdog.was_just_refused(self.timestamps()) {
+            return;
+        }
+        if !self.is_watched().swap(true, Ordering::Relaxed) {
+            watchdog.state.lock().idle_looks = 0;
+            let shortest = watchdog.limits.lock().shortest();
+            look_after(self, shortest.unwrap_or(INTERVAL).min(INTERVAL));
+        }
+    }
+
+    /// True if there is no need to [arm](Supervised::arm_watchdog) the watchdog: it is armed, or there is none.
+    #[inline]
+    fn is_watchdog_armed(&self) -> bool {
+        !self.watchdog().is_enabled
+            || self.is_watched().load(Ordering::Relaxed)
+            || !needs_watchdog(self)
+    }
+
+    /// Changes the limits.
+    fn change_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        let watchdog = self.watchdog();
+        {
+            let mut limits = watchdog.limits.lock();
+            change(&mut limits);
+            let interrupts = limits.any_interrupts();
+            watchdog.interrupts.store(interrupts, Ordering::Relaxed);
+        }
+        if !watchdog.has_limits() {
+            let hold = watchdog.state.lock().hold.take();
+            drop(hold);
+        }
+        // A shorter limit must not wait for the next look; and the first one finds no watchdog by a manual clock.
+        if self.is_watched().load(Ordering::Relaxed) {
+            look_after(self, Duration::ZERO);
+        } else {
+            self.arm_watchdog();
+        }
+    }
+}
+
+impl Watchdog {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Watchdog {
+            interrupts: AtomicBool::new(limits.any_interrupts()),
+            is_enabled: !cfg!(any(millpond_loom, millpond_shuttle)) || limits.shortest().is_some(),
+            limits: Mutex::new(limits),
+            refused_at: AtomicU64::new(0),
+            state: Mutex::new(State::default()),
+            lost_wakeups: Counter::default(),
+            long_runs: Counter::default(),
+            deadlocks: Counter::default(),
+        }
+    }
+
+    /// True if there is one at all.
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// True if tasks must run under an [`InterruptTarget`].
+    #[inline]
+    pub(crate) fn interrupts(&self) -> bool {
+        self.interrupts.load(Ordering::Relaxed)
+    }
+
+    /// The engine has ended: lets the timer's thread go.
+    pub(crate) fn release_timer(&self) {
+        let hold = {
+            let mut state = self.state.lock();
+            state.is_over = true;
+            state.hold.take()
+        };
+        drop(hold);
+    }
+
+    fn has_limits(&self) -> bool {
+        self.limits.lock().shortest().is_some()
+    }
+
+    /// True if it is too early to ask for the timer's thread again.
+    fn was_just_refused(&self, timestamps: &TimestampClock) -> bool {
+        match self.refused_at.load(Ordering::Relaxed) {
+            0 => false,
+            at => {
+                let (at, now) = (Timestamp::from_count(at), timestamps.now());
+                // A counter may have gone back.
+                now >= at && timestamps.nanos(at, now) < REFUSAL_PAUSE
+            }
+        }
+    }
+}
+
+/// Rings when the watchdog is to look.
+struct Bell<E>(Weak<E>);
+
+impl<E: Supervised> Wake for Bell<E> {
+    fn wake(self: Arc<Self>) {
+        let Some(engine) = self.0.upgrade() else {
+            return;
+        };
+        // WATCHDOG-3
+        if engine.has_foreign_queue() {
+            run_off_timer(Owner::of(&*engine, Work::Inspect), move || look(&engine));
+        } else {
+            look(&engine);
+            drop_off_timer(Owner::of(&*engine, Work::Drop), engine);
+        }
+    }
+}
+
+#[cold]
+fn needs_watchdog<E: Supervised>(engine: &E) -> bool {
+    let watchdog = engine.watchdog();
+    // A manual clock may stand still for ever: nothing can be told from a wait by it.
+    watchdog.is_enabled && (!engine.timestamps().stands_still() || watchdog.has_limits())
+}
+
+/// Sets the alarm.
+fn look_after<E: Supervised>(engine: &Arc<E>, pause: Duration) {
+    let watchdog = engine.watchdog();
+    let number = {
+        let mut state = watchdog.state.lock();
+        state.alarms += 1;
+        state.alarms
+    };
+    let clock = engine.clock();
+    // At least a nanosecond, or a manual clock that stands still rings for ever.
+    let deadline = clock.deadline(pause.max(Duration::from_nanos(1)));
+    let bell = Waker::from(Arc::new(Bell(Arc::downgrade(engine))));
+    // Before the alarm, which would not wait for the answer to a request of its own.
+    hold_timer(&**engine);
+    // It may ring before this returns, and set the next one.
+    let alarm = clock.alarm(deadline, &bell);
+    let alarm = alarm.unwrap_or_else(|no_thread| timer_unavailable(&**engine, no_thread));
+    let mut state = watchdog.state.lock();
+    let former = if state.alarms == number {
+        state.alarm.replace(alarm)
+    } else {
+        Some(alarm)
+    };
+    drop(state);
+    drop(former);
+}
+
+/// Keeps the timer's thread, if the engine has a limit and the thread can be had (WATCHDOG-5).
+fn hold_timer<E: Supervised>(engine: &E) {
+    let watchdog = engine.watchdog();
+    let wants_it = |state: &State| state.hold.is_none() && !state.is_over;
+    if !watchdog.has_limits() || !wants_it(&watchdog.state.lock()) {
+        return;
+    }
+    let mut hold = engine.clock().hold_timer().ok();
+    let mut state = watchdog.state.lock();
+    if wants_it(&state) {
+        state.hold = hold.take();
+    }
+    drop(state);
+    drop(hold);
+}
+
+/// WATCHDOG-5
+#[cold]
+fn timer_unavailable<E: Supervised>(engine: &E, no_thread: NoTimerThread) -> Alarm {
+    let now = engine.timestamps().now().count();
+    engine.watchdog().refused_at.store(now, Ordering::Relaxed);
+    engine.is_watched().store(false, Ordering::Relaxed);
+    engine.timer_unavailable();
+    no_thread.alarm
+}
+
+/// Looks, and sets the next alarm.
+fn look<E: Supervised>(engine: &Arc<E>) {
+    // WATCHDOG-4
+    let checked = catch_panic::call(|| look_at_all(engine));
+    if let Some(pause) = checked.unwrap_or(Some(INTERVAL)) {
+        look_after(engine, pause);
+    }
+}
+
+/// Returns when to look again, if at all.
+fn look_at_all<E: Supervised>(engine: &Arc<E>) -> Option<Duration> {
+    let watchdog = engine.watchdog();
+    let now = engine.timestamps().now();
+    let workers = engine.workers();
+    let mut next = INTERVAL;
+    for worker in &workers {
+        if let Some(pause) = look_at(engine, worker, now) {
+            next = next.min(pause);
+        }
+    }
+    find_lost_wakeup(engine, &workers);
+    engine.renew_labels();
+    // WATCHDOG-1
+    let is_idle = engine.is_queue_empty() && workers.iter().all(|worker| worker.is_flagged_idle());
+    let idle_looks = {
+        let mut state = watchdog.state.lock();
+        let here: Vec<u64> = workers.iter().map(|worker| worker.number()).collect();
+        state.reported.retain(|number, _| here.contains(number));
+        state.idle_looks = if is_idle { state.idle_looks + 1 } else { 0 };
+        state.idle_looks
+    };
+    match idle_looks {
+        0 => engine.is_watched().store(true, Ordering::Relaxed),
+        1 => {}
+        2 => engine.is_watched().store(false, Ordering::Relaxed),
+        // A thread that has raised the flag meanwhile has set an alarm of its own.
+        _ => return None,
+    }
+    let shortest = watchdog.limits.lock().shortest();
+    Some(next.min(shortest.unwrap_or(INTERVAL)))
+}
+
+/// Looks at a worker. Returns when to look again, if its task has a limit that it has not exceeded.
+fn look_at<E: Supervised>(
+    engine: &Arc<E>,
+    worker: &Arc<E::Worker>,
+    now: Timestamp,
+) -> Option<Duration> {
+    let watchdog = engine.watchdog();
+    // All of one task: it must not be that one is old, and another one interrupted for it (WATCHDOG-2).
+    let running = worker.running()?;
+    let label = engine.label(running.id);
+    let limit = watchdog.limits.lock().of(&label)?;
+    let running_for = Duration::from_nanos(engine.timestamps().nanos(running.since, now));
+    if running_for < limit.after {
+        return Some(limit.after - running_for);
+    }
+    let turn = running.turn;
+    let before = watchdog.state.lock().reported.insert(worker.number(), turn);
+    if before == Some(turn) {
+        return None;
+    }
+    watchdog.long_runs.add(1);
+    let is_interrupted =
+        limit.interrupts && InterruptTarget::interrupt(worker.interrupt_target(), turn);
+    let overrun = Overrun {
+        running,
+        label,
+        running_for,
+        limit: limit.after,
+        is_interrupted,
+        now,
+    };
+    engine.report_long_run(worker, overrun);
+    None
+}
+
+/// A wake-up was lost if tasks wait while workers are idle, now and at the last look, and none was taken in between.
+fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<E::Worker>]) {
+    let is_ready = engine.has_ready_task();
+    // A worker whose thread has not begun is not idle: the system takes its time.
+    let one_is_idle = workers.iter().any(|worker| worker.has_no_task());
+    let taken = engine.taken();
+    let stuck_at = (is_ready && one_is_idle).then_some(taken);
+    let watchdog = engine.watchdog();
+    let before = std::mem::replace(&mut watchdog.state.lock().stuck_at, stuck_at);
+    if stuck_at.is_none() || before != stuck_at {
+        return;
+    }
+    let queued = engine.queued();
+    if queued == 0 {
+        return;
+    }
+    watchdog.lost_wakeups.add(1);
+    engine.wake_idle_workers();
+    engine.report_lost_wakeup(queued);
+}

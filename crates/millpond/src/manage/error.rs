@@ -1,0 +1,364 @@
+//! What can be wrong with parameters.
+
+use super::{Value, ValueError, ValueType};
+use crate::queue::CapacityError;
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// One thing that is wrong with a parameter.
+///
+/// ```
+/// use millpond::pool::ThreadPool;
+///
+/// let error = ThreadPool::builder("mill").core(0).max(0).build().unwrap_err();
+/// let [max] = error.problems() else { panic!("one problem") };
+/// assert_eq!(max.parameter(), "max");
+/// assert!(max.to_string().starts_with("max cannot be 0: write an integer from 1 to"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// The engine has no parameter of this name.
+    Unknown {
+        /// The name.
+        parameter: String,
+        /// A name that the engine has and that looks like it.
+        similar: Option<&'static str>,
+        /// All names that the engine has.
+        known: Vec<&'static str>,
+    },
+    /// The value is of another type.
+    WrongType {
+        /// The parameter.
+        parameter: Cow<'static, str>,
+        /// What it was to be set to, as text.
+        given: String,
+        /// Which values it can have.
+        expected: ValueType,
+    },
+    /// The value is too small or too large.
+    OutOfRange {
+        /// The parameter.
+        parameter: Cow<'static, str>,
+        /// What it was to be set to, as text.
+        given: String,
+        /// Which values it can have.
+        expected: ValueType,
+        /// What would happen otherwise; may be empty.
+        advice: &'static str,
+    },
+    /// The parameter cannot change while the engine runs.
+    NotLive {
+        /// The parameter.
+        parameter: Cow<'static, str>,
+        /// The value that it has, and keeps.
+        current: Value,
+    },
+    /// More workers would be kept than are allowed.
+    CoreAboveMax {
+        /// The core that was asked for, or that is there.
+        core: usize,
+        /// The maximum that was asked for, or that is there.
+        max: usize,
+    },
+    /// Core workers would leave at once and be started again for every task.
+    NoKeepAlive,
+    /// The queue cannot have this capacity.
+    Capacity(CapacityError),
+    /// A burst would be taken for an overload.
+    IntervalBelowTarget {
+        /// How long a task may wait.
+        target: Duration,
+        /// For how long all of them must wait longer.
+        interval: Duration,
+    },
+    /// Another order under overload, but nothing that says what an overload is.
+    NeverOverloaded,
+    /// Newest first, in a queue that has an order of its own.
+    OrderOfItsOwn,
+    /// The engine cannot have this value, for a reason of its own.
+    Other {
+        /// The parameter.
+        parameter: Cow<'static, str>,
+        /// The reason, and what to write instead.
+        reason: Cow<'static, str>,
+    },
+    /// Nothing can be changed in a process that was forked from that of the engine.
+    Forked,
+}
+
+impl Invalid {
+    /// The name of the parameter that is wrong.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// let error = pool.apply(&Patch::new().core(9)).unwrap_err();
+    /// assert_eq!(error.problems()[0].parameter(), "core");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parameter(&self) -> &str {
+        match self {
+            Invalid::Unknown { parameter, .. } => parameter,
+            Invalid::WrongType { parameter, .. }
+            | Invalid::OutOfRange { parameter, .. }
+            | Invalid::NotLive { parameter, .. }
+            | Invalid::Other { parameter, .. } => parameter,
+            Invalid::CoreAboveMax { .. } => "core",
+            Invalid::NoKeepAlive => "keep_alive",
+            Invalid::Capacity(_) => "capacity",
+            Invalid::IntervalBelowTarget { .. } => "shedding_interval",
+            Invalid::NeverOverloaded | Invalid::OrderOfItsOwn => "overload_order",
+            Invalid::Forked => "process",
+        }
+    }
+
+    /// Whether it is about this parameter, alone or together with another.
+    pub(crate) fn concerns(&self, name: &str) -> bool {
+        let other = match self {
+            Invalid::CoreAboveMax { .. } => "max",
+            Invalid::NoKeepAlive => "core_may_time_out",
+            Invalid::IntervalBelowTarget { .. } => "shedding_target",
+            _ => "",
+        };
+        self.parameter() == name || other == name
+    }
+
+    pub(super) fn value(parameter: &'static str, error: ValueError, advice: &'static str) -> Self {
+        let (parameter, given, expected) = (Cow::Borrowed(parameter), error.given, error.expected);
+        if error.is_out_of_range {
+            Invalid::OutOfRange {
+                parameter,
+                given,
+                expected,
+                advice,
+            }
+        } else {
+            Invalid::WrongType {
+                parameter,
+                given,
+                expected,
+            }
+        }
+    }
+
+    pub(super) fn unknown(parameter: &str, known: impl Iterator<Item = &'static str>) -> Self {
+        let known: Vec<_> = known.collect();
+        // No name is that long, and the comparison takes time in proportion to it.
+        let is_comparable = parameter.len() <= MAX_COMPARED;
+        let candidates = known.iter().filter(|_| is_comparable);
+        let nearest = candidates.min_by_key(|name| distance(name, parameter));
+        let similar = nearest
+            .filter(|name| distance(name, parameter) <= 2)
+            .copied();
+        Invalid::Unknown {
+            parameter: parameter.to_owned(),
+            similar,
+            known,
+        }
+    }
+}
+
+/// The longest unknown name that is compared with the known ones, in bytes.
+const MAX_COMPARED: usize = 64;
+
+/// How many letters must be changed, added or left out to make one of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, &beside) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != beside);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Invalid::Unknown {
+                parameter,
+                similar: Some(similar),
+                ..
+            } => write!(f, "there is no parameter {parameter}: did you mean {similar}?"),
+            Invalid::Unknown {
+                parameter, known, ..
+            } => write!(
+                f,
+                "there is no parameter {parameter}: this engine has {}",
+                known.join(", ")
+            ),
+            Invalid::WrongType {
+                parameter,
+                given,
+                expected,
+            } => write!(f, "{parameter} cannot be `{given}`: write {expected}"),
+            Invalid::OutOfRange {
+                parameter,
+                given,
+                expected,
+                advice,
+            } => {
+                write!(f, "{parameter} cannot be {given}: write {expected}")?;
+                match *advice {
+                    "" => Ok(()),
+                    advice => write!(f, " ({advice})"),
+                }
+            }
+            Invalid::NotLive { parameter, current } => write!(
+                f,
+                "{parameter} cannot change while the engine runs: it stays {current}; build a new \
+                 engine for another value"
+            ),
+            Invalid::CoreAboveMax { core, max } => write!(
+                f,
+                "core {core} is above max {max}: raise max or lower core, or change both at once"
+            ),
+            Invalid::NoKeepAlive => f.write_str(
+                "keep_alive 0 with core_may_time_out would end every worker as soon as it is idle: \
+                 keep them alive for a while",
+            ),
+            Invalid::Capacity(error) => write!(f, "capacity: {error}"),
+            Invalid::IntervalBelowTarget { target, interval } => write!(
+                f,
+                "shedding_interval {interval:?} is below shedding_target {target:?}: an interval must \
+                 be long enough for a burst to pass, twenty times the target as a rule"
+            ),
+            Invalid::NeverOverloaded => f.write_str(
+                "overload_order newest_first needs to know what an overload is: set shedding_target or \
+                 max_queue_wait, too",
+            ),
+            Invalid::OrderOfItsOwn => f.write_str(
+                "overload_order newest_first needs a queue that is first in, first out, bounded or \
+                 unbounded: this one has an order of its own",
+            ),
+            Invalid::Other { parameter, reason } => write!(f, "{parameter}: {reason}"),
+            Invalid::Forked => f.write_str(
+                "this process was forked, and the engine's threads stayed in the parent: build a new \
+                 engine after fork()",
+            ),
+        }
+    }
+}
+
+/// All that is wrong with a patch or a builder's values. Nothing has changed.
+///
+/// ```
+/// use millpond::manage::Patch;
+/// use millpond::pool::ThreadPool;
+///
+/// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+/// let error = pool.apply(&Patch::new().core(9).capacity(7)).unwrap_err();
+/// assert!(error.to_string().starts_with("core 9 is above max 4"));
+/// assert_eq!((pool.core(), pool.capacity()), (1, Some(1024)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchError {
+    problems: Vec<Invalid>,
+}
+
+impl PatchError {
+    /// The problems, one by one.
+    ///
+    /// ```
+    /// use millpond::manage::{Invalid, Patch};
+    /// use millpond::pool::ThreadPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// let error = pool.apply(&Patch::new().core(9).max_queue_wait(Duration::ZERO)).unwrap_err();
+    /// let mut names: Vec<_> = error.problems().iter().map(Invalid::parameter).collect();
+    /// names.sort();
+    /// assert_eq!(names, ["core", "max_queue_wait"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn problems(&self) -> &[Invalid] {
+        &self.problems
+    }
+
+    /// An error if there are problems, for engines of other crates.
+    ///
+    /// # Errors
+    ///
+    /// The problems, if there is one.
+    ///
+    /// ```
+    /// use millpond::manage::{Invalid, PatchError};
+    ///
+    /// assert!(PatchError::unless_none(Vec::new()).is_ok());
+    /// let problem = Invalid::Other { parameter: "lanes".into(), reason: "two at most".into() };
+    /// let error = PatchError::unless_none(vec![problem]).unwrap_err();
+    /// assert_eq!(error.to_string(), "lanes: two at most");
+    /// ```
+    pub fn unless_none(problems: Vec<Invalid>) -> Result<(), PatchError> {
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(PatchError { problems })
+        }
+    }
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.problems.iter().enumerate() {
+            if position > 0 {
+                f.write_str("; ")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for PatchError {}
+
+impl From<CapacityError> for PatchError {
+    fn from(error: CapacityError) -> Self {
+        PatchError {
+            problems: vec![Invalid::Capacity(error)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+        let known = || ["core", "max", "keep_alive"].into_iter();
+        let text = |name| Invalid::unknown(name, known()).to_string();
+        assert_eq!(
+            text("cores"),
+            "there is no parameter cores: did you mean core?"
+        );
+        assert_eq!(
+            text("keepalive"),
+            "there is no parameter keepalive: did you mean keep_alive?"
+        );
+        assert_eq!(
+            text("colour"),
+            "there is no parameter colour: this engine has core, max, keep_alive"
+        );
+    }
+
+    #[test]
+    fn a_distance_counts_letters_that_differ_are_missing_or_too_many() {
+        let all = [("", "", 0), ("core", "core", 0), ("core", "cure", 1)];
+        for (one, other, letters) in all {
+            assert_eq!(distance(one, other), letters, "{one} {other}");
+        }
+        assert_eq!(distance("max", "maximum"), 4);
+        assert_eq!(distance("keep_alive", "keepalive"), 1);
+    }
+}

@@ -1,0 +1,221 @@
+//! Parameters of engines: one table per engine, from which everything else is made.
+//!
+//! An engine has a plain struct `C` with its configuration and a table of [`ParameterSpec<C>`], one row
+//! per parameter: name, type, unit, default, help, how to read it from a `C` and how to write it there.
+//! The rest is written once, here: the described list that consoles show, the judging of a
+//! [`Patch`] and that of a builder's values ([`ParameterTable`]).
+//!
+//! # Invariants
+//!
+//! - **PARAM-1** Names are unique in a table, and are those of the builder's and the patch's methods.
+//! - **PARAM-2** Reading a parameter and writing what was read changes nothing.
+//! - **PARAM-3** A value that is written has been checked against the type of its row.
+
+use super::{Invalid, Patch, Setting, Value, ValueType};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A parameter of a running engine, described.
+///
+/// ```
+/// use millpond::manage::{Managed, Value};
+/// use millpond::pool::ThreadPool;
+///
+/// let pool = ThreadPool::builder("mill").core(2).max(4).build()?;
+/// let core = pool.parameters().into_iter().find(|each| each.name == "core").unwrap();
+/// assert_eq!((&core.value, core.is_live), (&Value::Integer(2), true));
+/// assert_eq!(core.unit, Some("workers"));
+/// assert!(core.to_string().starts_with("core = 2 workers"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// Its name, unique in its engine.
+    pub name: Cow<'static, str>,
+    /// Which values it can have.
+    pub kind: ValueType,
+    /// What an integer counts.
+    pub unit: Option<&'static str>,
+    /// Its value now.
+    pub value: Value,
+    /// Its value in an engine that was not told otherwise.
+    pub default: Value,
+    /// Whether it can change while the engine runs.
+    pub is_live: bool,
+    /// One line that says what it is.
+    pub help: &'static str,
+}
+
+impl Parameter {
+    /// A live parameter without a unit, whose default is its value: for engines of other crates. All fields
+    /// can be changed afterwards.
+    ///
+    /// ```
+    /// use millpond::manage::{Parameter, Value, ValueType};
+    ///
+    /// let kind = ValueType::Integer { min: 0, max: 512 };
+    /// let mut threads = Parameter::new("blocking_threads", kind, 64_u64, "Threads for blocking calls.");
+    /// threads.is_live = false;
+    /// assert_eq!(threads.default, Value::Integer(64));
+    /// ```
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        kind: ValueType,
+        value: impl Into<Value>,
+        help: &'static str,
+    ) -> Self {
+        let value = value.into();
+        Parameter {
+            name: name.into(),
+            kind,
+            unit: None,
+            default: value.clone(),
+            value,
+            is_live: true,
+            help,
+        }
+    }
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.name, self.value)?;
+        if let (Some(unit), Value::Integer(_)) = (self.unit, &self.value) {
+            write!(f, " {unit}")?;
+        }
+        write!(f, " ({}; default {}", self.kind, self.default)?;
+        let fixed = if self.is_live { "" } else { "; fixed" };
+        write!(f, "{fixed}): {}", self.help)
+    }
+}
+
+/// One row of an engine's table of parameters: all there is to know of one parameter.
+///
+/// ```
+/// use millpond::manage::{ParameterSpec, ParameterTable, Patch, Value, ValueType};
+///
+/// #[derive(Clone, Default)]
+/// struct Config { lanes: u64 }
+///
+/// const TABLE: ParameterTable<Config> = ParameterTable(&[ParameterSpec {
+///     name: "lanes",
+///     kind: ValueType::Integer { min: 1, max: 8 },
+///     unit: None,
+///     default: |_| Value::Integer(1),
+///     is_live: true,
+///     help: "Lanes that run at the same time.",
+///     advice: "",
+///     get: |config| config.lanes.into(),
+///     set: |config, value| match value {
+///         Value::Integer(lanes) => Ok(config.lanes = *lanes),
+///         _ => Err("it is an integer".into()),
+///     },
+/// }]);
+///
+/// let (next, problems) = TABLE.resolve(&Config { lanes: 1 }, &Patch::new().set("lanes", "4"));
+/// assert_eq!((next.lanes, problems.len()), (4, 0));
+/// let (same, problems) = TABLE.resolve(&next, &Patch::new().set("lanes", 9));
+/// assert_eq!((same.lanes, problems[0].parameter()), (4, "lanes"));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterSpec<C: 'static> {
+    /// Its name, unique in the table.
+    pub name: &'static str,
+    /// Which values it can have.
+    pub kind: ValueType,
+    /// What an integer counts.
+    pub unit: Option<&'static str>,
+    /// Its value in an engine that was not told otherwise.
+    pub default: fn(&C) -> Value,
+    /// Whether it can change while the engine runs.
+    pub is_live: bool,
+    /// One line that says what it is.
+    pub help: &'static str,
+    /// What is wrong with values that are out of range; may be empty.
+    pub advice: &'static str,
+    /// Reads it.
+    pub get: fn(&C) -> Value,
+    /// Writes a value that has been checked (PARAM-3). An error says why this engine cannot have it.
+    pub set: fn(&mut C, &Value) -> Result<(), Cow<'static, str>>,
+}
+
+impl<C> ParameterSpec<C> {
+    /// The parameter with its value in this configuration.
+    fn describe(&self, config: &C) -> Parameter {
+        Parameter {
+            name: Cow::Borrowed(self.name),
+            kind: self.kind,
+            unit: self.unit,
+            value: (self.get)(config),
+            default: (self.default)(config),
+            is_live: self.is_live,
+            help: self.help,
+        }
+    }
+
+    fn read(&self, setting: &Setting) -> Result<Value, Invalid> {
+        let read = match setting {
+            Setting::Value(value) => self.kind.check(value).map(|()| value.clone()),
+            Setting::Text(text) => self.kind.parse(text),
+        };
+        read.map_err(|error| Invalid::value(self.name, error, self.advice))
+    }
+
+    fn change(&self, config: &mut C, setting: &Setting) -> Result<(), Invalid> {
+        let (value, current) = (self.read(setting)?, (self.get)(config));
+        if value == current {
+            return Ok(());
+        }
+        if !self.is_live {
+            return Err(Invalid::NotLive {
+                parameter: Cow::Borrowed(self.name),
+                current,
+            });
+        }
+        (self.set)(config, &value).map_err(|reason| Invalid::Other {
+            parameter: Cow::Borrowed(self.name),
+            reason,
+        })
+    }
+}
+
+/// All parameters of the engines of one kind. See [`ParameterSpec`] for an example.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterTable<C: 'static>(pub &'static [ParameterSpec<C>]);
+
+impl<C: Clone> ParameterTable<C> {
+    /// The parameters with their values in this configuration.
+    pub fn describe(&self, config: &C) -> Vec<Parameter> {
+        self.0.iter().map(|row| row.describe(config)).collect()
+    }
+
+    /// The configuration that a patch leads to, and all that is wrong with the patch by itself: names that
+    /// are not there, values of a wrong type or out of range, parameters that cannot change. What is wrong is
+    /// left out of the configuration. Whether the parameters fit each other is for the engine to say.
+    pub fn resolve(&self, config: &C, patch: &Patch) -> (C, Vec<Invalid>) {
+        let (mut next, mut problems) = (config.clone(), Vec::new());
+        for (name, _) in patch.changes() {
+            if !self.0.iter().any(|row| row.name == name) {
+                let known = self.0.iter().map(|row| row.name);
+                problems.push(Invalid::unknown(name, known));
+            }
+        }
+        for row in self.0 {
+            if let Some(setting) = patch.get(row.name) {
+                problems.extend(row.change(&mut next, setting).err());
+            }
+        }
+        (next, problems)
+    }
+
+    /// All values of a configuration that are out of their ranges: for builders.
+    pub fn check(&self, config: &C) -> Vec<Invalid> {
+        let wrong = |row: &ParameterSpec<C>| {
+            let checked = row.kind.check(&(row.get)(config));
+            let problem = |error| Invalid::value(row.name, error, row.advice);
+            checked.err().map(problem)
+        };
+        self.0.iter().filter_map(wrong).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! Describing and changing the parameters of a running pool.
+
+use super::{ColdConfig, Config, TABLE};
+use crate::manage::{Invalid, Parameter, Patch, PatchError};
+use crate::pool::RejectionPolicy;
+use crate::pool::engine::PoolEngine;
+use crate::pool::task_queue::TaskQueue;
+use millpond_raw::sync::MutexGuard;
+use std::sync::Arc;
+
+/// What a change leaves to be done when the lock is free.
+struct Written {
+    /// How many workers there were to be at least, before.
+    eager_before: usize,
+    /// A handler of the user's, perhaps.
+    _former: Option<RejectionPolicy>,
+}
+
+impl PoolEngine {
+    /// Changes all parameters that the patch names, or none (PATCH-1).
+    pub(in crate::pool) fn apply(self: &Arc<Self>, patch: &Patch) -> Result<(), PatchError> {
+        if self.is_forked() {
+            return PatchError::unless_none(vec![Invalid::Forked]);
+        }
+        // A queue of the user's is called under no lock of ours (E5). If what was judged by then has changed
+        // meanwhile, it gets its old capacity back.
+        let own_queue = self.queue.is_foreign() && patch.get("capacity").is_some();
+        let (seen, mut before) = (own_queue.then(|| self.queue.capacity()), None);
+        if let Some(seen) = seen {
+            let (_, next) = self.judge_patch(&self.config().lock(), patch, seen)?;
+            if let Some(capacity) = next.capacity.filter(|_| next.capacity != seen) {
+                self.queue.set_capacity(capacity)?;
+                before = seen;
+            }
+        }
+        let written = self.write_all(patch, seen).inspect_err(|_| {
+            if let Some(before) = before {
+                let _ = self.queue.set_capacity(before);
+            }
+        })?;
+        self.limits_changed(written.eager_before);
+        Ok(())
+    }
+
+    /// The parameters, described.
+    pub(in crate::pool) fn parameters(&self) -> Vec<Parameter> {
+        let mut all = TABLE.describe(&self.read_config());
+        // A queue that hands tasks over never holds any.
+        if matches!(self.queue, TaskQueue::HandOff(_)) {
+            for capacity in all.iter_mut().filter(|each| each.name == "capacity") {
+                capacity.is_live = false;
+            }
+        }
+        all
+    }
+
+    /// The parameters, without a lock in a forked process, where it may be held by a thread that is not there.
+    fn read_config(&self) -> Config {
+        let (queue, names) = (self.queue_name(), self.task_names());
+        if self.is_forked() {
+            let limits = self.config().limits();
+            return Config {
+                core: limits.core(),
+                max: limits.max(),
+                keep_alive: self.config().keep_alive(),
+                core_may_time_out: self.config().core_may_time_out(),
+                growth: limits.growth(),
+                capacity: Some(0),
+                overload: self.overload(),
+                rejection: self.rejection(),
+                queue,
+                task_names: names,
+            };
+        }
+        let (capacity, overload) = (self.queue.capacity(), self.shedder.settings());
+        let turn = self.config().lock();
+        self.config()
+            .read(&turn, (queue, capacity), overload, names)
+    }
+
+    fn queue_name(&self) -> &'static str {
+        match self.queue {
+            TaskQueue::Plain(_) => "fifo",
+            TaskQueue::HandOff(_) => "hand_off",
+            TaskQueue::Sorted(_) => "priority",
+            TaskQueue::Other(_) => "own",
+        }
+    }
+
+    fn task_names(&self) -> Option<usize> {
+        self.labels.as_ref().map(|labels| labels.len() - 1)
+    }
+
+    /// The parameters now, and those that the patch leads to, if nothing is wrong with it.
+    fn judge_patch(
+        &self,
+        turn: &MutexGuard<'_, ColdConfig>,
+        patch: &Patch,
+        capacity: Option<usize>,
+    ) -> Result<(Config, Config), PatchError> {
+        let (queue, names) = ((self.queue_name(), capacity), self.task_names());
+        let overload = self.shedder.settings();
+        let now = self.config().read(turn, queue, overload, names);
+        let (next, mut problems) = TABLE.resolve(&now, patch);
+        problems.extend(next.misfits(&problems));
+        problems.extend(self.queue.objects_to_order(next.overload.order));
+        if let Some(capacity) = next.capacity.filter(|_| next.capacity != now.capacity) {
+            problems.extend(self.queue.objects_to(capacity).map(Invalid::Capacity));
+        }
+        PatchError::unless_none(problems)?;
+        Ok((now, next))
+    }
+
+    /// Writes what the patch names. The capacity of a queue of the user's has been `seen`, and is written
+    /// already.
+    fn write_all(&self, patch: &Patch, seen: Option<Option<usize>>) -> Result<Written, PatchError> {
+        let config = self.config();
+        let mut turn = config.lock();
+        let eager_before = config.limits().eager();
+        let capacity = match (seen, patch.get("capacity")) {
+            (Some(seen), _) => seen,
+            (None, Some(_)) => self.queue.capacity(),
+            // It is not asked for.
+            (None, None) => None,
+        };
+        let (now, next) = self.judge_patch(&turn, patch, capacity)?;
+        if seen.is_none() && next.capacity != now.capacity {
+            if let Some(capacity) = next.capacity {
+                // The last step that can fail, and the first that changes something (PATCH-1).
+                self.queue.set_capacity(capacity)?;
+            }
+        }
+        self.shedder.set(&turn, next.overload);
+        config.write(&turn, &next);
+        let names_policy = patch.get("rejection").is_some();
+        let policy = names_policy.then_some(next.rejection);
+        let former = policy.map(|policy| config.replace_rejection(&mut turn, policy));
+        Ok(Written {
+            eager_before,
+            _former: former,
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! The events of a pool: what happened, and what is needed to see why.
+//!
+//! They are queued and delivered by [`crate::engine::events`], to the listener that
+//! [`PoolBuilder::on_event`](super::PoolBuilder::on_event) sets.
+
+use super::PoolSnapshot;
+use super::engine::PoolEngine;
+use super::stacks::Seen;
+use super::view::WorkerView;
+use crate::engine::dropped::{DropSource, DroppedDetached};
+use crate::engine::events::{EventSource, Events};
+use crate::engine::metrics::Label;
+use crate::executor::{DropReports, DroppedTask, RejectReason, ReportDrops};
+use crate::task::Cycle;
+use crate::time::Clock;
+use millpond_raw::sync::Mutex;
+use std::fmt;
+use std::panic::Location;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// An event that the operator of a pool should know of.
+///
+/// ```
+/// use millpond::pool::{PoolEvent, ThreadPool};
+///
+/// let pool = ThreadPool::builder("mill")
+///     .on_event(|event: &PoolEvent| eprintln!("{event}"))
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum PoolEvent {
+    /// Tasks are rejected ([`RejectionPolicy::Report`](super::RejectionPolicy::Report)).
+    Rejected(Box<RejectionReport>),
+    /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
+    LongRunning(Box<LongRun>),
+    /// Accepted tasks without a handle were dropped before they ran.
+    DroppedDetached(Box<DroppedDetached>),
+    /// Tasks waited for each other in a cycle. The join that closed it returned an error.
+    Deadlock {
+        /// The name of the pool that runs the task whose join failed.
+        pool: String,
+        /// The tasks, each of which waited for the next.
+        cycle: Cycle,
+    },
+    /// Tasks waited although workers were idle, and the watchdog woke the workers. This must not happen: it is a
+    /// bug of the queue, which may be the user's, or of millpond.
+    LostWakeup {
+        /// The name of the pool.
+        pool: String,
+        /// The number of tasks that waited.
+        queued: usize,
+    },
+    /// Events were dropped, because the listener did not keep up with them.
+    Dropped {
+        /// The name of the pool.
+        pool: String,
+        /// The number dropped since the last event of this kind.
+        events: u64,
+    },
+}
+
+/// Why tasks are rejected: a snapshot of the pool, what its workers do, and their stacks.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{PoolEvent, Queue, RejectionPolicy, ThreadPool};
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (tell, told) = mpsc::channel();
+/// let at_most_every = Duration::from_secs(60);
+/// let pool = ThreadPool::builder("mill").core(1).max(1).queue(Queue::hand_off());
+/// let pool = pool.rejection(RejectionPolicy::Report { at_most_every });
+/// let pool = pool.on_event(move |event| drop(tell.send(event.clone()))).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// pool.execute(move || drop(hear.recv()))?;
+/// assert!(pool.execute(|| ()).is_err());
+/// let PoolEvent::Rejected(report) = told.recv()? else { panic!("nothing else has happened") };
+/// assert_eq!((report.rejections, report.snapshot.workers), (1, 1));
+/// drop(say);
+/// pool.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RejectionReport {
+    /// Why the last task was rejected.
+    pub reason: String,
+    /// The name of the last task, or the location where it was created.
+    pub label: String,
+    /// The number of rejections since the last report, this one included.
+    pub rejections: u64,
+    /// The pool.
+    pub snapshot: PoolSnapshot,
+    /// What its workers do.
+    pub workers: Vec<WorkerView>,
+    /// The stacks of the workers, in the same order. Needs the feature `stack-dump`; otherwise each text says so, as
+    /// does that of a worker that went on to another task before its stack could be taken.
+    pub stacks: Vec<String>,
+}
+
+/// A task that runs longer than it should.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::pool::{PoolEvent, RunWarning, ThreadPool};
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (tell, told) = mpsc::channel();
+/// let limit = Duration::from_millis(20);
+/// let pool = ThreadPool::builder("mill").core(1).run_warning(RunWarning::after(limit));
+/// let pool = pool.on_event(move |event| drop(tell.send(event.clone()))).build()?;
+/// let (say, hear) = mpsc::channel::<()>();
+/// pool.execute(move || drop(hear.recv()))?;
+/// let PoolEvent::LongRunning(run) = told.recv()? else { panic!("nothing else has happened") };
+/// assert!(run.running_for >= limit && !run.is_interrupted);
+/// drop(say);
+/// pool.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LongRun {
+    /// The name of the pool.
+    pub pool: String,
+    /// The name of the task, or the location where it was created.
+    pub label: Label,
+    /// The location where it was created.
+    pub location: Option<&'static Location<'static>>,
+    /// How long it has been running.
+    pub running_for: Duration,
+    /// The limit that it exceeds.
+    pub limit: Duration,
+    /// True if it has been interrupted for that.
+    pub is_interrupted: bool,
+    /// The worker that runs it.
+    pub worker: WorkerView,
+    /// The stack when the task was found to run too long. Needs the feature `stack-dump`; otherwise it says so, and
+    /// so it does if the task ended before its stack could be taken.
+    pub stack: String,
+}
+
+impl fmt::Display for PoolEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PoolEvent::Rejected(report) => report.fmt(f),
+            PoolEvent::LongRunning(run) => run.fmt(f),
+            PoolEvent::DroppedDetached(report) => report.fmt(f),
+            PoolEvent::Deadlock { pool, cycle } => write!(
+                f,
+                "{pool}: deadlock: {cycle}. The first of them got an error instead of waiting for ever"
+            ),
+            PoolEvent::LostWakeup { pool, queued } => write!(
+                f,
+                "{pool}: {queued} tasks waited although workers were idle; the workers have been woken. If \
+                 the queue is not your own, please report this as a bug of millpond"
+            ),
+            PoolEvent::Dropped { pool, events } => write!(
+                f,
+                "{pool}: {events} events were dropped, because the listener did not keep up with them"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for RejectionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RejectionReport {
+            reason,
+            label,
+            rejections,
+            snapshot,
+            workers,
+            ..
+        } = self;
+        write!(f, "{snapshot}: rejected {label}: {reason}")?;
+        if *rejections > 1 {
+            write!(f, " ({rejections} rejections since the last report)")?;
+        }
+        let mut stacks = self.stacks.iter();
+        for worker in workers {
+            write!(f, "\n  {worker}")?;
+            if let Some(stack) = stacks.next() {
+                indented(f, stack)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LongRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} has been running for {:.1?}, longer than {:.1?}{}\n  {}",
+            self.pool,
+            self.label,
+            self.running_for,
+            self.limit,
+            if self.is_interrupted {
+                ", and has been interrupted"
+            } else {
+                ""
+            },
+            self.worker,
+        )?;
+        indented(f, &self.stack)
+    }
+}
+
+fn indented(f: &mut fmt::Formatter<'_>, lines: &str) -> fmt::Result {
+    for line in lines.lines() {
+        write!(f, "\n      {line}")?;
+    }
+    Ok(())
+}
+
+/// Limits how often rejections are reported, and counts those that were not.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    state: Mutex<ReportState>,
+}
+
+#[derive(Debug, Default)]
+struct ReportState {
+    /// The tick of the last report.
+    last: Option<u64>,
+    rejections: u64,
+}
+
+impl EventSource for PoolEngine {
+    type Event = PoolEvent;
+
+    fn events(&self) -> &Events<Self> {
+        &self.events
+    }
+
+    fn this(&self) -> &Weak<Self> {
+        &self.own
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn dropped_events(&self, events: u64) -> PoolEvent {
+        let pool = self.name.to_string();
+        PoolEvent::Dropped { pool, events }
+    }
+}
+
+impl DropSource for PoolEngine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn drop_reports(&self) -> &Mutex<DropReports> {
+        &self.dropped
+    }
+
+    fn dropped_detached(&self, report: DroppedDetached) -> PoolEvent {
+        PoolEvent::DroppedDetached(Box::new(report))
+    }
+}
+
+impl PoolEngine {
+    /// A detached task was dropped before it ran.
+    #[cold]
+    pub(super) fn report_dropped(&self, task: DroppedTask) {
+        self.rare.dropped_detached.add(1);
+        self.add_dropped(task);
+    }
+
+    /// Reports that a task was rejected, at most once in `every`.
+    pub(super) fn report_refusal(
+        self: &Arc<Self>,
+        reason: &RejectReason,
+        label: &dyn Fn() -> String,
+        every: Duration,
+    ) {
+        let now = self.timestamps.now();
+        let rejections = {
+            let mut state = self.reports.state.lock();
+            state.rejections += 1;
+            let pause = self.timestamps.ticks(every);
+            if state
+                .last
+                .is_some_and(|last| now.count() >= last && now.count() - last < pause)
+            {
+                return;
+            }
+            state.last = Some(now.count());
+            std::mem::take(&mut state.rejections)
+        };
+        let workers = self.with_workers(|workers| workers.list());
+        let seen: Vec<Seen> = workers.iter().map(Seen::now).collect();
+        let report = RejectionReport {
+            reason: reason.to_string(),
+            label: label(),
+            rejections,
+            snapshot: self.snapshot(),
+            workers: workers
+                .iter()
+                .map(|worker| self.view(worker, now))
+                .collect(),
+            stacks: Vec::new(),
+        };
+        self.emit(move |engine| {
+            let stacks = engine.stacks_of_seen(&seen);
+            PoolEvent::Rejected(Box::new(RejectionReport { stacks, ..report }))
+        });
+    }
+}

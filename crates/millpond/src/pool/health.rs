@@ -1,0 +1,267 @@
+//! The health of a pool, and what its watchdog sees of it.
+
+use super::ThreadPool;
+use super::engine::PoolEngine;
+use super::events::{LongRun, PoolEvent};
+use super::stacks::Seen;
+use super::worker::Worker;
+use crate::engine::events::EventSource;
+use crate::engine::metrics::{Label, LabelId, RunningTask};
+use crate::engine::watchdog::{
+    InterruptTarget, Limits, Overrun, RunWarning, Supervised, SupervisedWorker, Watchdog,
+};
+use crate::time::TimestampClock;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+/// The health of a pool: counts that should be 0.
+///
+/// ```
+/// use millpond::executor::ExecutorExt;
+/// use millpond::pool::ThreadPool;
+/// use millpond::thread::{Body, JoinHandle, ThreadFactory};
+///
+/// #[derive(Debug)]
+/// struct Exhausted;
+///
+/// impl ThreadFactory for Exhausted {
+///     fn start(&self, _body: Body) -> std::io::Result<JoinHandle<()>> {
+///         Err(std::io::ErrorKind::WouldBlock.into())
+///     }
+/// }
+///
+/// let pool = ThreadPool::builder("mill").threads(Exhausted).build()?;
+/// assert!(pool.execute(|| ()).is_err());
+/// assert_eq!(pool.health().thread_failures, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Health {
+    /// The number of times that tasks waited although workers were idle, and the watchdog woke the workers. Each one is a bug.
+    pub lost_wakeups: u64,
+    /// The number of tasks that ran longer than their [`RunWarning`] says.
+    pub long_runs: u64,
+    /// The number of joins in tasks of this pool that closed a cycle of tasks waiting for each other, and failed.
+    pub deadlocks: u64,
+    /// The number of threads that could not be started, the timer's for the watchdog included.
+    pub thread_failures: u64,
+    /// The number of failed attempts to start a worker since the last successful one: if it is not 0 the pool has fewer
+    /// workers than it wants.
+    pub failed_starts_in_a_row: u64,
+    /// The number of workers above the maximum. They leave when they are idle.
+    pub surplus_workers: usize,
+}
+
+impl Health {
+    /// True if all counts are 0.
+    ///
+    /// ```
+    /// use millpond::pool::Health;
+    ///
+    /// let mut health = Health::default();
+    /// assert!(health.is_healthy());
+    /// health.deadlocks = 1;
+    /// assert!(!health.is_healthy());
+    /// ```
+    pub fn is_healthy(&self) -> bool {
+        *self == Health::default()
+    }
+}
+
+impl ThreadPool {
+    /// Sets the limit on the run time of tasks; `None` for no limit. It holds for tasks that run already, too, but only
+    /// those that start from now on can be interrupted for it.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_event(|_| ());
+    /// let pool = mill.build()?;
+    /// pool.set_run_warning(Some(RunWarning::after(minute)));
+    /// let (meet, wait) = sync_channel(0);
+    /// pool.execute(move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_run_warning(&self, warning: Option<RunWarning>) {
+        self.engine.set_run_limits(|limits| limits.of_all = warning);
+    }
+
+    /// Sets the limit for tasks of one name; `None` for the limit of all tasks.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use millpond::task::TaskSpec;
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_event(|_| ());
+    /// let pool = mill.build()?;
+    /// pool.set_run_warning_for("nap", Some(RunWarning::after(minute)));
+    /// let (meet, wait) = sync_channel(0);
+    /// let nap = pool.submit_with(TaskSpec::new().name("nap"), move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {
+        self.engine.set_run_limits(|limits| match warning {
+            Some(warning) => {
+                limits.by_name.insert(name.into(), warning);
+            }
+            None => {
+                limits.by_name.remove(name);
+            }
+        });
+    }
+
+    /// The health of the pool: counts that should be 0.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.submit(|| 7)?.join()?;
+    /// assert!(pool.health().is_healthy());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn health(&self) -> Health {
+        let engine = &*self.engine;
+        let (word, limits) = (engine.ctl().read(), engine.config().limits());
+        Health {
+            lost_wakeups: engine.watchdog.lost_wakeups.get(),
+            long_runs: engine.watchdog.long_runs.get(),
+            deadlocks: engine.watchdog.deadlocks.get(),
+            thread_failures: engine.rare.thread_failures.get(),
+            failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
+            surplus_workers: word.workers().saturating_sub(limits.max()),
+        }
+    }
+}
+
+impl PoolEngine {
+    fn set_run_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        if !self.is_forked() {
+            self.change_limits(change);
+        }
+    }
+}
+
+impl SupervisedWorker for Worker {
+    fn number(&self) -> u64 {
+        self.number()
+    }
+
+    fn running(&self) -> Option<RunningTask> {
+        self.metrics.running()
+    }
+
+    fn is_flagged_idle(&self) -> bool {
+        crate::engine::Worker::is_idle(self)
+    }
+
+    fn has_no_task(&self) -> bool {
+        self.thread().is_some() && !self.stats.is_busy()
+    }
+
+    fn interrupt_target(&self) -> &Mutex<InterruptTarget> {
+        &self.interrupt_target
+    }
+}
+
+impl Supervised for PoolEngine {
+    type Worker = Worker;
+
+    fn watchdog(&self) -> &Watchdog {
+        &self.watchdog
+    }
+
+    fn is_watched(&self) -> &AtomicBool {
+        self.is_watched()
+    }
+
+    fn timestamps(&self) -> &TimestampClock {
+        &self.timestamps
+    }
+
+    fn workers(&self) -> Vec<Arc<Worker>> {
+        self.with_workers(|workers| workers.list())
+    }
+
+    fn has_foreign_queue(&self) -> bool {
+        self.queue.is_foreign()
+    }
+
+    fn has_ready_task(&self) -> bool {
+        self.queue.hint().is_some_and(|hint| hint.is_ready)
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn is_queue_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn taken(&self) -> u64 {
+        self.with_workers(|workers| workers.counts().done())
+    }
+
+    fn wake_idle_workers(&self) {
+        self.wake_idle_workers();
+    }
+
+    fn label(&self, id: LabelId) -> Label {
+        self.label(id)
+    }
+
+    fn renew_labels(&self) {
+        self.renew_labels();
+    }
+
+    fn timer_unavailable(&self) {
+        self.rare.thread_failures.add(1);
+    }
+
+    fn report_long_run(self: &Arc<Self>, worker: &Arc<Worker>, overrun: Overrun) {
+        let Overrun {
+            running,
+            label,
+            running_for,
+            limit,
+            is_interrupted,
+            now,
+        } = overrun;
+        let run = LongRun {
+            pool: self.name.to_string(),
+            label,
+            location: running.location,
+            running_for,
+            limit,
+            is_interrupted,
+            worker: self.view(worker, now),
+            stack: String::new(),
+        };
+        self.emit_long_run(Seen::at(worker, Some(running.turn)), run);
+    }
+
+    fn report_lost_wakeup(self: &Arc<Self>, queued: usize) {
+        let pool = self.name.to_string();
+        self.emit(move |_| PoolEvent::LostWakeup { pool, queued });
+    }
+}

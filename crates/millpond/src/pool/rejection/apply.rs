@@ -1,0 +1,374 @@
+//! Applying the rejection policy.
+
+use super::counters::Resolution;
+use super::handler_scope::{Entry, HandlerScope};
+use super::policy::{RejectionContext, RejectionPolicy};
+use crate::engine::Spawn;
+use crate::engine::metrics::LabelId;
+use crate::engine::watchdog::Supervised;
+use crate::executor::{CallerRun, Inside, RejectReason, Rejected, WaiterRegistration};
+use crate::interrupt::{self, Look, WaitError};
+use crate::manage::RunState;
+use crate::pool::ThreadPool;
+use crate::pool::engine::PoolEngine;
+use crate::pool::identity::Identity;
+use crate::pool::worker::{Worker, WorkerRecord};
+use crate::queue::{Offered, WaitSlot};
+use crate::task::{self, CancelReason, Task};
+use crate::time::Deadline;
+use millpond_raw::catch_panic;
+use millpond_raw::park::Site;
+use millpond_raw::user_code::{self, Kind};
+use std::panic::Location;
+use std::sync::Arc;
+
+impl ThreadPool {
+    /// Applies the policy to a task that was not admitted.
+    #[cold]
+    pub(in crate::pool) fn reject(&self, rejected: Rejected<Task>) -> Result<(), Rejected<Task>> {
+        self.reject_until(rejected, Deadline::NEVER)
+    }
+
+    /// The same for a caller that blocks no longer than `until`, if the policy blocks.
+    #[cold]
+    pub(in crate::pool) fn reject_until(
+        &self,
+        rejected: Rejected<Task>,
+        until: Deadline,
+    ) -> Result<(), Rejected<Task>> {
+        let engine = &self.engine;
+        rejected.task.detach();
+        let policy = engine.config().rejection();
+        match policy {
+            RejectionPolicy::Block(_) => engine.rare.blocked.add(1),
+            RejectionPolicy::CallerRuns if !engine.is_shut_down() => {
+                engine.run_in_caller(rejected.task);
+                return Ok(());
+            }
+            // The handler itself may have submitted it; see below.
+            RejectionPolicy::Custom(_) => {}
+            _ => engine.count_rejection(&rejected.task, Resolution::TurnedAway),
+        }
+        let Rejected { task, reason, .. } = engine.with_numbers(rejected);
+        match policy {
+            RejectionPolicy::Abort => Err(Rejected::new(task, reason)),
+            // It is shut down, or its caller would have run it.
+            RejectionPolicy::CallerRuns => Err(Rejected::new(task, RejectReason::ShutDown)),
+            RejectionPolicy::Discard => {
+                engine.discard(task);
+                Ok(())
+            }
+            RejectionPolicy::DiscardOldest => engine
+                .discard_oldest(Rejected::new(task, reason))
+                .inspect_err(|rejected| {
+                    rejected.task.detach();
+                }),
+            RejectionPolicy::Block(timeout) => {
+                let deadline = engine.clock.deadline(timeout).min(until);
+                engine
+                    .block_for_room(Rejected::new(task, reason), deadline)
+                    .inspect_err(|rejected| {
+                        rejected.task.detach();
+                        engine.count_rejection(&rejected.task, Resolution::TurnedAway);
+                    })
+            }
+            RejectionPolicy::NewThread { at_most } => {
+                engine.run_in_extra_thread(Rejected::new(task, reason), at_most)
+            }
+            RejectionPolicy::Report { at_most_every } => {
+                let label = || engine.label_of(&task).to_string();
+                engine.report_refusal(&reason, &label, at_most_every);
+                Err(Rejected::new(task, reason))
+            }
+            RejectionPolicy::Custom(handler) => match HandlerScope::enter(engine, &task) {
+                Entry::Entered(_scope) => {
+                    engine.count_rejection(&task, Resolution::TurnedAway);
+                    let pool = self;
+                    user_code::check(Kind::Handler);
+                    handler.reject(task, RejectionContext { reason, pool })
+                }
+                Entry::Inside { is_same_task } => {
+                    if !is_same_task {
+                        engine.count_rejection(&task, Resolution::TurnedAway);
+                    }
+                    Err(Rejected::new(task, reason))
+                }
+            },
+        }
+    }
+}
+
+impl PoolEngine {
+    /// Whether a task would be rejected now and its caller had to run it. Rejections of this kind come in bursts and cost
+    /// the caller's time, so this is asked first, and takes no more than a few loads.
+    #[inline]
+    pub(in crate::pool) fn should_caller_run(&self) -> bool {
+        self.config().caller_runs()
+            && self.queue.is_full()
+            && self.is_saturated()
+            && self.is_watchdog_armed()
+    }
+
+    /// Runs a rejected task in its caller.
+    #[inline(never)]
+    pub(in crate::pool) fn run_in_caller(self: &Arc<Self>, task: Task) {
+        task.detach();
+        self.count_rejection(&task, Resolution::CallerRan);
+        let on_drop = |dropped| self.report_dropped(dropped);
+        self.runner.run_with(task, on_drop, |_| ());
+    }
+
+    /// As [`run_in_caller`](PoolEngine::run_in_caller), for a closure of which no task was made.
+    ///
+    /// A shutdown that comes after [`should_caller_run`](PoolEngine::should_caller_run) comes too late for it, as
+    /// for a task: the closure was rejected while the pool ran, and its run is none of the pool's.
+    #[inline(never)]
+    pub(in crate::pool) fn try_caller_run(
+        &self,
+        location: &'static Location<'static>,
+    ) -> Option<CallerRun<'_>> {
+        if self.is_forked() || !self.should_caller_run() || !task::inherits_nothing() {
+            return None;
+        }
+        let labels = self.labels.as_ref();
+        let label = labels.map_or(LabelId::OTHERS, |labels| {
+            labels.id_of_rejected_place(location)
+        });
+        self.rejections.count(label, Resolution::CallerRan);
+        Some(CallerRun::new(&self.runner, location))
+    }
+
+    #[inline]
+    fn count_rejection(&self, task: &Task, resolution: Resolution) {
+        let labels = self.labels.as_ref();
+        let label = labels.map_or(LabelId::OTHERS, |labels| labels.id_of_rejected(task));
+        self.rejections.count(label, resolution);
+    }
+
+    /// Drops a task for good; its handle hears why.
+    fn discard(&self, task: Task) {
+        let reason = if self.is_shut_down() {
+            CancelReason::ShutDown
+        } else {
+            CancelReason::Discarded
+        };
+        match task.cancel_or_tombstone(reason) {
+            None => self.rare.discarded.add(1),
+            // It was a tombstone.
+            Some(tombstone) => self.count_tombstone(tombstone),
+        }
+    }
+
+    fn discard_oldest(self: &Arc<Self>, rejected: Rejected<Task>) -> Result<(), Rejected<Task>> {
+        let mut rejected = rejected;
+        loop {
+            // A sealed queue refuses while the pool still runs: its tasks stay.
+            if self.is_shut_down() || rejected.reason.is_shut_down() {
+                self.discard(rejected.task);
+                return Ok(());
+            }
+            let oldest = self.queue.poll();
+            let found = oldest.is_some();
+            if let Some(oldest) = oldest {
+                self.discard(oldest);
+                self.tasks_removed();
+            }
+            let admitted = self.admit(rejected.task);
+            rejected = match admitted.map_err(|rejected| self.with_numbers(rejected)) {
+                Ok(()) => return Ok(()),
+                Err(rejected) if found || self.may_try_again(&rejected.reason) => rejected,
+                Err(rejected) => return Err(rejected),
+            };
+        }
+    }
+
+    /// Whether to try again after a rejection although there was nothing to discard: the pool has been shut down
+    /// meanwhile; or a queue of ours was full and then empty, so other threads make progress.
+    fn may_try_again(&self, reason: &RejectReason) -> bool {
+        reason.is_shut_down() || reason.is_saturated() && self.queue.is_sealable()
+    }
+
+    /// Blocks the caller until there is room.
+    fn block_for_room(
+        self: &Arc<Self>,
+        rejected: Rejected<Task>,
+        deadline: Deadline,
+    ) -> Result<(), Rejected<Task>> {
+        let mut rejected = rejected;
+        loop {
+            // Waiting is no help against a shutdown, nor against a thread that cannot be started.
+            if !rejected.reason.is_saturated() {
+                return Err(rejected);
+            }
+            if interrupt::check().is_err() {
+                return Err(Rejected::new(rejected.task, RejectReason::Interrupted));
+            }
+            let identity = Identity::give(
+                &rejected.task,
+                Some(self.tombstones.tag()),
+                &self.timestamps,
+            );
+            let mut task = Some(rejected.task);
+            if self.spin_for_room(&mut task) {
+                return self.recheck(identity);
+            }
+            let waited = self.wait_for_room(&mut task, deadline);
+            let Some(task) = task else {
+                interrupt::restore(waited.map(drop));
+                return self.recheck(identity);
+            };
+            rejected = match waited {
+                Ok(Room::Maybe) => match self.admit(task) {
+                    Ok(()) => return Ok(()),
+                    Err(rejected) => self.with_numbers(rejected),
+                },
+                Ok(Room::Never) => return Err(Rejected::new(task, rejected.reason)),
+                Err(WaitError::Interrupted) => {
+                    return Err(Rejected::new(task, RejectReason::Interrupted));
+                }
+                Err(WaitError::TimedOut) => return Err(Rejected::new(task, self.saturation())),
+            };
+        }
+    }
+
+    /// Looks for room for a moment, before it is worth to park. Returns whether the queue has the task.
+    fn spin_for_room(&self, task: &mut Option<Task>) -> bool {
+        let has_room = || self.queue.hint().is_some_and(|hint| hint.has_room);
+        let put = || match self.queue.offer(task.take()?) {
+            Ok(()) => Some(()),
+            Err(back) => {
+                *task = Some(back);
+                None
+            }
+        };
+        self.queue.hint().is_some() && interrupt::backoff(has_room, put).is_some()
+    }
+
+    /// Waits for room, as a putter of the queue. `task` is empty afterwards if the queue has it.
+    fn wait_for_room(
+        &self,
+        task: &mut Option<Task>,
+        deadline: Deadline,
+    ) -> Result<Room, WaitError> {
+        let mut registration = WaiterRegistration::new(&self.room_waiters);
+        let mut putter = PutterGuard {
+            engine: self,
+            task,
+            place: WaitSlot::default(),
+        };
+        let mut room = Room::Maybe;
+        let site = Site::new("pool.room").on(self);
+        let waited = interrupt::wait(site, &self.clock, deadline, |waker| {
+            // Registered before the state and the limits are read: a change after that wakes us (POOL-2).
+            registration.register(waker);
+            let word = self.ctl().read();
+            if !word.is_running() || word.workers() < self.config().limits().max() {
+                return Look::Done;
+            }
+            let PutterGuard { task, place, .. } = &mut putter;
+            match self.queue.poll_offer(task, place, waker) {
+                Offered::In => Look::Done,
+                Offered::Wait => Look::RecheckAt(Deadline::NEVER),
+                Offered::Never(_) => {
+                    room = Room::Never;
+                    Look::Done
+                }
+            }
+        });
+        drop(putter);
+        waited.map(|()| room)
+    }
+
+    /// Runs the task in an extra thread, if there are fewer than `at_most`.
+    fn run_in_extra_thread(
+        self: &Arc<Self>,
+        rejected: Rejected<Task>,
+        at_most: usize,
+    ) -> Result<(), Rejected<Task>> {
+        let Rejected { task, reason, .. } = rejected;
+        let mut task = Some(task);
+        let extra = self.with_workers(|workers| {
+            // WORKERS-1: under the lock that a stop takes.
+            let may = self.ctl().read().state() == RunState::Running && workers.extras() < at_most;
+            may.then(|| {
+                let extra = Arc::new(Worker::new(
+                    workers.next_number(),
+                    task.take(),
+                    WorkerRecord::new(true, 0),
+                ));
+                workers.add_extra(&extra);
+                extra
+            })
+        });
+        let Some(extra) = extra else {
+            let task = task.expect("it is only taken for an extra thread");
+            return Err(Rejected::new(task, reason));
+        };
+        let guard = ExtraGuard {
+            engine: Arc::clone(self),
+            extra: Arc::clone(&extra),
+        };
+        match self.start_thread(&extra, Box::new(move || guard.run())) {
+            Ok(()) => Ok(()),
+            Err(error) => match extra.take_first() {
+                Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(error))),
+                // A stop has handed it back.
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// How a wait for room ended.
+#[derive(Clone, Copy)]
+enum Room {
+    Maybe,
+    /// It will never fit.
+    Never,
+}
+
+/// A place among the putters of the queue. However the wait ends, the queue has the task or it is back.
+struct PutterGuard<'a> {
+    engine: &'a PoolEngine,
+    task: &'a mut Option<Task>,
+    place: WaitSlot,
+}
+
+impl Drop for PutterGuard<'_> {
+    fn drop(&mut self) {
+        // The queue may be the user's, and this a panic of it already.
+        let _ = catch_panic::call(|| self.engine.queue.leave_offer(self.task, &mut self.place));
+    }
+}
+
+/// What an extra thread holds. Dropping it removes it from the registry (WORKERS-4).
+struct ExtraGuard {
+    engine: Arc<PoolEngine>,
+    extra: Arc<Worker>,
+}
+
+impl ExtraGuard {
+    fn run(self) {
+        let _inside = Inside::of(&*self.engine);
+        self.extra.record_started(self.engine.timestamps.now());
+        if let Some(task) = self.extra.take_first() {
+            let engine = &self.engine;
+            let on_drop = |dropped| engine.report_dropped(dropped);
+            self.extra
+                .stop
+                .enter(|| engine.runner.run_with(task, on_drop, |_| ()));
+        }
+    }
+}
+
+impl Drop for ExtraGuard {
+    fn drop(&mut self) {
+        // If it never started, its task is dropped with it, or given back by the thread that started it.
+        self.extra.mark_dead();
+        let removed = self
+            .engine
+            .with_workers(|workers| workers.remove_extra(&self.extra));
+        drop(removed);
+        self.engine.try_terminate();
+    }
+}

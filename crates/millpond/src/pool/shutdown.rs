@@ -1,0 +1,170 @@
+//! Shutdown and stop of a pool, and what becomes of tasks that are taken out of its queue.
+
+use super::engine::PoolEngine;
+use crate::engine::{Terminates, Termination, termination};
+use crate::executor::cancel_dropped;
+use crate::manage::RunState;
+use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
+use crate::time::Clock;
+use millpond_raw::catch_panic;
+use millpond_raw::park::Site;
+use std::sync::Arc;
+
+impl Terminates for PoolEngine {
+    const AWAIT_SITE: Site = Site::new("pool.await_termination");
+
+    fn shut_down(self: &Arc<Self>) {
+        if self.is_forked() {
+            self.ctl().advance_to(RunState::ShutDown);
+            return;
+        }
+        // SEAL-1: sealed first.
+        self.queue.seal();
+        if self.ctl().advance_to(RunState::ShutDown) {
+            self.wake_idle_workers();
+            self.room_waiters.wake_all();
+            self.try_terminate();
+        }
+    }
+
+    fn is_forked(&self) -> bool {
+        PoolEngine::is_forked(self)
+    }
+
+    fn is_over(&self) -> bool {
+        self.ctl().read().state() == RunState::Terminated
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn termination(&self) -> &Termination {
+        &self.termination
+    }
+}
+
+impl PoolEngine {
+    pub(super) fn is_shut_down(&self) -> bool {
+        !self.ctl().read().is_running()
+    }
+
+    pub(super) fn try_terminate(&self) {
+        termination::try_terminate(self);
+    }
+
+    /// Takes no more tasks, interrupts what runs, and hands back what has not started.
+    pub(super) fn stop(&self) -> Vec<Task> {
+        if self.is_forked() {
+            self.ctl().advance_to(RunState::Stopped);
+            return Vec::new();
+        }
+        self.queue.seal();
+        let all = self.with_workers(|workers| {
+            // WORKERS-1
+            self.ctl().advance_to(RunState::Stopped);
+            workers.list_all()
+        });
+        let mut unstarted = Vec::new();
+        for worker in all {
+            worker.stop.set();
+            unstarted.extend(worker.hand_back_first());
+        }
+        unstarted.extend(self.queue.clear_out());
+        self.hand_back(&mut unstarted);
+        self.wake_idle_workers();
+        self.room_waiters.wake_all();
+        self.try_terminate();
+        unstarted
+    }
+
+    /// Takes tasks out of the queue for their submitter, while the pool goes on. Tasks that start at this moment stay.
+    pub(super) fn take_back_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let take = || self.queue.remove_where(usize::MAX, wanted);
+        // A queue of the user's that panics keeps its tasks.
+        let mut taken = catch_panic::call(take).unwrap_or_default();
+        if !taken.is_empty() {
+            self.hand_back(&mut taken);
+            self.tasks_removed();
+        }
+        taken
+    }
+
+    /// Keeps those of the tasks, which are out of the queue, that have something to run, and counts them all.
+    fn hand_back(&self, unstarted: &mut Vec<Task>) {
+        unstarted.retain(|task| {
+            let by_us = task.detach();
+            let is_gone = task.is_gone();
+            if is_gone {
+                self.count_tombstone(match task.tombstone() {
+                    // The worker that claimed it finds that it has left the queue, and does not count it.
+                    Tombstone::Inline(InlineRunner::OwnWorker) if by_us => {
+                        Tombstone::Inline(InlineRunner::OtherThread)
+                    }
+                    tombstone => tombstone,
+                });
+            }
+            !is_gone
+        });
+        self.rare.handed_back.add(unstarted.len());
+    }
+
+    /// Takes tombstones out of the queue, and returns how many they were.
+    pub(super) fn purge(&self) -> usize {
+        let tombstones = self.take_tombstones();
+        let purged = tombstones.len();
+        self.give_up(tombstones, CancelReason::Dropped);
+        purged
+    }
+
+    /// Takes tombstones out of the queue, to be [given up](PoolEngine::give_up) under no lock.
+    pub(super) fn take_tombstones(&self) -> Vec<Task> {
+        self.queue
+            .remove_where(usize::MAX, &mut |task| task.is_gone())
+    }
+
+    /// Cancels tasks that have been taken out of the queue, and counts them. Returns how many were not tombstones.
+    pub(super) fn give_up(&self, tasks: Vec<Task>, reason: CancelReason) -> usize {
+        if tasks.is_empty() {
+            return 0;
+        }
+        let (mut given_up, mut unheard) = (0, Vec::new());
+        for task in tasks {
+            let tombstone = match reason {
+                // It was accepted, and the drop was not requested.
+                CancelReason::Rejected => match cancel_dropped(task, reason) {
+                    Ok(dropped) => {
+                        unheard.extend(dropped);
+                        None
+                    }
+                    Err(task) => Some(task.tombstone()),
+                },
+                _ => task.cancel_or_tombstone(reason),
+            };
+            match tombstone {
+                None => given_up += 1,
+                Some(tombstone) => self.count_tombstone(tombstone),
+            }
+        }
+        self.rare.cancelled.add(given_up);
+        for dropped in unheard {
+            self.report_dropped(dropped);
+        }
+        self.tasks_removed();
+        given_up
+    }
+
+    /// Tasks were taken out of the queue, not by a worker. They may have been the last that workers wait for, or that
+    /// a shutdown waits for (END-1).
+    pub(super) fn tasks_removed(&self) {
+        if self.is_shut_down() {
+            self.wake_idle_workers();
+            self.try_terminate();
+        } else if self.queue.is_foreign() {
+            self.wake_staying_workers();
+        }
+    }
+}

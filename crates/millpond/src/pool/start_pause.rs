@@ -1,0 +1,94 @@
+//! The pause between two attempts to start a worker, while all of them fail.
+//!
+//! A failed start costs the system tens of microseconds, and a pool without workers would try once for each
+//! submitted task. So when [`FREE`] starts in a row have failed the pool tries at most every [`PAUSE`], by its
+//! clock. A task that is submitted in between is treated as if its own start had failed, with the same error: it
+//! waits for an existing worker, or is rejected. The first start that succeeds ends the pause.
+//!
+//! On a manual clock there is no pause: it would never end.
+
+use super::engine::PoolEngine;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicU64, Ordering};
+use millpond_raw::timestamp::Timestamp;
+use std::io;
+use std::time::Duration;
+
+/// The number of starts that may fail in a row before there are pauses: an immediate retry gets another try.
+const FREE: u64 = 8;
+
+/// How long a recovered system may have to wait for the next try.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// When and why the last start failed.
+#[derive(Debug, Default)]
+pub(super) struct StartPause {
+    /// A tick; 0 if none has failed.
+    failed_at: AtomicU64,
+    error: Mutex<Option<Like>>,
+}
+
+/// The parts of the last error, to make another one like it.
+#[derive(Debug)]
+enum Like {
+    System(i32),
+    Other(io::ErrorKind, String),
+}
+
+impl Like {
+    fn of(error: &io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(code) => Like::System(code),
+            None => Like::Other(error.kind(), error.to_string()),
+        }
+    }
+
+    fn error(&self) -> io::Error {
+        match self {
+            Like::System(code) => io::Error::from_raw_os_error(*code),
+            Like::Other(kind, text) => io::Error::new(*kind, text.clone()),
+        }
+    }
+}
+
+impl PoolEngine {
+    /// A worker could not be started.
+    #[cold]
+    pub(super) fn start_failed(&self, error: &io::Error) {
+        let last = Like::of(error);
+        *self.start_pause.error.lock() = Some(last);
+        let now = self.timestamps.now().count();
+        self.start_pause.failed_at.store(now, Ordering::Relaxed);
+    }
+
+    /// The last error, while there is a pause.
+    pub(super) fn start_is_paused(&self) -> Option<io::Error> {
+        if self.timestamps.stands_still() || self.rare.failed_starts_in_a_row.get() < FREE {
+            return None;
+        }
+        let failed_at = Timestamp::from_count(self.start_pause.failed_at.load(Ordering::Relaxed));
+        let now = self.timestamps.now();
+        // A counter may have gone back.
+        let is_over =
+            now < failed_at || Duration::from_nanos(self.timestamps.nanos(failed_at, now)) >= PAUSE;
+        if is_over {
+            return None;
+        }
+        self.start_pause.error.lock().as_ref().map(Like::error)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_again_as_the_system_or_the_factory_told_it() {
+        let system = io::Error::from_raw_os_error(11);
+        assert_eq!(Like::of(&system).error().raw_os_error(), Some(11));
+        let own = io::Error::new(io::ErrorKind::WouldBlock, "no threads today");
+        let again = Like::of(&own).error();
+        assert_eq!(again.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(again.to_string(), "no threads today");
+    }
+}

@@ -1,0 +1,167 @@
+//! The timer leader: an idle worker that waits for a task and, at the same time, for a time.
+//!
+//! A [`TimerSource`] is given to the pool by a scheduler, which has tasks that are due later and owns the pool. One idle worker at
+//! a time leads it. It is idle like any other, listed in the queue and woken for tasks; but it parks no longer than the
+//! source says, and then dispatches: what is due comes into the queue, and the leader, which counts as searching meanwhile
+//! (FIFO-7), takes the first of it. If there is more it wakes another worker, as every searching worker
+//! does.
+//!
+//! - **TIMERLEADER-1** A leader resigns before it runs a task, times out, or acts on a change. So a leader is awake and
+//!   searching, or parks until it is called.
+//! - **TIMERLEADER-2** A leader that resigns and does not return at once wakes the other idle workers, if no other thread looks
+//!   for what is due. One that only acts on a change does return, and wakes nobody: waking is such a change, and two
+//!   workers would wake each other again and again.
+
+use super::engine::PoolEngine;
+use super::task_queue::TaskQueue;
+use crate::executor::{TimerSource, TimerSourceOffer, TimerStatus};
+use crate::interrupt::backoff;
+use crate::task::Task;
+use crate::time::Deadline;
+use millpond_raw::sync::atomic::{AtomicBool, Ordering};
+use millpond_raw::sync::{Mutex, local, thread};
+use millpond_raw::timer_slack::{self, MinimalSlack};
+use millpond_raw::{catch_panic, park};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
+
+local! {
+    /// A worker that has once been leader is woken in time from then on.
+    static PUNCTUAL: RefCell<Option<MinimalSlack>> = const { RefCell::new(None) };
+}
+
+/// The timer source of a pool, if it was given one.
+#[derive(Default)]
+pub(super) struct TimerSlot {
+    is_there: AtomicBool,
+    offer: Mutex<Option<TimerSourceOffer>>,
+}
+
+impl PoolEngine {
+    /// Accepts the timer source, unless the pool has one, or its queue does not count searching workers.
+    pub(super) fn accept_timer_source(&self, new: TimerSourceOffer) {
+        if !self.queue.has_searching() {
+            return;
+        }
+        let mut offer = self.idle.timer.offer.lock();
+        let former = offer.as_ref().and_then(TimerSourceOffer::get);
+        if former.is_some() {
+            drop(offer);
+            // POOL-4: it may be the last reference.
+            drop(former);
+            return;
+        }
+        *offer = Some(new);
+        self.idle.timer.is_there.store(true, Ordering::Relaxed);
+        drop(offer);
+        // One of the idle workers may lead it.
+        self.wake_idle_workers();
+    }
+
+    /// Makes the calling worker the leader, if there is a timer source without one.
+    pub(super) fn lead_timer(&self) -> Option<TimerLeader<'_>> {
+        if !self.idle.timer.is_there.load(Ordering::Relaxed) {
+            return None;
+        }
+        let source = self.idle.timer.offer.lock().as_ref()?.get()?;
+        if !source.try_lead(&park::current().waker()) {
+            return None;
+        }
+        PUNCTUAL.with(|own| {
+            own.borrow_mut().get_or_insert_with(timer_slack::minimize);
+        });
+        Some(TimerLeader {
+            engine: self,
+            source,
+            is_returning: Cell::new(false),
+        })
+    }
+}
+
+/// Being the leader, until it is dropped.
+pub(super) struct TimerLeader<'a> {
+    engine: &'a PoolEngine,
+    source: Arc<dyn TimerSource>,
+    is_returning: Cell<bool>,
+}
+
+impl TimerLeader<'_> {
+    /// Searches for a task, and dispatches when it is time. `takes` is called when it is about to poll, and when it has
+    /// polled in vain. Returns a task, or until when to park; never, if something has changed.
+    pub(super) fn seek(
+        &self,
+        queue: &TaskQueue,
+        takes: impl Fn(bool),
+        has_changed: impl Fn() -> bool,
+    ) -> Result<Task, Deadline> {
+        let is_ready = || queue.hint().is_some_and(|hint| hint.is_ready);
+        let attempt = || {
+            takes(true);
+            let got = queue.poll();
+            if got.is_none() {
+                takes(false);
+            }
+            got
+        };
+        let mut rest = Deadline::NEVER;
+        let got = queue.as_searching(|| {
+            loop {
+                let status = self.source.check();
+                if is_ready() {
+                    if let Some(task) = attempt() {
+                        return Some(task);
+                    }
+                }
+                if has_changed() {
+                    return None;
+                }
+                match status {
+                    TimerStatus::Due => {
+                        // FIFO-7: a panic in here must not leave a searching worker behind.
+                        let dispatched =
+                            catch_panic::call(|| Arc::clone(&self.source).dispatch_some());
+                        if dispatched != Some(true) {
+                            // The thread that dispatches may need this very CPU.
+                            thread::yield_now();
+                        }
+                    }
+                    // A running task may need this very CPU.
+                    TimerStatus::Near => thread::yield_now(),
+                    TimerStatus::Park(until) => {
+                        rest = until;
+                        return backoff(is_ready, attempt);
+                    }
+                }
+            }
+        });
+        got.ok_or(rest)
+    }
+
+    /// It leaves only to act on a change (TIMERLEADER-2).
+    pub(super) fn set_returning(&self) {
+        self.is_returning.set(true);
+    }
+
+    /// Whether it is to look again, although it parks.
+    pub(super) fn is_called(&self) -> bool {
+        self.source.is_called()
+    }
+}
+
+impl Drop for TimerLeader<'_> {
+    fn drop(&mut self) {
+        let source = Arc::clone(&self.source);
+        let is_needed = catch_panic::call(|| source.resign()) == Some(true);
+        if is_needed && !self.is_returning.get() {
+            // TIMERLEADER-2
+            self.engine.wake_idle_workers();
+        }
+    }
+}
+
+impl fmt::Debug for TimerSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.is_there.fmt(f)
+    }
+}

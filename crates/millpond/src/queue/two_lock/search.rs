@@ -1,0 +1,88 @@
+//! Searching consumers: a pool's worker polls for a moment before it parks (FIFO-7).
+//!
+//! A lone element takes this path in every round trip, so the path is short. Its consumer has seen `is_ready`,
+//! swaps the boxes under both locks, and has stopped searching when it unlocks. It touches the producers' cache
+//! line once, at a time when nobody else needs it: the caller waits for the answer.
+
+use super::TwoLock;
+use crate::interrupt;
+use crate::queue::store::{End, Store};
+use crate::queue::wake_list::{WakeList, lock};
+use millpond_raw::sync::atomic::Ordering;
+
+impl<T: Send> TwoLock<T> {
+    /// Searches for an element for a moment (FIFO-7). Calls `takes(true)` before each attempt to take one, and
+    /// `takes(false)` after an attempt that failed.
+    pub(in crate::queue) fn search(&self, end: End, takes: impl Fn(bool)) -> Option<T> {
+        self.inbox.searching_workers.fetch_add(1, Ordering::Relaxed);
+        let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
+        let mut is_counted = true;
+        let got = interrupt::search(is_ready, || {
+            takes(true);
+            let got = self.poll_searching(end, &mut is_counted);
+            if got.is_none() {
+                takes(false);
+            }
+            got
+        });
+        if is_counted {
+            self.stop_searching();
+        }
+        got
+    }
+
+    /// Counts the caller as a searching consumer while `search` runs (FIFO-7), which must not panic.
+    pub(in crate::queue) fn as_searching(&self, search: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.inbox.searching_workers.fetch_add(1, Ordering::Relaxed);
+        let got = search();
+        self.stop_searching();
+        got
+    }
+
+    /// A consumer that has found nothing may leave elements behind as well: it need not return, for instance if
+    /// the pool has one worker too many by now.
+    fn stop_searching(&self) {
+        let mut inbox = lock(&self.inbox.inbox);
+        let others = self.inbox.searching_workers.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.refresh_taken(&mut inbox);
+        let has_more = inbox.has_elements();
+        if has_more && others > 0 {
+            self.signal_more();
+        } else if has_more && inbox.needs_consumer() {
+            self.notify_consumer(inbox);
+        }
+    }
+
+    /// Tells other searching consumers that there is more, even if it is in the outbox, for which the flag is not
+    /// set otherwise. Called under the inbox's lock; a consumer that finds the inbox empty clears the flag.
+    fn signal_more(&self) {
+        self.inbox.is_ready.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes an element for a searching consumer. If it swaps the boxes for that, it holds the inbox's lock
+    /// anyway, and ends the search at once (FIFO-7).
+    fn poll_searching(&self, end: End, is_counted: &mut bool) -> Option<T> {
+        let mut outbox = lock(&self.outbox.ring);
+        let mut next = None;
+        if outbox.len() == 0 {
+            let mut inbox = lock(&self.inbox.inbox);
+            if !self.refill(&mut inbox, &mut outbox) {
+                return None;
+            }
+            *is_counted = false;
+            let others = self.inbox.searching_workers.fetch_sub(1, Ordering::Relaxed) - 1;
+            let has_more = outbox.len() > 1;
+            if has_more && others > 0 {
+                self.signal_more();
+            } else if has_more && inbox.needs_consumer() {
+                next = inbox.pop_consumer();
+            }
+        }
+        let element = outbox.pop(&self.clock, end)?;
+        self.complete_take(outbox, 1);
+        if next.is_some() {
+            WakeList::of(next.map(|consumer| consumer.waker)).wake();
+        }
+        Some(element)
+    }
+}
