@@ -4,6 +4,7 @@
 //! a test is without an end: each gives up after [`delays::long`] and says what it waited for.
 
 use super::delays;
+use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -121,9 +122,18 @@ impl Gate {
     }
 }
 
-/// Opens a [`Gate`] when it is dropped, if it is closed.
+/// Opens a [`Gate`] when it is dropped, if it is closed. It is the gate in every other respect.
 #[derive(Debug)]
+#[must_use = "the gate opens when this is dropped"]
 pub struct OpenAtEnd(Gate);
+
+impl Deref for OpenAtEnd {
+    type Target = Gate;
+
+    fn deref(&self) -> &Gate {
+        &self.0
+    }
+}
 
 impl Drop for OpenAtEnd {
     fn drop(&mut self) {

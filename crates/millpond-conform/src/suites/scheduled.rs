@@ -1,7 +1,7 @@
 //! How the suites of scheduled pools get their pools: over a pool of threads, and driven by hand.
 
 use super::pond::fresh_name;
-use crate::kit::{DropToken, Gate, Guard, Latch, Lifecycle, comes_true, until};
+use crate::kit::{DropToken, Gate, Guard, Latch, Lifecycle, OpenAtEnd, comes_true, until};
 use millpond::executor;
 use millpond::pool::ThreadPool;
 use millpond::schedule::{ScheduledBuilder, ScheduledPool};
@@ -123,12 +123,12 @@ impl Timers {
         }
     }
 
-    /// Has every worker held in the middle of a task.
+    /// Holds every worker in the middle of a task, until the gate is opened or dropped.
     #[track_caller]
-    pub fn hold(&self, workers: usize) -> Gate {
+    pub fn hold(&self, workers: usize) -> OpenAtEnd {
         use millpond::executor::ExecutorExt;
         let (gate, started) = (Gate::new(), Latch::new(workers));
-        let _open = gate.open_at_end();
+        let open = gate.open_at_end();
         for _ in 0..workers {
             let (held, begun) = (gate.clone(), started.clone());
             let body = move || {
@@ -138,7 +138,7 @@ impl Timers {
             self.below().execute(body).expect("there is room");
         }
         started.wait();
-        gate
+        open
     }
 
     /// Waits for the end.

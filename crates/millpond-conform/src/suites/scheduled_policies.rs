@@ -1,7 +1,7 @@
 //! What happens to waiting tasks when a scheduled pool is shut down: the two policies.
 
 use super::scheduled::{Make, NOW, SECOND, Timers};
-use crate::kit::{Gate, until};
+use crate::kit::{OpenAtEnd, until};
 use millpond::executor::Lifecycle;
 use millpond::schedule::{Scheduled, ScheduledPool};
 use millpond::task::{CancelReason, TaskError};
@@ -24,8 +24,8 @@ macro_rules! scheduled_policies_suite {
 
 /// A pool with a task and a series of each kind that wait, and one task that is due and has no worker.
 struct Waiting {
+    gate: OpenAtEnd,
     timers: Timers,
-    gate: Gate,
     due: Scheduled<u32>,
     task: Scheduled<u32>,
     series: [Scheduled<Infallible>; 2],
@@ -46,8 +46,8 @@ impl Waiting {
                 .unwrap(),
         ];
         Waiting {
-            timers,
             gate,
+            timers,
             due,
             task,
             series,
