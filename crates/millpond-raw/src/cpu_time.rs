@@ -1,8 +1,8 @@
 //! The CPU time of threads, and how long they waited for a CPU.
 //!
-//! Three questions at three prices. [`thread_cpu_now`] is one system call and answers for the calling thread
-//! only. [`cpu_time_of`] is one system call and answers for any thread of the process. [`schedstat_of`] reads
-//! a file of `/proc`, some microseconds, and is the only one that knows how long a thread was runnable and
+//! Four questions at four prices. [`thread_cpu_now`] is one system call and answers for the calling thread
+//! only, [`process_cpu_now`] for all threads together. [`cpu_time_of`] is one system call and answers for any
+//! thread of the process. [`schedstat_of`] reads a file of `/proc`, some microseconds, and is the only one that knows how long a thread was runnable and
 //! had no CPU.
 //!
 //! Threads are identified by the system's thread id, their [`tid`], which `top -H` and debuggers show. The
@@ -51,6 +51,19 @@ pub fn tid() -> Option<u32> {
 /// ```
 pub fn thread_cpu_now() -> Duration {
     os::thread_cpu_now().unwrap_or_default()
+}
+
+/// The CPU time of all threads of this process together, those that have ended included; `None` where it is
+/// unknown. The system adds up all threads that live, so this takes microseconds if there are hundreds.
+///
+/// ```
+/// use millpond_raw::cpu_time::{process_cpu_now, thread_cpu_now};
+///
+/// let own = thread_cpu_now();
+/// assert!(process_cpu_now().is_none_or(|all| all >= own));
+/// ```
+pub fn process_cpu_now() -> Option<Duration> {
+    os::process_cpu_now()
 }
 
 /// The CPU time of a thread of this process; `None` if there is no such thread.
@@ -103,6 +116,10 @@ mod os {
         read(libc::CLOCK_THREAD_CPUTIME_ID)
     }
 
+    pub(super) fn process_cpu_now() -> Option<Duration> {
+        read(libc::CLOCK_PROCESS_CPUTIME_ID)
+    }
+
     pub(super) fn cpu_time_of(tid: u32) -> Option<Duration> {
         // The kernel's encoding of "the CPU clock of that thread": the inverted id, above three bits that say
         // "of one thread" (4) and "time on a CPU" (2). 0 would be the caller's own.
@@ -137,6 +154,10 @@ mod os {
     }
 
     pub(super) fn thread_cpu_now() -> Option<Duration> {
+        None
+    }
+
+    pub(super) fn process_cpu_now() -> Option<Duration> {
         None
     }
 

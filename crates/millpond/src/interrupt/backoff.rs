@@ -26,19 +26,34 @@
 //!   task: [`poll_tight`], [`search`]. Otherwise an element that comes after 200 ns would be found after 400,
 //!   and one round trip in ten took half as long again.
 //!
+//! # Yields only where they pay
+//!
+//! A yield hands the CPU to whoever wants it, and on a busy machine that is for a whole time slice. So all yields
+//! go through [`Yields`], which measures them and forbids them for a while, in the whole process, once one
+//! has lost its CPU. And a thread whose last waits nearly all ended parked does not yield either: it would only
+//! burn CPU (BACKOFF-4).
+//!
 //! # Searching workers
 //!
-//! An idle worker searches for longer than other waits spin ([`search`]): a caller that waits for each
+//! An idle worker may search for longer than other waits spin ([`Search`]): a caller that waits for each
 //! task before it submits the next one does something in between, and waking a worker takes 25 µs on a
-//! virtual machine and costs the caller a system call. The worker yields all the time, so it does not delay
-//! other threads, but where no other thread wants the core it burns CPU for nothing. So its spin budget
-//! depends on how its last searches ended ([`SpinBudget`]):
+//! virtual machine and costs the caller a system call. How long it searches depends on how soon tasks came
+//! after its last eight searches began ([`SearchHistory`]):
 //!
-//! - **BACKOFF-1** A worker never searches for longer than [`MAX_BUDGET`].
-//! - **BACKOFF-2** A search that finds nothing halves the budget, down to [`MIN_BUDGET`]. So a pool with a task
-//!   now and then spends 12 µs of CPU on a search, and not 50, the price of 64 yields.
-//! - **BACKOFF-3** A worker that is woken within [`MAX_BUDGET`] of the start of its search has searched too
-//!   briefly, and gets the full budget the next time.
+//! | came soon | it |
+//! |---|---|
+//! | 6 to 8 times | spins, then yields for up to [`MAX_BUDGET`] |
+//! | 3 to 5 times | spins |
+//! | 0 to 2 times | parks at once |
+//!
+//! - **BACKOFF-1** A worker never searches for longer than [`MAX_BUDGET`], and never yields while the CPU is
+//!   contended.
+//! - **BACKOFF-2** A task has come soon if a search found it, or if the worker was woken for it within [`SOON`] of the
+//!   start of its search. So a worker that parks at once learns that searching would pay again.
+//! - **BACKOFF-3** A search that found nothing, and after which the worker was not woken for a task, counts as one after
+//!   which none came soon.
+//! - **BACKOFF-4** A thread of whose last eight other waits fewer than three succeeded before it parked does not yield,
+//!   but for one wait in [`RETRY_EVERY`].
 //!
 //! # In models
 //!
@@ -49,12 +64,13 @@
 //! holds for [`backoff`]: `is_ready` is a hint without consequences, and `attempt` is the very step that was tried
 //! before, complete in itself. Only searching workers are known to others: a push wakes nobody while one searches.
 
+use crate::thread::contention::{self, Yields};
 use millpond_raw::sync::{hint, local, spins, thread};
 use millpond_raw::timestamp::{self, Timestamp};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// The pauses of a long spin.
+/// The pauses of a long spin, about 5 µs.
 const LONG_SPIN: u32 = 127;
 
 /// The pauses of a spin after long ones have failed.
@@ -73,11 +89,18 @@ const MAX_FAILED_SPINS: u32 = 4;
 /// One in so many is long even then, because threads migrate to other cores.
 const RETRY_EVERY: u32 = 16;
 
-/// The largest spin budget of a searching worker (BACKOFF-1).
+/// Of the last eight waits, so many must have succeeded for yields to pay (BACKOFF-4).
+const MIN_HITS: u32 = 3;
+
+/// Of the last eight searches, so many must have found a task soon for the worker to yield.
+const MIN_HITS_TO_YIELD: u32 = 6;
+
+/// The longest search (BACKOFF-1).
 const MAX_BUDGET: Duration = Duration::from_micros(100);
 
-/// The smallest spin budget of a searching worker.
-const MIN_BUDGET: Duration = Duration::from_nanos(12_500);
+/// A task that a parked worker is woken for within this time would have been found by a search: the rest is the
+/// latency of the wake-up.
+const SOON: Duration = Duration::from_micros(150);
 
 /// How often a searching worker, or a wait for an element or for room, checks in a model. Loom explores every
 /// schedule, and gets one check only.
@@ -91,19 +114,39 @@ local! {
 }
 
 local! {
-    /// The start of the last search of this thread, and the budget of the next one.
-    static LAST_SEARCH: Cell<Option<(Timestamp, SpinBudget)>> = Cell::new(None);
+    static SEARCHES: Cell<SearchHistory> = Cell::new(SearchHistory::NEW);
 }
 
-/// How the last waits of a thread ended.
+local! {
+    /// The number of searches of this thread that found nothing, since it last [told](Search::take_counts).
+    static FAILED: Cell<u64> = Cell::new(0);
+}
+
+/// How the last waits of a thread ended, other than searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SpinHistory {
     /// Failed long spins, and short ones since then; 0 after a long spin that succeeded.
     failed: u32,
+    /// Waits that parked, since the last one that did not.
+    parked: u32,
+    /// Whether the last eight waits succeeded, one bit for each.
+    hits: u8,
+}
+
+/// How a wait of a thread ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WaitEnd {
+    WhileSpinning,
+    WhileYielding,
+    Parked,
 }
 
 impl SpinHistory {
-    const NEW: SpinHistory = SpinHistory { failed: 0 };
+    const NEW: SpinHistory = SpinHistory {
+        failed: 0,
+        parked: 0,
+        hits: u8::MAX,
+    };
 
     /// How many pauses the next spin has.
     fn pauses(self) -> u32 {
@@ -114,44 +157,93 @@ impl SpinHistory {
         }
     }
 
-    /// The history after a wait that succeeded, while it spun or later.
-    fn after(self, spinning: bool) -> SpinHistory {
-        if spinning && self.pauses() == LONG_SPIN {
-            SpinHistory::NEW
+    /// Whether the next wait yields after its spin (BACKOFF-4).
+    fn yields(self) -> bool {
+        self.hits.count_ones() >= MIN_HITS || self.parked % RETRY_EVERY == 0
+    }
+
+    /// Nothing that came, on whatever core, says nothing about spinning: `failed` is for waits that succeeded late.
+    fn after(self, end: WaitEnd) -> SpinHistory {
+        let is_hit = end != WaitEnd::Parked;
+        let hits = self.hits << 1 | u8::from(is_hit);
+        let parked = if is_hit {
+            0
         } else {
-            SpinHistory {
-                failed: self.failed.wrapping_add(1),
-            }
+            self.parked.wrapping_add(1)
+        };
+        let failed = match end {
+            WaitEnd::WhileSpinning if self.pauses() == LONG_SPIN => 0,
+            WaitEnd::WhileSpinning | WaitEnd::WhileYielding => self.failed.wrapping_add(1),
+            WaitEnd::Parked => self.failed,
+        };
+        SpinHistory {
+            failed,
+            parked,
+            hits,
         }
     }
 }
 
-/// How long a worker searches.
+/// How soon tasks came after the last searches of a worker began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct SpinBudget(Duration);
+struct SearchHistory {
+    /// The start of the last search, if it found nothing and no task has come since.
+    pending: Option<Timestamp>,
+    /// Whether a task came soon, one bit for each of the last eight searches.
+    hits: u8,
+}
 
-impl SpinBudget {
-    const NEW: SpinBudget = SpinBudget(MAX_BUDGET);
+/// What a worker does that has found nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SearchPlan {
+    Park,
+    Spin,
+    SpinAndYield,
+}
 
-    /// Whether a search since `start` is within the budget. It is not if the counter has gone back, as after
-    /// a suspend of the machine: it might take any time to catch up.
-    fn allows(self, start: Timestamp, now: Timestamp) -> bool {
-        now >= start && Duration::from_nanos(now.nanos_since(start)) < self.0
+impl SearchHistory {
+    const NEW: SearchHistory = SearchHistory {
+        pending: None,
+        hits: u8::MAX,
+    };
+
+    fn plan(self) -> SearchPlan {
+        match self.hits.count_ones() {
+            MIN_HITS_TO_YIELD.. => SearchPlan::SpinAndYield,
+            MIN_HITS.. => SearchPlan::Spin,
+            _ => SearchPlan::Park,
+        }
     }
 
-    /// BACKOFF-2.
-    fn after_failed_search(self) -> SpinBudget {
-        SpinBudget((self.0 / 2).max(MIN_BUDGET))
+    fn after(self, is_hit: bool) -> SearchHistory {
+        SearchHistory {
+            pending: None,
+            hits: self.hits << 1 | u8::from(is_hit),
+        }
     }
 
-    /// BACKOFF-3.
-    fn after_wakeup(self, waited: Duration) -> SpinBudget {
-        if waited <= MAX_BUDGET {
-            SpinBudget::NEW
+    /// A search begins: the task of the one before it has not come (BACKOFF-3).
+    fn begin(self) -> SearchHistory {
+        if self.pending.is_some() {
+            self.after(false)
         } else {
             self
         }
     }
+
+    /// The worker was woken for a task (BACKOFF-2).
+    fn woken(self, now: Timestamp) -> SearchHistory {
+        let Some(start) = self.pending else {
+            return self;
+        };
+        self.after(is_within(start, now, SOON))
+    }
+}
+
+/// Whether `now` is less than `time` after `start`. It is not if the counter has gone back, as after a suspend of
+/// the machine: it might take any time to catch up.
+fn is_within(start: Timestamp, now: Timestamp, time: Duration) -> bool {
+    now >= start && u128::from(now.nanos_since(start)) < time.as_nanos()
 }
 
 /// How often a spin checks.
@@ -167,9 +259,7 @@ pub(crate) fn backoff<R>(
     is_ready: impl Fn() -> bool,
     attempt: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    spin_then_yield(SpinPace::Doubling, is_ready, attempt, |yields| {
-        yields < MAX_YIELDS
-    })
+    spin_then_yield(SpinPace::Doubling, is_ready, attempt)
 }
 
 /// The same, but checks all the time while it spins.
@@ -177,43 +267,80 @@ pub(crate) fn poll_tight<R>(
     is_ready: impl Fn() -> bool,
     attempt: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    spin_then_yield(SpinPace::Tight, is_ready, attempt, |yields| {
-        yields < MAX_YIELDS
-    })
+    spin_then_yield(SpinPace::Tight, is_ready, attempt)
 }
 
-/// The same for an idle worker that searches for a task, within the spin budget of its thread.
-pub(crate) fn search<R>(
-    is_ready: impl Fn() -> bool,
-    attempt: impl FnMut() -> Option<R>,
-) -> Option<R> {
-    if spins() == 0 {
-        return check_in_model(CHECKS_IN_MODELS, is_ready, attempt);
+/// What a thread has spun and yielded for in vain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SearchCounts {
+    /// Searches that found nothing.
+    pub(crate) failed: u64,
+    /// Yields that lost the CPU for long.
+    pub(crate) lost_cpus: u64,
+}
+
+/// A search of an idle worker for a task.
+#[derive(Debug)]
+#[must_use = "it has only been planned"]
+pub(crate) struct Search {
+    start: Timestamp,
+    yields: bool,
+}
+
+impl Search {
+    /// Plans the next search of the calling worker; `None` if it should park at once.
+    pub(crate) fn begin() -> Option<Search> {
+        let start = timestamp::now();
+        if spins() == 0 {
+            let yields = false;
+            return Some(Search { start, yields });
+        }
+        let history = SEARCHES.with(Cell::get).begin();
+        let pending = Some(start);
+        SEARCHES.with(|own| own.set(SearchHistory { pending, ..history }));
+        let yields = match history.plan() {
+            SearchPlan::Park => return None,
+            SearchPlan::Spin => false,
+            SearchPlan::SpinAndYield => true,
+        };
+        Some(Search { start, yields })
     }
-    let start = timestamp::now();
-    let last = LAST_SEARCH.with(Cell::get);
-    let budget = last.map_or(SpinBudget::NEW, |(_, budget)| budget);
-    let got = spin_then_yield(SpinPace::Tight, is_ready, attempt, |_| {
-        budget.allows(start, timestamp::now())
-    });
-    let next = if got.is_some() {
-        budget
-    } else {
-        budget.after_failed_search()
-    };
-    LAST_SEARCH.with(|own| own.set(Some((start, next))));
-    got
-}
 
-/// Records that the calling worker was woken after a search that failed.
-pub(crate) fn woken_after_search() {
-    let last = LAST_SEARCH.with(Cell::get);
-    let next = last.map(|(start, budget)| (start, budget.after_wakeup(since(start))));
-    LAST_SEARCH.with(|own| own.set(next));
-}
+    /// Searches: spins, checking all the time, and yields if that has paid of late.
+    pub(crate) fn run<R>(
+        self,
+        is_ready: impl Fn() -> bool,
+        attempt: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        if spins() == 0 {
+            return check_in_model(CHECKS_IN_MODELS, is_ready, attempt);
+        }
+        let is_in_budget = || is_within(self.start, timestamp::now(), MAX_BUDGET);
+        let continues = |_| self.yields && is_in_budget();
+        let (got, end) = spin_and_yield(SpinPace::Tight, is_ready, attempt, continues);
+        if got.is_some() {
+            SEARCHES.with(|own| own.set(own.get().after(true)));
+            HISTORY.with(|own| own.set(own.get().after(end)));
+        } else {
+            FAILED.with(|own| own.set(own.get() + 1));
+        }
+        got
+    }
 
-fn since(start: Timestamp) -> Duration {
-    Duration::from_nanos(timestamp::now().nanos_since(start))
+    /// What the calling thread has counted since it last asked.
+    pub(crate) fn take_counts() -> SearchCounts {
+        SearchCounts {
+            failed: FAILED.with(|own| own.replace(0)),
+            lost_cpus: contention::take_losses(),
+        }
+    }
+
+    /// Records that the calling worker was woken for a task after a search that failed.
+    pub(crate) fn record_wakeup() {
+        if spins() > 0 {
+            SEARCHES.with(|own| own.set(own.get().woken(timestamp::now())));
+        }
+    }
 }
 
 /// Models check a few times, and yield in between, so that they cover a wait that succeeds before it parks, and
@@ -231,12 +358,11 @@ fn check_in_model<R>(
     })
 }
 
-/// Spins, then yields while `continues` says so, given the number of yields.
+/// A wait that is not a search.
 fn spin_then_yield<R>(
     pace: SpinPace,
     is_ready: impl Fn() -> bool,
-    mut attempt: impl FnMut() -> Option<R>,
-    continues: impl Fn(u32) -> bool,
+    attempt: impl FnMut() -> Option<R>,
 ) -> Option<R> {
     if spins() == 0 {
         let checks = match pace {
@@ -245,37 +371,49 @@ fn spin_then_yield<R>(
         };
         return check_in_model(checks, is_ready, attempt);
     }
-    let history = HISTORY.with(Cell::get);
-    let mut check = |spinning: bool| {
-        let got = if is_ready() { attempt() } else { None };
-        if got.is_some() {
-            HISTORY.with(|own| own.set(history.after(spinning)));
-        }
-        got
-    };
+    let may_yield = HISTORY.with(Cell::get).yields();
+    let continues = |yields| may_yield && yields < MAX_YIELDS;
+    let (got, end) = spin_and_yield(pace, is_ready, attempt, continues);
+    HISTORY.with(|own| own.set(own.get().after(end)));
+    got
+}
+
+/// Spins, then yields while `continues` says so, given the number of yields, and while the CPU is not contended.
+fn spin_and_yield<R>(
+    pace: SpinPace,
+    is_ready: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Option<R>,
+    continues: impl Fn(u32) -> bool,
+) -> (Option<R>, WaitEnd) {
+    let mut check = || if is_ready() { attempt() } else { None };
+    let pauses_in_all = HISTORY.with(Cell::get).pauses();
     let mut spun = 0;
-    while spun < history.pauses() {
+    while spun < pauses_in_all {
         let pauses = match pace {
             // One more than all before: twice as many as the last time.
             SpinPace::Doubling => spun + 1,
             SpinPace::Tight => TIGHT_PAUSES,
         };
         (0..pauses).for_each(|_| hint::spin_loop());
-        if let Some(got) = check(true) {
-            return Some(got);
+        if let Some(got) = check() {
+            return (Some(got), WaitEnd::WhileSpinning);
         }
         spun += pauses;
     }
-    let mut yields = 0;
-    while continues(yields) {
-        thread::yield_now();
-        if let Some(got) = check(false) {
-            return Some(got);
+    let yields = continues(0).then(Yields::begin).flatten();
+    let Some(yields) = yields else {
+        return (None, WaitEnd::Parked);
+    };
+    for yielded in 1.. {
+        let may_go_on = yields.yield_now();
+        if let Some(got) = check() {
+            return (Some(got), WaitEnd::WhileYielding);
         }
-        yields += 1;
+        if !may_go_on || !continues(yielded) {
+            break;
+        }
     }
-    // Nothing came, on whatever core: that says nothing about spinning.
-    None
+    (None, WaitEnd::Parked)
 }
 
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
@@ -287,11 +425,7 @@ mod tests {
     const LONG_CHECKS: u32 = 7;
     const SHORT_CHECKS: u32 = 4;
 
-    /// Backs off, and succeeds after so many checks. Returns how many checks there were.
-    fn backoff_for(checks: u32) -> u32 {
-        checks_until(checks, SpinPace::Doubling)
-    }
-
+    /// A tight poll or a backoff that succeeds after so many checks. Returns how many checks there were.
     fn checks_until(checks: u32, pace: SpinPace) -> u32 {
         let seen = Cell::new(0);
         let is_ready = || {
@@ -305,6 +439,10 @@ mod tests {
         seen.get()
     }
 
+    fn backoff_for(checks: u32) -> u32 {
+        checks_until(checks, SpinPace::Doubling)
+    }
+
     /// The number of checks of the next spin of this thread.
     fn next_checks() -> u32 {
         match HISTORY.get().pauses() {
@@ -313,14 +451,20 @@ mod tests {
         }
     }
 
+    fn history_after(ends: impl IntoIterator<Item = WaitEnd>) -> SpinHistory {
+        ends.into_iter()
+            .fold(SpinHistory::NEW, |history, end| history.after(end))
+    }
+
     #[test]
     fn a_count_of_failed_spins_that_wraps_around_costs_a_few_long_spins() {
         let mut history = SpinHistory {
             failed: u32::MAX - 1,
+            ..SpinHistory::NEW
         };
         let pauses: Vec<u32> = (0..20)
             .map(|_| {
-                history = history.after(false);
+                history = history.after(WaitEnd::WhileYielding);
                 history.pauses()
             })
             .collect();
@@ -339,52 +483,67 @@ mod tests {
 
     #[test]
     fn a_thread_whose_spins_fail_keeps_them_short_but_tries_again() {
-        HISTORY.set(SpinHistory::NEW);
+        let mut history = SpinHistory::NEW;
         let long: Vec<u32> = (0..3 * RETRY_EVERY)
             .filter(|_| {
-                let long = next_checks() == LONG_CHECKS;
-                backoff_for(next_checks());
-                long
+                let is_long = history.pauses() == LONG_SPIN;
+                history = history.after(WaitEnd::WhileYielding);
+                is_long
             })
             .collect();
         assert_eq!(long, [0, 1, 2, 3, RETRY_EVERY, 2 * RETRY_EVERY]);
     }
 
     #[test]
-    fn one_long_spin_that_succeeds_resets_the_history() {
-        HISTORY.set(SpinHistory::NEW);
-        while HISTORY.get().failed < RETRY_EVERY - 1 {
-            backoff_for(next_checks());
+    fn one_long_spin_that_succeeds_resets_the_history_of_spins() {
+        let late = || std::iter::repeat_n(WaitEnd::WhileYielding, RETRY_EVERY as usize - 1);
+        let history = history_after(late());
+        assert_eq!(history.pauses(), SHORT_SPIN);
+        let short = history.after(WaitEnd::WhileSpinning);
+        assert_eq!(short.failed, RETRY_EVERY, "a short one is no proof");
+        assert_eq!(short.pauses(), LONG_SPIN);
+        assert_eq!(short.after(WaitEnd::WhileSpinning).failed, 0);
+    }
+
+    #[test]
+    fn a_wait_in_which_nothing_comes_says_nothing_about_spins() {
+        let history = history_after([WaitEnd::Parked; 5]);
+        assert_eq!(history.failed, 0);
+        assert_eq!(history.pauses(), LONG_SPIN);
+    }
+
+    #[test]
+    fn a_thread_whose_waits_end_parked_stops_yielding_but_tries_again() {
+        let mut history = SpinHistory::NEW;
+        let yields: Vec<u32> = (0..3 * RETRY_EVERY)
+            .filter(|_| {
+                let yields = history.yields();
+                history = history.after(WaitEnd::Parked);
+                yields
+            })
+            .collect();
+        assert_eq!(yields, [0, 1, 2, 3, 4, 5, RETRY_EVERY, 2 * RETRY_EVERY]);
+        let mut again = 0;
+        while !history.yields() {
+            history = history.after(WaitEnd::WhileSpinning);
+            again += 1;
         }
-        assert_eq!(next_checks(), SHORT_CHECKS);
-        backoff_for(0);
-        assert_eq!(
-            next_checks(),
-            LONG_CHECKS,
-            "a short one that succeeds is no proof"
-        );
-        assert_eq!(HISTORY.get().failed, RETRY_EVERY);
-        backoff_for(0);
-        assert_eq!(HISTORY.get(), SpinHistory::NEW);
+        assert!(again <= MIN_HITS, "{again} that succeeded were enough");
     }
 
     #[test]
-    fn a_moment_in_which_nothing_comes_ends_and_is_not_recorded() {
-        HISTORY.set(SpinHistory::NEW);
-        assert_eq!(backoff_for(u32::MAX), LONG_CHECKS + MAX_YIELDS);
-        assert_eq!(HISTORY.get(), SpinHistory::NEW);
-    }
-
-    #[test]
-    fn a_tight_poll_spins_as_long_and_checks_more_often() {
-        HISTORY.set(SpinHistory::NEW);
+    fn a_wait_that_is_not_to_yield_only_spins() {
+        let parked = SpinHistory {
+            parked: 1,
+            hits: 0,
+            ..SpinHistory::NEW
+        };
+        HISTORY.set(parked);
+        assert_eq!(backoff_for(u32::MAX), LONG_CHECKS);
+        HISTORY.set(parked);
         let checks = LONG_SPIN.div_ceil(TIGHT_PAUSES);
-        assert_eq!(checks_until(u32::MAX, SpinPace::Tight), checks + MAX_YIELDS);
-        for _ in 0..MAX_FAILED_SPINS {
-            assert_eq!(checks_until(checks, SpinPace::Tight), checks + 1);
-        }
-        let checks = SHORT_SPIN.div_ceil(TIGHT_PAUSES);
-        assert_eq!(checks_until(u32::MAX, SpinPace::Tight), checks + MAX_YIELDS);
+        assert_eq!(checks_until(u32::MAX, SpinPace::Tight), checks);
+        assert_eq!(HISTORY.get().parked, 2);
     }
 
     #[test]
@@ -395,74 +554,98 @@ mod tests {
             || true,
             || {
                 attempts += 1;
-                (attempts == LONG_CHECKS + 2).then_some("late")
+                (attempts == LONG_CHECKS).then_some("late")
             },
         );
         assert_eq!(got, Some("late"));
-        assert_eq!(HISTORY.get().failed, 1, "it succeeded while yielding");
+        assert_eq!(HISTORY.get(), SpinHistory::NEW, "it succeeded spinning");
     }
 
-    /// The budget of the next search of this thread.
-    fn next_budget() -> Duration {
-        LAST_SEARCH.get().map_or(MAX_BUDGET, |(_, budget)| budget.0)
+    fn at(micros: u64) -> Timestamp {
+        let start = 1 << 50;
+        Timestamp::from_count(start + timestamp::ticks(Duration::from_micros(micros)))
     }
 
-    fn fail_to_find() {
-        let start = timestamp::now();
-        assert_eq!(search(|| false, || Some(())), None);
-        assert!(since(start) >= MIN_BUDGET);
-    }
-
-    #[test]
-    fn a_search_that_finds_nothing_halves_the_budget_down_to_the_minimum() {
-        LAST_SEARCH.set(None);
-        let mut budgets = Vec::new();
-        for _ in 0..5 {
-            budgets.push(next_budget().as_nanos());
-            fail_to_find();
+    fn pending(hits: u8) -> SearchHistory {
+        SearchHistory {
+            pending: Some(at(0)),
+            hits,
         }
-        assert_eq!(budgets, [100_000, 50_000, 25_000, 12_500, 12_500]);
     }
 
     #[test]
-    fn a_search_that_finds_something_keeps_the_budget() {
-        LAST_SEARCH.set(None);
-        fail_to_find();
-        let before = next_budget();
-        assert_eq!(search(|| true, || Some(7)), Some(7));
-        assert_eq!(next_budget(), before);
+    fn a_worker_that_finds_tasks_soon_yields_and_one_that_never_does_parks_at_once() {
+        let mut history = SearchHistory::NEW;
+        let mut plans = Vec::new();
+        for _ in 0..8 {
+            plans.push(history.plan());
+            history = history.after(false);
+        }
+        use SearchPlan::{Park, Spin, SpinAndYield};
+        let falling = [
+            SpinAndYield,
+            SpinAndYield,
+            SpinAndYield,
+            Spin,
+            Spin,
+            Spin,
+            Park,
+            Park,
+        ];
+        assert_eq!(plans, falling);
     }
 
     #[test]
-    fn a_worker_woken_soon_after_a_failed_search_gets_the_full_budget() {
-        let near = SpinBudget(MIN_BUDGET);
-        assert_eq!(near.after_wakeup(MAX_BUDGET), SpinBudget::NEW);
-        let later = MAX_BUDGET + Duration::from_nanos(1);
-        assert_eq!(near.after_wakeup(later), near);
-        let long_ago = Timestamp::from_count(0);
-        LAST_SEARCH.set(Some((long_ago, near)));
-        woken_after_search();
-        assert_eq!(next_budget(), MIN_BUDGET, "it had waited for longer");
-        LAST_SEARCH.set(Some((timestamp::now(), near)));
-        woken_after_search();
-        // Unless this thread was preempted for that long just now.
-        let waited = LAST_SEARCH.get().map(|(start, _)| since(start)).unwrap();
-        assert!(next_budget() == MAX_BUDGET || waited > MAX_BUDGET);
+    fn a_worker_that_parks_at_once_learns_from_wakeups_that_searching_would_pay() {
+        let mut history = SearchHistory {
+            hits: 0,
+            ..SearchHistory::NEW
+        };
+        for _ in 0..MIN_HITS_TO_YIELD {
+            history.pending = Some(at(0));
+            history = history.woken(at(140));
+        }
+        assert_eq!(history.plan(), SearchPlan::SpinAndYield);
+        history.pending = Some(at(0));
+        assert_eq!(history.woken(at(160)).hits & 1, 0, "it came too late");
     }
 
     #[test]
-    fn a_search_ends_if_the_counter_goes_back() {
-        let start = Timestamp::from_count(1 << 50);
-        let later = |ticks: u64| Timestamp::from_count(start.count() + ticks);
-        assert!(SpinBudget::NEW.allows(start, start));
-        assert!(!SpinBudget::NEW.allows(start, later(timestamp::ticks(2 * MAX_BUDGET))));
-        assert!(!SpinBudget::NEW.allows(start, Timestamp::from_count(7)));
+    fn a_search_after_which_no_task_came_counts_as_failed_when_the_next_begins() {
+        let history = pending(u8::MAX).begin();
+        assert_eq!((history.pending, history.hits & 1), (None, 0));
+        assert_eq!(SearchHistory::NEW.begin(), SearchHistory::NEW);
     }
 
     #[test]
     fn a_wakeup_without_a_search_is_not_recorded() {
-        LAST_SEARCH.set(None);
-        woken_after_search();
-        assert_eq!(LAST_SEARCH.get(), None);
+        assert_eq!(SearchHistory::NEW.woken(at(1)), SearchHistory::NEW);
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_ends_a_search_and_is_no_wakeup_in_time() {
+        assert!(is_within(at(0), at(0), MAX_BUDGET));
+        assert!(!is_within(at(0), at(200), MAX_BUDGET));
+        assert!(!is_within(at(0), Timestamp::from_count(7), MAX_BUDGET));
+        assert_eq!(pending(1).woken(Timestamp::from_count(7)).hits, 2);
+    }
+
+    #[test]
+    fn a_search_that_finds_a_task_is_recorded_and_one_that_does_not_is_pending() {
+        SEARCHES.set(SearchHistory {
+            hits: 0b0111_1110,
+            ..SearchHistory::NEW
+        });
+        let found = Search::begin().unwrap().run(|| true, || Some(7));
+        assert_eq!(found, Some(7));
+        assert_eq!(SEARCHES.get().hits, 0b1111_1101);
+        assert_eq!(Search::begin().unwrap().run(|| false, || Some(7)), None);
+        assert!(SEARCHES.get().pending.is_some());
+        SEARCHES.set(SearchHistory {
+            hits: 0,
+            ..SearchHistory::NEW
+        });
+        assert!(Search::begin().is_none(), "it parks at once");
+        assert!(SEARCHES.get().pending.is_some());
     }
 }

@@ -42,7 +42,7 @@
 
 mod backoff;
 
-pub(crate) use backoff::{backoff, poll_tight, search, woken_after_search};
+pub(crate) use backoff::{Search, backoff, poll_tight};
 
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::{self, Site};

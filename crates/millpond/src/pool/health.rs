@@ -15,7 +15,7 @@ use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-/// The health of a pool: counts that should be 0.
+/// The health of a pool: counts that should be 0, and two that tell how its idle workers fare.
 ///
 /// ```
 /// use millpond::executor::ExecutorExt;
@@ -52,21 +52,33 @@ pub struct Health {
     pub failed_starts_in_a_row: u64,
     /// The number of workers above the maximum. They leave when they are idle.
     pub surplus_workers: usize,
+    /// The number of times that an idle worker spun or yielded for a moment and parked all the same. That costs CPU time,
+    /// some microseconds each, and is no fault: a worker that rarely finds a task so soon stops searching.
+    pub failed_searches: u64,
+    /// The number of times that a worker yielded and another process, or another thread of this one, took its CPU for long.
+    /// After a few of them nobody yields for a while: the machine is busy.
+    pub lost_cpus: u64,
 }
 
 impl Health {
-    /// True if all counts are 0.
+    /// True if all counts are 0 that should be: all but those of idle workers.
     ///
     /// ```
     /// use millpond::pool::Health;
     ///
     /// let mut health = Health::default();
+    /// health.failed_searches = 7;
     /// assert!(health.is_healthy());
     /// health.deadlocks = 1;
     /// assert!(!health.is_healthy());
     /// ```
     pub fn is_healthy(&self) -> bool {
-        *self == Health::default()
+        let idle_workers = Health {
+            failed_searches: self.failed_searches,
+            lost_cpus: self.lost_cpus,
+            ..Health::default()
+        };
+        *self == idle_workers
     }
 }
 
@@ -128,7 +140,7 @@ impl ThreadPool {
         });
     }
 
-    /// The health of the pool: counts that should be 0.
+    /// The health of the pool: counts that should be 0, and two of its idle workers.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -149,6 +161,8 @@ impl ThreadPool {
             thread_failures: engine.rare.thread_failures.get(),
             failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
+            failed_searches: engine.rare.failed_searches.get(),
+            lost_cpus: engine.rare.lost_cpus.get(),
         }
     }
 }

@@ -332,7 +332,7 @@ impl TaskQueue {
                 let queue = self.queue();
                 queue.hint()?;
                 let is_ready = || queue.hint().is_some_and(|hint| hint.is_ready);
-                interrupt::search(is_ready, || {
+                interrupt::Search::begin()?.run(is_ready, || {
                     takes(true);
                     let got = queue.poll();
                     if got.is_none() {

@@ -15,11 +15,12 @@
 use super::engine::PoolEngine;
 use super::task_queue::TaskQueue;
 use crate::executor::{TimerSource, TimerSourceOffer, TimerStatus};
-use crate::interrupt::backoff;
+use crate::interrupt::Search;
 use crate::task::Task;
+use crate::thread::contention::Yields;
 use crate::time::Deadline;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
-use millpond_raw::sync::{Mutex, local, thread};
+use millpond_raw::sync::{Mutex, local};
 use millpond_raw::timer_slack::{self, MinimalSlack};
 use millpond_raw::{catch_panic, park};
 use std::cell::{Cell, RefCell};
@@ -123,14 +124,14 @@ impl TimerLeader<'_> {
                             catch_panic::call(|| Arc::clone(&self.source).dispatch_some());
                         if dispatched != Some(true) {
                             // The thread that dispatches may need this very CPU.
-                            thread::yield_now();
+                            yield_once();
                         }
                     }
                     // A running task may need this very CPU.
-                    TimerStatus::Near => thread::yield_now(),
+                    TimerStatus::Near => yield_once(),
                     TimerStatus::Park(until) => {
                         rest = until;
-                        return backoff(is_ready, attempt);
+                        return Search::begin()?.run(is_ready, attempt);
                     }
                 }
             }
@@ -146,6 +147,13 @@ impl TimerLeader<'_> {
     /// Whether it is to look again, although it parks.
     pub(super) fn is_called(&self) -> bool {
         self.source.is_called()
+    }
+}
+
+/// Yields, unless the CPU is contended: then the source has the leader park.
+fn yield_once() {
+    if let Some(yields) = Yields::begin() {
+        let _ = yields.yield_now();
     }
 }
 

@@ -43,7 +43,7 @@ use crate::engine::{
     self, InlineHost, InlineJoins, InlineRun, Tombstones, WorkerGuard, WorkerPart,
 };
 use crate::executor::{DroppedTask, RunOutcome};
-use crate::interrupt::{self, Look, WaitError};
+use crate::interrupt::{self, Look, Search, WaitError};
 use crate::manage::{Growth, RunState};
 use crate::queue::{BlockingQueue, Taken, WaitSlot};
 use crate::task::{CancelReason, Cycle, Name, Panic, Task, TaskView, Tombstone};
@@ -416,6 +416,7 @@ impl PoolEngine {
             if let Some(task) = self.queue.seek(|takes| free.set(!takes)) {
                 return Wait::Got(task);
             }
+            self.count_searches();
             parks();
             return self
                 .park_in_queue(epoch, deadline, drains, &free, || false)
@@ -429,6 +430,7 @@ impl PoolEngine {
                 Ok(task) => return Wait::Got(task),
                 Err(until) => until,
             };
+            self.count_searches();
             if let Some(parks) = parks.take() {
                 parks();
             }
@@ -443,6 +445,17 @@ impl PoolEngine {
                     return wait;
                 }
             }
+        }
+    }
+
+    /// Counts what the calling worker has spun and yielded for in vain, before it parks.
+    fn count_searches(&self) {
+        let searches = Search::take_counts();
+        if searches.failed > 0 {
+            self.rare.failed_searches.add(searches.failed as usize);
+        }
+        if searches.lost_cpus > 0 {
+            self.rare.lost_cpus.add(searches.lost_cpus as usize);
         }
     }
 
@@ -485,7 +498,7 @@ impl PoolEngine {
         free.set(false);
         let wait = match got.or_else(|| queue.leave_take(&mut taker.place)) {
             Some(task) => {
-                interrupt::woken_after_search();
+                Search::record_wakeup();
                 Wait::Got(task)
             }
             None if waited.is_err() => Wait::TimedOut,

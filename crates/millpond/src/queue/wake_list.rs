@@ -1,8 +1,9 @@
 //! Waiters of a queue, the wakers to call after unlocking, and how the engines lock.
 
 use super::WaitSlot;
+use crate::thread::contention::Yields;
 use millpond_raw::catch_panic;
-use millpond_raw::sync::{Mutex, MutexGuard, hint, spins, thread};
+use millpond_raw::sync::{Mutex, MutexGuard, hint, spins};
 use millpond_raw::wait_queue::{Ticket, TicketQueue};
 use std::task::Waker;
 
@@ -88,12 +89,12 @@ pub(super) fn enlist(
     Some((ticket, None))
 }
 
-/// How often a thread tries a held lock before it waits for it.
-const LOCK_ATTEMPTS: u32 = 20;
-
-/// How many of these attempts follow a spin, each twice as long as the one before: enough for the few instructions
-/// that the lock is held. The others follow a yield.
+/// How often a thread tries a held lock after a spin, each twice as long as the one before: enough for the few
+/// instructions that the lock is held.
 const SPIN_ATTEMPTS: u32 = 4;
+
+/// How often it tries after a yield, before it waits for the lock.
+const YIELD_ATTEMPTS: u32 = 16;
 
 /// Takes a lock. A thread that finds it held backs off instead of contending for its cache line. The holder then
 /// completes many operations at the price of uncontended ones, and total throughput is several times that of
@@ -111,15 +112,22 @@ pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
 #[track_caller]
 fn lock_slow<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     // Models do not spin, see `spins`.
-    let rounds = if spins() == 0 { 0 } else { LOCK_ATTEMPTS };
-    for round in 0..rounds {
-        if round < SPIN_ATTEMPTS {
-            (0..1_u32 << round).for_each(|_| hint::spin_loop());
-        } else {
-            thread::yield_now();
-        }
+    let attempts = if spins() == 0 { 0 } else { SPIN_ATTEMPTS };
+    for attempt in 0..attempts {
+        (0..1_u32 << attempt).for_each(|_| hint::spin_loop());
         if let Some(guard) = mutex.try_lock() {
             return guard;
+        }
+    }
+    if let Some(yields) = (attempts > 0).then(Yields::begin).flatten() {
+        for _ in 0..YIELD_ATTEMPTS {
+            let may_go_on = yields.yield_now();
+            if let Some(guard) = mutex.try_lock() {
+                return guard;
+            }
+            if !may_go_on {
+                break;
+            }
         }
     }
     mutex.lock()

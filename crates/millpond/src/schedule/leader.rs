@@ -29,10 +29,13 @@
 //! - **LEADER-3** A leader that leaves sees to it that an alarm is set, up to [`GRACE`] later than necessary if gaps are
 //!   short.
 //! - **LEADER-4** Leaders sleep by the clock of the executor. So a pool that goes by another clock has none.
+//! - **LEADER-5** A leader that finds another thread dispatching yields to it; or, if it may not yield, has it do
+//!   another round (DISPATCH-1) and parks, at most for [`TURN_PAUSE`]. The other thread may wait for this very CPU.
 
 use super::core::Core;
 use super::dispatch::Limit;
 use crate::executor::{TimerSource, TimerStatus};
+use crate::thread::contention;
 use crate::time::{Clock, Deadline, WaitPlan, WakeLead};
 use std::sync::Arc;
 use std::task::Waker;
@@ -47,6 +50,9 @@ const MOSTLY: u32 = 6;
 
 /// By how much a task may be late that becomes due in a gap that is not short, against expectation.
 const GRACE: Duration = Duration::from_micros(500);
+
+/// How long a leader parks while another thread dispatches, if it may not yield to it.
+const TURN_PAUSE: Duration = Duration::from_micros(50);
 
 /// A leader hands over so many tasks at a time. The rest is for the next leader.
 const BATCH: usize = 8;
@@ -142,19 +148,23 @@ impl TimerSource for Core {
         let mut state = self.state();
         let due = state.alarm.armed;
         state.leader.learn(&self.clock, now);
-        if due.has_passed(now) {
-            return TimerStatus::Due;
-        }
-        match state.leader.lead.plan(&self.clock, due, now) {
-            WaitPlan::Yield => TimerStatus::Near,
-            WaitPlan::Sleep(until) => {
-                // LEADER-2
-                if let Some(leader) = &mut state.leader.leader {
-                    leader.sleeps_until = Some(until);
-                }
-                TimerStatus::Park(until)
+        let until = if !due.has_passed(now) {
+            match state.leader.lead.plan(&self.clock, due, now) {
+                WaitPlan::Yield => return TimerStatus::Near,
+                WaitPlan::Sleep(until) => until,
             }
+        } else if state.turn.is_taken() && !contention::may_yield() {
+            // LEADER-5
+            state.turn.request_rerun();
+            Deadline::after(now, TURN_PAUSE)
+        } else {
+            return TimerStatus::Due;
+        };
+        // LEADER-2
+        if let Some(leader) = &mut state.leader.leader {
+            leader.sleeps_until = Some(until);
         }
+        TimerStatus::Park(until)
     }
 
     fn dispatch_some(self: Arc<Self>) -> bool {

@@ -3,7 +3,13 @@
 //! Every engine starts its threads through a [`ThreadFactory`] and through nothing else, so that a
 //! user can name them, size their stacks and count them, and a test can make the operating system
 //! refuse one: starting a thread *may fail*, and callers must cope with that.
+//!
+//! | file | what |
+//! |---|---|
+//! | `contention` | whether a thread that yields gets its CPU back soon |
+//! | `on_demand` | a thread that is started when there is something to do |
 
+pub(crate) mod contention;
 pub(crate) mod on_demand;
 
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};

@@ -63,9 +63,10 @@ pub(crate) use hold::TimerHold;
 use super::wake_lead::{WaitPlan, WakeLead};
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
+use crate::thread::contention::Yields;
 use crate::thread::{JoinHandle, ThreadFactory};
 use millpond_raw::park::{self, Site, Woken};
-use millpond_raw::sync::{Mutex, local, thread};
+use millpond_raw::sync::{Mutex, local};
 use millpond_raw::user_code::{self, Kind};
 use millpond_raw::{catch_panic, fork, timer_slack};
 use std::cell::Cell;
@@ -285,8 +286,8 @@ impl ThreadGuard {
                 Next::Yield(until) => {
                     // The thread that is to run the due task may wait for this very CPU: spinning would keep
                     // it from running for the rest of the time slice, which is milliseconds.
-                    while !until.has_passed(clock.now()) {
-                        thread::yield_now();
+                    if let Some(yields) = Yields::begin() {
+                        while !until.has_passed(clock.now()) && yields.yield_now() {}
                     }
                 }
                 Next::Sleep(until) => {

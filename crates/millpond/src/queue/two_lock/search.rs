@@ -5,19 +5,20 @@
 //! line once, at a time when nobody else needs it: the caller waits for the answer.
 
 use super::TwoLock;
-use crate::interrupt;
+use crate::interrupt::Search;
 use crate::queue::store::{End, Store};
 use crate::queue::wake_list::{WakeList, lock};
 use millpond_raw::sync::atomic::Ordering;
 
 impl<T: Send> TwoLock<T> {
-    /// Searches for an element for a moment (FIFO-7). Calls `takes(true)` before each attempt to take one, and
-    /// `takes(false)` after an attempt that failed.
+    /// Searches for an element for a moment (FIFO-7), if that has paid of late. Calls `takes(true)` before each
+    /// attempt to take one, and `takes(false)` after an attempt that failed.
     pub(in crate::queue) fn search(&self, end: End, takes: impl Fn(bool)) -> Option<T> {
+        let search = Search::begin()?;
         self.inbox.searching_workers.fetch_add(1, Ordering::Relaxed);
         let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
         let mut is_counted = true;
-        let got = interrupt::search(is_ready, || {
+        let got = search.run(is_ready, || {
             takes(true);
             let got = self.poll_searching(end, &mut is_counted);
             if got.is_none() {

@@ -4,6 +4,7 @@ use super::*;
 use crate::thread::{Body, JoinHandle};
 use crate::time::ManualClock;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::sync::thread;
 use std::task::Wake;
 
 const SECOND: Duration = Duration::from_secs(1);

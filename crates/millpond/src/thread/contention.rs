@@ -1,0 +1,316 @@
+//! CPU contention: whether a thread that yields gets its CPU back soon.
+//!
+//! A thread that expects a short wait may yield for a while before it parks: where nobody else wants the CPU a
+//! yield takes half a microsecond, and parking saves no one anything. But where another thread wants the CPU, be
+//! it of the lowest priority, the kernel lets it run for a whole time slice: 3 ms on Linux. Meanwhile the thread
+//! that yielded is awake for everybody else: a submitter that counts it as searching wakes nobody. So a yield is
+//! right on a quiet machine and wrong on a busy one, and the only cheap way to tell them apart is to measure yields.
+//!
+//! All yields of the library are made through [`Yields`], which measures them. What one thread learns all threads of
+//! the process know:
+//!
+//! ```text
+//!          a loss: a yield took               MIN_LOSSES in all,       no yields
+//!          longer than LOST                   each within PROBATION    for a period
+//!   calm ----------------------> probation ----------------------> contended
+//!    ^                            |      ^                            |
+//!    |   no loss within PROBATION |      |     the period is over     |
+//!    +----------------------------+      +----------------------------+
+//! ```
+//!
+//! A few losses are no proof, nor many among very many yields ([`MAX_KEPT`]): a virtual machine stands still now and
+//! then, and it takes the kernel a moment to spread new threads over the CPUs. Nor is a loss of which our own threads are
+//! the cause: where they use all the CPUs that the process has, such as producers and consumers on few CPUs, a yield
+//! lets those go on that are behind, and throughput would suffer without. So on probation the CPU time of the process
+//! is read before and after, and a loss counts if the process used less than three fifths of its CPUs. If a loss ends a probation that followed
+//! a period, the next period is twice as long, up to 64 s; else it is [`MIN_PERIOD`]. So on a machine that stays busy
+//! a loss, which costs milliseconds, happens less and less often.
+//!
+//! # Invariants
+//!
+//! - **CONTENTION-1** A period ends: at most 64 s after the loss that began it. If the timestamp counter
+//!   goes back, as after a suspend of the machine, the period is over at once.
+//! - **CONTENTION-2** Threads that lose their CPUs at about the same time begin one period. The state is one word, and
+//!   only a loss outside of a period changes it, by compare-and-swap.
+//!
+//! All accesses are relaxed: the word guards no other memory, and a thread that reads an old value yields once
+//! more, or once less.
+
+use millpond_raw::cpu_time;
+use millpond_raw::sync::atomic::{AtomicU64, Ordering};
+use millpond_raw::sync::{global, local, thread};
+use millpond_raw::timestamp::{self, Timestamp};
+use std::cell::Cell;
+use std::time::Duration;
+
+/// A yield that takes longer has lost the CPU. Threads of our own that take turns on a CPU run for some
+/// microseconds each; a time slice is 1 ms or more on every system.
+const LOST: Duration = Duration::from_micros(200);
+
+/// How long a loss is remembered.
+const PROBATION: Duration = Duration::from_millis(250);
+
+/// The first period.
+const MIN_PERIOD: Duration = Duration::from_millis(250);
+
+/// Periods double so many times.
+const MAX_DOUBLINGS: u64 = 8;
+
+/// A loss counts if the thread has yielded less often than that since its last one. On a busy machine one in about a
+/// hundred yields is a loss; on a quiet virtual machine, where the hypervisor takes the CPU now and then, one in more
+/// than ten thousand was where this was measured.
+const MAX_KEPT: u32 = 500;
+
+/// So many losses in a row are contention.
+const MIN_LOSSES: u64 = 4;
+
+/// The low bits of the word: the number of losses in a row. Those beyond [`MIN_LOSSES`] double the period.
+const LEVEL: u64 = 0xff;
+
+global! {
+    static STATE: AtomicU64 = AtomicU64::new(0);
+}
+
+global! {
+    /// The number of CPUs of the process; 0 until it is asked for. It only helps to tell who took a CPU, so it need not
+    /// follow changes.
+    static CPUS: AtomicU64 = AtomicU64::new(0);
+}
+
+local! {
+    /// How often this thread has lost its CPU since the last [`take_losses`].
+    static LOSSES: Cell<u64> = Cell::new(0);
+}
+
+local! {
+    /// How often this thread has yielded since its last loss.
+    static KEPT: Cell<u32> = Cell::new(0);
+}
+
+/// What is known of losses. The high bits are a timestamp, the end of the period, or the last loss if there was no
+/// period; the low bits, some nanoseconds of it, are the [`LEVEL`]. The word is 0 if there was no loss at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Contention(u64);
+
+impl Contention {
+    /// The length of the period; zero if there was none.
+    fn period(self) -> Duration {
+        match (self.0 & LEVEL).checked_sub(MIN_LOSSES) {
+            None => Duration::ZERO,
+            Some(doublings) => MIN_PERIOD * (1 << doublings.min(MAX_DOUBLINGS)),
+        }
+    }
+
+    fn end(self) -> Timestamp {
+        Timestamp::from_count(self.0 & !LEVEL)
+    }
+
+    /// CONTENTION-1: a period that would end later than it can has been overtaken by the counter.
+    fn is_contended(self, now: Timestamp) -> bool {
+        now < self.end() && u128::from(self.end().nanos_since(now)) <= self.period().as_nanos()
+    }
+
+    /// Whether another loss proves contention.
+    fn is_on_probation(self, now: Timestamp) -> bool {
+        let probation = PROBATION.max(self.period());
+        self.0 != 0
+            && now >= self.end()
+            && u128::from(now.nanos_since(self.end())) <= probation.as_nanos()
+    }
+
+    /// The state after a loss that ended at `now`, outside of a period.
+    fn after_loss(self, now: Timestamp) -> Contention {
+        let level = if self.is_on_probation(now) {
+            ((self.0 & LEVEL) + 1).min(MIN_LOSSES + MAX_DOUBLINGS)
+        } else {
+            1
+        };
+        let period = Contention(level).period();
+        let end = now.count().saturating_add(timestamp::ticks(period));
+        Contention(end & !LEVEL | level)
+    }
+}
+
+fn state() -> Contention {
+    Contention(STATE.load(Ordering::Relaxed))
+}
+
+/// Whether a thread may yield. If not, it spins for a moment without yielding, or parks.
+#[inline]
+pub(crate) fn may_yield() -> bool {
+    let state = state();
+    state.0 == 0 || !state.is_contended(timestamp::now())
+}
+
+/// The yields of one wait.
+#[derive(Debug)]
+pub(crate) struct Yields {
+    /// The time and the CPU time of the process at the beginning, on probation.
+    sample: Option<(Timestamp, Duration)>,
+}
+
+impl Yields {
+    /// `None` if the calling thread may not yield.
+    #[inline]
+    pub(crate) fn begin() -> Option<Yields> {
+        let state = state();
+        if state.0 == 0 {
+            return Some(Yields { sample: None });
+        }
+        Yields::begin_slow(state)
+    }
+
+    #[cold]
+    fn begin_slow(state: Contention) -> Option<Yields> {
+        let now = timestamp::now();
+        if state.is_contended(now) {
+            return None;
+        }
+        let used = state.is_on_probation(now).then(cpu_time::process_cpu_now);
+        let sample = used.flatten().map(|used| (now, used));
+        Some(Yields { sample })
+    }
+
+    /// Yields. Returns whether the thread may go on so: not if it has lost its CPU.
+    #[inline]
+    pub(crate) fn yield_now(&self) -> bool {
+        let before = timestamp::now();
+        thread::yield_now();
+        let after = timestamp::now();
+        let is_lost = u128::from(after.nanos_since(before)) > LOST.as_nanos();
+        let kept = KEPT.with(Cell::get);
+        if is_lost {
+            KEPT.with(|own| own.set(0));
+            if kept < MAX_KEPT {
+                self.record_loss(after);
+            }
+        } else {
+            KEPT.with(|own| own.set(kept.saturating_add(1)));
+        }
+        !is_lost
+    }
+
+    #[cold]
+    fn record_loss(&self, now: Timestamp) {
+        let state = state();
+        if state.is_contended(now) || self.is_own_load(now) {
+            return;
+        }
+        LOSSES.with(|losses| losses.set(losses.get().wrapping_add(1)));
+        // CONTENTION-2
+        let next = state.after_loss(now).0;
+        let _ = STATE.compare_exchange(state.0, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether the process has used its CPUs itself since the beginning, or most of them: while some of its threads are
+    /// parked for another loss it uses less.
+    fn is_own_load(&self, now: Timestamp) -> bool {
+        let Some(((start, before), after)) = self.sample.zip(cpu_time::process_cpu_now()) else {
+            return false;
+        };
+        let used = after.saturating_sub(before).as_nanos();
+        used * 5 >= u128::from(now.nanos_since(start)) * u128::from(cpus()) * 3
+    }
+}
+
+fn cpus() -> u64 {
+    let known = CPUS.load(Ordering::Relaxed);
+    if known > 0 {
+        return known;
+    }
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    CPUS.store(cpus, Ordering::Relaxed);
+    cpus
+}
+
+/// How often the calling thread has lost its CPU while it yielded, since it last asked.
+pub(crate) fn take_losses() -> u64 {
+    LOSSES.with(|losses| losses.replace(0))
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    const MAX_PERIOD: Duration = Duration::from_secs(64);
+    const MOMENT: Duration = Duration::from_millis(1);
+
+    fn after(start: Timestamp, time: Duration) -> Timestamp {
+        Timestamp::from_count(start.count() + timestamp::ticks(time))
+    }
+
+    /// The state after `losses` losses, each a moment after the period of the one before it, and that time.
+    fn after_losses(start: Timestamp, losses: u32) -> (Contention, Timestamp) {
+        let mut state = (Contention(0), start);
+        for _ in 0..losses {
+            let next = state.0.after_loss(state.1);
+            state = (next, after(next.end(), MOMENT));
+        }
+        state
+    }
+
+    #[test]
+    fn a_few_losses_forbid_nothing() {
+        let now = timestamp::now();
+        assert!(!Contention(0).is_contended(now));
+        let (state, now) = after_losses(now, MIN_LOSSES as u32 - 1);
+        assert!(!state.is_contended(state.end()));
+        assert!(state.is_on_probation(now));
+        let later = after(now, PROBATION + MOMENT);
+        let again = state.after_loss(later);
+        assert!(!again.is_contended(later), "the others are forgotten");
+        assert_eq!(again.0 & LEVEL, 1);
+    }
+
+    #[test]
+    fn nobody_yields_for_a_period_after_enough_losses() {
+        let (few, now) = after_losses(timestamp::now(), MIN_LOSSES as u32 - 1);
+        let state = few.after_loss(now);
+        assert_eq!(state.period(), MIN_PERIOD);
+        assert!(state.is_contended(now));
+        assert!(state.is_contended(after(now, MIN_PERIOD - MOMENT)));
+        assert!(!state.is_contended(after(now, MIN_PERIOD + MOMENT)));
+    }
+
+    #[test]
+    fn a_loss_soon_after_a_period_doubles_the_next_one_up_to_the_longest() {
+        let start = timestamp::now();
+        let periods: Vec<u128> = (3..=14)
+            .map(|losses| after_losses(start, losses).0.period().as_millis())
+            .collect();
+        assert_eq!(
+            periods,
+            [
+                0, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 64_000, 64_000
+            ]
+        );
+    }
+
+    #[test]
+    fn a_loss_after_another_calm_period_begins_anew() {
+        let (state, soon) = after_losses(timestamp::now(), 8);
+        assert_eq!(state.period(), Duration::from_secs(4));
+        let later = after(soon, state.period());
+        assert_eq!(state.after_loss(later).period(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_period_is_over_if_the_counter_goes_back() {
+        let now = after(timestamp::now(), 10 * MAX_PERIOD);
+        let (state, _) = after_losses(now, MIN_LOSSES as u32);
+        let earlier = Timestamp::from_count(now.count() - timestamp::ticks(2 * MAX_PERIOD));
+        assert!(!state.is_contended(earlier));
+        assert_eq!(state.after_loss(earlier).period(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_counter_near_its_limit_ends_the_period_at_the_limit() {
+        let now = Timestamp::from_count(u64::MAX - 1);
+        let mut state = Contention(0);
+        for _ in 0..MIN_LOSSES {
+            state = state.after_loss(now);
+        }
+        assert_eq!(state.period(), MIN_PERIOD);
+        assert_eq!(state.end(), Timestamp::from_count(u64::MAX & !LEVEL));
+    }
+}
