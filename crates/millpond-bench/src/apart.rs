@@ -35,6 +35,18 @@ pub fn apart<T>(hire: impl FnOnce() -> T) -> (T, Apart) {
     (hire(), Apart {})
 }
 
+/// Keeps this thread, and the threads and processes that it starts from now on, on the first of its CPUs.
+///
+/// # Errors
+///
+/// If the kernel does not grant it, or there is no way to choose.
+pub fn stay_on_one_cpu() -> anyhow::Result<()> {
+    #[cfg(target_os = "linux")]
+    return linux::stay_on_first();
+    #[cfg(not(target_os = "linux"))]
+    anyhow::bail!("a process cannot be kept on one CPU here")
+}
+
 impl Apart {
     /// Whether there was a CPU for each side.
     pub fn is_apart(&self) -> bool {
@@ -77,6 +89,14 @@ mod linux {
             others.unset(number);
             Some(Split { all, first, others })
         }
+    }
+
+    pub(super) fn stay_on_first() -> anyhow::Result<()> {
+        let all = sched_getaffinity(None)?;
+        let number = (0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu));
+        let mut first = CpuSet::new();
+        first.set(number.unwrap_or_default());
+        Ok(sched_setaffinity(None, &first)?)
     }
 
     /// What the kernel does not grant it does not grant: then threads are where they were.

@@ -5,6 +5,7 @@
 //! cargo bench -p millpond-bench -- pool            all rows of the pool; Java, Go and Python among the peers
 //! cargo bench -p millpond-bench -- latency scale   curves: against load, against workers
 //! cargo bench -p millpond-bench -- overload        a pool that gets more than it can do
+//! cargo bench -p millpond-bench -- pool --condition busy   the same beside endless loops at nice 19
 //! cargo bench -p millpond-bench -- queue --quick   seconds instead of minutes, and noisier
 //! cargo bench -p millpond-bench -- --help
 //! ```
@@ -41,6 +42,7 @@
 //! | [`usage`], [`pool_threads`], [`alloc`], [`memory`] | CPU time and context switches; those of a pool's threads; allocations; resident memory |
 //! | [`figure`], [`stats`] | what is read off a round; medians and quantiles |
 //! | [`plan`], [`spin`] | when tasks come, decided before; work of a known length |
+//! | [`condition`] | a quiet machine, a busy one, or one CPU |
 //! | [`apart`] | CPUs for the workers, and one for the thread that keeps the time |
 //! | [`rush`] | what became of tasks that came whether there was room or not |
 //! | [`report`], [`table`] | ratios, and tables to read |
@@ -58,6 +60,7 @@
 pub mod alloc;
 pub mod apart;
 pub mod compare;
+pub mod condition;
 pub mod crew;
 pub mod ctrl_c;
 pub mod figure;

@@ -5,6 +5,7 @@
 
 use crate::alloc::CountingAlloc;
 use crate::compare::Comparison;
+use crate::condition::Condition;
 use crate::harness::{Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
 use crate::output_file::OutputFile;
@@ -41,6 +42,10 @@ pub struct Options {
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
 
+    /// The machine is quiet, busy with loops at nice 19, or has one CPU
+    #[arg(long, value_enum, default_value_t, value_name = "CONDITION")]
+    pub condition: Condition,
+
     /// Also write the figures to FILE, one object per row
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -55,7 +60,7 @@ pub struct Options {
 
     /// Measure nothing, and take the figures from FILE, for --report and --compare
     #[arg(long, value_name = "FILE", requires = "outputs")]
-    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "json", "install", "list"])]
+    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "condition", "json", "install", "list"])]
     pub from: Option<PathBuf>,
 
     /// First get the languages of the peers that are missing: Java, Go, Python (as root on Debian)
@@ -213,12 +218,18 @@ fn measure(
     let settings = options.settings();
     guest::rounds_take(settings.round_time);
     let mut machine = Surroundings::read();
+    machine.condition = options.condition;
     let ticks = Ticks::read();
     let unoptimised = cfg!(debug_assertions).then_some(UNOPTIMISED);
     if let Some(warning) = unoptimised {
         writeln!(out, "{warning}")?;
     }
     write!(out, "{}{}", machine.lines(), table::LEGEND)?;
+    let condition = options.condition.note();
+    if let Some(note) = &condition {
+        writeln!(out, "{note}")?;
+    }
+    let _in_condition = options.condition.enter()?;
     let steps = workloads.iter().map(|workload| workload.steps(settings));
     let bar = Bar::new(steps.sum());
     let watched = Watched::new(&bar, PATIENCE, give_up);
@@ -238,6 +249,7 @@ fn measure(
     write!(out, "\n{overview}\n{summary}")?;
     let mut notes = options.notes(&rows)?;
     notes.extend(unoptimised.map(String::from));
+    notes.extend(condition);
     for note in &notes {
         writeln!(out, "  .     {note}")?;
     }

@@ -8,6 +8,7 @@ mod hardware;
 
 pub use hardware::{Hardware, Node};
 
+use crate::condition::Condition;
 use millpond::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -31,6 +32,9 @@ pub struct Surroundings {
     pub load_before: Option<f64>,
     /// Of all CPU time during the run, how much was given to other machines.
     pub steal_percent: Option<f64>,
+    /// What else the machine did meanwhile, on purpose.
+    #[serde(default)]
+    pub condition: Condition,
 }
 
 impl Surroundings {
@@ -49,6 +53,7 @@ impl Surroundings {
                 .ok()
                 .and_then(|text| load(&text)),
             steal_percent: None,
+            condition: Condition::Quiet,
         }
     }
 

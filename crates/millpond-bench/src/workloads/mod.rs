@@ -1,5 +1,6 @@
 //! The suites. One file per question; a new suite gets a line in [`SUITES`].
 
+pub mod elastic;
 pub mod field;
 pub mod floor;
 pub mod granularity;
@@ -21,6 +22,7 @@ pub const SUITES: &[Suite] = &[
     task::SUITE,
     pool::SUITE,
     latency::SUITE,
+    elastic::SUITE,
     granularity::SUITE,
     scale::SUITE,
     idle::SUITE,

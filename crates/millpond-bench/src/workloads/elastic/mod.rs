@@ -1,0 +1,154 @@
+//! How long does a task wait that blocks, if it comes every now and then to a pool that grows?
+//!
+//! This is what an elastic pool is for: tasks that sleep, as those do that wait for a disk or a database, and a
+//! number of threads that follows from them. A task comes every so often, blocks for [`BLOCKS`], and is done. Most of
+//! the time several are blocked at once and the other threads sleep, so each task needs a thread to wake up.
+//!
+//! - **Latency** is the time from before the submit until the task starts.
+//! - **CPU time** is that of the whole process, the submitting thread included, which sleeps between two tasks.
+//! - **Every pool may have [`MAX_THREADS`] threads**, and has as many as it likes. One of ours grows as `tokio`'s does,
+//!   the other has all from the start.
+//!
+//! What a pool gains by spinning until the next task comes it pays with CPU time; and if the machine is busy it may gain
+//! nothing and pay more: run this with `--condition busy`, too.
+
+mod pools;
+
+use crate::figure::{Figure, Goal};
+use crate::harness::{Candidate, Planned, Sample, Standing, Suite, Workload};
+use crate::report::Point;
+use crate::stats::Quantiles;
+use crate::tally::Tally;
+use crate::usage::Usage;
+use anyhow::Result;
+use millpond_raw::cpu_time;
+use pools::{Blocking, ElasticPool, FromTheStart, Grows, RustyPool, SpawnBlocking, ThreadPerTask};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "elastic",
+    about: "how long tasks wait that block for a millisecond, in pools that grow",
+    workloads,
+    notes: |_| Vec::new(),
+};
+
+/// How long a task blocks.
+pub const BLOCKS: Duration = Duration::from_millis(1);
+
+/// How many threads a pool may have.
+pub const MAX_THREADS: usize = 64;
+
+/// The times between two tasks, in microseconds.
+const INTERVALS: [u64; 5] = [200, 500, 1_000, 2_000, 10_000];
+
+/// A round is so many times longer than that of other suites: at the longest interval it has a hundred tasks.
+const LONGER: u32 = 10;
+
+fn workloads() -> Vec<Workload> {
+    INTERVALS
+        .map(|micros| workload(Duration::from_micros(micros)))
+        .into()
+}
+
+fn workload(interval: Duration) -> Workload {
+    let arrivals =
+        move |time: Duration| Ok(((time * LONGER).as_micros() / interval.as_micros()) as u64);
+    Workload {
+        suite: SUITE.name,
+        name: format!("a task of {BLOCKS:?} every {interval:?}"),
+        figures: Figure::tail(Goal::BestPeer),
+        most_operations: u64::MAX,
+        stretch: 1,
+        planned: Some(Planned::by(arrivals)),
+        point: Some(Point {
+            curve: "latency of blocking tasks against the time between them".into(),
+            axis: "µs between two tasks",
+            x: interval.as_micros() as f64,
+        }),
+        difference: None,
+        candidates: vec![
+            candidate::<Grows>(interval, Standing::Ours),
+            candidate::<FromTheStart>(interval, Standing::Ours),
+            candidate::<SpawnBlocking>(interval, Standing::Peer),
+            candidate::<Blocking>(interval, Standing::Peer),
+            candidate::<RustyPool>(interval, Standing::Peer),
+            candidate::<ThreadPerTask>(interval, Standing::Peer),
+        ],
+    }
+}
+
+fn candidate<P: ElasticPool + 'static>(interval: Duration, standing: Standing) -> Candidate {
+    Candidate {
+        name: P::NAME,
+        standing,
+        counts_allocations: false,
+        run: Box::new(move |tasks| round::<P>(interval, tasks)),
+    }
+}
+
+/// Submits a task at every interval, and waits for the last.
+fn round<P: ElasticPool>(interval: Duration, tasks: u64) -> Result<Sample> {
+    let pool = P::open()?;
+    let waits: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
+    let tally = Tally::take();
+    let cpu_before = cpu_time::process_cpu_now();
+    let start = Instant::now();
+    for number in 0..tasks {
+        let next = start + interval * (number + 1) as u32;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        let (waits, submitted) = (Arc::clone(&waits), Instant::now());
+        pool.run(move || {
+            let waited = submitted.elapsed();
+            waits[number as usize].store(waited.as_nanos() as u64, Ordering::Relaxed);
+            std::thread::sleep(BLOCKS);
+            // Last, and it releases: a thread that has seen this count sees the wait.
+            tally.count(number + 1);
+        });
+    }
+    tally.wait_for(tasks);
+    let elapsed = start.elapsed();
+    let cpu = cpu_before.zip(cpu_time::process_cpu_now());
+    pool.close();
+    tally.check(tasks)?;
+    let waits: Vec<u64> = waits
+        .iter()
+        .map(|wait| wait.load(Ordering::Relaxed))
+        .collect();
+    Ok(Sample {
+        operations: tasks,
+        elapsed,
+        usage: Usage {
+            cpu: cpu.map(|(before, after)| after.saturating_sub(before)),
+            sleeps: None,
+            preemptions: None,
+        },
+        quantiles: Quantiles::of(&waits),
+        rush: None,
+        memory: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_candidate_runs_each_task_once_and_says_how_long_it_waited() {
+        for candidate in workload(Duration::from_micros(200)).candidates {
+            let sample = (candidate.run)(5).unwrap();
+            assert_eq!(sample.operations, 5, "{}", candidate.name);
+            assert!(sample.quantiles.is_some(), "{}", candidate.name);
+            assert!(sample.elapsed >= BLOCKS, "{}", candidate.name);
+        }
+    }
+
+    #[test]
+    fn a_round_has_as_many_tasks_as_its_time_has_intervals() {
+        let planned = workload(Duration::from_millis(2)).planned.unwrap();
+        let tasks = planned.arrivals(Duration::from_millis(100)).unwrap();
+        assert_eq!(tasks, 500);
+    }
+}
