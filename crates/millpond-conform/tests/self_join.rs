@@ -216,9 +216,10 @@ fn a_shell_that_is_purged_or_stopped_is_not_counted_again() {
             });
             joined.wait();
             assert_balanced(&pond.snapshot(), 2);
-            match stop {
-                false => assert_eq!(pond.purge(), 1),
-                true => assert!(pond.shutdown_now().is_empty()),
+            if stop {
+                assert!(pond.shutdown_now().is_empty())
+            } else {
+                assert_eq!(pond.purge(), 1)
             }
             assert_balanced(&pond.snapshot(), 2);
             gate.open();
@@ -414,9 +415,10 @@ fn nothing_is_run_in_place_at_the_end_of_the_stack() {
     /// Joins when five eighths of the stack are used.
     fn far_from(start: usize, join: &mut dyn FnMut()) {
         let ballast = std::hint::black_box([0_u8; 10_000]);
-        match start - ballast.as_ptr().addr() > STACK / 8 * 5 {
-            true => join(),
-            false => far_from(start, join),
+        if start - ballast.as_ptr().addr() > STACK / 8 * 5 {
+            join()
+        } else {
+            far_from(start, join)
         }
         std::hint::black_box(&ballast);
     }

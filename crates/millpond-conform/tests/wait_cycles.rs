@@ -331,9 +331,10 @@ fn a_task_of_a_scope_that_joins_the_scopes_owner_is_told() {
             }
             owner.join().unwrap();
             let told = told.lock().unwrap();
-            let expected = match scope_is_last {
-                false => ["job", "owner"],
-                true => ["owner", "job"],
+            let expected = if scope_is_last {
+                ["owner", "job"]
+            } else {
+                ["job", "owner"]
             };
             assert_eq!(*told, expected);
         });

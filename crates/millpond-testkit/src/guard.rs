@@ -97,9 +97,10 @@ impl<L: Lifecycle> Drop for Guard<L> {
             .map(|wait| format!("\n  {wait}"))
             .collect();
         self.guarded.force_end();
-        let forced = match self.guarded.await_end(delays::small()) {
-            true => "it ended when it was forced to",
-            false => "it did not even end when it was forced to",
+        let forced = if self.guarded.await_end(delays::small()) {
+            "it ended when it was forced to"
+        } else {
+            "it did not even end when it was forced to"
         };
         let text = format!(
             "it did not end within {:?} after it was shut down; {forced}{waits}",

@@ -231,9 +231,10 @@ impl<T: Send> BlockingQueue<T> for OwnQueue<T> {
         let mut inside = self.lock();
         let (mut removed, mut at) = (Vec::new(), 0);
         while at < inside.elements.len() && removed.len() < limit {
-            match unwanted(&inside.elements[at]) {
-                true => removed.extend(inside.elements.remove(at)),
-                false => at += 1,
+            if unwanted(&inside.elements[at]) {
+                removed.extend(inside.elements.remove(at))
+            } else {
+                at += 1
             }
         }
         let waiters = inside.all();

@@ -69,9 +69,10 @@ pub fn comes_true(timeout: Duration, mut so: impl FnMut() -> bool) -> bool {
             return false;
         }
         looks += 1;
-        match looks < EAGER {
-            true => std::thread::yield_now(),
-            false => std::thread::sleep(BETWEEN_LOOKS),
+        if looks < EAGER {
+            std::thread::yield_now()
+        } else {
+            std::thread::sleep(BETWEEN_LOOKS)
         }
     }
     true

@@ -46,10 +46,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 /// Runs `f` in a child. It must return true, and in time.
 #[track_caller]
 fn in_child(f: impl FnOnce() -> bool) {
-    let child = run_in_child(PATIENCE, || match f() {
-        true => 0,
-        false => 1,
-    });
+    let child = run_in_child(PATIENCE, || if f() { 0 } else { 1 });
     assert_eq!(child.unwrap(), Child::Exited(0));
 }
 

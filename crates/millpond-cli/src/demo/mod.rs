@@ -50,9 +50,10 @@ pub(crate) fn run(options: &DemoOptions) -> Result<()> {
     let books = shop.books();
     // Who has stopped reading does not want the end, either.
     if is_read {
-        print(&match options.json {
-            true => json::summary(&books)?,
-            false => summary::text(&books),
+        print(&if options.json {
+            json::summary(&books)?
+        } else {
+            summary::text(&books)
         })?;
     }
     if !books.balanced {

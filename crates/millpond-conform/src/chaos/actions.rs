@@ -95,9 +95,10 @@ fn treat(
         }
         4 | 5 => {
             entry.note(Fact::Asked);
-            let cancelled = match rng.once_in(2) {
-                true => handle.cancel(),
-                false => handle.interrupt(),
+            let cancelled = if rng.once_in(2) {
+                handle.cancel()
+            } else {
+                handle.interrupt()
             };
             if cancelled {
                 counts.happened("cancelled by a handle");
@@ -203,9 +204,10 @@ fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
         patch = patch.max(rng.below(7));
     }
     if rng.once_in(3) {
-        patch = patch.keep_alive(match rng.once_in(2) {
-            true => rng.timeout(),
-            false => Duration::from_secs(60),
+        patch = patch.keep_alive(if rng.once_in(2) {
+            rng.timeout()
+        } else {
+            Duration::from_secs(60)
         });
     }
     if rng.once_in(4) {

@@ -198,10 +198,13 @@ pub(crate) fn settle_rejection<T, R, F: FnOnce() -> R>(
     entry.note(Fact::Refused);
     let before = (entry.runs(), entry.drops());
     let runs = rng.once_in(2);
-    Place::Submitter.enter(|| match runs {
-        // What it comes to is all the same.
-        true => drop(catch_unwind(AssertUnwindSafe(refused.task))),
-        false => drop(refused.task),
+    Place::Submitter.enter(|| {
+        if runs {
+            // What it comes to is all the same.
+            drop(catch_unwind(AssertUnwindSafe(refused.task)))
+        } else {
+            drop(refused.task)
+        }
     });
     let after = (entry.runs(), entry.drops());
     if before != (0, 0) || after != (u32::from(runs), 1) {
@@ -295,10 +298,7 @@ pub(crate) fn stop(client: &Client, rng: &mut Rng) {
             .handed_back
             .fetch_add(1, Ordering::Relaxed);
         let runs = rng.once_in(2);
-        Place::HandedBack.enter(|| match runs {
-            true => drop(task.run()),
-            false => drop(task),
-        });
+        Place::HandedBack.enter(|| if runs { drop(task.run()) } else { drop(task) });
     }
 }
 

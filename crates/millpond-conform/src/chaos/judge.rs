@@ -229,19 +229,18 @@ pub(crate) fn books(
     );
     let accepted = read(&round.accepted);
     let sum = accounted_for(last) + round.policy_kept();
-    match round.may_run_outside.load(Ordering::Relaxed) {
-        false => must(
+    if round.may_run_outside.load(Ordering::Relaxed) {
+        let most = sum + last.rejected;
+        let holds = sum <= accepted && accepted <= most;
+        must(
+            holds,
+            &format!("{accepted} accepted, {sum} to {most} accounted for"),
+        );
+    } else {
+        must(
             accepted == sum,
             &format!("{accepted} accepted, {sum} accounted for"),
-        ),
-        true => {
-            let most = sum + last.rejected;
-            let holds = sum <= accepted && accepted <= most;
-            must(
-                holds,
-                &format!("{accepted} accepted, {sum} to {most} accounted for"),
-            );
-        }
+        )
     }
     must(
         last.shed == 0 || round.may_shed.load(Ordering::Relaxed),

@@ -141,9 +141,10 @@ fn actions(
         let producers: Vec<_> = (0..shape.producers)
             .map(|_| {
                 let (client, rng) = (a_bank(), rng.fork());
-                let produce = match shape.lone {
-                    true => actions::produce_alone,
-                    false => actions::produce,
+                let produce = if shape.lone {
+                    actions::produce_alone
+                } else {
+                    actions::produce
                 };
                 s.spawn(move || produce(&client, rng, shape.tasks))
             })

@@ -131,9 +131,10 @@ impl Shape {
 }
 
 pub(crate) fn growth(rng: &mut Rng) -> Growth {
-    match rng.once_in(2) {
-        true => Growth::QueueFirst,
-        false => Growth::ThreadsFirst,
+    if rng.once_in(2) {
+        Growth::QueueFirst
+    } else {
+        Growth::ThreadsFirst
     }
 }
 
@@ -160,9 +161,10 @@ pub(crate) fn overload(rng: &mut Rng, queue: Line) -> Overload {
         CoDel::new(target, target + micros(rng, 400))
     });
     let says = max_queue_wait.is_some() || shedding.is_some();
-    let order = match says && queue.is_plain() && rng.once_in(2) {
-        true => OverloadOrder::NewestFirst,
-        false => OverloadOrder::Unchanged,
+    let order = if says && queue.is_plain() && rng.once_in(2) {
+        OverloadOrder::NewestFirst
+    } else {
+        OverloadOrder::Unchanged
     };
     Overload {
         max_queue_wait,

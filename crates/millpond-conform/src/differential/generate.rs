@@ -80,9 +80,10 @@ impl Author {
         }
         let keeps_a_worker = kinds.contains(&Kind::Threads);
         let max = 1 + rng.below(4);
-        let core = match keeps_a_worker {
-            true => 1 + rng.below(max),
-            false => rng.below(max + 1),
+        let core = if keeps_a_worker {
+            1 + rng.below(max)
+        } else {
+            rng.below(max + 1)
         };
         let queue = match rng.below(6) {
             0 | 1 => Flavor::Linked(1 + rng.below(4)),

@@ -189,9 +189,10 @@ impl Side for Java {
         let log = self
             .reader
             .read(self.timeout * 2 + Duration::from_secs(5))?;
-        match log.is_empty() {
-            false => Ok(log),
-            true => Err(gone("it has ended")),
+        if log.is_empty() {
+            Err(gone("it has ended"))
+        } else {
+            Ok(log)
         }
     }
 }

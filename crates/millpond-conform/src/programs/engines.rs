@@ -189,9 +189,10 @@ impl TimerEngine {
             match rng.below(6) {
                 0 => {
                     entry.note(Fact::Asked);
-                    match rng.once_in(2) {
-                        true => handle.cancel(),
-                        false => handle.interrupt(),
+                    if rng.once_in(2) {
+                        handle.cancel()
+                    } else {
+                        handle.interrupt()
                     };
                     lock(&self.pouch).push((id, handle));
                 }
@@ -239,9 +240,10 @@ impl TimerEngine {
             if panics {
                 std::panic::resume_unwind(Box::new("a series"));
             }
-            match runs > most {
-                true => std::ops::ControlFlow::Break(()),
-                false => std::ops::ControlFlow::Continue(()),
+            if runs > most {
+                std::ops::ControlFlow::Break(())
+            } else {
+                std::ops::ControlFlow::Continue(())
             }
         };
         let first = Duration::from_micros(rng.any() % 500);
@@ -324,9 +326,10 @@ impl Crew {
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = self.threads.submit(task);
             if let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) {
-                match rng.once_in(3) {
-                    true => settle(&self.ledger, id, handle.join()),
-                    false => lock(&self.ledger.pouch).push((id, handle)),
+                if rng.once_in(3) {
+                    settle(&self.ledger, id, handle.join())
+                } else {
+                    lock(&self.ledger.pouch).push((id, handle))
                 }
             }
         }

@@ -35,9 +35,10 @@ pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
     let ledger = ended.ledger;
     settle_all(&ledger);
     for (id, mut handle) in ended.kept {
-        let joined = match ended.may_lag {
-            true => Some(handle.join_timeout(delays::long())),
-            false => handle.try_join(),
+        let joined = if ended.may_lag {
+            Some(handle.join_timeout(delays::long()))
+        } else {
+            handle.try_join()
         };
         match joined {
             None | Some(Err(TaskError::TimedOut)) => ledger.wrong(format!(

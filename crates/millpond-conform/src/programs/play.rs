@@ -178,9 +178,10 @@ impl World {
         let (client, rng) = (self.client(pool)?, &mut Rng::new(seed));
         let submits = Submits::new(self.client(to)?, rng.any(), &self.destructors);
         let is_carried = rng.once_in(2);
-        let brought = match is_carried {
-            true => SUBMITS.scope(submits, || submit_other(&client, rng, || ())),
-            false => submit_other(&client, rng, move || drop(submits)),
+        let brought = if is_carried {
+            SUBMITS.scope(submits, || submit_other(&client, rng, || ()))
+        } else {
+            submit_other(&client, rng, move || drop(submits))
         };
         if let Some((id, handle)) = brought {
             if rng.once_in(2) {
@@ -188,9 +189,10 @@ impl World {
                 handle.cancel();
             }
             // A value is carried as long as there is a handle.
-            match is_carried {
-                true => let_go(&client, id, handle),
-                false => lock(&client.ledger.pouch).push((id, handle)),
+            if is_carried {
+                let_go(&client, id, handle)
+            } else {
+                lock(&client.ledger.pouch).push((id, handle))
             }
         }
         Some(())

@@ -153,9 +153,12 @@ pub fn an_interrupted_caller_of_any_stops_all(make: &Make) {
         let sleepers = Sleepers::new(2);
         let bodies = [sleepers.candidate(), sleepers.candidate()];
         let executor = make();
-        let caller = Actor::start("caller", move || match timed {
-            false => executor.invoke_any(bodies),
-            true => executor.invoke_any_timeout(bodies, delays::longer()),
+        let caller = Actor::start("caller", move || {
+            if timed {
+                executor.invoke_any_timeout(bodies, delays::longer())
+            } else {
+                executor.invoke_any(bodies)
+            }
         });
         sleepers.started.wait();
         caller.interrupt_at("executor.invoke_any");
@@ -171,9 +174,12 @@ pub fn an_interrupted_caller_of_all_stops_all(make: &Make) {
         let sleepers = Sleepers::new(2);
         let bodies = [sleepers.body(), sleepers.body()];
         let executor = make();
-        let caller = Actor::start("caller", move || match timed {
-            false => executor.invoke_all(bodies),
-            true => executor.invoke_all_timeout(bodies, delays::longer()),
+        let caller = Actor::start("caller", move || {
+            if timed {
+                executor.invoke_all_timeout(bodies, delays::longer())
+            } else {
+                executor.invoke_all(bodies)
+            }
         });
         sleepers.started.wait();
         caller.interrupt_at("task.join");

@@ -436,9 +436,12 @@ pub fn an_interrupt_comes_before_an_element_that_is_there(make: &Make) {
     let queue = with(make, 1);
     for timed in [false, true] {
         let own = Arc::clone(&queue);
-        let consumer = Actor::start_interrupted("consumer", move || match timed {
-            false => own.take().map(Some),
-            true => own.poll_timeout(delays::longer()),
+        let consumer = Actor::start_interrupted("consumer", move || {
+            if timed {
+                own.poll_timeout(delays::longer())
+            } else {
+                own.take().map(Some)
+            }
         });
         assert_eq!(consumer.finish(), Err(Interrupted));
     }

@@ -128,9 +128,12 @@ pub fn a_try_meets_a_waiting_consumer(make: &Transfers) {
     for timed in [false, true] {
         let queue = Arc::new(make());
         let own = Arc::clone(&queue);
-        let consumer = Actor::start("consumer", move || match timed {
-            false => own.take().unwrap(),
-            true => own.poll_timeout(delays::longer()).unwrap().unwrap(),
+        let consumer = Actor::start("consumer", move || {
+            if timed {
+                own.poll_timeout(delays::longer()).unwrap().unwrap()
+            } else {
+                own.take().unwrap()
+            }
         });
         consumer.await_parked("queue.take");
         queue.try_transfer(item(1)).unwrap();

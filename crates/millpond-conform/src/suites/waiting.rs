@@ -150,9 +150,12 @@ pub fn an_interrupt_that_is_pending_ends_a_take_at_once(make: &Make) {
     let queue = empty(make);
     for timed in [false, true] {
         let own = Arc::clone(&queue);
-        let consumer = Actor::start_interrupted("consumer", move || match timed {
-            false => own.take().map(Some),
-            true => own.poll_timeout(delays::longer()),
+        let consumer = Actor::start_interrupted("consumer", move || {
+            if timed {
+                own.poll_timeout(delays::longer())
+            } else {
+                own.take().map(Some)
+            }
         });
         assert_eq!(consumer.finish(), Err(Interrupted));
     }

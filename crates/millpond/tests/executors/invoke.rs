@@ -227,9 +227,10 @@ fn an_interrupted_caller_of_all_stops_what_runs() {
         let executor = Arc::clone(&crew.0);
         let name = if timed { "all-timed" } else { "all-untimed" };
         let (error, still) = interrupt_at(name, "task.join", move || {
-            let error = match timed {
-                true => executor.invoke_all_timeout(tasks, LONG).unwrap_err(),
-                false => executor.invoke_all(tasks).unwrap_err(),
+            let error = if timed {
+                executor.invoke_all_timeout(tasks, LONG).unwrap_err()
+            } else {
+                executor.invoke_all(tasks).unwrap_err()
             };
             (error, interrupt::is_interrupted())
         });

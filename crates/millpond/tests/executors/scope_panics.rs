@@ -69,9 +69,10 @@ fn a_panic_that_nobody_joined_goes_on_when_everything_has_ended() {
 #[test]
 fn a_handle_that_is_dropped_or_forgotten_leaves_its_panic_to_the_scope() {
     fn leave<T>(handle: T, forgets: bool) {
-        match forgets {
-            true => forget(handle),
-            false => drop(handle),
+        if forgets {
+            forget(handle)
+        } else {
+            drop(handle)
         }
     }
 

@@ -254,9 +254,10 @@ fn a_fair_queue_serves_producers_in_the_order_they_came_and_an_unfair_one_backwa
             })
             .collect();
         let taken: Vec<_> = (0..5).map(|_| queue.take().unwrap()).collect();
-        match queue.is_fair() {
-            true => assert_eq!(taken, [0, 1, 2, 3, 4]),
-            false => assert_eq!(taken, [4, 3, 2, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(taken, [0, 1, 2, 3, 4])
+        } else {
+            assert_eq!(taken, [4, 3, 2, 1, 0])
         }
         producers
             .into_iter()
@@ -279,9 +280,10 @@ fn a_fair_queue_serves_consumers_in_the_order_they_came_and_an_unfair_one_backwa
             .into_iter()
             .map(|consumer| consumer.join().unwrap())
             .collect();
-        match queue.is_fair() {
-            true => assert_eq!(taken, [0, 1, 2, 3, 4]),
-            false => assert_eq!(taken, [4, 3, 2, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(taken, [0, 1, 2, 3, 4])
+        } else {
+            assert_eq!(taken, [4, 3, 2, 1, 0])
         }
     }
 }
@@ -309,9 +311,10 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
         hand.advance(Duration::from_secs(1));
         assert_eq!(refusal(times_out.result()), Some((2, Reason::TimedOut)));
         let taken: Vec<_> = std::iter::from_fn(|| queue.poll()).collect();
-        match queue.is_fair() {
-            true => assert_eq!(taken, [0, 1, 3, 5]),
-            false => assert_eq!(taken, [5, 3, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(taken, [0, 1, 3, 5])
+        } else {
+            assert_eq!(taken, [5, 3, 1, 0])
         }
         for producer in stays.into_iter().chain([also_stays, last]) {
             producer.result().unwrap();
@@ -442,9 +445,10 @@ fn an_element_put_back_is_the_first_to_be_taken() {
         queue.put_back(9);
         assert_eq!(queue.len(), 0);
         let order: Vec<_> = std::iter::from_fn(|| queue.poll()).collect();
-        match queue.is_fair() {
-            true => assert_eq!(order, [9, 8, 0, 1]),
-            false => assert_eq!(order, [9, 8, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(order, [9, 8, 0, 1])
+        } else {
+            assert_eq!(order, [9, 8, 1, 0])
         }
         sends
             .iter_mut()
@@ -463,17 +467,14 @@ fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
         };
         // The first polled is the first in line; an unfair queue serves the other.
         let [first, last] = &mut waits;
-        let (served, other) = match queue.is_fair() {
-            true => {
-                assert!(poll(first, 0).is_pending());
-                assert!(poll(last, 2).is_pending());
-                (first, last)
-            }
-            false => {
-                assert!(poll(first, 2).is_pending());
-                assert!(poll(last, 0).is_pending());
-                (last, first)
-            }
+        let (served, other) = if queue.is_fair() {
+            assert!(poll(first, 0).is_pending());
+            assert!(poll(last, 2).is_pending());
+            (first, last)
+        } else {
+            assert!(poll(first, 2).is_pending());
+            assert!(poll(last, 0).is_pending());
+            (last, first)
         };
         assert!(poll(served, 1).is_pending(), "it moves to another task");
         queue.offer("sack").unwrap();

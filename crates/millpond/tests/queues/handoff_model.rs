@@ -266,9 +266,10 @@ impl<'a> Run<'a> {
         } = self.senders.remove(at);
         let before = self.model.producers.len();
         self.model.producers.retain(|producer| *producer != element);
-        let model = match self.model.producers.len() < before {
-            true => Answer::Back(element),
-            false => Answer::Nothing,
+        let model = if self.model.producers.len() < before {
+            Answer::Back(element)
+        } else {
+            Answer::Nothing
         };
         let real = future.into_element().map_or(Answer::Nothing, Answer::Back);
         self.agree(real, model);

@@ -123,9 +123,12 @@ fn predicates_that_panic_leave_the_queue_whole() {
     }));
     assert!(failed.is_err());
     let failed = catch_unwind(AssertUnwindSafe(|| {
-        queue.visit(&mut |element| match fail_at_2(element) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        queue.visit(&mut |element| {
+            if fail_at_2(element) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         });
     }));
     assert!(failed.is_err());

@@ -142,9 +142,10 @@ fn a_time_out_races_with_the_match_and_one_of_them_wins() {
     for unfair in [false, true] {
         pct(move || {
             let hand = ManualClock::new();
-            let queue = match unfair {
-                true => HandOffQueue::unfair(),
-                false => HandOffQueue::fair(),
+            let queue = if unfair {
+                HandOffQueue::unfair()
+            } else {
+                HandOffQueue::fair()
             };
             let queue = Arc::new(queue.with_clock(hand.clock()));
             let running = Arc::new(());

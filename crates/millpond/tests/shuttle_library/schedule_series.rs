@@ -178,9 +178,10 @@ fn stop_against_runs(runs_the_last: bool) {
     clock.join().unwrap();
     assert!(back.len() <= 1, "one series, one last run");
     for task in back {
-        match runs_the_last {
-            true => drop(task.run()),
-            false => drop(task),
+        if runs_the_last {
+            drop(task.run())
+        } else {
+            drop(task)
         }
     }
     let reasons = [CancelReason::ShutDown, CancelReason::Rejected];

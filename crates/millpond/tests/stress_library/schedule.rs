@@ -147,14 +147,16 @@ impl Bank {
         entry.is_series.store(true, Ordering::Relaxed);
         let (inside, own) = (Inside(Arc::clone(&entry)), Mutex::new(rng.fork()));
         let period = rng.micros(500);
-        let every = match rng.once_in(2) {
-            true => Every::rate(period),
-            false => Every::delay(period),
+        let every = if rng.once_in(2) {
+            Every::rate(period)
+        } else {
+            Every::delay(period)
         };
         let series = self.timers.series(every).name(name);
-        let series = series.first_after(match rng.once_in(4) {
-            true => HOUR,
-            false => rng.micros(500),
+        let series = series.first_after(if rng.once_in(4) {
+            HOUR
+        } else {
+            rng.micros(500)
         });
         let series = series.overlap(match rng.below(3) {
             0 => Overlap::Skip,
@@ -190,9 +192,10 @@ impl Bank {
     fn play(&self, mut rng: Rng) -> Vec<(Arc<Entry>, Handle)> {
         let mut kept = Vec::new();
         for _ in 0..EACH {
-            kept.extend(match rng.once_in(3) {
-                true => self.series(&mut rng),
-                false => self.once(&mut rng),
+            kept.extend(if rng.once_in(3) {
+                self.series(&mut rng)
+            } else {
+                self.once(&mut rng)
             });
             rng.jitter();
             if kept.is_empty() || rng.once_in(2) {
@@ -255,9 +258,10 @@ impl Bank {
                 let ran = entry.ran.load(Ordering::Relaxed);
                 assert_eq!(ran, 0, "handed back, and had run (SCHEDULE-STRESS-4)");
             }
-            match rng.once_in(2) {
-                true => drop(task.run()),
-                false => drop(task),
+            if rng.once_in(2) {
+                drop(task.run())
+            } else {
+                drop(task)
             }
         }
     }
@@ -318,9 +322,10 @@ fn round(seed: u64) {
         .build()
         .expect("it makes sense");
     let is_own = rng.once_in(2);
-    let builder = match is_own {
-        true => ScheduledPool::owning(pool.clone()),
-        false => ScheduledPool::on(pool.clone()),
+    let builder = if is_own {
+        ScheduledPool::owning(pool.clone())
+    } else {
+        ScheduledPool::on(pool.clone())
     };
     let timers = builder
         .run_delayed_after_shutdown(rng.once_in(2))

@@ -55,9 +55,10 @@ pub(super) fn run(shop: &mut Shop, limit: Option<Duration>, requests: &Requests)
             next_frame = now + FRAME;
             is_stale = false;
         }
-        let wake = match is_stale {
-            true => next_frame.min(next_look),
-            false => next_look,
+        let wake = if is_stale {
+            next_frame.min(next_look)
+        } else {
+            next_look
         };
         let mut timeout = wake.saturating_duration_since(Instant::now());
         // Everything that is there, before the next frame.

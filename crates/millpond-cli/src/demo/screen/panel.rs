@@ -85,9 +85,10 @@ fn words(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
 fn title(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line<'static> {
     let now = &pool.now.snapshot;
     let name = format!(" {} {} ", number + 1, now.name);
-    let name = match is_chosen {
-        true => Span::styled(name, theme.chosen()),
-        false => Span::styled(name, theme.on_a_line(theme.strong())),
+    let name = if is_chosen {
+        Span::styled(name, theme.chosen())
+    } else {
+        Span::styled(name, theme.on_a_line(theme.strong()))
     };
     let capacity = now
         .capacity

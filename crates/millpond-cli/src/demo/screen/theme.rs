@@ -14,9 +14,10 @@ impl Theme {
     }
 
     fn colour(self, colour: Color) -> Style {
-        match self.has_colours {
-            true => Style::new().fg(colour),
-            false => Style::new(),
+        if self.has_colours {
+            Style::new().fg(colour)
+        } else {
+            Style::new()
         }
     }
 

@@ -64,9 +64,10 @@ impl Page {
             ));
         }
         let ran = pool.completed + pool.caller_ran;
-        let agrees = match had_extra_threads {
-            true => counts.done >= ran,
-            false => counts.done == ran,
+        let agrees = if had_extra_threads {
+            counts.done >= ran
+        } else {
+            counts.done == ran
         };
         if !agrees {
             wrong.push(format!(

@@ -108,9 +108,10 @@ impl Slip {
 
 impl Drop for Slip {
     fn drop(&mut self) {
-        let count = match self.is_done {
-            true => &self.ledger.done,
-            false => &self.ledger.unrun,
+        let count = if self.is_done {
+            &self.ledger.done
+        } else {
+            &self.ledger.unrun
         };
         count.fetch_add(1, Relaxed);
     }

@@ -90,9 +90,10 @@ impl Ledger {
             let is_open = books.is_open;
             let entry = books.entry(number);
             entry.is_running = true;
-            let (fate, place) = match IS_WORKER.get() {
-                true => (Fate::Worker, "worker"),
-                false => (Fate::Caller, "caller"),
+            let (fate, place) = if IS_WORKER.get() {
+                (Fate::Worker, "worker")
+            } else {
+                (Fate::Caller, "caller")
             };
             entry.fate = fate;
             let gate = Arc::clone(&entry.gate);

@@ -273,9 +273,10 @@ impl Player {
         let capacity = now
             .capacity
             .map_or("none".to_owned(), |bound| bound.to_string());
-        let threads = match self.has_died {
-            true => "*".to_owned(),
-            false => now.threads_started.to_string(),
+        let threads = if self.has_died {
+            "*".to_owned()
+        } else {
+            now.threads_started.to_string()
         };
         let [before, after, terminated] = self.counts.read();
         format!(

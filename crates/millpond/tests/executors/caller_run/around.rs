@@ -145,9 +145,10 @@ fn it_runs_after_the_deadline_of_the_task_around_it_unless_it_is_to_inherit_that
                 drop(token);
                 own.store(true, Ordering::SeqCst);
             };
-            let spec = match inherits {
-                true => TaskSpec::new().inherit_deadline(),
-                false => TaskSpec::new(),
+            let spec = if inherits {
+                TaskSpec::new().inherit_deadline()
+            } else {
+                TaskSpec::new()
             };
             match way {
                 Way::Closure if !inherits => pool.execute(late).unwrap(),
