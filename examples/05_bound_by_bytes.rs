@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         requests.remaining_capacity()
     );
 
-    // What can never fit is not waited for, not even by `put`.
+    // An element that can never fit is not waited for, not even by `put`.
     if let Err(refused) = requests.put("pumpernickel".to_owned()) {
         report(refused);
     }

@@ -1,7 +1,7 @@
 //! Counts the tasks that have run, cheaply enough not to disturb the measurement.
 //!
 //! A counter that all workers share costs more than a small task, and so does an `Arc` that each task
-//! clones. So every thread has a seat, and every tally has a line of its own for each seat: to count
+//! clones. So every thread has a slot, and every tally has a cache line of its own for each slot: to count
 //! is to add to two words that no other thread writes. A task holds a plain reference to its tally, which
 //! therefore lives for ever; tallies are used again, so that this is not a leak.
 //!
@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! - **TALLY-1** A seat belongs to one living thread at a time: it is given back when the thread ends.
-//! - **TALLY-2** A tally is given back only when all that was counted with it is over; so the next
+//! - **TALLY-1** A slot belongs to one living thread at a time: it is released when the thread ends.
+//! - **TALLY-2** A tally is released only when all that was counted with it has ended; so the next
 //!   user is the only one that counts.
 //!
 //! # Orderings
@@ -62,7 +62,7 @@ struct Line {
 static SPARE: Mutex<Vec<&'static Tally>> = Mutex::new(Vec::new());
 
 impl Tally {
-    /// One that nobody else counts with, at zero.
+    /// One that no other user counts with, at zero.
     pub fn take() -> &'static Tally {
         let spare = lock(&SPARE).pop();
         let tally = spare.unwrap_or_else(|| {
@@ -80,7 +80,7 @@ impl Tally {
     /// Counts the task with this number, on the thread that runs it.
     pub fn count(&self, number: u64) {
         let line = &self.lines[Seat::mine()];
-        // TALLY-1: nobody else writes here, so nothing is lost between the load and the store.
+        // TALLY-1: no other thread writes here, so nothing is lost between the load and the store.
         let sum = line.sum.load(Ordering::Relaxed);
         line.sum.store(sum.wrapping_add(number), Ordering::Relaxed);
         let tasks = line.tasks.load(Ordering::Relaxed) + 1;
@@ -172,7 +172,7 @@ fn rest(left: Option<Duration>) {
 /// A thread's place in all tallies.
 struct Seat(Cell<Option<usize>>);
 
-/// Those that nobody has.
+/// Those that are free.
 static FREE: Mutex<Seats> = Mutex::new(Seats {
     given: 0,
     back: Vec::new(),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_a_repeated_and_a_forged_task_are_found_out() {
+    fn lost_repeated_and_forged_tasks_are_detected() {
         let checked = |numbers: &[u64], tasks| {
             let tally = Tally::take();
             numbers.iter().for_each(|&number| tally.count(number));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_go_back_when_their_threads_end() {
+    fn the_slots_of_threads_that_end_are_reused() {
         let tally = Tally::take();
         let threads = 3 * SEATS as u64;
         for number in 1..=threads {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_fails_its_test() {
+    fn an_engine_that_does_not_terminate_fails_its_test() {
         let gate = Gate::new();
         let guard = Guard::new(Mill::new(&gate));
         let caught = catch_unwind(AssertUnwindSafe(|| drop(guard)));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_test_holds_back_is_forced_to_end() {
+    fn an_engine_of_a_failed_test_is_forced_to_terminate() {
         let mill = std::rc::Rc::new(Mill::new(&Gate::new()));
         let own = std::rc::Rc::clone(&mill);
         let caught = catch_unwind(AssertUnwindSafe(|| {

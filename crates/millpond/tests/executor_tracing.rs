@@ -40,7 +40,7 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
     assert_eq!(name_here(), None, "a panic leaves the span, too");
     threads.close().unwrap();
 
-    // What a full pool leaves to its caller.
+    // A closure that a full pool leaves to its caller.
     let full = ThreadPool::builder("full").core(1).max(1);
     let full = full
         .queue(Queue::bounded(1))

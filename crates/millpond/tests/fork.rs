@@ -55,7 +55,7 @@ fn pool(workers: usize) -> ThreadPool {
     pool.queue(Queue::bounded(64)).build().unwrap()
 }
 
-/// A task that runs until it is told, and its pool.
+/// A task that runs until it is released, and its pool.
 fn busy() -> (ThreadPool, TaskHandle<()>) {
     let pool = pool(1);
     let handle = pool
@@ -70,7 +70,7 @@ fn busy() -> (ThreadPool, TaskHandle<()>) {
 }
 
 #[test]
-fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
+fn a_task_is_rejected_in_the_child_and_returned_whatever_the_policy() {
     let _alone = alone();
     let _watch = watch();
     for policy in [
@@ -151,7 +151,7 @@ fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_
             && queued.run_or_join().is_err_and(|error| error.is_forked())
             && handle.wait().is_ok()
             && handle.try_join().is_some_and(|value| value.is_ok())
-            // It is cancelled here, which nobody hears.
+            // It is cancelled here, which no other thread notices.
             && running.interrupt()
             && running.join().is_err_and(|error| error.is_cancelled())
     });
@@ -222,7 +222,7 @@ fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
 }
 
 #[test]
-fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
+fn a_scheduled_pool_rejects_in_the_child_and_one_that_is_built_there_works() {
     let _alone = alone();
     let _watch = watch();
     let hour = Duration::from_secs(3600);
@@ -264,7 +264,7 @@ fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
 }
 
 #[test]
-fn other_executors_refuse_in_the_child_as_well() {
+fn other_executors_reject_in_the_child_as_well() {
     let _alone = alone();
     let _watch = watch();
     let threads = ThreadPerTask::builder("parent", 4).build().unwrap();
@@ -301,9 +301,9 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The thread that rings them is the parent's; the child gets one of its own.
+/// The timer's thread is the parent's; the child starts one of its own.
 #[test]
-fn alarms_ring_in_the_child() {
+fn alarms_fire_in_the_child() {
     let _alone = alone();
     let _watch = watch();
     let later = || {
@@ -316,9 +316,9 @@ fn alarms_ring_in_the_child() {
     assert!(later());
 }
 
-/// That one has its thread in the parent for good. In the child, who waits looks for itself.
+/// That timer has its thread in the parent for good. In the child, a waiter polls by itself.
 #[test]
-fn alarms_of_a_timer_that_the_parent_made_keep_nobody_waiting_in_the_child() {
+fn alarms_of_a_timer_that_the_parent_made_leave_no_thread_waiting_in_the_child() {
     let _alone = alone();
     let _watch = watch();
     let clock = Clock::system().with_timer(Threads::named("parents-timer"));
@@ -343,7 +343,7 @@ fn alarms_of_a_timer_that_the_parent_made_keep_nobody_waiting_in_the_child() {
 
 /// The watch of such a pool gets no alarm; that is not a reason to recurse until the stack is gone.
 #[test]
-fn a_pool_of_the_child_by_a_timer_of_the_parent_works_and_what_is_to_wait_is_refused() {
+fn a_pool_of_the_child_on_a_timer_of_the_parent_works_and_rejects_delayed_tasks() {
     let _alone = alone();
     let _watch = watch();
     let clock = Clock::system().with_timer(Threads::named("parents-timer"));
@@ -380,7 +380,7 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
             let (pool, over) = (pool.clone(), Arc::clone(&over));
             thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    // All that takes locks: queue, crew, memory, waiters, the table of waits.
+                    // Everything that takes locks: queue, workers, memory, waiters, the table of blocked joins.
                     let own = pool.clone();
                     let nested = pool.submit(move || own.submit(|| 7).map(|one| one.join().ok()));
                     if let Ok(nested) = nested {

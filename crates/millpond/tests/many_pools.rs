@@ -31,7 +31,7 @@ fn mill() -> ThreadPool {
     mill.queue(Queue::bounded(8)).build().unwrap()
 }
 
-/// A worker joins a task that waits in the queue behind it, and runs it in place.
+/// A worker joins a task that waits in the queue behind it, and runs it inline.
 #[track_caller]
 fn joins_itself(pool: &ThreadPool) {
     let inner = pool.clone();
@@ -182,7 +182,7 @@ impl BlockingQueue<Task> for Common {
 }
 
 #[test]
-fn futures_that_wait_for_room_in_one_pool_hold_up_no_schedule_of_another() {
+fn futures_that_wait_for_room_in_one_pool_delay_no_scheduled_pool() {
     const ROOM: usize = 64;
     let _watch = watch();
     let (hand, second) = (ManualClock::new(), Duration::from_secs(1));

@@ -66,8 +66,8 @@ fn wait_until_started<T>(task: &TaskHandle<T>) {
 }
 
 #[test]
-fn cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_lock() {
-    let test = "cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_lock";
+fn cancelled_tasks_that_are_purged_from_a_full_queue_are_dropped_under_no_lock() {
+    let test = "cancelled_tasks_that_are_purged_from_a_full_queue_are_dropped_under_no_lock";
     alone(test, || {
         let pool = ThreadPool::builder("mill").core(1).max(1);
         let pool = pool.queue(Queue::bounded(2)).build().unwrap();
@@ -133,8 +133,8 @@ impl BlockingQueue<Task> for Own {
 }
 
 #[test]
-fn the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread() {
-    let test = "the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread";
+fn the_watchdog_of_a_pool_calls_no_queue_of_the_user_on_the_timers_thread() {
+    let test = "the_watchdog_of_a_pool_calls_no_queue_of_the_user_on_the_timers_thread";
     alone(test, || {
         let (tell, told) = mpsc::channel();
         let pool = ThreadPool::builder("mill").core(1).max(1);
@@ -190,8 +190,8 @@ impl Executor for Refusing {
 }
 
 #[test]
-fn a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread() {
-    let test = "a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread";
+fn a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread() {
+    let test = "a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread";
     alone(test, || {
         let pool = ScheduledPool::on(Refusing).on_event(|_| ()).build();
         let heavy = Heavy;

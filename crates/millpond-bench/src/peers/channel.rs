@@ -1,24 +1,24 @@
-//! What a channel is, to a workload.
+//! A channel, as a workload uses it.
 
 use std::fmt::Debug;
 use std::marker::Send as StdSend;
 
 /// A way for messages from some threads to others.
 pub trait Channel {
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
 
-    /// Where messages go in. Each producer has one.
+    /// The sending end. Each producer has one.
     type Sender: Send + StdSend;
 
-    /// Where messages come out. Each consumer has one.
+    /// The receiving end. Each consumer has one.
     type Receiver: Receive + StdSend;
 
     /// Opens one.
     fn open(ends: Ends) -> Opened<Self::Sender, Self::Receiver>;
 }
 
-/// What a channel should connect.
+/// The ends that a channel should connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// How many threads send.

@@ -47,7 +47,7 @@ ready! {
     millpond_raw::sync => "our lock and atomics, and the seam that lets checkers in",
 }
 
-/// What comes next, in the order it is built.
+/// The modules to come, in the order they are built.
 pub(super) const PLANNED: &[&str] = &[
     "Completable",
     "ForkJoinPool",

@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How long it may take until a signal is heard.
 const NAP: Duration = Duration::from_millis(20);
 
-/// What is shown of one second.
+/// The columns of one second.
 #[derive(Debug)]
 pub(super) struct Second {
     /// Counts from 1.
@@ -38,8 +38,8 @@ pub(super) trait Writing {
     fn closing(&self, inside: u64) -> String;
 }
 
-/// Runs the shop for so long, unless it is asked to end before, and closes it. False if nobody reads
-/// it any more.
+/// Runs the shop for so long, unless a signal ends it before, and closes it. False if the output is
+/// closed.
 pub(super) fn run(
     shop: &mut Shop,
     time: Duration,
@@ -87,7 +87,7 @@ fn tell(
             if requests.take() {
                 return Ok(true);
             }
-            // We are no task, so nobody interrupts us.
+            // This thread runs no task, so it cannot be interrupted.
             interrupt::sleep(NAP).unwrap_or_default();
         }
         let now = look();
@@ -111,7 +111,7 @@ fn tell(
     Ok(true)
 }
 
-/// False if nobody reads it any more, as in `millpond | head`.
+/// False if the output is closed, as in `millpond | head`.
 fn write(text: &str) -> Result<bool> {
     match write_out(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),

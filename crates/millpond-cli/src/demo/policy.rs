@@ -41,7 +41,7 @@ impl Policy {
         }
     }
 
-    /// The policy of a pool that got it from here.
+    /// The policy of a pool that was set here.
     pub(super) fn of(rejection: &RejectionPolicy) -> Self {
         match rejection {
             RejectionPolicy::CallerRuns => Policy::CallerRuns,
@@ -58,7 +58,7 @@ impl Policy {
         Self::ALL[place.map_or(0, |place| (place + 1) % Self::ALL.len())]
     }
 
-    /// What happens when there is no room for a task.
+    /// The effect of the policy on a task for which there is no room.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Policy::Abort => "the task is given back to its caller",

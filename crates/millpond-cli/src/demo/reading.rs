@@ -1,4 +1,4 @@
-//! What can be read off a department at one moment, and what flowed between two readings.
+//! A reading of a department at one moment, and the flow between two readings.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl Reading {
         }
     }
 
-    /// What flowed since an earlier reading.
+    /// The flow since an earlier reading.
     pub(super) fn since(&self, earlier: &Reading) -> Flow {
         let seconds = self.at.saturating_sub(earlier.at).as_secs_f64().max(1e-3);
         let rate = |of: fn(&Counts) -> u64| {
@@ -74,7 +74,7 @@ fn workers(department: &Department) -> Vec<Working> {
         .collect()
 }
 
-/// What flowed between two readings; rates are per second.
+/// The flow between two readings; rates are per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Flow {
     pub(super) came: f64,

@@ -1,4 +1,4 @@
-//! What is printed at the end: what became of every task.
+//! The summary at the end: what became of every task.
 
 use std::fmt::Write;
 
@@ -116,7 +116,7 @@ Nothing was lost. The books balance: the pools counted the same as the shop.
     }
 
     #[test]
-    fn those_who_gave_up_at_the_door_are_told_of() {
+    fn visitors_who_gave_up_at_the_door_are_reported() {
         let mut books = books(0, &[]);
         books.pools[0].counts.gave_up = 17;
         assert!(text(&books).contains("\n17 more had waited at a door for too long"));

@@ -12,7 +12,7 @@ use millpond::task::{TaskError, TaskHandle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Brings so many tasks.
+/// Submits so many tasks.
 pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
     let mut counts = Counts::default();
     let mut kept: Vec<(usize, TaskHandle<Value>)> = Vec::new();
@@ -49,7 +49,7 @@ pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
     counts
 }
 
-/// Brings so many tasks, one at a time: each is waited for before the next one comes.
+/// Submits so many tasks, one at a time: each is joined before the next one is submitted.
 pub(crate) fn produce_alone(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
     let mut counts = Counts::default();
     for _ in 0..tasks * 3 {
@@ -126,7 +126,7 @@ fn treat(
     Some((id, handle))
 }
 
-/// Changes the pool until it is told to stop.
+/// Changes the pool until it is stopped.
 pub(crate) fn meddle(
     client: &Client,
     factory: &FaultyFactory,
@@ -220,7 +220,7 @@ fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
         patch = patch.capacity(rng.below(6));
     }
     if rng.once_in(4) {
-        // Whatever the queue is: an order that it cannot have is refused.
+        // Whatever the queue is: an order that it cannot have is an error.
         let drawn = overload(rng, Line::Unbounded);
         if drawn.sheds() {
             client.ledger.round.may_shed.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How deep tasks bring tasks.
+/// How deep tasks submit tasks.
 const DEEPEST: usize = 2;
 
 /// A handle of the pool, with its ledger.
@@ -41,7 +41,7 @@ impl Executor for Client {
     }
 }
 
-/// What a task does.
+/// The body of a task.
 enum Work {
     Nothing,
     Jitter(Rng),
@@ -49,9 +49,9 @@ enum Work {
     /// Waits in a queue that stays empty.
     Wait(Duration),
     Panic,
-    /// Brings more, to the same pool.
+    /// Submits more, to the same pool.
     Bring(Client, Rng, usize),
-    /// Brings more, and waits for them.
+    /// Submits more, and waits for them.
     Scope(Client, Rng),
     /// Ends the pool that runs it.
     End(Client, bool),
@@ -97,7 +97,7 @@ impl Work {
 fn body(stub: Stub, work: Work) -> impl FnOnce() -> Value + Send + 'static {
     move || {
         let value = stub.runs();
-        // Whoever runs it, what it does itself is done in no special place.
+        // Whichever thread runs it, what the body itself does happens in no special place.
         match catch_unwind(AssertUnwindSafe(|| Place::Anywhere.enter(|| work.work()))) {
             Ok(()) => value,
             Err(payload) => resume_unwind(payload),
@@ -105,7 +105,7 @@ fn body(stub: Stub, work: Work) -> impl FnOnce() -> Value + Send + 'static {
     }
 }
 
-/// Brings a task. The handle, if it was taken and has one.
+/// Submits a task. The handle, if it was accepted and has one.
 pub(crate) fn submit_task(
     client: &Client,
     rng: &mut Rng,
@@ -115,7 +115,7 @@ pub(crate) fn submit_task(
     bring_work(client, rng, depth, work)
 }
 
-/// Brings a task that does this. It may inherit a deadline from a task of another pool.
+/// Submits a task with this body. It may inherit a deadline from a task of another pool.
 pub(crate) fn submit_other(
     client: &Client,
     rng: &mut Rng,
@@ -124,7 +124,7 @@ pub(crate) fn submit_other(
     bring_work(client, rng, 1, Work::Other(Box::new(work)))
 }
 
-/// What somebody can submit who has no [`Client`]: a small piece of work, and its number.
+/// A submission without a [`Client`]: a small piece of work, and its number.
 pub(crate) fn small_task(
     ledger: &Arc<Ledger>,
     rng: &mut Rng,
@@ -161,7 +161,7 @@ fn bring_work(
         return None;
     }
     entry.note(Fact::HasHandle);
-    // Tasks with a handle inherit the deadline of the task that brings them.
+    // Tasks with a handle inherit the deadline of the task that submits them.
     if client.deadlines && depth > 0 {
         entry.note(Fact::MayExpire);
     }
@@ -180,7 +180,7 @@ fn bring_work(
     Some((id, handle))
 }
 
-/// CHAOS-2: what is refused is whole.
+/// CHAOS-2: a rejected closure is whole.
 pub(crate) fn settle_rejection<T, R, F: FnOnce() -> R>(
     ledger: &Ledger,
     rng: &mut Rng,
@@ -200,7 +200,7 @@ pub(crate) fn settle_rejection<T, R, F: FnOnce() -> R>(
     let runs = rng.once_in(2);
     Place::Submitter.enter(|| {
         if runs {
-            // What it comes to is all the same.
+            // The outcome does not matter.
             drop(catch_unwind(AssertUnwindSafe(refused.task)))
         } else {
             drop(refused.task)
@@ -230,7 +230,7 @@ pub(crate) fn submit_some(client: &Client, rng: &mut Rng, depth: usize) {
     }
 }
 
-/// A handle that nobody wants.
+/// A handle that is not needed.
 pub(crate) fn let_go(client: &Client, id: usize, handle: TaskHandle<Value>) {
     client.ledger.entry(id).note(Fact::LetGo);
     drop(handle);
@@ -318,7 +318,7 @@ pub(crate) fn end(client: &Client, rng: &mut Rng, end: End) {
             if let Some((id, handle)) = bring_work(client, rng, 0, work) {
                 lock(&client.ledger.pouch).push((id, handle));
             }
-            // It may have been refused, discarded or cancelled: then it is up to us.
+            // It may have been rejected, discarded or cancelled: then it is up to us.
             rng.jitter();
             client.pool.shutdown();
         }

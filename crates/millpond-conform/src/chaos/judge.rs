@@ -94,7 +94,7 @@ fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
     problems
 }
 
-/// Whether a handle can have come to that.
+/// Whether a handle can have that outcome.
 fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
     let (ran, round) = (entry.runs() == 1, &ledger.round);
     let can = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
@@ -121,7 +121,7 @@ fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
     }
 }
 
-/// Whether there is a reason why it never ran. What has an outcome has one, which was judged.
+/// Whether there is a reason why it never ran. The outcome of a handle is one, and has been judged.
 fn is_explained(ledger: &Ledger, entry: &Entry) -> bool {
     let facts = [
         Fact::Asked,
@@ -272,7 +272,7 @@ pub(crate) fn books(
     );
 }
 
-/// What has become of the tasks that a pool has taken, all ends together.
+/// The outcomes of the tasks that a pool has accepted, summed over all kinds of end.
 fn accounted_for(last: &PoolSnapshot) -> u64 {
     last.completed
         + last.cancelled

@@ -26,8 +26,8 @@ pub fn summary() -> String {
     text
 }
 
-/// The decision because of which a script cannot be compared, if there is one. What the generator
-/// never writes, and what is left of a script after shrinking must not become.
+/// The decision because of which a script cannot be compared, if there is one. The generator never
+/// writes such a script, and shrinking must not make one.
 pub fn forbids(script: &Script) -> Option<&'static str> {
     let Script { setup, steps } = script;
     let drops_oldest = setup.policy == Policy::DiscardOldest

@@ -4,7 +4,7 @@
 //! kinds out get further into what they have than scripts that do a little of everything.
 //!
 //! The generator knows nothing of what a step will do. A step that finds nothing to do (releasing a
-//! task that was refused) is answered by `no` on both sides, and that is compared as well. What it
+//! task that was rejected) is answered by `no` on both sides, and that is compared as well. What it
 //! avoids it avoids because of a decision (D4, D5, D6, D7); the list is in `decisions.md`.
 
 use super::script::{Bring, Flavor, Number, Policy, Script, Setup, Step};
@@ -24,7 +24,7 @@ pub fn seed_of(seed: u64, index: u64) -> u64 {
     seed.wrapping_add(index)
 }
 
-/// The kinds of step besides bringing and releasing; the number is how often, among them.
+/// The kinds of step besides submitting and releasing, each with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Fail,
@@ -61,11 +61,11 @@ const KINDS: [(Kind, usize); 13] = [
 struct Author {
     rng: Rng,
     setup: Setup,
-    /// What this script has, as often as it is to be drawn.
+    /// The features of this script, each as often as it is to be drawn.
     kinds: Vec<Kind>,
     /// Threads will fail in this script, so a worker must live from the first step to the last.
     keeps_a_worker: bool,
-    /// The last task brought.
+    /// The last task submitted.
     last: Number,
     steps: Vec<Step>,
 }
@@ -124,7 +124,7 @@ impl Author {
             let ends = matches!(step, Step::Shutdown | Step::ShutdownNow);
             self.steps.push(step);
             if ends {
-                // What a pool does after its end is soon told.
+                // A pool that has terminated needs few steps.
                 let rest = length.min(self.steps.len() + 8);
                 self.kinds
                     .retain(|kind| *kind != Kind::Shutdown || rest < length);
@@ -184,7 +184,7 @@ impl Author {
         Step::Bring(Bring {
             number: self.last,
             // A worker of Java's dies of a task without a handle that fails (D5), and where no
-            // thread can be started nobody comes after it (D6).
+            // thread can be started it is not replaced (D6).
             has_handle: self.keeps_a_worker || !self.rng.once_in(5),
             is_stubborn: self.rng.once_in(6),
         })
@@ -197,7 +197,7 @@ impl Author {
         Step::Release(numbers)
     }
 
-    /// A task that was brought not long ago.
+    /// A task that was submitted not long ago.
     fn task(&mut self) -> Number {
         let recent = RECENT.min(self.last);
         self.last - u32::try_from(self.rng.below(recent as usize)).unwrap_or(0)

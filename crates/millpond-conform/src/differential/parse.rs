@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -52,7 +52,7 @@ fn setup(words: &[&str]) -> Result<Setup, String> {
     let ["pool", settings @ ..] = words else {
         return Err("a script begins with its pool: `pool core=1 max=2 ...`".into());
     };
-    // What most scripts do not care about may be left out.
+    // Defaults for parts that most scripts leave out.
     let mut setup = Setup {
         core: 0,
         max: 0,

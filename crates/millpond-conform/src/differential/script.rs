@@ -1,4 +1,4 @@
-//! What a script is: a pool to begin with, and steps.
+//! A script: a pool to begin with, and steps.
 //!
 //! The text form is the one of the files, of the pipe to Java and of what is printed on failure;
 //! `docs/differential.md` documents it. A script that was parsed is valid: a player needs to
@@ -26,7 +26,7 @@ pub struct Setup {
     pub core_may_time_out: bool,
 }
 
-/// Where tasks stand in line.
+/// The queue of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     /// The linked queue with a bound, which may change.
@@ -39,10 +39,10 @@ pub enum Flavor {
     HandOff,
 }
 
-/// What happens to a task that is not taken in.
+/// The rejection policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// It is refused.
+    /// It is rejected.
     Abort,
     /// The caller runs it.
     CallerRuns,
@@ -72,7 +72,7 @@ impl Policy {
     }
 }
 
-/// A task that a step brings to the pool.
+/// A task that a step submits to the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bring {
     /// Its number.
@@ -86,7 +86,7 @@ pub struct Bring {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Brings a task.
+    /// Submits a task.
     Bring(Bring),
     /// Lets the bodies that run among these return.
     Release(Vec<Number>),
@@ -156,7 +156,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// What makes no sense about it, if anything: the index of the step and the reason.
+    /// The first contradiction in it, if any: the index of the step and the reason.
     ///
     /// # Errors
     ///

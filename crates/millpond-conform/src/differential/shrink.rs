@@ -1,7 +1,7 @@
 //! Makes a script that shows a disagreement shorter, for as long as it still shows one.
 //!
-//! Runs of steps are left out, long runs first, then single steps. A task that is no longer brought
-//! is no longer spoken of. The disagreement may become another one on the way: any will do.
+//! Runs of steps are left out, long runs first, then single steps. Steps that name a task that is no
+//! longer submitted go, too. The disagreement may become another one on the way: any will do.
 
 use super::script::{Script, Step};
 

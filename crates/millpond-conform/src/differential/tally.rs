@@ -73,7 +73,7 @@ impl Tally {
         }
     }
 
-    /// What a run of this size should have seen and has not.
+    /// The kinds of events that a run of this size should have seen and has not.
     pub fn missing(&self) -> Vec<&'static str> {
         let is_missing = |word: &&str| !self.seen.contains_key(*word);
         if self.scripts >= ENOUGH {

@@ -120,12 +120,12 @@ pub(super) struct TimerEngine {
     pouch: Mutex<Vec<(usize, Scheduled<Value>)>>,
 }
 
-/// What is left of a scheduled pool that has ended.
+/// The leftovers of a scheduled pool that has terminated.
 pub(super) struct EndedTimers {
     pub(super) ledger: Arc<Ledger>,
     /// Whether its own pool had hooks.
     pub(super) has_hooks: bool,
-    /// Whether its handles may hear a moment later: nobody has waited for its end, or it was stopped and its
+    /// Whether its handles may complete a moment later: no thread has awaited its end, or it was stopped and its
     /// executor was not.
     pub(super) may_lag: bool,
     pub(super) kept: Vec<(usize, Scheduled<Value>)>,
@@ -223,7 +223,7 @@ impl TimerEngine {
             return;
         };
         let id = stub.id;
-        // What is judged of a series is that its closure goes once.
+        // Of a series it is judged that its closure is dropped once.
         let entry = self.ledger.entry(id);
         entry.note(Fact::Asked);
         entry.note(Fact::LetGo);
@@ -261,7 +261,7 @@ impl TimerEngine {
         }
     }
 
-    /// Ends it and waits until nothing is left of it (PROGRAM-1), its handle of the pool below included.
+    /// Ends it and waits until nothing is left of it (PROGRAM-1), including its handle of the inner pool.
     pub(super) fn end(self, seed: u64) -> EndedTimers {
         let handed_back = match (&self.timers, seed % 3) {
             (Timers::Owning(timers), 0) => timers.shutdown_now(),
@@ -352,7 +352,7 @@ pub(super) struct SerialEngine {
 #[derive(Default)]
 struct Key {
     busy: AtomicBool,
-    /// The last task that ran, by who submitted it.
+    /// The last task that ran, by submitting thread.
     last: [AtomicU64; 8],
     /// The last task that was submitted.
     next: AtomicU64,
@@ -367,7 +367,7 @@ impl SerialEngine {
         }
     }
 
-    /// Submits so many tasks under a key; `thread` is who submits.
+    /// Submits so many tasks under a key; `thread` is the submitting thread.
     pub(super) fn submit_some(&self, thread: usize, key: u64, seed: u64, tasks: u64) {
         let rng = &mut Rng::new(seed);
         let executor = self.serial.key(key);
@@ -380,7 +380,7 @@ impl SerialEngine {
             let number = 1 + keys[at].next.fetch_add(1, Ordering::Relaxed);
             let run = move || {
                 let key = &keys[at];
-                // A task that was refused is run by its submitter, in nobody's order.
+                // A rejected task is run by its submitter, outside the order of the key.
                 let is_accepted = !ledger.entry(id).is(Fact::Refused);
                 if is_accepted && key.busy.swap(true, Ordering::SeqCst) {
                     ledger.wrong(format!(
@@ -441,7 +441,7 @@ impl ServiceEngine {
             return;
         };
         self.ledger.entry(id).note(Fact::HasHandle);
-        // Whoever takes the result must find the number here.
+        // The thread that takes the result must find the number here.
         let mut out = lock(&self.out);
         let submitted = self.service.submit(task);
         if let Some(task_id) = settle_rejection(&self.ledger, rng, id, submitted) {

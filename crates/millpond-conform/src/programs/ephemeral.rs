@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-/// What all of them have together: a ledger, threads, and handles that were kept.
+/// Shared by all of them: a ledger, threads, and handles that were kept.
 pub(super) struct Ephemeral {
     ledger: Arc<Ledger>,
     factory: Arc<FaultyFactory>,
@@ -45,7 +45,7 @@ impl Ephemeral {
                 let pool = self.small_pool(rng);
                 self.submit_some(rng, |task| pool.submit(task));
                 let own = pool.clone();
-                // Whether it is taken or not, the handle is dropped; so it is with all below.
+                // Accepted or not, the handle is dropped; so it is with all below.
                 let _ = pool.execute(move || drop(own));
             }
             1 => {
@@ -166,7 +166,7 @@ impl Ephemeral {
         }
     }
 
-    /// Waits until no thread is left (PROGRAM-1). What is left is judged.
+    /// Waits until no thread is left (PROGRAM-1). The leftovers are judged.
     pub(super) fn end(self) -> super::engines::EndedTimers {
         wait_for(|| self.factory.live_threads() == 0);
         super::engines::EndedTimers {

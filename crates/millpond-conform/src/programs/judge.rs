@@ -27,10 +27,10 @@ pub(super) fn pool(pool: &PoolEngine, last: Option<Client>) {
     }
 }
 
-/// The handles of a scheduled pool that has ended. By then all of them have heard, whichever thread ran their tasks,
-/// and values that nobody wants are gone. A pool on an executor of others that was stopped does not see a task which
-/// that has just taken out of its queue (LIVENESS-5 in `millpond`'s `schedule`), and nobody may have waited for the end: only
-/// there it may take a moment.
+/// The handles of a scheduled pool that has terminated. By then all of them have completed, whichever thread ran
+/// their tasks, and values without a handle are dropped. A pool on a foreign executor that was stopped does not
+/// see a task just taken out of that executor's queue (LIVENESS-5 in `millpond`'s `schedule`), and the end may not
+/// have been awaited: only there it may take a moment.
 pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
     let ledger = ended.ledger;
     settle_all(&ledger);
@@ -90,7 +90,7 @@ pub(super) fn loosely(ledger: &Ledger) {
         match () {
             () if kept && outcome.is_none() => Some("its handle is not finished (PROGRAM-3)"),
             () if !agrees => Some("its handle has an impossible outcome (PROGRAM-3)"),
-            // What has no handle may be lost with the pool below; that pool's own tasks are judged
+            // A task without a handle may be lost with the inner pool; that pool's own tasks are judged
             // strictly.
             () => None,
         }
@@ -105,7 +105,7 @@ pub(super) fn queue(ledger: &Ledger) {
     });
 }
 
-/// What holds of everything, and one thing more.
+/// The rules for everything, and one more.
 fn each(ledger: &Ledger, problem: impl Fn(&Entry) -> Option<&'static str>) {
     for (id, entry) in ledger.entries() {
         let (values, dropped) = entry.values();

@@ -26,7 +26,7 @@ impl Submits {
 
 impl Drop for Submits {
     fn drop(&mut self) {
-        /// Tasks that bring no others.
+        /// Tasks that submit no others.
         const DEEPEST: usize = 2;
 
         let mut rng = Rng::new(self.seed);

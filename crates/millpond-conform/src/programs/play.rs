@@ -18,10 +18,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// What a task carries whose end is to submit.
+/// Inherited by a task whose end is to submit another.
 static SUBMITS: TaskLocal<Submits> = TaskLocal::new();
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
     /// How many tasks and elements there were.
@@ -34,7 +34,7 @@ pub struct Played {
 ///
 /// # Panics
 ///
-/// If the machine has no threads left for those who play.
+/// If the operating system refuses a thread for the players.
 pub fn play(program: &Program) -> Played {
     let world = World::build(program);
     thread::scope(|s| {
@@ -217,7 +217,7 @@ fn keep(client: &Client, brought: Brought) {
     lock(&client.ledger.pouch).extend(brought);
 }
 
-/// Many at once. Whoever stops waiting cancels, so any of them may not have run.
+/// Many at once. A caller that stops waiting cancels, so any of them may not have run.
 fn invoke(client: &Client, seed: u64, tasks: u64) {
     let rng = &mut Rng::new(seed);
     let mut all = Vec::new();
@@ -258,7 +258,7 @@ fn end(world: World) -> Played {
     services.iter().for_each(|service| service.end());
     crews.iter().for_each(|crew| crew.end());
     let mut played = Played::default();
-    // What the others have of the pools must go before a pool can end with its last handle.
+    // The other engines must drop their handles of the pools before a pool can end with its last handle.
     let mut ledgers = Vec::new();
     ledgers.extend(services.iter().map(|service| Arc::clone(&service.ledger)));
     drop(services);
@@ -266,7 +266,7 @@ fn end(world: World) -> Played {
     drop(serials);
     ledgers.extend(crews.iter().map(|crew| Arc::clone(&crew.ledger)));
 
-    // In a thread that ends: it may run what is handed back, and have thread-locals then.
+    // On a thread that ends: it may run returned tasks, and have thread-locals then.
     let last: Vec<Option<Client>> = thread::scope(|s| {
         let ender = s.spawn(|| pools.iter().map(PoolEngine::end).collect());
         ender.join().expect("to end a pool does not panic")

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Longer than anything takes that works.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// Refuses everything.
+/// Rejects everything.
 #[derive(Debug)]
 pub(crate) struct Refusing;
 
@@ -31,7 +31,7 @@ impl Executor for Refusing {
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     tasks: Mutex<Vec<Task>>,
-    /// How many it takes before it refuses.
+    /// How many it accepts before it rejects.
     pub(crate) room: AtomicUsize,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn gate() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     })
 }
 
-/// A signal with a limit to the timeout of who waits for it.
+/// A signal whose wait has a timeout.
 pub(crate) fn signal() -> (Sender<()>, Expect) {
     let (send, receive) = mpsc::channel();
     (send, Expect(receive))

@@ -124,7 +124,7 @@ mod futures_spawner {
     }
 
     #[test]
-    fn a_refusal_is_an_error() {
+    fn a_rejection_is_an_error() {
         let future = FutureObj::new(Box::new(async {}));
         let spawned = Spawner::new(Arc::new(Refusing)).spawn_obj(future);
         assert!(spawned.is_err());

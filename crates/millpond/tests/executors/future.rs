@@ -115,7 +115,7 @@ fn a_panic_in_a_poll_goes_to_the_handle() {
 }
 
 #[test]
-fn a_refused_future_comes_back_unpolled() {
+fn a_rejected_future_is_returned_unpolled() {
     let _watch = watch();
     let drops = DropCount::new();
     let token = drops.token();
@@ -131,7 +131,7 @@ fn a_refused_future_comes_back_unpolled() {
 }
 
 #[test]
-fn a_later_poll_that_is_refused_cancels_the_handle_and_drops_the_future() {
+fn a_later_poll_that_is_rejected_cancels_the_handle_and_drops_the_future() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
     let (drops, waits) = (DropCount::new(), Waits::default());
@@ -223,7 +223,7 @@ fn a_future_that_lost_its_waker_is_dropped_and_its_handle_cancelled() {
 }
 
 #[test]
-fn joining_in_place_waits_for_the_future() {
+fn run_or_join_waits_for_the_future() {
     let _watch = watch();
     let crew = Crew::of(2);
     let (task, inner) = task::new(|| 7);

@@ -30,7 +30,7 @@ fn all_values_come_in_the_order_of_their_tasks() {
 }
 
 #[test]
-fn all_of_nothing_is_nothing_whatever_the_patience() {
+fn all_of_nothing_is_nothing_whatever_the_timeout() {
     let _watch = watch();
     let none: [fn() -> u8; 0] = [];
     assert!(Refusing.invoke_all(none).unwrap().is_empty());
@@ -41,7 +41,7 @@ fn all_of_nothing_is_nothing_whatever_the_patience() {
 }
 
 #[test]
-fn a_panic_shows_in_its_own_place_only() {
+fn a_panic_is_in_its_own_slot_only() {
     let _watch = watch();
     let crew = Crew::of(3);
     let tasks: [Closure<u8>; 3] = [
@@ -58,7 +58,7 @@ fn a_panic_shows_in_its_own_place_only() {
 }
 
 #[test]
-fn at_the_deadline_what_runs_is_asked_to_stop() {
+fn at_the_deadline_running_tasks_are_interrupted() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 2)
@@ -145,7 +145,7 @@ fn a_task_that_finished_in_time_keeps_its_value_though_another_did_not() {
 }
 
 #[test]
-fn after_the_deadline_nothing_more_is_brought() {
+fn after_the_deadline_nothing_more_is_submitted() {
     let _watch = watch();
     let hand = ManualClock::new();
     let ran = Arc::new(AtomicUsize::new(0));
@@ -169,7 +169,7 @@ fn after_the_deadline_nothing_more_is_brought() {
 }
 
 #[test]
-fn a_refusal_in_the_middle_cancels_the_others() {
+fn a_rejection_in_the_middle_cancels_the_others() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
     let drops = DropCount::new();
@@ -202,7 +202,7 @@ fn an_iterator_that_panics_cancels_what_it_gave() {
 }
 
 #[test]
-fn after_a_shutdown_batches_are_refused() {
+fn after_a_shutdown_batches_are_rejected() {
     let _watch = watch();
     let crew = Crew::of(1);
     crew.0.shutdown();
@@ -213,7 +213,7 @@ fn after_a_shutdown_batches_are_refused() {
 }
 
 #[test]
-fn an_interrupted_caller_of_all_stops_what_runs() {
+fn an_interrupted_caller_of_all_interrupts_running_tasks() {
     let _watch = watch();
     for timed in [false, true] {
         let crew = Crew::of(2);
@@ -245,7 +245,7 @@ fn an_interrupted_caller_of_all_stops_what_runs() {
 }
 
 #[test]
-fn a_caller_that_is_interrupted_already_brings_nothing() {
+fn a_caller_that_is_already_interrupted_submits_nothing() {
     let _watch = watch();
     let shelf = Shelf::with_room(9);
     let (all, still) = interrupted_before({
@@ -308,7 +308,7 @@ fn any_waits_for_the_only_success_though_it_comes_last() {
 }
 
 #[test]
-fn any_tells_every_failure_if_all_fail() {
+fn any_reports_every_failure_if_all_fail() {
     let _watch = watch();
     let tasks: [Closure<Result<u8, &str>>; 3] = [
         Box::new(|| Err("one")),
@@ -331,7 +331,7 @@ fn any_tells_every_failure_if_all_fail() {
 }
 
 #[test]
-fn any_does_not_bring_more_after_a_success() {
+fn any_submits_no_more_after_a_success() {
     let _watch = watch();
     let brought = AtomicUsize::new(0);
     let tasks = (0..9).map(|n| {
@@ -404,7 +404,7 @@ fn any_out_of_time_cancels_all() {
 }
 
 #[test]
-fn an_interrupted_caller_of_any_stops_what_runs() {
+fn an_interrupted_caller_of_any_interrupts_running_tasks() {
     let _watch = watch();
     let crew = Crew::of(1);
     let (told, tell) = mpsc::channel();
@@ -424,7 +424,7 @@ fn an_interrupted_caller_of_any_stops_what_runs() {
 }
 
 #[test]
-fn a_refused_candidate_does_not_cost_the_others() {
+fn a_rejected_candidate_does_not_cancel_the_others() {
     let _watch = watch();
     let crew = Crew::of(1);
     let (open, wait) = gate();
@@ -476,8 +476,7 @@ fn a_stop_releases_the_callers_of_batches() {
 
 /// The candidates have the deadline of the task around them.
 #[test]
-fn a_candidate_that_runs_past_the_deadline_of_its_caller_is_heard_of_and_one_that_is_late_is_not_run()
- {
+fn a_candidate_that_runs_past_the_deadline_of_its_caller_succeeds_and_an_expired_one_is_not_run() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("mill", 2).clock(hand.clock());

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Every kind of executor that the house has for everybody, and a shelf that runs nothing itself.
+/// Every public kind of executor, and a shelf that runs nothing itself.
 fn executors() -> Vec<(&'static str, Arc<dyn Executor>)> {
     let threads = |bound| {
         let builder = ThreadPerTask::builder("scope", bound);
@@ -102,7 +102,7 @@ fn a_value_may_borrow_what_the_scope_may() {
 }
 
 #[test]
-fn a_task_brings_further_tasks_and_the_scope_waits_for_them() {
+fn a_task_spawns_further_tasks_and_the_scope_waits_for_them() {
     // One thread at its bound would let a task wait for the place that it has itself.
     for (name, executor) in executors()
         .into_iter()
@@ -125,7 +125,7 @@ fn a_task_brings_further_tasks_and_the_scope_waits_for_them() {
 }
 
 #[test]
-fn what_nobody_has_started_runs_in_the_owner_in_its_order() {
+fn tasks_that_no_worker_has_started_run_in_the_owner_in_order() {
     let shelf = Shelf::with_room(usize::MAX);
     let order = Mutex::new(Vec::new());
     shelf.scope(|s| {
@@ -166,7 +166,7 @@ fn a_scope_in_a_worker_of_its_own_executor_does_not_wait_for_a_worker() {
 }
 
 #[test]
-fn an_owner_that_waits_for_one_task_runs_what_that_one_brings() {
+fn an_owner_that_joins_a_task_runs_what_that_task_spawns() {
     let worker = OneWorker::start();
     let (brought, expect) = signal();
     let ran_in = Mutex::new(None);
@@ -234,7 +234,7 @@ fn a_scope_in_a_task_of_its_own_key_does_not_wait_for_itself() {
 }
 
 #[test]
-fn a_refusal_gives_the_closure_back_with_what_it_borrows() {
+fn a_rejection_returns_the_closure_with_what_it_borrows() {
     let text = String::from("rye");
     let length = Refusing.scope(|s| {
         let refused = s.submit(|| text.len()).unwrap_err();
@@ -252,7 +252,7 @@ fn a_refusal_gives_the_closure_back_with_what_it_borrows() {
 }
 
 #[test]
-fn a_join_runs_a_task_that_nobody_has_started() {
+fn a_join_runs_a_task_that_no_worker_has_started() {
     let shelf = Shelf::with_room(1);
     let here = thread::current().id();
     shelf.scope(|s| {
@@ -284,7 +284,7 @@ fn a_join_waits_for_a_task_that_runs_elsewhere() {
 }
 
 #[test]
-fn a_join_with_a_time_out_does_not_run_the_task_and_can_be_repeated() {
+fn a_join_with_a_timeout_does_not_run_the_task_and_can_be_repeated() {
     let (shelf, manual) = (Shelf::with_room(1), ManualClock::new());
     shelf.scope(|s| {
         let spec = TaskSpec::new().clock(manual.clock());
@@ -326,7 +326,7 @@ fn a_name_and_a_deadline_are_passed_on_wherever_the_task_runs() {
 }
 
 #[test]
-fn a_task_whose_deadline_has_passed_is_cancelled_by_whoever_finds_it() {
+fn a_task_whose_deadline_has_passed_is_cancelled_by_the_thread_that_finds_it() {
     let manual = ManualClock::new();
     let spec = || {
         let deadline = Deadline::at(manual.clock().now());
@@ -340,7 +340,7 @@ fn a_task_whose_deadline_has_passed_is_cancelled_by_whoever_finds_it() {
         assert!(handle.is_finished() && handle.is_cancelled());
         assert!(expired(handle.join()));
     });
-    // By who joins it, and by the end of the scope.
+    // By the thread that joins it, and by the end of the scope.
     Shelf::with_room(2).scope(|s| {
         let _left = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();
         let joined = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();

@@ -93,7 +93,7 @@ fn a_cancelled_task_that_still_runs_can_be_interrupted() {
 }
 
 #[test]
-fn cancelling_the_rest_drops_what_waits_and_interrupts_what_runs() {
+fn cancelling_the_rest_drops_queued_tasks_and_interrupts_running_ones() {
     let crew = Crew::of(1);
     let shelf = Shelf::with_room(2);
     let (drops, (started, start)) = (DropCount::new(), signal());
@@ -125,7 +125,7 @@ fn a_cancelled_scope_takes_no_more_tasks() {
 }
 
 #[test]
-fn whoever_cancels_the_rest_is_not_one_of_them() {
+fn the_task_that_cancels_the_rest_is_not_cancelled() {
     let crew = Crew::of(2);
     let (started, start) = mpsc::channel();
     let start = Mutex::new(start);
@@ -149,7 +149,7 @@ fn whoever_cancels_the_rest_is_not_one_of_them() {
 }
 
 #[test]
-fn whoever_cancels_the_rest_in_place_is_not_one_of_them() {
+fn an_inlined_task_that_cancels_the_rest_is_not_cancelled() {
     let shelf = Shelf::with_room(2);
     let ran = AtomicUsize::new(0);
     shelf.scope(|s| {
@@ -292,7 +292,7 @@ fn an_interrupted_caller_stops_its_tasks_waits_for_them_and_is_still_interrupted
 }
 
 #[test]
-fn an_interrupt_of_the_caller_reaches_the_task_that_it_runs_in_place() {
+fn an_interrupt_of_the_caller_reaches_the_task_that_it_runs_inline() {
     let still = interrupt_at("scope-in-place", "interrupt.sleep", || {
         let shelf = Shelf::with_room(2);
         let (slept, ran) = (Mutex::new(None), AtomicBool::new(false));

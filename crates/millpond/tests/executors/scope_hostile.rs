@@ -95,7 +95,7 @@ impl Executor for Hostile {
     }
 }
 
-/// Brings `count` tasks that write to what they borrow, each in its own way, and counts.
+/// Submits `count` tasks that write to what they borrow, each in its own way, and counts.
 fn work_on(executor: &dyn Executor, count: usize) {
     let mut cells: Vec<Box<usize>> = (0..count).map(|_| Box::new(0)).collect();
     let drops = DropCount::new();
@@ -129,7 +129,7 @@ fn work_on(executor: &dyn Executor, count: usize) {
     });
     assert!(sum <= count * (count + 1) / 2);
     assert_eq!(drops.dropped(), count, "every closure is gone, once");
-    // Every one was run, by somebody, or given back.
+    // Every one was run, by some thread, or returned.
     assert!(cells.iter().enumerate().all(|(n, cell)| **cell == n + 1));
 }
 
@@ -138,7 +138,7 @@ fn whatever_an_executor_does_every_task_runs_once_before_the_scope_returns() {
     for whim in WHIMS {
         let hostile = Hostile::with_thread([whim]);
         work_on(&hostile, 12);
-        // What comes long after the scope finds nothing.
+        // A stub that is run long after the scope finds nothing.
         for task in hostile.take_kept() {
             assert!(task.is_gone());
             drop(task.run());
@@ -147,7 +147,7 @@ fn whatever_an_executor_does_every_task_runs_once_before_the_scope_returns() {
 }
 
 #[test]
-fn a_refusal_of_every_second_gives_exactly_those_back() {
+fn an_executor_that_rejects_every_second_task_returns_exactly_those() {
     let (hostile, _) = Hostile::new([Whim::KeepsForLater, Whim::Refuses]);
     let ran = Mutex::new(Vec::new());
     let refused: Vec<usize> = hostile.scope(|s| {
@@ -204,7 +204,7 @@ fn tasks_that_are_handed_back_while_the_scope_lasts_are_done_all_the_same() {
 }
 
 #[test]
-fn a_join_with_a_time_out_runs_what_the_executor_has_given_up() {
+fn a_join_with_a_timeout_runs_a_task_that_the_executor_has_dropped() {
     for whim in [Whim::Drops, Whim::Cancels] {
         let (hostile, _) = Hostile::new([whim]);
         let text = String::from("rye");
@@ -217,7 +217,7 @@ fn a_join_with_a_time_out_runs_what_the_executor_has_given_up() {
 }
 
 #[test]
-fn a_join_that_waits_hears_when_the_executor_gives_the_task_up() {
+fn a_waiting_join_is_woken_when_the_executor_drops_the_task() {
     let shelf = Shelf::with_room(1);
     let text = String::from("rye");
     let length = shelf.scope(|s| {
@@ -240,7 +240,7 @@ fn a_join_that_waits_hears_when_the_executor_gives_the_task_up() {
 }
 
 #[test]
-fn a_task_that_is_lost_and_cancelled_is_gone() {
+fn a_task_that_is_lost_and_cancelled_is_dropped() {
     let (hostile, _) = Hostile::new([Whim::Leaks]);
     let drops = DropCount::new();
     hostile.scope(|s| {
@@ -264,7 +264,7 @@ impl Dice {
     }
 }
 
-/// Tasks that bring tasks, panic, cancel and are joined anywhere, on an executor that does anything.
+/// Tasks that submit tasks, panic, cancel and are joined anywhere, on an executor that does anything.
 fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
     let mut dice = Dice(seed);
     let cells: Vec<Box<AtomicUsize>> = (0..24).map(|_| Box::default()).collect();
@@ -326,7 +326,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
 }
 
 #[test]
-fn whatever_happens_to_whom_nothing_borrowed_is_left() {
+fn whatever_happens_to_a_task_nothing_borrowed_is_left() {
     for seed in 1..=150_u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let script: Vec<_> = (0..7).map(|_| WHIMS[dice.roll(WHIMS.len())]).collect();

@@ -39,7 +39,7 @@ fn a_panic_that_is_joined_stays_with_the_handle() {
 }
 
 #[test]
-fn a_panic_that_nobody_joined_goes_on_when_everything_has_ended() {
+fn a_panic_that_was_not_joined_is_resumed_when_everything_has_ended() {
     let crew = Crew::of(2);
     let (started, start) = signal();
     let (open, opened) = gate();
@@ -102,7 +102,7 @@ fn the_closures_own_panic_wins() {
 }
 
 #[test]
-fn of_several_panics_the_first_goes_on() {
+fn of_several_panics_the_first_is_resumed() {
     let shelf = Shelf::with_room(3);
     let text = panic_of(|| {
         shelf.scope(|s| {
@@ -115,7 +115,7 @@ fn of_several_panics_the_first_goes_on() {
 }
 
 #[test]
-fn the_panic_of_a_cancelled_task_goes_nowhere() {
+fn the_panic_of_a_cancelled_task_is_not_resumed() {
     let crew = Crew::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
@@ -161,7 +161,7 @@ fn a_closure_that_panics_waits_for_its_tasks() {
 }
 
 #[test]
-fn a_value_that_nobody_took_is_dropped_before_the_scope_returns() {
+fn a_value_that_was_not_joined_is_dropped_before_the_scope_returns() {
     let drops = DropCount::new();
     for executor in [
         &DirectExecutor::new() as &dyn Executor,
@@ -180,7 +180,7 @@ fn a_value_that_nobody_took_is_dropped_before_the_scope_returns() {
 }
 
 #[test]
-fn a_destructor_of_a_value_may_bring_a_task() {
+fn a_destructor_of_a_value_may_spawn_a_task() {
     struct Brings<'scope, 'env> {
         scope: &'scope Scope<'scope, 'env>,
         ran: &'env AtomicUsize,
@@ -227,7 +227,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
     let ran = AtomicBool::new(false);
     let text = panic_of(|| {
         shelf.scope(|s| {
-            // Closures that are dropped unrun, values that nobody takes.
+            // Closures that are dropped unrun, values that are never taken.
             let grenade = Grenade;
             s.submit(move || drop(grenade)).unwrap().cancel();
             s.execute(|| Grenade).unwrap();
@@ -240,7 +240,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
 }
 
 #[test]
-fn an_executor_that_panics_has_not_taken_the_task() {
+fn an_executor_that_panics_has_not_accepted_the_task() {
     #[derive(Debug)]
     struct Panics;
 

@@ -25,7 +25,7 @@ impl Dice {
 }
 
 #[test]
-fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
+fn four_threads_submit_a_thousand_each_and_every_key_keeps_its_order() {
     let _watch = watch();
     const KEYS: u64 = 7;
     let crew = ThreadPerTask::builder("serial", 4)
@@ -117,7 +117,7 @@ fn a_panic_does_not_stall_its_key_and_goes_to_the_hook() {
 }
 
 #[test]
-fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
+fn a_task_that_submits_another_of_its_key_is_followed_by_it() {
     let _watch = watch();
     let serial = SerialExecutor::new(DirectExecutor::new());
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -138,7 +138,7 @@ fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
 }
 
 #[test]
-fn a_refusal_below_gives_the_task_back_and_leaves_no_key() {
+fn a_rejection_by_the_inner_executor_returns_the_task_and_leaves_no_key() {
     let _watch = watch();
     let serial = SerialExecutor::new(Refusing);
     let drops = DropCount::new();
@@ -151,7 +151,7 @@ fn a_refusal_below_gives_the_task_back_and_leaves_no_key() {
 }
 
 #[test]
-fn a_key_goes_on_after_a_refusal() {
+fn a_key_goes_on_after_a_rejection() {
     let _watch = watch();
     let shelf = Shelf::with_room(0);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
@@ -166,7 +166,7 @@ fn a_key_goes_on_after_a_refusal() {
 }
 
 #[test]
-fn what_waits_behind_a_queued_drain_needs_no_room_below() {
+fn tasks_behind_a_queued_drain_need_no_room_in_the_inner_executor() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
@@ -181,7 +181,7 @@ fn what_waits_behind_a_queued_drain_needs_no_room_below() {
 }
 
 #[test]
-fn an_executor_below_that_drops_what_it_took_cancels_the_key() {
+fn an_inner_executor_that_drops_an_accepted_drain_cancels_the_key() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
@@ -201,7 +201,7 @@ fn an_executor_below_that_drops_what_it_took_cancels_the_key() {
     assert_eq!(again.join().unwrap(), 7);
 }
 
-/// Refuses while it lets somebody else bring a task of the same key.
+/// Rejects a drain while another thread submits a task of the same key.
 #[derive(Debug)]
 struct RefusesSlowly {
     asked: AtomicUsize,
@@ -222,7 +222,7 @@ impl Executor for RefusesSlowly {
 }
 
 #[test]
-fn a_refusal_hits_nobody_whom_the_drain_of_another_is_sure_to_run() {
+fn a_rejection_hits_no_task_that_another_drain_is_sure_to_run() {
     let _watch = watch();
     let (during, asked) = mpsc::sync_channel(1);
     let (go_on, may_go_on) = mpsc::channel();
@@ -233,7 +233,7 @@ fn a_refusal_hits_nobody_whom_the_drain_of_another_is_sure_to_run() {
         go_on: Mutex::new(may_go_on),
         shelf: Arc::clone(&shelf),
     });
-    // The drain of the second is accepted before that of the first is refused. It runs both.
+    // The drain of the second is accepted before that of the first is rejected. It runs both.
     let turn = Arc::new(AtomicUsize::new(0));
     let take_turn = |turn: &Arc<AtomicUsize>| {
         let turn = Arc::clone(turn);
@@ -254,7 +254,7 @@ fn a_refusal_hits_nobody_whom_the_drain_of_another_is_sure_to_run() {
 }
 
 #[test]
-fn an_executor_below_that_panics_does_not_stall_the_key() {
+fn an_inner_executor_that_panics_does_not_stall_the_key() {
     let _watch = watch();
     #[derive(Debug)]
     struct Panics(AtomicBool);
@@ -277,7 +277,7 @@ fn an_executor_below_that_panics_does_not_stall_the_key() {
 }
 
 #[test]
-fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
+fn a_bounded_key_rejects_beyond_its_bound_and_other_keys_are_not_affected() {
     let _watch = watch();
     let shelf = Shelf::with_room(9);
     let serial = SerialExecutor::builder(Arc::clone(&shelf))
@@ -311,7 +311,7 @@ fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
 }
 
 #[test]
-fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
+fn stopping_the_inner_executor_interrupts_the_running_task_and_cancels_those_behind_it() {
     let _watch = watch();
     let crew = Crew::of(1);
     let serial = SerialExecutor::new(Arc::clone(&crew.0));
@@ -334,7 +334,7 @@ fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
 }
 
 #[test]
-fn a_key_that_panics_when_it_is_compared_stalls_nobody() {
+fn a_key_that_panics_when_it_is_compared_stalls_no_other_key() {
     let _watch = watch();
     #[derive(Debug)]
     struct Touchy(&'static AtomicBool);
@@ -415,7 +415,7 @@ fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
     assert_eq!(serial.busy_keys(), 0);
 }
 
-/// Takes, refuses, drops or panics, as the dice say; what it takes it runs on threads.
+/// Accepts, rejects, drops or panics at random; accepted tasks run on threads.
 #[derive(Debug)]
 struct Moody {
     below: ThreadPerTask,
@@ -445,7 +445,7 @@ impl Executor for Moody {
 }
 
 #[test]
-fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
+fn whatever_the_inner_executor_does_every_task_ends_and_order_holds() {
     let _watch = watch();
     for seed in 1..=60_u64 {
         let below = ThreadPerTask::builder("moody", 3)

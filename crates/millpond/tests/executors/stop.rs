@@ -62,7 +62,7 @@ fn a_body_that_has_reported_the_stop_is_not_interrupted_again() {
 }
 
 #[test]
-fn what_must_not_be_interrupted_is_not_stopped_and_notices_afterwards() {
+fn an_uninterruptible_section_is_not_stopped_and_notices_afterwards() {
     let (queue, name) = (Arc::new(FifoQueue::bounded(1).unwrap()), "stop-masked");
     let threads = threads(name);
     let handle = threads
@@ -85,7 +85,7 @@ fn what_must_not_be_interrupted_is_not_stopped_and_notices_afterwards() {
 }
 
 #[test]
-fn a_task_run_in_place_is_stopped_with_its_thread_and_so_is_the_one_around_it() {
+fn an_inlined_task_is_stopped_with_its_thread_and_so_is_the_enclosing_task() {
     let told = stop_at("stop-place", "interrupt.sleep", || {
         let (_queued, inner) = task::new(|| interrupt::sleep(LONG));
         let inside = inner.run_or_join().unwrap();
@@ -95,7 +95,7 @@ fn a_task_run_in_place_is_stopped_with_its_thread_and_so_is_the_one_around_it() 
 }
 
 #[test]
-fn a_task_that_cleans_up_after_a_stop_may_run_others_in_place() {
+fn a_task_that_cleans_up_after_a_stop_may_run_others_inline() {
     let cleaned = stop_at("stop-clean", "interrupt.sleep", || {
         assert_eq!(interrupt::sleep(LONG), Err(Interrupted));
         let direct = DirectExecutor::new();
@@ -195,7 +195,7 @@ fn a_body_that_closes_another_executor_when_it_is_stopped_stops_that_one_and_sta
 }
 
 #[test]
-fn a_bringer_whose_own_executor_is_stopped_gives_up() {
+fn a_submitter_whose_own_executor_is_stopped_gives_up() {
     let full = ThreadPerTask::builder("stop-full", 1)
         .at_bound(SaturationPolicy::Block)
         .build()

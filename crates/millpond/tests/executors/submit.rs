@@ -1,4 +1,4 @@
-//! What every executor promises: submitting, refusing, panicking, passing on.
+//! What every executor promises: submitting, rejecting, panicking, passing on.
 
 use crate::executor_kit::{Crew, Refusing, Shelf, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, RejectReason, Rejected};
@@ -40,7 +40,7 @@ fn a_task_without_a_value_joins_with_the_unit() {
 }
 
 #[test]
-fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
+fn a_rejection_returns_the_very_closure_and_drops_nothing() {
     let _watch = watch();
     let drops = DropCount::new();
     let token = drops.token();
@@ -59,7 +59,7 @@ fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
 }
 
 #[test]
-fn a_refused_fire_and_forget_closure_comes_back_too() {
+fn a_rejected_fire_and_forget_closure_is_returned_too() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
     let refused = Refusing.execute(move || send.send(7).unwrap()).unwrap_err();
@@ -69,7 +69,7 @@ fn a_refused_fire_and_forget_closure_comes_back_too() {
 }
 
 #[test]
-fn a_dropped_refusal_drops_the_closure_once() {
+fn a_dropped_rejection_drops_the_closure_once() {
     let _watch = watch();
     let drops = DropCount::new();
     let token = drops.token();
@@ -78,7 +78,7 @@ fn a_dropped_refusal_drops_the_closure_once() {
 }
 
 #[test]
-fn a_refusal_says_what_to_do() {
+fn a_rejection_says_what_to_do() {
     let _watch = watch();
     let refused = Refusing.execute(|| ()).unwrap_err();
     assert_eq!(
@@ -238,7 +238,7 @@ fn a_join_that_is_interrupted_says_so_and_the_task_goes_on() {
 }
 
 #[test]
-fn an_executor_that_gives_another_task_back_is_told_off() {
+fn an_executor_that_returns_another_task_makes_submit_panic() {
     let _watch = watch();
     #[derive(Debug)]
     struct Swaps;

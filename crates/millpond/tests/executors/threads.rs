@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Refuses every second thread, in the way that is chosen.
+/// Refuses every second thread, in the chosen way.
 #[derive(Debug)]
 struct Faulty {
     asked: AtomicUsize,
@@ -88,7 +88,7 @@ fn each_task_has_a_thread_of_its_own() {
 }
 
 #[test]
-fn at_the_bound_a_task_is_given_back() {
+fn at_the_bound_a_task_is_rejected() {
     let _watch = watch();
     let crew = Crew::of(1);
     let (open, wait) = gate();
@@ -109,7 +109,7 @@ fn at_the_bound_a_task_is_given_back() {
 }
 
 #[test]
-fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
+fn at_the_bound_a_submitter_may_wait_for_a_thread_to_end() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("blocking", 1)
         .at_bound(SaturationPolicy::Block)
@@ -136,7 +136,7 @@ fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
 }
 
 #[test]
-fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
+fn a_waiting_submitter_is_released_by_a_timeout_a_shutdown_or_an_interrupt() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 1)
@@ -174,7 +174,7 @@ fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
 }
 
 #[test]
-fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
+fn a_thread_that_cannot_be_started_returns_the_closure_and_frees_its_slot() {
     let _watch = watch();
     for how in [How::Errs, How::Panics] {
         let threads = ThreadPerTask::builder("faulty", 1)
@@ -205,7 +205,7 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
 }
 
 #[test]
-fn a_factory_that_loses_the_body_cancels_the_task_and_frees_the_place() {
+fn a_factory_that_loses_the_body_cancels_the_task_and_frees_its_slot() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("faulty", 1)
         .threads(Faulty::new(How::LosesTheBody))
@@ -256,7 +256,7 @@ fn after_a_shutdown_closures_come_back() {
 }
 
 #[test]
-fn an_orderly_shutdown_interrupts_nobody_and_waits_for_the_bodies() {
+fn an_orderly_shutdown_interrupts_no_body_and_waits_for_all() {
     let _watch = watch();
     let crew = Crew::of(2);
     let (open, wait) = gate();
@@ -332,7 +332,7 @@ fn stopping_interrupts_the_bodies_that_block() {
     );
 }
 
-/// Starts threads only when it is told.
+/// Starts threads only when the test asks for it.
 #[derive(Clone, Default)]
 struct Late(Arc<std::sync::Mutex<Vec<Body>>>);
 
@@ -350,7 +350,7 @@ impl ThreadFactory for Late {
 }
 
 #[test]
-fn stopping_hands_back_what_no_thread_has_begun() {
+fn stopping_returns_the_tasks_that_no_thread_has_started() {
     let _watch = watch();
     let late = Late::default();
     let threads = ThreadPerTask::builder("late", 2)
@@ -366,7 +366,7 @@ fn stopping_hands_back_what_no_thread_has_begun() {
         body();
     }
     assert!(threads.is_terminated());
-    // In the order in which they were brought: run one, drop the other.
+    // In the order in which they were submitted: run one, drop the other.
     drop(unstarted.remove(0).run());
     drop(unstarted);
     assert_eq!(first.join().unwrap(), 7);
@@ -377,7 +377,7 @@ fn stopping_hands_back_what_no_thread_has_begun() {
 }
 
 #[test]
-fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
+fn a_stop_that_races_with_submits_leaves_no_join_waiting() {
     let _watch = watch();
     for _ in 0..200 {
         let threads = Arc::new(ThreadPerTask::builder("race", 64).build().unwrap());
@@ -410,7 +410,7 @@ fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
 }
 
 #[test]
-fn closing_waits_for_what_runs() {
+fn closing_waits_for_running_tasks() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("close", 2).build().unwrap();
     let (open, wait) = gate();
@@ -424,7 +424,7 @@ fn closing_waits_for_what_runs() {
 }
 
 #[test]
-fn closing_that_is_interrupted_stops_what_runs_and_stays_interrupted() {
+fn closing_that_is_interrupted_stops_running_tasks_and_stays_interrupted() {
     let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("close", 1).build().unwrap());
     let (started, start) = signal();
@@ -457,7 +457,7 @@ fn waiting_for_the_end_can_be_interrupted() {
 }
 
 #[test]
-fn dropping_the_executor_lets_what_runs_go_on() {
+fn dropping_the_executor_lets_running_tasks_go_on() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("dropped", 1).build().unwrap();
     let (open, wait) = gate();
@@ -473,7 +473,7 @@ fn dropping_the_executor_lets_what_runs_go_on() {
 }
 
 #[test]
-fn shutting_an_idle_executor_down_releases_who_waits_for_its_end() {
+fn shutting_an_idle_executor_down_releases_those_that_await_termination() {
     let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("idle", 1).build().unwrap());
     let (send, receive) = mpsc::channel();

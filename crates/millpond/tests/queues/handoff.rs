@@ -73,7 +73,7 @@ fn a_put_waits_for_the_take_of_its_element() {
 }
 
 #[test]
-fn an_offer_reaches_a_consumer_who_waits() {
+fn an_offer_reaches_a_waiting_consumer() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
@@ -84,7 +84,7 @@ fn an_offer_reaches_a_consumer_who_waits() {
 }
 
 #[test]
-fn an_offer_reaches_a_consumer_whose_patience_is_finite() {
+fn an_offer_reaches_a_consumer_that_waits_with_a_timeout() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
@@ -95,7 +95,7 @@ fn an_offer_reaches_a_consumer_whose_patience_is_finite() {
 }
 
 #[test]
-fn a_poll_takes_from_a_producer_who_waits() {
+fn a_poll_takes_from_a_waiting_producer() {
     let _watch = watch();
     for queue in hand_offs() {
         let producer = Arc::clone(&queue);
@@ -106,7 +106,7 @@ fn a_poll_takes_from_a_producer_who_waits() {
 }
 
 #[test]
-fn no_patience_at_all_tries_once() {
+fn a_timeout_of_zero_tries_once() {
     let _watch = watch();
     for queue in hand_offs() {
         assert_eq!(
@@ -130,7 +130,7 @@ fn no_patience_at_all_tries_once() {
 }
 
 #[test]
-fn the_largest_patience_is_for_ever() {
+fn the_largest_timeout_is_for_ever() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
@@ -141,7 +141,7 @@ fn the_largest_patience_is_for_ever() {
 }
 
 #[test]
-fn who_waits_too_long_for_a_consumer_gets_the_element_back() {
+fn a_producer_that_times_out_gets_its_element_back() {
     let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
@@ -161,7 +161,7 @@ fn who_waits_too_long_for_a_consumer_gets_the_element_back() {
 }
 
 #[test]
-fn who_waits_too_long_for_a_producer_gets_nothing_and_leaves_nothing() {
+fn a_consumer_that_times_out_gets_nothing_and_leaves_nothing() {
     let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
@@ -323,7 +323,7 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
 }
 
 #[test]
-fn a_drain_takes_from_the_producers_who_wait_and_frees_them() {
+fn a_drain_takes_from_waiting_producers_and_wakes_them() {
     let _watch = watch();
     for queue in hand_offs() {
         let mut drained = Vec::new();
@@ -420,7 +420,7 @@ fn a_future_that_receives_and_is_dropped_makes_way_for_the_next() {
 }
 
 #[test]
-fn what_was_handed_to_a_dropped_future_goes_to_the_next_consumer_who_waits() {
+fn an_element_handed_to_a_dropped_future_goes_to_the_next_waiting_consumer() {
     let _watch = watch();
     for queue in hand_offs() {
         let mut first = queue.recv();
@@ -514,7 +514,7 @@ fn after_the_hand_over_the_queue_keeps_neither_elements_nor_wakers() {
 }
 
 #[test]
-fn a_queue_that_is_dropped_drops_what_nobody_fetched() {
+fn a_queue_that_is_dropped_drops_the_elements_left_in_it() {
     let _watch = watch();
     let sack = Arc::new(());
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
@@ -560,7 +560,7 @@ fn a_waker_that_panics_costs_only_itself() {
 }
 
 #[test]
-fn it_says_who_waits() {
+fn its_debug_text_counts_the_waiters() {
     let _watch = watch();
     let queue = HandOffQueue::<u8>::unfair();
     let mut receiving = queue.recv();

@@ -46,7 +46,7 @@ fn elements_come_out_in_the_order_they_went_in() {
 }
 
 #[test]
-fn what_was_offered_and_not_taken_is_always_found_by_the_next_poll() {
+fn an_offered_element_is_always_found_by_the_next_poll() {
     let _watch = watch();
     let queue = Arc::new(TransferQueue::unbounded());
     let rounds = 2_000;
@@ -161,7 +161,7 @@ fn a_transfer_waits_until_its_element_is_taken() {
 }
 
 #[test]
-fn transfers_and_plain_elements_stand_in_one_line() {
+fn transfers_and_plain_elements_are_in_one_queue() {
     let _watch = watch();
     let queue = filled(1);
     let transfers: Vec<_> = [1, 3]
@@ -184,7 +184,7 @@ fn transfers_and_plain_elements_stand_in_one_line() {
 }
 
 #[test]
-fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
+fn a_transfer_to_a_waiting_consumer_does_not_wait() {
     let _watch = watch();
     let queue = filled(0);
     for timeout in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
@@ -199,7 +199,7 @@ fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
 }
 
 #[test]
-fn trying_to_transfer_needs_a_consumer_who_waits_now() {
+fn try_transfer_needs_a_waiting_consumer() {
     let _watch = watch();
     let queue = filled(0);
     let refused = queue.try_transfer(7).unwrap_err();
@@ -218,7 +218,7 @@ fn trying_to_transfer_needs_a_consumer_who_waits_now() {
 }
 
 #[test]
-fn trying_to_transfer_past_elements_in_line_is_refused() {
+fn try_transfer_does_not_pass_queued_elements() {
     let _watch = watch();
     let queue = filled(1);
     assert_eq!(queue.try_transfer(7).unwrap_err().element, 7);
@@ -248,7 +248,7 @@ fn waiting_consumers_are_counted_until_they_are_served_or_give_up() {
 }
 
 #[test]
-fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
+fn a_transfer_that_times_out_removes_its_element_from_the_middle_of_the_queue() {
     let _watch = watch();
     let hand = ManualClock::new();
     let queue = Arc::new(TransferQueue::unbounded().with_clock(hand.clock()));
@@ -286,7 +286,7 @@ fn an_interrupted_transfer_gets_its_element_back() {
 }
 
 #[test]
-fn an_interrupted_consumer_is_gone_from_the_line() {
+fn an_interrupted_consumer_leaves_the_wait_list() {
     let _watch = watch();
     let queue = filled(0);
     let hands = Arc::clone(&queue);
@@ -297,7 +297,7 @@ fn an_interrupted_consumer_is_gone_from_the_line() {
 }
 
 #[test]
-fn whoever_removes_the_element_of_a_transfer_has_received_it() {
+fn removing_the_element_of_a_transfer_counts_as_receiving_it() {
     let _watch = watch();
     let queue = filled(0);
     let producer = Arc::clone(&queue);
@@ -347,7 +347,7 @@ fn sending_never_waits_and_receiving_does() {
 }
 
 #[test]
-fn what_was_handed_to_a_dropped_future_is_not_lost() {
+fn an_element_handed_to_a_dropped_future_is_not_lost() {
     let _watch = watch();
     let queue = filled(0);
     let mut receiving = queue.recv();
@@ -374,7 +374,7 @@ fn a_drain_while_another_thread_puts_loses_nothing() {
 }
 
 #[test]
-fn a_long_line_is_dropped_without_a_deep_stack_and_without_a_leak() {
+fn a_long_queue_is_dropped_without_a_deep_stack_and_without_a_leak() {
     let _watch = watch();
     let sack = Arc::new(());
     let queue = TransferQueue::unbounded();
@@ -408,7 +408,7 @@ fn destructors_of_elements_may_use_the_queue() {
 }
 
 #[test]
-fn it_says_how_many_it_holds_and_who_waits() {
+fn its_debug_text_counts_the_elements_and_the_waiters() {
     let _watch = watch();
     let queue = filled(2);
     assert_eq!(

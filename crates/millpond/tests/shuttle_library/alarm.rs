@@ -1,7 +1,7 @@
-//! PCT schedules of alarms on a clock with a timer of its own: futures that set them, look again and drop them,
-//! while the hand of the clock moves, the timer's thread comes and goes, and threads are refused.
+//! PCT schedules of alarms on a clock with a timer of its own: futures that set them, poll again and drop them,
+//! while the clock advances, the timer's thread starts and ends, and threads are refused.
 //!
-//! The futures are those of delay queues, each with one element. The hand is moved by a thread of the
+//! The futures are those of delay queues, each with one element. The clock is advanced by a thread of the
 //! model, so that time comes before, after or in the middle of every step. A future that is forgotten
 //! shows as a deadlock, which shuttle reports: the thread that polls it sleeps until it is woken.
 //!
@@ -35,8 +35,8 @@ fn pct(scenario: impl Fn() + Send + Sync + 'static) {
     crate::shuttle_drive::pct(500, scenario);
 }
 
-/// Counts the threads that it starts, and refuses as many as it is told to. What it does with the body
-/// of one that it refuses differs: a thread may also be had and die before it runs.
+/// Counts the threads that it starts, and refuses a given number of them. What it does with the body
+/// of one that it refuses differs: a thread may also start and die before it runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moody(Arc<Counts>);
 
@@ -137,7 +137,7 @@ fn in_thread(delay: Duration, clock: &Clock) -> JoinHandle<()> {
     })
 }
 
-/// Moves the hand, step by step.
+/// Advances the clock, step by step.
 fn mover(hand: &ManualClock, by: Duration) -> JoinHandle<()> {
     let hand = hand.clone();
     spawn(move || {
@@ -154,7 +154,7 @@ fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 #[test]
-fn whoever_waits_for_a_time_is_woken_when_it_comes() {
+fn a_thread_that_waits_for_a_time_is_woken_when_it_comes() {
     pct(|| {
         let (hand, threads) = (ManualClock::new(), Moody::default());
         let clock = hand.clock().with_timer(threads.clone());
@@ -205,7 +205,7 @@ fn a_thread_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
 }
 
 #[test]
-fn an_alarm_that_is_taken_back_takes_no_other_along() {
+fn cancelling_an_alarm_cancels_no_other() {
     pct(|| {
         let (hand, threads) = (ManualClock::new(), Moody::default());
         let clock = hand.clock().with_timer(threads.clone());
@@ -226,14 +226,14 @@ fn an_alarm_that_is_taken_back_takes_no_other_along() {
 }
 
 #[test]
-fn a_look_with_another_waker_is_the_one_that_is_answered() {
+fn the_waker_of_the_latest_poll_is_the_one_that_is_woken() {
     pct(|| {
         let (hand, threads) = (ManualClock::new(), Moody::default());
         let clock = hand.clock().with_timer(threads.clone());
         let queue = due_after(SOON, &clock);
         let waits = spawn(move || {
             let mut receiving = queue.recv();
-            // A first look, by one who does not wait for the answer.
+            // A first poll, with a waker that does nothing.
             let mut context = Context::from_waker(Waker::noop());
             if Pin::new(&mut receiving).poll(&mut context).is_pending() {
                 block_on(receiving);
@@ -245,7 +245,7 @@ fn a_look_with_another_waker_is_the_one_that_is_answered() {
 }
 
 #[test]
-fn threads_that_are_refused_or_lost_make_it_busy_but_nobody_is_forgotten() {
+fn threads_that_are_refused_or_lost_leave_no_alarm_forgotten() {
     for make in [Moody::refusing as fn(usize) -> Moody, Moody::losing] {
         pct(move || {
             let (hand, threads) = (ManualClock::new(), make(2));
@@ -261,7 +261,7 @@ fn threads_that_are_refused_or_lost_make_it_busy_but_nobody_is_forgotten() {
 }
 
 #[test]
-fn without_any_thread_futures_look_for_themselves_until_the_time_comes() {
+fn without_any_thread_futures_poll_until_the_time_comes() {
     pct(|| {
         let (hand, threads) = (ManualClock::new(), Moody::refusing(usize::MAX));
         let clock = hand.clock().with_timer(threads.clone());
@@ -277,17 +277,17 @@ fn without_any_thread_futures_look_for_themselves_until_the_time_comes() {
     });
 }
 
-/// A future that is polled by its own waker: in the thread that rings.
+/// A future that is polled by its own waker, on the thread that fires the alarm.
 struct Inside {
     place: Mutex<Place>,
     is_done: AtomicBool,
     done: Waker,
 }
 
-/// Where it is while nobody polls it. It is polled under no lock.
+/// The future while it is not being polled. It is polled under no lock.
 struct Place {
     future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Whether it was woken while somebody polled it.
+    /// Whether it was woken while it was being polled.
     is_woken: bool,
 }
 
@@ -320,8 +320,8 @@ impl Wake for Inside {
     }
 }
 
-/// Sets the next alarm from inside the waker that the alarm before rings, three times; while another
-/// thread sets earlier and later ones and takes them back.
+/// Sets the next alarm from inside the waker that the previous alarm wakes, three times; while another
+/// thread sets earlier and later ones and cancels them.
 #[test]
 fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
     pct(|| {

@@ -38,7 +38,7 @@ fn until_interrupted() {
     });
 }
 
-/// Refuses every second task, and drops every fifth of the rest.
+/// Rejects every second task, and drops every fifth of the rest.
 #[derive(Debug)]
 struct Moody {
     below: ThreadPerTask,
@@ -60,7 +60,7 @@ impl Executor for Moody {
 }
 
 #[test]
-fn a_stop_reaches_every_task_that_was_taken() {
+fn a_stop_reaches_every_accepted_task() {
     pct(|| {
         let executor = Arc::new(threads(4));
         let bringer = spawn({
@@ -81,7 +81,7 @@ fn a_stop_reaches_every_task_that_was_taken() {
 }
 
 #[test]
-fn a_bringer_at_the_bound_gets_a_place_or_learns_of_the_shutdown() {
+fn a_submitter_at_the_bound_gets_a_slot_or_notices_the_shutdown() {
     pct(|| {
         let executor = Arc::new(threads(1));
         let bringers: Vec<_> = (0..2)
@@ -136,7 +136,7 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
 }
 
 #[test]
-fn a_lane_over_a_moody_executor_strands_nobody() {
+fn a_lane_over_an_unreliable_executor_leaves_no_task_behind() {
     pct(|| {
         let serial = SerialExecutor::new(Moody {
             below: threads(2),
@@ -164,7 +164,7 @@ fn a_lane_over_a_moody_executor_strands_nobody() {
 }
 
 #[test]
-fn stopping_below_a_lane_releases_all_of_it() {
+fn stopping_the_inner_executor_of_a_lane_releases_all_of_it() {
     pct(|| {
         let serial = SerialExecutor::new(Arc::new(threads(1)));
         let bringer = spawn({
@@ -227,7 +227,7 @@ fn cancelling_a_future_against_its_poll_drops_it_once() {
 }
 
 #[test]
-fn every_arrival_is_taken_once() {
+fn every_completion_is_taken_once() {
     pct(|| {
         let results = Arc::new(CompletionService::new(threads(2)));
         let takers: Vec<_> = (0..2)
@@ -244,7 +244,7 @@ fn every_arrival_is_taken_once() {
     });
 }
 
-/// Keeps tasks until somebody takes them.
+/// Keeps tasks until they are taken.
 #[derive(Debug, Default)]
 struct Shelf(Mutex<Vec<Task>>);
 
@@ -255,10 +255,10 @@ impl Executor for Shelf {
     }
 }
 
-/// The hand is moved, in two steps, while the task is brought, while its alarm is being set, and while
-/// somebody runs it, or nobody does.
+/// The clock is advanced, in two steps, while the task is submitted, while its alarm is being set, and
+/// while another thread runs it, or none does.
 #[test]
-fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
+fn a_task_with_a_deadline_completes_once_whichever_thread_ends_it() {
     for runs in [true, false] {
         let scenario = move || {
             let hand = ManualClock::new();

@@ -1,4 +1,4 @@
-//! PCT schedules of producers, consumers and those who give up, on hand-off and transfer queues.
+//! PCT schedules of producers, consumers and waiters that give up, on hand-off and transfer queues.
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
@@ -75,7 +75,7 @@ fn offer_and_leave(queue: &Queue, number: u32) -> Option<u32> {
     element
 }
 
-/// Begins to take, and gives up at once. Returns what it got all the same.
+/// Begins to take, and gives up at once. Returns an element if it got one all the same.
 fn take_and_leave(queue: &Queue) -> Option<u32> {
     let mut place = WaitSlot::default();
     match queue.poll_take(&mut place, Waker::noop()) {
@@ -85,7 +85,7 @@ fn take_and_leave(queue: &Queue) -> Option<u32> {
 }
 
 #[test]
-fn an_element_of_those_who_give_up_is_in_one_place() {
+fn an_element_of_a_producer_that_gives_up_is_in_one_place() {
     for make in flavors() {
         pct(move || {
             let queue = make();

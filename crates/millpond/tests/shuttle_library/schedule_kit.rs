@@ -25,7 +25,7 @@ pub(crate) fn pct(scenario: fn()) {
     shuttle_drive::pct(150, scenario);
 }
 
-/// Runs what is due where it is brought: in the thread that moves the hand, or in one that schedules. So
+/// Runs due tasks in the submitting thread: the one that advances the clock, or one that schedules. So
 /// a model has no threads but its own, and when these rest, nothing moves.
 #[derive(Debug)]
 pub(crate) struct InPlace(Clock);
@@ -59,7 +59,7 @@ pub(crate) fn on_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, Manua
     )
 }
 
-/// The same without leaders: what is due is with the executor when the hand has been moved.
+/// The same without leaders: due tasks are with the executor when the clock has been advanced.
 pub(crate) fn on_called_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
     let (builder, hand) = pool(workers, workers, Queue::bounded(8));
     (ScheduledPool::owning(builder.build().unwrap()), hand)
@@ -101,13 +101,13 @@ pub(crate) fn hear(books: &Books, held: impl IntoIterator<Item = Held>) {
     }
 }
 
-/// Notes what a stop handed back, and drops it; tasks without a name are not in the books.
+/// Notes the tasks that a stop returned, and drops them; tasks without a name are not in the books.
 pub(crate) fn handed_back(books: &Books, tasks: Vec<Task>) {
     let noted = tasks.into_iter().filter(|task| task.name().is_some());
     books.handed_back(noted.collect());
 }
 
-/// Nobody moves: what has not been run is not yet due.
+/// No thread moves: a task that has not been run is not yet due.
 pub(crate) fn at_rest(held: &[Held], hand: &ManualClock) {
     let now = Deadline::at(hand.clock().now());
     for (number, handle) in held {
@@ -118,13 +118,13 @@ pub(crate) fn at_rest(held: &[Held], hand: &ManualClock) {
     }
 }
 
-/// Moves the hand, second by second.
+/// Advances the clock, second by second.
 pub(crate) fn mover(hand: &ManualClock, seconds: u32) -> JoinHandle<()> {
     let hand = hand.clone();
     spawn(move || (0..seconds).for_each(|_| hand.advance(SECOND)))
 }
 
-/// Moves the hand until it is so far.
+/// Advances the clock until the condition holds.
 pub(crate) fn move_until(hand: &ManualClock, is_over: impl Fn() -> bool) {
     while !is_over() {
         hand.advance(SECOND);
@@ -132,7 +132,7 @@ pub(crate) fn move_until(hand: &ManualClock, is_over: impl Fn() -> bool) {
     }
 }
 
-/// The pool, which somebody has shut down, ends and leaves nothing behind: no entry, and no alarm.
+/// The pool, which has been shut down, terminates and leaves nothing behind: no entry, and no alarm.
 pub(crate) fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &ManualClock) {
     timers.await_termination().unwrap();
     assert!(timers.is_terminated());
@@ -141,7 +141,7 @@ pub(crate) fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &Manu
     assert_eq!(hand.sleepers(), 0, "an alarm is left behind: {last:?}");
 }
 
-/// What the closure of a series has seen.
+/// The calls of a series' closure, and its drop.
 #[derive(Default)]
 pub(crate) struct Diary {
     calls: AtomicUsize,
@@ -186,7 +186,7 @@ impl Diary {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// The series has ended and nobody is inside: its closure is gone.
+    /// The series has ended and no call is under way: its closure is gone.
     pub(crate) fn assert_closed(&self) {
         assert_eq!(self.inside.load(Ordering::SeqCst), 0);
         assert_eq!(self.drops.load(Ordering::SeqCst), 1);

@@ -1,4 +1,4 @@
-//! PCT schedules of series: their runs against cancels, interrupts, refusals and the end of the pool.
+//! PCT schedules of series: their runs against cancels, interrupts, rejections and the end of the pool.
 //!
 //! The closure of a model notes when it is called and when it is dropped ([`Diary`]): by one thread at a
 //! time, unless it is shared, never when it is gone, and it goes once.
@@ -40,7 +40,7 @@ fn cancel_against_runs(every: Every, overlap: Overlap) {
         let diary = Arc::clone(&diary);
         move || {
             assert!(series.cancel());
-            // One that had begun may still come to its first line.
+            // A run that had begun may still reach its first line.
             (series, diary.calls() + 1)
         }
     });
@@ -200,7 +200,7 @@ fn a_stop_ends_a_series_after_its_last_run() {
     pct(|| stop_against_runs(true));
 }
 
-/// The run blocks until it is asked to stop; who is not asked blocks for ever.
+/// The run blocks until it is interrupted; without an interrupt it blocks for ever.
 fn interrupt_against_run(cancels_first: bool) {
     let (builder, hand) = on_workers(1);
     let timers = builder.build();
@@ -263,7 +263,7 @@ fn a_series_that_skips_has_one_run_at_a_time_and_counts_the_others() {
     });
 }
 
-/// The first run waits for the second: they overlap, or nobody ends.
+/// The first run waits for the second: they overlap, or neither ends.
 #[test]
 fn runs_that_may_overlap_run_beside_each_other() {
     pct(|| {
@@ -297,7 +297,7 @@ fn runs_that_may_overlap_run_beside_each_other() {
     });
 }
 
-/// A pool that is full refuses a run: the series goes on with the next.
+/// A full pool rejects a run: the series goes on with the next.
 fn refused_runs(every: Every) {
     let (builder, hand) = pool(1, 1, Queue::bounded(1));
     let workers = builder.rejection(RejectionPolicy::Abort).build().unwrap();
@@ -310,7 +310,7 @@ fn refused_runs(every: Every) {
     let (diary, pen) = Diary::new();
     let series = timers.series(every).start(move || pen.call(|| ()));
     let series = series.unwrap();
-    // The first is refused, the others are if they come before the worker is free.
+    // The first is rejected, the others are if they come before the worker is free.
     hand.advance(SECOND);
     assert_eq!((series.rejected(), diary.calls()), (1, 0));
     let opener = spawn(move || gate.open());
@@ -326,18 +326,18 @@ fn refused_runs(every: Every) {
 }
 
 #[test]
-fn a_run_that_is_refused_does_not_end_a_series_at_a_rate() {
+fn a_rejected_run_does_not_end_a_series_at_a_rate() {
     pct(|| refused_runs(Every::rate(SECOND)));
 }
 
 #[test]
-fn a_run_that_is_refused_does_not_end_a_series_with_a_delay() {
+fn a_rejected_run_does_not_end_a_series_with_a_delay() {
     pct(|| refused_runs(Every::delay(SECOND)));
 }
 
 /// The next try is planned while the series is cancelled or the pool shut down.
 #[test]
-fn a_series_that_tries_again_ends_with_its_failure_or_for_who_was_first() {
+fn a_series_that_retries_ends_with_its_failure_or_with_the_shutdown() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let timers = builder.on_event(|_| ()).build();

@@ -1,5 +1,5 @@
-//! PCT schedules of scopes on real executors: the end against tasks that run, are brought, cancelled,
-//! handed back, interrupted.
+//! PCT schedules of scopes on real executors: the end against tasks that run, are submitted, cancelled,
+//! returned, interrupted.
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
@@ -128,7 +128,7 @@ fn a_task_that_is_handed_back_run_late_or_dropped_runs_once() {
 }
 
 #[test]
-fn a_failure_reaches_what_runs_and_what_waits() {
+fn a_failure_cancels_running_and_queued_tasks() {
     pct(|| {
         let executor = threads(3);
         let ended = AtomicUsize::new(0);

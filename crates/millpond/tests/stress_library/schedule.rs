@@ -1,5 +1,5 @@
-//! Scheduled pools under everything at once: threads schedule, cancel, interrupt, let go, resize the pool
-//! below, change the policies and end it in the middle, while bodies panic and threads do not start.
+//! Scheduled pools under everything at once: threads schedule, cancel, interrupt, drop handles, resize the
+//! inner pool, change the policies and end it in the middle, while bodies panic and threads do not start.
 //!
 //! Whatever happens, the books balance. Of every task that was accepted:
 //!
@@ -35,7 +35,7 @@ const EACH: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What became of one closure.
+/// The history of one closure.
 #[derive(Debug, Default)]
 struct Entry {
     is_accepted: AtomicBool,
@@ -43,7 +43,7 @@ struct Entry {
     ran: AtomicU32,
     dropped: AtomicU32,
     handed_back: AtomicU32,
-    /// Whether its handle was let go, so that nobody knows what it would have said.
+    /// Whether its handle was dropped, so that its outcome is unknown.
     is_alone: AtomicBool,
     /// Whether its handle said that it was cancelled.
     is_cancelled: AtomicBool,
@@ -246,7 +246,7 @@ impl Bank {
         }
     }
 
-    /// Handed back: each once, and unrun (SCHEDULE-STRESS-4). Some are run, and the others dropped.
+    /// Returned: each once, and unrun (SCHEDULE-STRESS-4). Some are run, and the others dropped.
     fn take_back(&self, back: Vec<Task>, rng: &mut Rng) {
         for task in back {
             let number = task.name().and_then(|name| name.parse::<usize>().ok());
@@ -278,7 +278,7 @@ fn policy(rng: &mut Rng) -> RejectionPolicy {
     }
 }
 
-/// What a handle came to.
+/// The outcome of a handle.
 fn note(entry: &Entry, joined: &Result<(), TaskError>) {
     let is_cancelled = match joined {
         Ok(()) => false,
@@ -362,7 +362,7 @@ fn round(seed: u64) {
     for player in players {
         kept.extend(player.join().expect("it only plays"));
     }
-    // What waits for ever, and series that would go on.
+    // Tasks that wait for ever, and series that would go on.
     bank.timers.set_run_delayed_after_shutdown(false);
     bank.timers.set_run_series_after_shutdown(false);
     let ended = bank.timers.await_termination_timeout(PATIENCE);
@@ -391,7 +391,7 @@ fn round(seed: u64) {
 }
 
 #[test]
-fn whatever_happens_to_what_is_scheduled_the_books_balance() {
+fn whatever_happens_every_scheduled_task_is_accounted_for() {
     let chosen = std::env::var("MILLPOND_STRESS_SEED").ok();
     let first = chosen.map_or(SEED, |seed| seed.parse().expect("a seed is a number"));
     for number in 0..ROUNDS {

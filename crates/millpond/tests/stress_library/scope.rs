@@ -56,7 +56,7 @@ impl Executor for Workers {
 }
 
 #[test]
-fn what_tasks_write_is_there_when_the_scope_has_ended() {
+fn writes_of_tasks_are_visible_when_the_scope_has_ended() {
     let workers = Workers::start(3);
     for round in 0..ROUNDS {
         let mut cells: Vec<Box<usize>> = (0..20).map(Box::new).collect();

@@ -18,7 +18,7 @@ pub const LATER: usize = 1_000;
 /// One timed operation for so many that wait.
 pub const SHARE: u64 = 10;
 
-/// It ends sooner if it takes this long: somebody may be slow beyond all timeout, as `tokio-util` is
+/// It ends sooner if it takes this long: a candidate may be slow beyond all bounds, as `tokio-util` is
 /// where it is built with its own checks.
 const LONGEST: Duration = Duration::from_millis(500);
 

@@ -41,7 +41,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         return too_small(frame, area);
     }
     let said = said(state, theme, area.width);
-    // A sentence that says why something was refused may need a second line.
+    // A sentence that says why a patch was rejected may need a second line.
     let is_long = said.width() > usize::from(area.width);
     let [head, middle, message, keys] = Layout::vertical([
         Constraint::Length(1),

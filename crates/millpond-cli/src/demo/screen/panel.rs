@@ -14,7 +14,7 @@ use super::theme::Theme;
 
 /// How wide the names in front of the lines are.
 const NAME: usize = 8;
-/// The least width of what is told of a worker.
+/// The least width of the text about a worker.
 const WORKER: usize = 25;
 /// How many rows the figures take.
 const FIGURES: u16 = 4;
@@ -66,7 +66,7 @@ fn height(pool: &PoolState, width: u16) -> u16 {
     1 + FIGURES + rows
 }
 
-/// What the chosen pool says of itself, where there is room for it.
+/// The explanation of the chosen pool, where there is room for it.
 fn words(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let name = &state.pools[state.chosen].now.snapshot.name;
     let block = Block::new()
@@ -234,7 +234,7 @@ fn so_far(pool: &PoolState, theme: Theme) -> Line<'static> {
     Line::styled(text, theme.faint())
 }
 
-/// What each worker does, side by side in as many columns as fit.
+/// The activity of each worker, side by side in as many columns as fit.
 fn workers(frame: &mut Frame<'_>, area: Rect, workers: &[Working], theme: Theme) {
     let columns = (usize::from(area.width) / WORKER).max(1);
     let shown = columns * usize::from(area.height);

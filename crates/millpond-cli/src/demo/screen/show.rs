@@ -30,7 +30,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Whether the doors are shut and everybody has left.
+    /// Whether the doors are shut and all tasks have ended.
     pub(super) fn is_over(&self) -> bool {
         self.state.closing.is_some() && self.shop.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the screen shows, as plain values: made from readings and keys, and drawn by `frame.rs`.
+//! The state of the screen, as plain values: made from readings and keys, and drawn by `frame.rs`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl History {
 #[derive(Clone, Debug)]
 pub(super) struct PoolState {
     pub(super) now: Reading,
-    /// What flowed in the last second.
+    /// The flow of the last second.
     pub(super) flow: Flow,
     pub(super) came: History,
     pub(super) done: History,
@@ -94,7 +94,7 @@ pub(super) enum Overlay {
     },
 }
 
-/// What was said last.
+/// The last message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     Done(String),
@@ -107,7 +107,7 @@ pub(super) struct State {
     pub(super) chosen: usize,
     pub(super) overlay: Option<Overlay>,
     pub(super) message: Option<Message>,
-    /// What the chosen pool says of itself.
+    /// The explanation of the chosen pool.
     pub(super) sentences: Vec<String>,
     pub(super) open_for: Duration,
     /// When it ends by itself.

@@ -96,7 +96,7 @@ fn the_help_names_every_key_on_the_smallest_usual_screen() {
 }
 
 #[test]
-fn a_refusal_is_shown_to_its_end() {
+fn the_text_of_a_rejected_patch_is_shown_to_its_end() {
     let mut state = flood();
     let end = "both at once";
     let why = format!(
@@ -211,7 +211,7 @@ fn stacks_are_shown_when_they_have_come() {
     shop.departments[0].pool.prestart_core().unwrap();
     let clock = millpond::time::Clock::system();
     let deadline = clock.deadline(Duration::from_secs(60));
-    // Who has not begun has no stack, and it is asked for once.
+    // A worker that has not started has no stack, and it is requested once.
     while shop.departments[0]
         .pool
         .workers()

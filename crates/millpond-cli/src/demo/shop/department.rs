@@ -1,4 +1,4 @@
-//! A department of the shop: a pool, the ledger of its tasks, and how a task is brought to it.
+//! A department of the shop: a pool, the ledger of its tasks, and how a task is submitted to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Department {
         }
     }
 
-    /// What became of everything that came.
+    /// The account of everything that came.
     pub(crate) fn counts(&self) -> Counts {
         self.ledger.counts()
     }
@@ -42,13 +42,13 @@ impl Department {
         &self.ledger
     }
 
-    /// Brings a task to the pool. How long that takes is up to the rejection policy.
+    /// Submits a task to the pool. How long that takes is up to the rejection policy.
     pub(super) fn bring(&self, errand: Errand) {
         let (slip, easel) = (self.ledger.open_slip(), self.easel);
         let task = TaskSpec::new().name(errand.name).build_detached(move || {
             match errand.work {
-                // A real wait, in which the worker can do nothing else. It is cut short when all is
-                // stopped, and then the errand is over, too.
+                // A real wait, in which the worker can do nothing else. It is cut short when everything is
+                // stopped, and then the task is over, too.
                 Work::Wait(time) => interrupt::sleep(time).unwrap_or_default(),
                 Work::Paint(time) => easel.paint(time),
             }

@@ -80,10 +80,10 @@ const fn mail(name: &'static str, millis: u64) -> Errand {
     Errand { name, work }
 }
 
-/// All departments, each with those who come to it.
+/// All departments, each with its customers.
 pub(super) fn departments(seed: u64, tide: Tide) -> Result<Vec<(Department, Box<dyn Source>)>> {
     let easel = Easel::new();
-    // It blocks, so one more thread is better than one more who waits.
+    // Its tasks block, so one more thread is better than one more waiting task.
     let orders = ThreadPool::builder("orders")
         .core(2)
         .max(6)
@@ -100,7 +100,7 @@ pub(super) fn departments(seed: u64, tide: Tide) -> Result<Vec<(Department, Box<
         .queue(Queue::bounded(50));
     let sources: [Box<dyn Source>; 3] = [
         Box::new(Crowd::new(seed, tide, 60.0, ORDERS)),
-        // Another crowd, not the same one with other errands.
+        // Another crowd, not the same one with other work.
         Box::new(Crowd::new(!seed, tide, 10.0, IMAGES)),
         Box::new(Rounds::new(MAILS)),
     ];

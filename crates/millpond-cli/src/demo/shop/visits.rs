@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::random::Random;
 use super::tide::Tide;
 
-/// Somebody with something to do.
+/// A customer with work for a department.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Visit {
     /// When, in the shop's time.
@@ -17,14 +17,14 @@ pub(super) struct Visit {
     pub(super) errand: Errand,
 }
 
-/// What is to be done.
+/// The work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Errand {
     pub(super) name: &'static str,
     pub(super) work: Work,
 }
 
-/// What doing it takes.
+/// The kind of work: computing or waiting, and how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Work {
     /// Waits for an answer from somewhere else for this long.
@@ -33,14 +33,14 @@ pub(super) enum Work {
     Paint(Duration),
 }
 
-/// Where visits come from.
+/// The source of visits.
 pub(super) trait Source: Send {
     /// All visits from where the plan ends so far until `until`, in order, if `load` times as many
     /// come as usual.
     fn plan(&mut self, until: Duration, load: f64) -> Vec<Visit>;
 }
 
-/// An errand on the list of what is usual: how often, and how long it takes on average.
+/// A kind of visit on the menu: how often, and how long it takes on average.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual {
     pub(super) name: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct Usual {
     pub(super) work: fn(Duration) -> Work,
 }
 
-/// Customers, independent of each other (Poisson), who come with the tide.
+/// Customers, independent of each other (Poisson), that come with the tide.
 #[derive(Debug)]
 pub(super) struct Crowd {
     random: Random,

@@ -18,10 +18,10 @@ pub(super) fn be_worker() {
     IS_WORKER.set(true);
 }
 
-/// What became of a task.
+/// The fate of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Given to the pool; nobody knows yet.
+    /// Given to the pool; its fate is not known yet.
     Offered,
     Worker,
     Caller,
@@ -33,7 +33,7 @@ pub(super) enum Fate {
     Returned,
 }
 
-/// What a script tells a body to do.
+/// The orders of a script to a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Return,
@@ -69,7 +69,7 @@ impl Ledger {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The body of a task that is about to be brought.
+    /// The body of a task that is about to be submitted.
     pub(super) fn body(self: &Arc<Self>, bring: Bring) -> impl FnOnce() + Send + 'static {
         let entry = Entry {
             fate: Fate::Offered,
@@ -156,8 +156,8 @@ impl Ledger {
         before
     }
 
-    /// The call that brought the task is over, or its body runs in the caller: what it came to. A task
-    /// that is gone already was thrown away by the policy.
+    /// The call that submitted the task has returned, or its body runs in the caller: this is its result. A task
+    /// that is gone already was dropped by the policy.
     pub(super) fn called(&self, number: Number) -> &'static str {
         let mut books = self.lock();
         let entry = books.entry(number);
@@ -173,13 +173,13 @@ impl Ledger {
         }
     }
 
-    /// What has happened since this was asked last, sorted: the order of threads is nobody's.
+    /// The events since the last call, sorted: threads have no order.
     pub(super) fn events(&self) -> String {
         let events = std::mem::take(&mut self.lock().events);
         events.into_iter().collect::<Vec<_>>().join(", ")
     }
 
-    /// What became of each task.
+    /// The fate of each task.
     pub(super) fn fates(&self) -> String {
         let books = self.lock();
         let each = books.tasks.iter().map(|(number, entry)| {
@@ -197,7 +197,7 @@ impl Books {
     }
 }
 
-/// A body that has not begun. If it is dropped, the ledger hears of it.
+/// A body that has not begun. If it is dropped, the ledger records that.
 struct Unrun {
     ledger: Arc<Ledger>,
     number: Number,
@@ -209,7 +209,7 @@ impl Unrun {
         let order = ledger.pass(number, is_stubborn);
         drop(self);
         if order == Some(Order::Fail) {
-            // A panic as any other, but nobody is told of it on the terminal.
+            // A panic like any other, but without a message on the terminal.
             panic::resume_unwind(Box::new("as the script says"));
         }
     }

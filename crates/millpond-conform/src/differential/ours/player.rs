@@ -161,7 +161,7 @@ impl Player {
         Ok(format!("end; {events}; {fates}; {}", self.readings()))
     }
 
-    /// Lets go of everybody who still waits, so that a script that was stuck costs the next one
+    /// Releases all waiting threads, so that a script that was stuck costs the next one
     /// nothing.
     pub(super) fn let_go(&self) {
         self.ledger.open_all();
@@ -232,7 +232,7 @@ impl Player {
         started.to_string()
     }
 
-    /// Whoever is idle and may leave has waited long enough. Time moves until nobody leaves any more.
+    /// The keep-alive of every idle worker that may exit passes. Time advances until none exits any more.
     fn idle_out(&self) -> Result<(), Stuck> {
         loop {
             let before = self.pool.snapshot().workers;
@@ -258,7 +258,7 @@ impl Player {
     fn readings(&self) -> String {
         let now = self.pool.snapshot();
         let tasks = self.pool.queued_tasks();
-        // What is left of a cancelled task takes nobody's place; Java's side purges it (D1).
+        // The tombstone of a cancelled task does not count against the capacity; Java's side purges it (D1).
         let queue: Vec<&str> = tasks
             .iter()
             .filter(|task| !task.is_gone())

@@ -1,4 +1,4 @@
-//! What a full pool leaves to its caller, brought as a closure or as a task: nobody can tell which.
+//! A full pool leaves a closure or a task to its caller: the two cannot be told apart.
 
 use crate::executor_kit::{LONG, gate, quiet_panic, signal};
 use millpond::executor::{CallerRun, Executor, ExecutorExt, Lifecycle, Rejected};
@@ -44,7 +44,7 @@ impl Full {
         Full { pool, open }
     }
 
-    /// How many were refused, how many of them their callers ran, and what else has been run.
+    /// How many were rejected, how many of them their callers ran, and what else has been run.
     fn counts(&self) -> (u64, u64, u64) {
         let now = self.pool.snapshot();
         (now.rejected, now.caller_ran, now.completed)
@@ -77,7 +77,7 @@ impl Way {
         assert!(taken, "{self:?}");
     }
 
-    /// What `f` returns, run by its caller.
+    /// Runs `f` as caller-runs does, and returns its value.
     #[track_caller]
     fn ask<T: Send + 'static>(
         self,
@@ -94,7 +94,7 @@ impl Way {
     }
 }
 
-/// Counts the tasks that come to a pool.
+/// Counts the tasks that reach a pool.
 #[derive(Debug)]
 struct Sees(ThreadPool, AtomicUsize);
 
@@ -110,7 +110,7 @@ impl Executor for Sees {
 }
 
 #[test]
-fn no_task_is_made_of_what_its_caller_runs_however_it_comes_to_the_pool() {
+fn no_task_is_allocated_for_a_closure_that_its_caller_runs_however_it_is_submitted() {
     let _watch = watch();
     let full = Full::new();
     let sees = Arc::new(Sees(full.pool.clone(), AtomicUsize::new(0)));
@@ -131,7 +131,7 @@ fn no_task_is_made_of_what_its_caller_runs_however_it_comes_to_the_pool() {
 }
 
 #[test]
-fn where_callers_run_nothing_every_closure_becomes_a_task() {
+fn without_caller_runs_every_closure_becomes_a_task() {
     let _watch = watch();
     let full = Full::with(|pool| pool.rejection(RejectionPolicy::Abort));
     let sees = Sees(full.pool.clone(), AtomicUsize::new(0));
@@ -148,7 +148,7 @@ fn where_callers_run_nothing_every_closure_becomes_a_task() {
 }
 
 #[test]
-fn its_panic_goes_to_the_hook_with_the_place_and_no_further() {
+fn its_panic_goes_to_the_hook_with_its_location_and_no_further() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
     let full = Full::with(|pool| {
@@ -218,7 +218,7 @@ fn what_it_owns_is_dropped_once_before_its_caller_goes_on() {
 }
 
 #[test]
-fn it_is_counted_under_the_place_where_it_was_brought() {
+fn it_is_counted_under_the_location_of_its_submission() {
     let _watch = watch();
     for way in Way::BOTH {
         let full = Full::new();
@@ -243,7 +243,7 @@ fn it_is_counted_under_the_place_where_it_was_brought() {
 }
 
 #[test]
-fn hooks_hear_of_what_workers_run_and_not_of_this() {
+fn hooks_are_called_for_tasks_of_workers_and_not_for_it() {
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u32>>>);
     impl Hooks for Log {
@@ -268,7 +268,7 @@ fn hooks_hear_of_what_workers_run_and_not_of_this() {
 }
 
 #[test]
-fn it_may_bring_more_of_its_kind() {
+fn it_may_submit_more_of_its_kind() {
     fn dig(pool: &ThreadPool, way: Way, depth: u32, reached: &Arc<AtomicUsize>) {
         reached.fetch_add(1, Ordering::SeqCst);
         if depth > 0 {
@@ -286,7 +286,7 @@ fn it_may_bring_more_of_its_kind() {
 }
 
 #[test]
-fn what_shuts_the_pool_down_runs_to_its_end_and_the_next_comes_back_whole() {
+fn a_closure_that_shuts_the_pool_down_runs_to_its_end_and_the_next_is_returned_whole() {
     let _watch = watch();
     for way in Way::BOTH {
         let full = Full::new();
@@ -308,7 +308,7 @@ fn what_shuts_the_pool_down_runs_to_its_end_and_the_next_comes_back_whole() {
 }
 
 #[test]
-fn what_there_is_room_for_a_worker_runs() {
+fn a_closure_for_which_there_is_room_is_run_by_a_worker() {
     let _watch = watch();
     let full = Full::new();
     Way::Closure.bring(&full.pool, || ());
