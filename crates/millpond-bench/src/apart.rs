@@ -17,22 +17,22 @@ pub struct Apart {
 
 /// Starts threads with `spawn`, on all CPUs but the first. From then on, and until the guard is dropped,
 /// the first one is for this thread alone.
-pub fn apart<T>(hire: impl FnOnce() -> T) -> (T, Apart) {
+pub fn apart<T>(spawn: impl FnOnce() -> T) -> (T, Apart) {
     #[cfg(target_os = "linux")]
     {
         let Some(split) = linux::Split::of_this_thread() else {
-            return (hire(), Apart { before: None });
+            return (spawn(), Apart { before: None });
         };
         let guard = Apart {
             before: Some(split.all),
         };
         linux::stay_on(&split.others);
-        let hired = hire();
+        let spawned = spawn();
         linux::stay_on(&split.first);
-        (hired, guard)
+        (spawned, guard)
     }
     #[cfg(not(target_os = "linux"))]
-    (hire(), Apart {})
+    (spawn(), Apart {})
 }
 
 impl Apart {

@@ -25,9 +25,9 @@ pub struct PoolThreads(Option<Vec<u32>>);
 
 impl PoolThreads {
     /// The threads that `spawn` starts, and that are still there when it returns.
-    pub fn of<T>(hire: impl FnOnce() -> T) -> (T, PoolThreads) {
+    pub fn of<T>(spawn: impl FnOnce() -> T) -> (T, PoolThreads) {
         let before = threads();
-        let value = hire();
+        let value = spawn();
         let pool_threads = before.zip(threads()).map(|(before, after)| {
             // Those of an earlier pool may still be on their way out: they are in both, or gone.
             after.difference(&before).copied().collect()

@@ -43,10 +43,10 @@ fn a_thread_that_cannot_be_started_costs_the_submitter_nothing() {
     let builder = ThreadPerTask::builder("none", 4).threads(Exhausted);
     let executor = builder.build().unwrap();
     let token = count.token();
-    let refused = executor.submit(move || token).unwrap_err();
-    assert!(!refused.reason.is_shut_down() && !refused.reason.is_saturated());
+    let rejected = executor.submit(move || token).unwrap_err();
+    assert!(!rejected.reason.is_shut_down() && !rejected.reason.is_saturated());
     count.assert_alive(1);
-    drop(refused);
+    drop(rejected);
     count.assert_alive(0);
     executor.close().unwrap();
     assert!(
@@ -62,12 +62,12 @@ fn an_executor_without_room_rejects_until_a_task_has_ended() {
     let gate = Gate::new();
     let held = gate.clone();
     let first = executor.submit(move || held.wait()).unwrap();
-    let refused = executor.submit(|| 7).unwrap_err();
-    assert!(refused.reason.is_saturated());
+    let rejected = executor.submit(|| 7).unwrap_err();
+    assert!(rejected.reason.is_saturated());
     gate.open();
     first.join().unwrap();
     until("there is room again", || executor.threads() == 0);
-    assert_eq!(executor.submit(refused.task).unwrap().join().unwrap(), 7);
+    assert_eq!(executor.submit(rejected.task).unwrap().join().unwrap(), 7);
 }
 
 /// Holds: ExecutorsTest.testDefaultThreadFactory

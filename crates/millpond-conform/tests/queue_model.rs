@@ -162,10 +162,10 @@ impl Rig {
         expected: Result<(), Refusal>,
         done: Result<(), millpond::queue::OfferError<Item>>,
     ) {
-        let done = done.map_err(|refused| match refused.reason {
+        let done = done.map_err(|rejected| match rejected.reason {
             Reason::Full => Refusal::Full,
             Reason::TooHeavy { .. } => Refusal::TooHeavy,
-            other => panic!("an offer that does not wait was refused as {other:?}"),
+            other => panic!("an offer that does not wait was rejected as {other:?}"),
         });
         assert_eq!(done, expected);
     }

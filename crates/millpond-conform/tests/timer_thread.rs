@@ -208,8 +208,8 @@ fn a_due_task_runs_neither_a_thread_factory_nor_a_destructor_on_the_timer_thread
     // The queue is full, so the next due task is rejected, and dropped.
     let queued = pool.submit(|| ()).unwrap();
     let (dropped, count, on_timer) = Dropped::new();
-    let refused = timers.schedule(SOON, move || drop(dropped)).unwrap();
-    let error = refused.join().unwrap_err();
+    let rejected = timers.schedule(SOON, move || drop(dropped)).unwrap();
+    let error = rejected.join().unwrap_err();
     assert!(
         matches!(error, TaskError::Cancelled(CancelReason::Rejected)),
         "{error}"

@@ -72,8 +72,8 @@ fn parents<E: Executor + Clone + 'static>(
             *child.join().unwrap()
         }
     };
-    let brought = [1, 2].map(|number| executor.submit(parent(number)).unwrap());
-    brought.into()
+    let parents = [1, 2].map(|number| executor.submit(parent(number)).unwrap());
+    parents.into()
 }
 
 fn parked_at(name: &str, site: &str) -> usize {

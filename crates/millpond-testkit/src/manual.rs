@@ -14,7 +14,7 @@ pub struct ManualExecutor {
 #[derive(Debug, Default)]
 struct Hand {
     tasks: VecDeque<Task>,
-    refuses: bool,
+    rejects: bool,
 }
 
 impl ManualExecutor {
@@ -33,8 +33,8 @@ impl ManualExecutor {
     }
 
     /// From now on, rejects every task, or accepts them again.
-    pub fn refuse(&self, refuses: bool) {
-        self.hand().refuses = refuses;
+    pub fn refuse(&self, rejects: bool) {
+        self.hand().rejects = rejects;
     }
 
     /// Takes the next task out.
@@ -56,7 +56,7 @@ impl ManualExecutor {
 impl Executor for ManualExecutor {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let mut hand = self.hand();
-        if hand.refuses {
+        if hand.rejects {
             return Err(Rejected::new(task, RejectReason::ShutDown));
         }
         hand.tasks.push_back(task);

@@ -8,7 +8,7 @@
 )]
 
 mod executor_kit;
-use executor_kit::{Crew, LONG, Shelf, gate, quiet_panic, signal};
+use executor_kit::{LONG, PerTask, Shelf, gate, quiet_panic, signal};
 use millpond::executor::{
     CompletionService, DirectExecutor, Executor, ExecutorExt, Lifecycle, SerialExecutor,
     SpawnFuture,
@@ -53,11 +53,11 @@ fn sees<E: Executor + Clone + 'static>(executor: &E) -> (Option<u64>, Option<u64
 #[test]
 fn a_child_task_inherits_the_value_through_every_executor_and_the_next_task_does_not() {
     let _watch = watch();
-    let (pool, crew) = (pool(), Crew::of(8));
+    let (pool, per_task) = (pool(), PerTask::of(8));
     let expected = (Some(7), None);
     assert_eq!(sees(&DirectExecutor::new()), expected, "direct");
     assert_eq!(sees(&pool), expected, "pool");
-    assert_eq!(sees(&crew.0), expected, "thread per task");
+    assert_eq!(sees(&per_task.0), expected, "thread per task");
     let serial = SerialExecutor::new(pool.clone());
     assert_eq!(sees(&serial.key("orders")), expected, "serial");
     let below: Arc<dyn Executor> = Arc::new(pool.clone());
@@ -279,7 +279,7 @@ impl<F: Fn()> Drop for OnDrop<F> {
 }
 
 /// Loses tasks of a pool that carry something, in many ways. Returns how many did.
-fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
+fn lose(submit: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
     let one = |rejection| {
         let pool = preset::fixed("lose", 1).queue(Queue::bounded(2));
         pool.rejection(rejection).build().unwrap()
@@ -294,14 +294,14 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
         hear.wait();
         open
     };
-    let bring_any = |pool: &ThreadPool| bring(pool, Deadline::NEVER);
+    let bring_any = |pool: &ThreadPool| submit(pool, Deadline::NEVER);
     // Run; cancelled while it waits; too late.
     let pool = one(RejectionPolicy::Abort);
     bring_any(&pool).join().unwrap();
     let open = hold(&pool);
     assert!(bring_any(&pool).cancel());
     pool.purge();
-    let late = bring(&pool, Deadline::at(Clock::system().now()));
+    let late = submit(&pool, Deadline::at(Clock::system().now()));
     open.send(()).unwrap();
     assert!(late.join().unwrap_err().is_cancelled());
     pool.close().unwrap();
@@ -326,7 +326,7 @@ fn destructors_of_values_may_panic_and_may_use_the_pool() {
     type Load = OnDrop<Box<dyn Fn() + Send + Sync>>;
     static LOAD: TaskLocal<Load> = TaskLocal::new();
     let (drops, uses) = (DropCount::new(), Arc::new(AtomicUsize::new(0)));
-    let brought = lose(&|pool, deadline| {
+    let submitted = lose(&|pool, deadline| {
         let (inside, uses) = (pool.clone(), Arc::clone(&uses));
         let drop_it: Box<dyn Fn() + Send + Sync> = Box::new(move || {
             let _ = (inside.snapshot(), inside.queued_tasks(), inside.purge());
@@ -341,13 +341,13 @@ fn destructors_of_values_may_panic_and_may_use_the_pool() {
             pool.submit_with(spec, || ()).unwrap()
         })
     });
-    until("it comes to that", || drops.dropped() == brought);
-    assert_eq!(uses.load(Ordering::SeqCst), brought);
+    until("it comes to that", || drops.dropped() == submitted);
+    assert_eq!(uses.load(Ordering::SeqCst), submitted);
     // A value by itself, and one beside it that does not panic.
     let drop_it: Box<dyn Fn() + Send + Sync> = Box::new(|| {
         quiet_panic("do not drop me");
     });
     let load = OnDrop(drop_it, drops.token());
     LOAD.scope(load, || LANGUAGE.scope("de".to_owned(), || ()));
-    assert_eq!(drops.dropped(), brought + 1);
+    assert_eq!(drops.dropped(), submitted + 1);
 }

@@ -244,7 +244,7 @@ fn by_hand() -> (ManualClock, Gated, Clock) {
 }
 
 /// Advances the clock so far that an unused timer thread ends.
-fn lose_patience(hand: &ManualClock) {
+fn let_timer_idle(hand: &ManualClock) {
     for _ in 0..2_000 {
         hand.advance(SECOND);
         thread::yield_now();
@@ -270,7 +270,7 @@ fn a_series_goes_on_whose_run_outlasts_the_idle_time_of_the_timer_thread_while_t
         runs.load(Ordering::SeqCst) == 1
     });
     threads.open(false);
-    lose_patience(&hand);
+    let_timer_idle(&hand);
     // It ends, and the next run is to wait for its time.
     drop(go);
     until("it waits for the second run", || {
@@ -307,7 +307,7 @@ fn a_series_that_is_due_at_once_is_rejected_if_its_second_run_would_have_no_time
     threads.open(true);
     let series = start().unwrap();
     threads.open(false);
-    lose_patience(&hand);
+    let_timer_idle(&hand);
     until("it goes on", || {
         hand.advance(SECOND);
         runs.load(Ordering::SeqCst) >= 3
@@ -357,7 +357,7 @@ fn a_limit_that_was_watched_once_interrupts_although_threads_are_refused_later()
     let limit = RunWarning::after(SECOND).interrupts();
     let pool = mill.run_warning(limit).on_event(|_| ()).build().unwrap();
     pool.submit(|| ()).unwrap().join().unwrap();
-    lose_patience(&hand);
+    let_timer_idle(&hand);
     threads.open(false);
     let (begins, has_begun) = sync_channel(0);
     let nap = pool.submit(move || {
@@ -398,7 +398,7 @@ fn the_timers_thread_ends_after_the_pool_however_that_ends() {
         let series = timers.schedule_at_fixed_rate(HOUR, HOUR, || ()).unwrap();
         assert!(task.cancel());
         until("it has begun", || threads.alive() == 1);
-        lose_patience(&hand);
+        let_timer_idle(&hand);
         assert_eq!((threads.alive(), threads.asked()), (1, 1), "{how}");
         end(timers);
         until("it ends", || {

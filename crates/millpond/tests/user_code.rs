@@ -167,7 +167,7 @@ fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
         let late = move || drop(heavy);
         results
             .submit_with(TaskSpec::new().deadline(soon), late)
-            .map_err(|refused| refused.reason)
+            .map_err(|rejected| rejected.reason)
             .unwrap();
         let arrived = results.take().unwrap();
         assert!(arrived.result.unwrap_err().is_cancelled());
@@ -177,9 +177,9 @@ fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
 
 /// Takes nothing, and says so at once.
 #[derive(Debug)]
-struct Refusing;
+struct Rejecting;
 
-impl Executor for Refusing {
+impl Executor for Rejecting {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         Err(Rejected::new(task, RejectReason::saturated(7, 7, 2)))
     }
@@ -193,11 +193,11 @@ impl Executor for Refusing {
 fn a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread() {
     let test = "a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread";
     alone(test, || {
-        let pool = ScheduledPool::on(Refusing).on_event(|_| ()).build();
+        let pool = ScheduledPool::on(Rejecting).on_event(|_| ()).build();
         let heavy = Heavy;
-        let refused = pool.schedule(Duration::from_millis(20), move || drop(heavy));
-        let refused = refused.map_err(|refused| refused.reason).unwrap();
-        assert!(refused.join().unwrap_err().is_cancelled());
+        let rejected = pool.schedule(Duration::from_millis(20), move || drop(heavy));
+        let rejected = rejected.map_err(|rejected| rejected.reason).unwrap();
+        assert!(rejected.join().unwrap_err().is_cancelled());
     });
 }
 
@@ -209,7 +209,7 @@ fn a_scheduled_task_starts_no_worker_on_the_timers_thread() {
         let pool = ScheduledPool::on(below).build();
         let task = pool.schedule(Duration::from_millis(20), || 7);
         assert_eq!(
-            task.map_err(|refused| refused.reason)
+            task.map_err(|rejected| rejected.reason)
                 .unwrap()
                 .join()
                 .unwrap(),

@@ -15,7 +15,7 @@ pub(super) enum Policy {
     NewThread,
 }
 
-const PATIENCE: Duration = Duration::from_millis(100);
+const BLOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const EXTRA_THREADS: usize = 4;
 
 impl Policy {
@@ -34,7 +34,7 @@ impl Policy {
             Policy::CallerRuns => RejectionPolicy::CallerRuns,
             Policy::Discard => RejectionPolicy::Discard,
             Policy::DiscardOldest => RejectionPolicy::DiscardOldest,
-            Policy::Block => RejectionPolicy::Block(PATIENCE),
+            Policy::Block => RejectionPolicy::Block(BLOCK_TIMEOUT),
             Policy::NewThread => RejectionPolicy::NewThread {
                 at_most: EXTRA_THREADS,
             },
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_meanings_tell_the_numbers_that_are_used() {
-        let wait = format!("{} ms", PATIENCE.as_millis());
+        let wait = format!("{} ms", BLOCK_TIMEOUT.as_millis());
         assert!(Policy::Block.meaning().contains(&wait));
         let fewer = format!("fewer than {EXTRA_THREADS} ");
         assert!(Policy::NewThread.meaning().contains(&fewer));

@@ -38,10 +38,10 @@ pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
                 counts.happened("joins");
                 settle(&client.ledger, id, handle.join());
             }
-            1 => lock(&client.ledger.pouch).push((id, handle)),
+            1 => lock(&client.ledger.unjoined).push((id, handle)),
             _ => {
                 if let Some(kept) = treat(client, &mut rng, &mut counts, id, handle) {
-                    lock(&client.ledger.pouch).push(kept);
+                    lock(&client.ledger.unjoined).push(kept);
                 }
             }
         }
@@ -250,11 +250,11 @@ fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
     match pool.apply(&patch) {
         Ok(()) => counts.happened("patches applied"),
         Err(error) => {
-            counts.happened("patches refused");
+            counts.happened("patches rejected");
             let after = all();
             if before != after {
                 client.ledger.wrong(format!(
-                    "a patch was refused ({error}) and changed {before:?} to {after:?}"
+                    "a patch was rejected ({error}) and changed {before:?} to {after:?}"
                 ));
             }
         }

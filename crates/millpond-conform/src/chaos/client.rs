@@ -30,7 +30,7 @@ impl Executor for Client {
         let taken = self.pool.execute_task(task);
         let count = match &taken {
             Ok(()) => &self.ledger.round.accepted,
-            Err(_) => &self.ledger.round.refused,
+            Err(_) => &self.ledger.round.rejected,
         };
         count.fetch_add(1, Ordering::Relaxed);
         taken
@@ -50,7 +50,7 @@ enum Work {
     Wait(Duration),
     Panic,
     /// Submits more, to the same pool.
-    Bring(Client, Rng, usize),
+    Submit(Client, Rng, usize),
     /// Submits more, and waits for them.
     Scope(Client, Rng),
     /// Ends the pool that runs it.
@@ -69,7 +69,7 @@ impl Work {
             8 => Work::Sleep(Duration::from_micros(rng.any() % 2000)),
             9 => Work::Wait(Duration::from_micros(rng.any() % 2000)),
             10 => Work::Panic,
-            11 | 12 if depth < DEEPEST => Work::Bring(client.clone(), rng.fork(), depth + 1),
+            11 | 12 if depth < DEEPEST => Work::Submit(client.clone(), rng.fork(), depth + 1),
             13 if depth < DEEPEST => Work::Scope(client.clone(), rng.fork()),
             14 => Work::Hold(client.clone()),
             _ => Work::Nothing,
@@ -85,7 +85,7 @@ impl Work {
             Work::Wait(time) => drop(FifoQueue::<()>::unbounded().poll_timeout(time)),
             Work::Panic => resume_unwind(Box::new("chaos")),
             Work::Other(work) => work(),
-            Work::Bring(client, mut rng, depth) => submit_some(&client, &mut rng, depth),
+            Work::Submit(client, mut rng, depth) => submit_some(&client, &mut rng, depth),
             Work::Scope(client, mut rng) => scope(&client, &mut rng, true),
             Work::End(client, true) => stop(&client, &mut Rng::new(client.ledger.len() as u64)),
             Work::End(client, false) => client.pool.shutdown(),
@@ -156,8 +156,8 @@ fn bring_work(
     }
     let run = body(stub, work);
     if rng.once_in(3) {
-        let brought = client.execute(move || drop(run()));
-        settle_rejection(&client.ledger, rng, id, brought);
+        let submitted = client.execute(move || drop(run()));
+        settle_rejection(&client.ledger, rng, id, submitted);
         return None;
     }
     entry.note(Fact::HasHandle);
@@ -185,31 +185,31 @@ pub(crate) fn settle_rejection<T, R, F: FnOnce() -> R>(
     ledger: &Ledger,
     rng: &mut Rng,
     id: usize,
-    brought: Result<T, Rejected<F>>,
+    submitted: Result<T, Rejected<F>>,
 ) -> Option<T> {
     let entry = ledger.entry(id);
-    let refused = match brought {
+    let rejected = match submitted {
         Ok(taken) => {
             entry.note(Fact::Accepted);
             return Some(taken);
         }
-        Err(refused) => refused,
+        Err(rejected) => rejected,
     };
-    entry.note(Fact::Refused);
+    entry.note(Fact::Rejected);
     let before = (entry.runs(), entry.drops());
     let runs = rng.once_in(2);
     Place::Submitter.enter(|| {
         if runs {
             // The outcome does not matter.
-            drop(catch_unwind(AssertUnwindSafe(refused.task)))
+            drop(catch_unwind(AssertUnwindSafe(rejected.task)))
         } else {
-            drop(refused.task)
+            drop(rejected.task)
         }
     });
     let after = (entry.runs(), entry.drops());
     if before != (0, 0) || after != (u32::from(runs), 1) {
         ledger.wrong(format!(
-            "task {id} was refused and did not come back whole (CHAOS-2): ran and dropped {before:?} \
+            "task {id} was rejected and did not come back whole (CHAOS-2): ran and dropped {before:?} \
              times when it came back, {after:?} afterwards"
         ));
     }
@@ -224,7 +224,7 @@ pub(crate) fn submit_some(client: &Client, rng: &mut Rng, depth: usize) {
         match rng.below(3) {
             // Never a plain join inside a worker: all of them might wait so.
             0 => settle(&client.ledger, id, handle.run_or_join()),
-            1 => lock(&client.ledger.pouch).push((id, handle)),
+            1 => lock(&client.ledger.unjoined).push((id, handle)),
             _ => let_go(client, id, handle),
         }
     }
@@ -316,7 +316,7 @@ pub(crate) fn end(client: &Client, rng: &mut Rng, end: End) {
         End::FromWithin => {
             let work = Work::End(client.clone(), rng.once_in(2));
             if let Some((id, handle)) = bring_work(client, rng, 0, work) {
-                lock(&client.ledger.pouch).push((id, handle));
+                lock(&client.ledger.unjoined).push((id, handle));
             }
             // It may have been rejected, discarded or cancelled: then it is up to us.
             rng.jitter();

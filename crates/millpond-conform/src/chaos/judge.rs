@@ -32,10 +32,10 @@ fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
             problems.push(problem);
         }
     };
-    let (accepted, refused) = (entry.is(Fact::Accepted), entry.is(Fact::Refused));
+    let (accepted, rejected) = (entry.is(Fact::Accepted), entry.is(Fact::Rejected));
     let (runs, (values, dropped)) = (entry.runs(), entry.values());
     must(
-        accepted != refused,
+        accepted != rejected,
         "neither accepted nor rejected (CHAOS-2)",
     );
     must(runs <= 1, "ran twice (CHAOS-3)");
@@ -141,7 +141,7 @@ fn count(entry: &Entry, counts: &mut Counts) {
     counts.happened("tasks");
     let facts = [
         (Fact::Accepted, "tasks accepted"),
-        (Fact::Refused, "tasks refused"),
+        (Fact::Rejected, "tasks rejected"),
         (Fact::HandedBack, "tasks handed back"),
         (Fact::ByPolicy, "tasks kept by a custom policy"),
         (Fact::Job, "tasks of a producer's scope"),
@@ -164,7 +164,7 @@ fn count(entry: &Entry, counts: &mut Counts) {
             CancelReason::Expired => "outcome cancelled: expired",
             CancelReason::Shed => "outcome cancelled: shed",
             CancelReason::WaitedTooLong => "outcome cancelled: waited too long",
-            CancelReason::Rejected => "outcome cancelled: refused",
+            CancelReason::Rejected => "outcome cancelled: rejected",
             _ => "outcome cancelled: otherwise",
         }),
     }
@@ -256,10 +256,10 @@ pub(crate) fn books(
         threads == asked,
         &format!("the factory was asked for {asked} threads"),
     );
-    let refused = read(&round.refused);
+    let rejected = read(&round.rejected);
     must(
-        refused <= last.rejected,
-        &format!("callers saw {refused} refusals"),
+        rejected <= last.rejected,
+        &format!("callers saw {rejected} rejections"),
     );
     must(
         last.panicked <= last.completed,

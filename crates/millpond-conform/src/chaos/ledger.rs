@@ -48,7 +48,7 @@ impl Place {
 #[repr(u32)]
 pub(crate) enum Fact {
     Accepted = 1,
-    Refused = 1 << 1,
+    Rejected = 1 << 1,
     /// It was cancelled or interrupted by its handle.
     Asked = 1 << 2,
     /// That call cancelled it.
@@ -135,7 +135,7 @@ impl Entry {
     pub(crate) fn facts(&self) -> String {
         let all = [
             Fact::Accepted,
-            Fact::Refused,
+            Fact::Rejected,
             Fact::Asked,
             Fact::Cancelled,
             Fact::Removed,
@@ -159,7 +159,7 @@ impl Entry {
 pub(crate) struct Whole {
     /// Calls of `execute` that returned `Ok`, and those that did not.
     pub(crate) accepted: AtomicU64,
-    pub(crate) refused: AtomicU64,
+    pub(crate) rejected: AtomicU64,
     kept_by_policy: AtomicU64,
     /// The tasks that `shutdown_now` returned.
     pub(crate) handed_back: AtomicU64,
@@ -207,7 +207,7 @@ pub(crate) struct Ledger {
     next: AtomicUsize,
     pub(crate) round: Whole,
     /// Joined when the pool is over.
-    pub(crate) pouch: Pouch,
+    pub(crate) unjoined: Pouch,
     wrong: Mutex<Vec<String>>,
 }
 
@@ -218,7 +218,7 @@ impl Ledger {
             entries: (0..most).map(|_| Entry::default()).collect(),
             next: AtomicUsize::new(0),
             round: Whole::default(),
-            pouch: Mutex::default(),
+            unjoined: Mutex::default(),
             wrong: Mutex::default(),
         })
     }

@@ -56,7 +56,7 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
     };
     wait_for(|| factory.live_threads() == 0);
 
-    for (id, mut handle) in lock(&ledger.pouch).drain(..) {
+    for (id, mut handle) in lock(&ledger.unjoined).drain(..) {
         match handle.try_join() {
             Some(joined) => settle(&ledger, id, joined),
             None => ledger.wrong(format!(

@@ -38,7 +38,7 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
     // Where threads fail, a worker must live from the first step to the last.
     let risks_the_last_worker = |step: &Step| match step {
         Step::Core(0) | Step::CoreMayTimeOut(true) => true,
-        Step::Bring(bring) => !bring.has_handle,
+        Step::Submission(submission) => !submission.has_handle,
         _ => false,
     };
     let keeps_a_worker = steps.first() == Some(&Step::PrestartAll)

@@ -7,7 +7,7 @@
 //! task that was rejected) is answered by `no` on both sides, and that is compared as well. What it
 //! avoids it avoids because of a decision (D4, D5, D6, D7); the list is in `decisions.md`.
 
-use super::script::{Bring, Flavor, Number, Policy, Script, Setup, Step};
+use super::script::{Flavor, Number, Policy, Script, Setup, Step, Submission};
 use crate::kit::Rng;
 
 /// A number of tasks so recent that it is worth speaking of them.
@@ -143,9 +143,9 @@ impl Author {
 
     fn step(&mut self) -> Step {
         match self.rng.below(10) {
-            0..=3 => self.bring(),
+            0..=3 => self.submit(),
             4..=6 if self.last > 0 => self.release(),
-            _ if self.kinds.is_empty() => self.bring(),
+            _ if self.kinds.is_empty() => self.submit(),
             _ => {
                 let kind = self.kinds[self.rng.below(self.kinds.len())];
                 self.step_of(kind)
@@ -155,7 +155,7 @@ impl Author {
 
     fn step_of(&mut self, kind: Kind) -> Step {
         match kind {
-            Kind::Fail | Kind::Cancel | Kind::Remove if self.last == 0 => self.bring(),
+            Kind::Fail | Kind::Cancel | Kind::Remove if self.last == 0 => self.submit(),
             Kind::Fail => Step::Fail(self.task()),
             Kind::Cancel if self.rng.once_in(2) => Step::Interrupt(self.task()),
             Kind::Cancel => Step::Cancel(self.task()),
@@ -179,9 +179,9 @@ impl Author {
         }
     }
 
-    fn bring(&mut self) -> Step {
+    fn submit(&mut self) -> Step {
         self.last += 1;
-        Step::Bring(Bring {
+        Step::Submission(Submission {
             number: self.last,
             // A worker of Java's dies of a task without a handle that fails (D5), and where no
             // thread can be started it is not replaced (D6).

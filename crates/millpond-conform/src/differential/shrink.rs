@@ -43,8 +43,8 @@ fn without(script: &Script, from: usize, run: usize) -> Script {
     let mut steps = script.steps.clone();
     let mut forgotten = Vec::new();
     for step in steps.drain(from..to) {
-        if let Step::Bring(bring) = step {
-            forgotten.push(bring.number);
+        if let Step::Submission(submission) = step {
+            forgotten.push(submission.number);
         }
     }
     for step in &mut steps {
@@ -87,7 +87,7 @@ mod tests {
             }
             tried += 1;
             let short = shrink(&long, differs);
-            assert_eq!(short.steps.len(), 3, "bring, release, max:\n{short}");
+            assert_eq!(short.steps.len(), 3, "submit, release, max:\n{short}");
         }
         assert!(tried > 20, "{tried}");
     }

@@ -117,7 +117,7 @@ pub(super) struct TimerEngine {
     ledger: Arc<Ledger>,
     /// The threads and the shape of a pool of its own.
     own: Option<(Arc<FaultyFactory>, Shape)>,
-    pouch: Mutex<Vec<(usize, Scheduled<Value>)>>,
+    unjoined: Mutex<Vec<(usize, Scheduled<Value>)>>,
 }
 
 /// The leftovers of a scheduled pool that has terminated.
@@ -149,7 +149,7 @@ impl TimerEngine {
             timers: Timers::Owning(builder.worker_timers(rng.once_in(2)).build()),
             ledger,
             own: Some((factory, shape)),
-            pouch: Mutex::default(),
+            unjoined: Mutex::default(),
         }
     }
 
@@ -158,7 +158,7 @@ impl TimerEngine {
             timers: Timers::On(ScheduledPool::on(client).on_event(|_| ()).build()),
             ledger: ledger(),
             own: None,
-            pouch: Mutex::default(),
+            unjoined: Mutex::default(),
         }
     }
 
@@ -194,11 +194,11 @@ impl TimerEngine {
                     } else {
                         handle.interrupt()
                     };
-                    lock(&self.pouch).push((id, handle));
+                    lock(&self.unjoined).push((id, handle));
                 }
                 1 => match handle.join_timeout(rng.timeout() * 10) {
                     Err(millpond::task::TaskError::TimedOut) => {
-                        lock(&self.pouch).push((id, handle));
+                        lock(&self.unjoined).push((id, handle));
                     }
                     joined => settle(&self.ledger, id, joined),
                 },
@@ -211,7 +211,7 @@ impl TimerEngine {
                     entry.note(Fact::LetGo);
                     drop(handle);
                 }
-                _ => lock(&self.pouch).push((id, handle)),
+                _ => lock(&self.unjoined).push((id, handle)),
             }
         }
     }
@@ -254,7 +254,7 @@ impl TimerEngine {
         };
         entry.note(match &series {
             Some(_) => Fact::Accepted,
-            None => Fact::Refused,
+            None => Fact::Rejected,
         });
         if let (Some(series), true) = (series, rng.once_in(3)) {
             series.cancel();
@@ -287,19 +287,19 @@ impl TimerEngine {
             may_lag: matches!(self.timers, Timers::On(_)) && seed.is_multiple_of(3),
             ledger: self.ledger,
             has_hooks: self.own.is_some_and(|(_, shape)| shape.hooks > 0),
-            kept: std::mem::take(&mut lock(&self.pouch)),
+            kept: std::mem::take(&mut lock(&self.unjoined)),
         }
     }
 }
 
 /// A thread for each task.
-pub(super) struct Crew {
+pub(super) struct PerTaskEngine {
     threads: ThreadPerTask,
     factory: Arc<FaultyFactory>,
     pub(super) ledger: Arc<Ledger>,
 }
 
-impl Crew {
+impl PerTaskEngine {
     pub(super) fn new(threads: u64) -> Self {
         let ledger = ledger();
         let factory = Arc::new(FaultyFactory::new(&ledger, 0, Rng::new(threads)));
@@ -310,7 +310,7 @@ impl Crew {
         };
         let builder = ThreadPerTask::builder("program", most).at_bound(at_bound);
         let threads = builder.threads(Arc::clone(&factory)).build();
-        Crew {
+        PerTaskEngine {
             threads: threads.expect("what is drawn is valid"),
             factory,
             ledger,
@@ -329,7 +329,7 @@ impl Crew {
                 if rng.once_in(3) {
                     settle(&self.ledger, id, handle.join())
                 } else {
-                    lock(&self.ledger.pouch).push((id, handle))
+                    lock(&self.ledger.unjoined).push((id, handle))
                 }
             }
         }
@@ -381,7 +381,7 @@ impl SerialEngine {
             let run = move || {
                 let key = &keys[at];
                 // A rejected task is run by its submitter, outside the order of the key.
-                let is_accepted = !ledger.entry(id).is(Fact::Refused);
+                let is_accepted = !ledger.entry(id).is(Fact::Rejected);
                 if is_accepted && key.busy.swap(true, Ordering::SeqCst) {
                     ledger.wrong(format!(
                         "two tasks of key {at} at once, {id} is one (PROGRAM-4)"
@@ -404,7 +404,7 @@ impl SerialEngine {
                 self.ledger.entry(id).note(Fact::Asked);
                 handle.cancel();
             }
-            lock(&self.ledger.pouch).push((id, handle));
+            lock(&self.ledger.unjoined).push((id, handle));
         }
     }
 }

@@ -109,7 +109,7 @@ impl Ephemeral {
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = submit(Box::new(task));
             if let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) {
-                lock(&self.ledger.pouch).push((id, handle));
+                lock(&self.ledger.unjoined).push((id, handle));
             }
         }
     }
@@ -157,11 +157,11 @@ impl Ephemeral {
                     entry.note(Fact::Asked);
                     handle.interrupt();
                 }
-                lock(&self.ledger.pouch).push((id, handle));
+                lock(&self.ledger.unjoined).push((id, handle));
             }
-            Err(refused) => {
-                entry.note(Fact::Refused);
-                drop(refused);
+            Err(rejected) => {
+                entry.note(Fact::Rejected);
+                drop(rejected);
             }
         }
     }

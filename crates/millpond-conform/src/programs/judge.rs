@@ -59,7 +59,7 @@ pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
 }
 
 fn settle_all(ledger: &Ledger) {
-    for (id, mut handle) in lock(&ledger.pouch).drain(..) {
+    for (id, mut handle) in lock(&ledger.unjoined).drain(..) {
         match handle.try_join() {
             Some(joined) => settle(ledger, id, joined),
             None => ledger.wrong(format!(
@@ -83,7 +83,7 @@ pub(super) fn loosely(ledger: &Ledger) {
             Some(Outcome::Cancelled(CancelReason::Requested)) => entry.is(Fact::Asked),
             Some(Outcome::Cancelled(_)) => !ran,
         };
-        if entry.is(Fact::Refused) {
+        if entry.is(Fact::Rejected) {
             return (ran && !entry.is(Fact::BySubmitter))
                 .then_some("rejected, and run nevertheless (PROGRAM-3)");
         }
@@ -110,8 +110,8 @@ fn each(ledger: &Ledger, problem: impl Fn(&Entry) -> Option<&'static str>) {
     for (id, entry) in ledger.entries() {
         let (values, dropped) = entry.values();
         let all = [
-            (entry.is(Fact::Accepted) == entry.is(Fact::Refused))
-                .then_some("neither accepted nor refused"),
+            (entry.is(Fact::Accepted) == entry.is(Fact::Rejected))
+                .then_some("neither accepted nor rejected"),
             (entry.runs() > 1).then_some("ran twice"),
             (entry.drops() != 1).then_some("its closure was not dropped once"),
             (values != entry.runs() || dropped != values)

@@ -55,13 +55,13 @@ pub(super) fn fork(client: &Client) {
     use std::sync::Mutex;
 
     /// In seconds.
-    const PATIENCE: u32 = 60;
+    const TIMEOUT: u32 = 60;
     /// One at a time.
     static ALONE: Mutex<()> = Mutex::new(());
 
     let _alone = crate::chaos::ledger::lock(&ALONE);
     let mut own = Some(client.pool.clone());
-    let child = run_in_child(PATIENCE, || {
+    let child = run_in_child(TIMEOUT, || {
         let Some(pool) = own.take() else {
             return 2;
         };

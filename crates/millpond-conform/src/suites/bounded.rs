@@ -105,14 +105,14 @@ pub fn room_and_length_add_up_to_the_capacity(make: &Make) {
 pub fn a_full_queue_returns_the_offered_element(make: &Make) {
     let queue = full(make, 2);
     let watch = Stopwatch::start();
-    let refused = queue.offer(item(9).marked(7)).unwrap_err();
+    let rejected = queue.offer(item(9).marked(7)).unwrap_err();
     watch.assert_prompt();
-    assert_eq!(refused.reason, Reason::Full);
-    assert_eq!((refused.element.rank, refused.element.mark), (9, 7));
+    assert_eq!(rejected.reason, Reason::Full);
+    assert_eq!((rejected.element.rank, rejected.element.mark), (9, 7));
     assert_eq!(queue.remaining_capacity(), 0);
     assert_eq!(ranks(&queue), [0, 1]);
     assert!(queue.poll().is_some());
-    assert!(queue.offer(refused.element).is_ok());
+    assert!(queue.offer(rejected.element).is_ok());
 }
 
 /// Holds: ArrayBlockingQueueTest.testAddAll_insufficientSpace, LinkedBlockingQueueTest.testAddAll4
@@ -120,8 +120,8 @@ pub fn a_full_queue_returns_the_offered_element(make: &Make) {
 /// Holds: ArrayBlockingQueueTest.testConstructor_collectionTooLarge
 pub fn elements_that_do_not_fit_in_bulk_are_returned_and_the_rest_stays(make: &Make) {
     let queue = make(2).unwrap();
-    let refused = (0..4).find_map(|rank| queue.offer(item(rank)).err());
-    assert_eq!(refused.unwrap().element, item(2));
+    let rejected = (0..4).find_map(|rank| queue.offer(item(rank)).err());
+    assert_eq!(rejected.unwrap().element, item(2));
     assert_eq!(ranks(&queue), [0, 1]);
 }
 
@@ -131,9 +131,9 @@ pub fn a_put_waits_for_room_until_it_is_interrupted(make: &Make) {
     let queue = full(make, 2);
     let producer = waiting_producer(&queue, 9);
     producer.interrupt();
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(refused.reason, Reason::Interrupted);
-    assert_eq!(refused.element, item(9));
+    let rejected = producer.finish().unwrap_err();
+    assert_eq!(rejected.reason, Reason::Interrupted);
+    assert_eq!(rejected.element, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
     assert_eq!(queue.remaining_capacity(), 0);
 }
@@ -145,10 +145,10 @@ pub fn a_pending_interrupt_ends_a_put_even_if_there_is_room(make: &Make) {
         offer_all(&queue, 0..fill);
         let own = Arc::clone(&queue);
         let producer = Actor::start_interrupted("producer", move || {
-            let refused = own.put(item(9)).unwrap_err();
-            assert_eq!(refused.reason, Reason::Interrupted);
+            let rejected = own.put(item(9)).unwrap_err();
+            assert_eq!(rejected.reason, Reason::Interrupted);
             assert!(!interrupt::is_interrupted(), "what is reported is cleared");
-            refused.element
+            rejected.element
         });
         assert_eq!(producer.finish(), item(9));
         let own = Arc::clone(&queue);
@@ -182,17 +182,17 @@ pub fn a_timed_offer_waits_for_its_whole_timeout(make: &Make) {
     let opener = timed_out.clone();
     let producer = Actor::start("producer", move || {
         let watch = Stopwatch::start();
-        let refused = own.offer_timeout(item(9), delays::timeout()).unwrap_err();
+        let rejected = own.offer_timeout(item(9), delays::timeout()).unwrap_err();
         watch.assert_at_least(delays::timeout());
-        assert_eq!(refused.reason, Reason::TimedOut);
+        assert_eq!(rejected.reason, Reason::TimedOut);
         opener.open();
-        own.offer_timeout(refused.element, delays::longer())
+        own.offer_timeout(rejected.element, delays::longer())
     });
     timed_out.wait();
     producer.interrupt_at("queue.put");
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(refused.reason, Reason::Interrupted);
-    assert_eq!(refused.element, item(9));
+    let rejected = producer.finish().unwrap_err();
+    assert_eq!(rejected.reason, Reason::Interrupted);
+    assert_eq!(rejected.element, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
 }
 
@@ -201,8 +201,8 @@ pub fn a_timed_offer_with_timeout_zero_is_an_offer(make: &Make) {
     let queue = full(make, 2);
     let watch = Stopwatch::start();
     for timeout in delays::instants() {
-        let refused = queue.offer_timeout(item(9), timeout).unwrap_err();
-        assert_eq!(refused.reason, Reason::TimedOut);
+        let rejected = queue.offer_timeout(item(9), timeout).unwrap_err();
+        assert_eq!(rejected.reason, Reason::TimedOut);
     }
     watch.assert_prompt();
     assert!(queue.poll().is_some());

@@ -187,8 +187,8 @@ pub fn a_rejected_task_is_not_delivered(_: &Make) {
     let manual = ManualExecutor::new();
     let service = CompletionService::new(manual.clone());
     manual.refuse(true);
-    let refused = service.submit(|| 7).unwrap_err();
-    assert_eq!((refused.task)(), 7);
+    let rejected = service.submit(|| 7).unwrap_err();
+    assert_eq!((rejected.task)(), 7);
     assert_eq!((service.pending(), service.ready_len()), (0, 0));
     assert!(service.poll().is_none());
 }
@@ -204,9 +204,9 @@ pub fn under_load_every_completion_arrives_once(make: &Make) {
                 rng.jitter();
                 // An executor without room is asked again.
                 let mut body = move || number;
-                while let Err(refused) = own.submit(body) {
-                    assert!(refused.reason.is_saturated(), "{}", refused.reason);
-                    body = refused.task;
+                while let Err(rejected) = own.submit(body) {
+                    assert!(rejected.reason.is_saturated(), "{}", rejected.reason);
+                    body = rejected.task;
                     std::thread::yield_now();
                 }
             }

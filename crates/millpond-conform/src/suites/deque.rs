@@ -103,8 +103,8 @@ pub fn each_end_accepts_elements_while_there_is_room(make: &Deques) {
                 "it is the one at the end"
             );
         }
-        let refused = (end.offer)(&deque, item(9)).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (item(9), Reason::Full));
+        let rejected = (end.offer)(&deque, item(9)).unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (item(9), Reason::Full));
         assert_eq!(ranks(&deque), expected);
     }
 }
@@ -220,9 +220,9 @@ pub fn a_put_at_either_end_waits_until_it_is_interrupted(make: &Deques) {
         let deque = holding(make, 2, &[0, 1]);
         let producer = at(&deque, move |deque| (end.put)(deque, item(9)));
         producer.interrupt_at("queue.put");
-        let refused = producer.finish().unwrap_err();
+        let rejected = producer.finish().unwrap_err();
         assert_eq!(
-            (refused.element, refused.reason),
+            (rejected.element, rejected.reason),
             (item(9), Reason::Interrupted)
         );
         assert_eq!(ranks(&deque), [0, 1]);
@@ -252,11 +252,11 @@ pub fn a_timed_offer_at_either_end_waits_for_its_whole_timeout(make: &Deques) {
         let opener = timed_out.clone();
         let producer = at(&deque, move |deque| {
             let watch = Stopwatch::start();
-            let refused = (end.offer_timeout)(deque, item(9), delays::timeout()).unwrap_err();
+            let rejected = (end.offer_timeout)(deque, item(9), delays::timeout()).unwrap_err();
             watch.assert_at_least(delays::timeout());
-            assert_eq!(refused.reason, Reason::TimedOut);
+            assert_eq!(rejected.reason, Reason::TimedOut);
             opener.open();
-            (end.offer_timeout)(deque, refused.element, delays::longer())
+            (end.offer_timeout)(deque, rejected.element, delays::longer())
         });
         timed_out.wait();
         producer.interrupt_at("queue.put");
@@ -306,11 +306,11 @@ pub fn a_pending_interrupt_ends_every_form_that_may_wait(make: &Deques) {
                 again();
                 assert_eq!((end.poll_timeout)(&own, delays::longer()), Err(Interrupted));
                 again();
-                let refused = (end.put)(&own, item(9)).unwrap_err();
-                assert_eq!(refused.reason, Reason::Interrupted);
+                let rejected = (end.put)(&own, item(9)).unwrap_err();
+                assert_eq!(rejected.reason, Reason::Interrupted);
                 again();
-                let refused = (end.offer_timeout)(&own, item(9), delays::longer()).unwrap_err();
-                assert_eq!(refused.reason, Reason::Interrupted);
+                let rejected = (end.offer_timeout)(&own, item(9), delays::longer()).unwrap_err();
+                assert_eq!(rejected.reason, Reason::Interrupted);
             });
             actor.finish();
             assert_eq!(ranks(&deque), fill);

@@ -112,7 +112,7 @@ pub fn a_panic_costs_the_executor_nothing(make: &Make) {
     let joined = loop {
         match executor.submit(|| 11) {
             Ok(handle) => break handle.join().unwrap(),
-            Err(refused) => assert!(refused.reason.is_saturated()),
+            Err(rejected) => assert!(rejected.reason.is_saturated()),
         }
     };
     assert_eq!(joined, 11);
@@ -285,7 +285,7 @@ pub fn closures_are_dropped_once(make: &Make) {
         let token = count.token();
         match executor.submit(move || token) {
             Ok(mut handle) => handle.wait().unwrap(),
-            Err(refused) => drop(refused.task),
+            Err(rejected) => drop(rejected.task),
         }
     }
     drop(executor);

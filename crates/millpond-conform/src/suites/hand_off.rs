@@ -76,13 +76,13 @@ pub fn it_is_empty_and_full_at_once(make: &Hands) {
 pub fn an_offer_without_a_consumer_fails(make: &Hands) {
     let queue = make();
     for rank in 0..3 {
-        let refused = queue.offer(item(rank)).unwrap_err();
-        assert_eq!(refused.reason, Reason::Full);
-        assert_eq!(refused.element, item(rank));
+        let rejected = queue.offer(item(rank)).unwrap_err();
+        assert_eq!(rejected.reason, Reason::Full);
+        assert_eq!(rejected.element, item(rank));
     }
     for timeout in delays::instants() {
-        let refused = queue.offer_timeout(item(1), timeout).unwrap_err();
-        assert_eq!(refused.reason, Reason::TimedOut);
+        let rejected = queue.offer_timeout(item(1), timeout).unwrap_err();
+        assert_eq!(rejected.reason, Reason::TimedOut);
     }
     assert_eq!(queue.poll(), None, "nothing is left behind");
 }
@@ -123,9 +123,9 @@ pub fn a_put_waits_until_it_is_interrupted_and_leaves_nothing(make: &Hands) {
     let producer = waiting_producer(&queue, 1);
     assert_eq!(queue.waiting_producers(), 1);
     producer.interrupt();
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(refused.reason, Reason::Interrupted);
-    assert_eq!(refused.element, item(1));
+    let rejected = producer.finish().unwrap_err();
+    assert_eq!(rejected.reason, Reason::Interrupted);
+    assert_eq!(rejected.element, item(1));
     assert_eq!(queue.waiting_producers(), 0);
     assert_eq!(queue.poll(), None);
     let own = Arc::clone(&queue);
@@ -157,17 +157,17 @@ pub fn a_timed_offer_waits_for_its_whole_timeout(make: &Hands) {
     let opener = timed_out.clone();
     let producer = Actor::start("producer", move || {
         let watch = Stopwatch::start();
-        let refused = own.offer_timeout(item(1), delays::timeout()).unwrap_err();
+        let rejected = own.offer_timeout(item(1), delays::timeout()).unwrap_err();
         watch.assert_at_least(delays::timeout());
-        assert_eq!(refused.reason, Reason::TimedOut);
+        assert_eq!(rejected.reason, Reason::TimedOut);
         opener.open();
-        own.offer_timeout(refused.element, delays::longer())
+        own.offer_timeout(rejected.element, delays::longer())
     });
     timed_out.wait();
     producer.interrupt_at("queue.put");
-    let refused = producer.finish().unwrap_err();
+    let rejected = producer.finish().unwrap_err();
     assert_eq!(
-        (refused.element, refused.reason),
+        (rejected.element, rejected.reason),
         (item(1), Reason::Interrupted)
     );
 }

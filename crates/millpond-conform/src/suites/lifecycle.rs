@@ -187,9 +187,9 @@ pub fn nothing_is_accepted_after_a_shutdown(make: &Make) {
     let service = guarded(make);
     service.shutdown();
     for _ in ["draining", "terminated"] {
-        let refused = service.submit(|| 7).unwrap_err();
-        assert!(refused.reason.is_shut_down());
-        assert_eq!((refused.task)(), 7, "the closure comes back whole");
+        let rejected = service.submit(|| 7).unwrap_err();
+        assert!(rejected.reason.is_shut_down());
+        assert_eq!((rejected.task)(), 7, "the closure comes back whole");
         assert!(service.execute(|| panic!("it ran")).is_err());
         let error = service.invoke_all([|| ()]).unwrap_err();
         assert!(matches!(error, InvokeAllError::Rejected(reason) if reason.is_shut_down()));

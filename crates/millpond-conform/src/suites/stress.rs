@@ -37,7 +37,7 @@ fn put_somehow(queue: &Queue, mut element: Item, rng: &mut Rng) {
         };
         match done {
             Ok(()) => return,
-            Err(refused) => element = refused.element,
+            Err(rejected) => element = rejected.element,
         }
     }
 }
@@ -183,8 +183,8 @@ pub fn interrupted_producers_and_consumers_end_at_once(make: &Make) {
                 let queue = Arc::clone(&queue);
                 round.actor("producer", move |_| {
                     loop {
-                        if let Err(refused) = queue.put(item(1)) {
-                            return refused.reason;
+                        if let Err(rejected) = queue.put(item(1)) {
+                            return rejected.reason;
                         }
                     }
                 })

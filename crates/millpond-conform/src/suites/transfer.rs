@@ -106,9 +106,9 @@ pub fn a_transfer_gives_up_when_it_is_interrupted(make: &Transfers) {
     let sender = waiting_transfer(&queue, item(9));
     queue.put(item(1)).unwrap();
     sender.interrupt();
-    let refused = sender.finish().unwrap_err();
+    let rejected = sender.finish().unwrap_err();
     assert_eq!(
-        (refused.element, refused.reason),
+        (rejected.element, rejected.reason),
         (item(9), Reason::Interrupted)
     );
     assert_eq!(queue.snapshot(), [item(1)]);
@@ -117,8 +117,8 @@ pub fn a_transfer_gives_up_when_it_is_interrupted(make: &Transfers) {
 /// Holds: LinkedTransferQueueTest.testTryTransfer2
 pub fn try_transfer_without_a_consumer_leaves_nothing(make: &Transfers) {
     let queue = make();
-    let refused = queue.try_transfer(item(1)).unwrap_err();
-    assert_eq!((refused.element, refused.reason), (item(1), Reason::Full));
+    let rejected = queue.try_transfer(item(1)).unwrap_err();
+    assert_eq!((rejected.element, rejected.reason), (item(1), Reason::Full));
     assert!(queue.is_empty());
     assert_eq!(queue.poll(), None);
 }
@@ -146,18 +146,18 @@ pub fn try_transfer_meets_a_waiting_consumer(make: &Transfers) {
 pub fn a_timed_transfer_waits_for_its_whole_timeout_and_leaves_nothing(make: &Transfers) {
     let queue = make();
     let watch = Stopwatch::start();
-    let refused = queue
+    let rejected = queue
         .transfer_timeout(item(1), delays::timeout())
         .unwrap_err();
     watch.assert_at_least(delays::timeout());
     assert_eq!(
-        (refused.element, refused.reason),
+        (rejected.element, rejected.reason),
         (item(1), Reason::TimedOut)
     );
     assert!(queue.is_empty());
     for timeout in delays::instants() {
-        let refused = queue.transfer_timeout(item(1), timeout).unwrap_err();
-        assert_eq!(refused.reason, Reason::TimedOut);
+        let rejected = queue.transfer_timeout(item(1), timeout).unwrap_err();
+        assert_eq!(rejected.reason, Reason::TimedOut);
     }
     assert!(queue.is_empty());
 }

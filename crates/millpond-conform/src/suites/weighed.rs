@@ -73,13 +73,13 @@ pub fn an_element_that_is_too_heavy_is_returned_at_once_by_every_form(make: &Sca
         bound: 5,
     };
     let watch = Stopwatch::start();
-    for refused in [
+    for rejected in [
         queue.offer(item(6)),
         queue.put(item(6)),
         queue.offer_timeout(item(6), delays::longer()),
     ] {
-        let refused = refused.unwrap_err();
-        assert_eq!((refused.element, refused.reason), (item(6), too_heavy));
+        let rejected = rejected.unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (item(6), too_heavy));
     }
     watch.assert_prompt();
     assert!(too_heavy.to_string().contains("raise the bound"));
@@ -153,12 +153,12 @@ pub fn a_lower_bound_keeps_the_elements_and_returns_those_that_can_never_fit(mak
     queue.offer(item(6)).unwrap();
     let heavy = waiting_producer(&queue, 5);
     queue.set_bound(3).unwrap();
-    let refused = heavy.finish().unwrap_err();
+    let rejected = heavy.finish().unwrap_err();
     let too_heavy = Reason::TooHeavy {
         weight: 5,
         bound: 3,
     };
-    assert_eq!((refused.element, refused.reason), (item(5), too_heavy));
+    assert_eq!((rejected.element, rejected.reason), (item(5), too_heavy));
     assert_eq!(queue.snapshot(), [item(6)]);
     assert_eq!(queue.remaining_capacity(), 0);
     assert_eq!(queue.poll(), Some(item(6)));

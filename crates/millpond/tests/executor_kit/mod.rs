@@ -18,9 +18,9 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// Rejects everything.
 #[derive(Debug)]
-pub(crate) struct Refusing;
+pub(crate) struct Rejecting;
 
-impl Executor for Refusing {
+impl Executor for Rejecting {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let reason = RejectReason::saturated(7, 7, 2);
         Err(Rejected::new(task, reason))
@@ -69,7 +69,7 @@ impl Executor for Shelf {
                 room.checked_sub(1)
             });
         if took.is_err() {
-            return Refusing.execute_task(task);
+            return Rejecting.execute_task(task);
         }
         self.tasks.lock().unwrap().push(task);
         Ok(())
@@ -106,17 +106,17 @@ impl Expect {
 }
 
 /// A pool of threads for a test, whose end is part of the test.
-pub(crate) struct Crew(pub(crate) Arc<ThreadPerTask>);
+pub(crate) struct PerTask(pub(crate) Arc<ThreadPerTask>);
 
-impl Crew {
+impl PerTask {
     pub(crate) fn of(threads: usize) -> Self {
-        Crew(Arc::new(
-            ThreadPerTask::builder("crew", threads).build().unwrap(),
+        PerTask(Arc::new(
+            ThreadPerTask::builder("per-task", threads).build().unwrap(),
         ))
     }
 }
 
-impl Drop for Crew {
+impl Drop for PerTask {
     fn drop(&mut self) {
         self.0.shutdown();
         let over = self.0.await_termination_timeout(LONG);

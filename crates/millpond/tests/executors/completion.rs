@@ -1,6 +1,6 @@
 //! Results in the order in which they come.
 
-use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, interrupted_before, quiet_panic};
+use crate::executor_kit::{LONG, PerTask, Rejecting, Shelf, gate, interrupted_before, quiet_panic};
 use millpond::executor::{
     CompletionService, DirectExecutor, Executor, Rejected, SaturationPolicy, ThreadPerTask,
 };
@@ -84,21 +84,21 @@ fn values_panics_and_dropped_tasks_are_each_delivered_once() {
 #[test]
 fn a_rejection_returns_the_closure_and_nothing_completes() {
     let _watch = watch();
-    let results = CompletionService::new(Refusing);
+    let results = CompletionService::new(Rejecting);
     let drops = DropCount::new();
     let token = drops.token();
-    let refused = results.submit(move || drop(token)).unwrap_err();
+    let rejected = results.submit(move || drop(token)).unwrap_err();
     assert_eq!((results.pending(), results.ready_len()), (0, 0));
     assert_eq!(drops.dropped(), 0);
-    (refused.task)();
+    (rejected.task)();
     assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
 fn the_first_success_is_used_and_the_others_are_interrupted() {
     let _watch = watch();
-    let crew = Crew::of(4);
-    let results = CompletionService::new(Arc::clone(&crew.0));
+    let per_task = PerTask::of(4);
+    let results = CompletionService::new(Arc::clone(&per_task.0));
     for _ in 0..2 {
         results
             .submit(|| millpond::interrupt::sleep(LONG).map(|()| 0))
@@ -197,18 +197,18 @@ fn under_load_every_completion_is_delivered_once() {
             })
         })
         .collect();
-    let bringers: Vec<_> = (0..2)
-        .map(|bringer| {
+    let submitters: Vec<_> = (0..2)
+        .map(|submitter| {
             let results = Arc::clone(&results);
             std::thread::spawn(move || {
                 for n in 0..300 {
-                    results.submit(move || bringer * 1000 + n).unwrap();
+                    results.submit(move || submitter * 1000 + n).unwrap();
                 }
             })
         })
         .collect();
-    for bringer in bringers {
-        bringer.join().unwrap();
+    for submitter in submitters {
+        submitter.join().unwrap();
     }
     let seen: Vec<_> = takers.into_iter().flat_map(|t| t.join().unwrap()).collect();
     assert_eq!(seen.len(), 600);
@@ -249,9 +249,9 @@ fn a_task_that_is_late_when_submitted_completes_as_expired() {
     shelf.run_all();
     assert_eq!((results.pending(), results.ready_len()), (0, 0), "once");
     // A rejection returns it whole, however late it is.
-    let results = CompletionService::new(Refusing);
-    let refused = results.submit_with(late, || 7).unwrap_err();
-    assert_eq!((refused.task)(), 7);
+    let results = CompletionService::new(Rejecting);
+    let rejected = results.submit_with(late, || 7).unwrap_err();
+    assert_eq!((rejected.task)(), 7);
     assert_eq!((results.pending(), results.ready_len()), (0, 0));
 }
 

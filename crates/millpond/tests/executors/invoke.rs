@@ -1,7 +1,7 @@
 //! Batches: all, any, in time or not, and callers that are interrupted.
 
 use crate::executor_kit::{
-    Crew, LONG, Refusing, Shelf, gate, interrupted_before, quiet_panic, signal,
+    LONG, PerTask, Rejecting, Shelf, gate, interrupted_before, quiet_panic, signal,
 };
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Failure, InvokeAllError, InvokeAnyError, Lifecycle, ThreadPerTask,
@@ -23,8 +23,11 @@ fn is_abandoned<T>(result: &Result<T, TaskError>) -> bool {
 #[test]
 fn all_values_come_in_the_order_of_their_tasks() {
     let _watch = watch();
-    let crew = Crew::of(8);
-    let results = crew.0.invoke_all((0..8).map(|n| move || n * n)).unwrap();
+    let per_task = PerTask::of(8);
+    let results = per_task
+        .0
+        .invoke_all((0..8).map(|n| move || n * n))
+        .unwrap();
     let values: Vec<_> = results.into_iter().map(Result::unwrap).collect();
     assert_eq!(values, [0, 1, 4, 9, 16, 25, 36, 49]);
 }
@@ -33,9 +36,9 @@ fn all_values_come_in_the_order_of_their_tasks() {
 fn all_of_nothing_is_nothing_whatever_the_timeout() {
     let _watch = watch();
     let none: [fn() -> u8; 0] = [];
-    assert!(Refusing.invoke_all(none).unwrap().is_empty());
+    assert!(Rejecting.invoke_all(none).unwrap().is_empty());
     for timeout in [Duration::ZERO, Duration::MAX] {
-        let results = Refusing.invoke_all_timeout(none, timeout).unwrap();
+        let results = Rejecting.invoke_all_timeout(none, timeout).unwrap();
         assert!(results.is_empty());
     }
 }
@@ -43,13 +46,13 @@ fn all_of_nothing_is_nothing_whatever_the_timeout() {
 #[test]
 fn a_panic_is_in_its_own_slot_only() {
     let _watch = watch();
-    let crew = Crew::of(3);
+    let per_task = PerTask::of(3);
     let tasks: [Closure<u8>; 3] = [
         Box::new(|| 1),
         Box::new(|| quiet_panic("two")),
         Box::new(|| 3),
     ];
-    let results = crew.0.invoke_all_timeout(tasks, LONG).unwrap();
+    let results = per_task.0.invoke_all_timeout(tasks, LONG).unwrap();
     assert!(matches!(results[0], Ok(1)));
     assert!(
         matches!(&results[1], Err(TaskError::Panicked(panic)) if panic.message() == Some("two"))
@@ -204,11 +207,11 @@ fn an_iterator_that_panics_cancels_what_it_gave() {
 #[test]
 fn after_a_shutdown_batches_are_rejected() {
     let _watch = watch();
-    let crew = Crew::of(1);
-    crew.0.shutdown();
-    let all = crew.0.invoke_all([|| 1]).unwrap_err();
+    let per_task = PerTask::of(1);
+    per_task.0.shutdown();
+    let all = per_task.0.invoke_all([|| 1]).unwrap_err();
     assert!(matches!(all, InvokeAllError::Rejected(reason) if reason.is_shut_down()));
-    let any = crew.0.invoke_any([|| Ok::<_, ()>(1)]).unwrap_err();
+    let any = per_task.0.invoke_any([|| Ok::<_, ()>(1)]).unwrap_err();
     assert!(matches!(any, InvokeAnyError::Rejected(reason) if reason.is_shut_down()));
 }
 
@@ -216,7 +219,7 @@ fn after_a_shutdown_batches_are_rejected() {
 fn an_interrupted_caller_of_all_interrupts_running_tasks() {
     let _watch = watch();
     for timed in [false, true] {
-        let crew = Crew::of(2);
+        let per_task = PerTask::of(2);
         let (told, tell) = mpsc::channel();
         let tasks: Vec<_> = (0..2)
             .map(|_| {
@@ -224,7 +227,7 @@ fn an_interrupted_caller_of_all_interrupts_running_tasks() {
                 move || told.send(interrupt::sleep(LONG)).unwrap()
             })
             .collect();
-        let executor = Arc::clone(&crew.0);
+        let executor = Arc::clone(&per_task.0);
         let name = if timed { "all-timed" } else { "all-untimed" };
         let (error, still) = interrupt_at(name, "task.join", move || {
             let error = if timed {
@@ -279,20 +282,20 @@ fn any_of_nothing_is_an_error_and_no_hang() {
 #[test]
 fn any_returns_a_success_though_others_fail() {
     let _watch = watch();
-    let crew = Crew::of(4);
+    let per_task = PerTask::of(4);
     let tasks: [Closure<Result<u8, &str>>; 4] = [
         Box::new(|| Err("one")),
         Box::new(|| quiet_panic("two")),
         Box::new(|| Ok(3)),
         Box::new(|| Err("four")),
     ];
-    assert_eq!(crew.0.invoke_any(tasks).unwrap(), 3);
+    assert_eq!(per_task.0.invoke_any(tasks).unwrap(), 3);
 }
 
 #[test]
 fn any_waits_for_the_only_success_though_it_comes_last() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (open, wait) = gate();
     let tasks: [Closure<Result<u8, &str>>; 2] = [
         Box::new(move || {
@@ -304,7 +307,7 @@ fn any_waits_for_the_only_success_though_it_comes_last() {
             Err("at once")
         }),
     ];
-    assert_eq!(crew.0.invoke_any_timeout(tasks, LONG).unwrap(), 1);
+    assert_eq!(per_task.0.invoke_any_timeout(tasks, LONG).unwrap(), 1);
 }
 
 #[test]
@@ -333,19 +336,19 @@ fn any_reports_every_failure_if_all_fail() {
 #[test]
 fn any_submits_no_more_after_a_success() {
     let _watch = watch();
-    let brought = AtomicUsize::new(0);
+    let submitted = AtomicUsize::new(0);
     let tasks = (0..9).map(|n| {
-        brought.fetch_add(1, Ordering::SeqCst);
+        submitted.fetch_add(1, Ordering::SeqCst);
         move || if n == 1 { Ok(n) } else { Err(n) }
     });
     assert_eq!(DirectExecutor::new().invoke_any(tasks).unwrap(), 1);
-    assert_eq!(brought.load(Ordering::SeqCst), 2);
+    assert_eq!(submitted.load(Ordering::SeqCst), 2);
 }
 
 #[test]
 fn the_first_success_stops_the_others() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (told, tell) = mpsc::channel();
     let (started, start) = signal();
     let tasks: [Closure<Result<u8, ()>>; 2] = [
@@ -359,7 +362,7 @@ fn the_first_success_stops_the_others() {
             Ok(2)
         }),
     ];
-    assert_eq!(crew.0.invoke_any(tasks).unwrap(), 2);
+    assert_eq!(per_task.0.invoke_any(tasks).unwrap(), 2);
     assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
 }
 
@@ -406,9 +409,9 @@ fn any_out_of_time_cancels_all() {
 #[test]
 fn an_interrupted_caller_of_any_interrupts_running_tasks() {
     let _watch = watch();
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (told, tell) = mpsc::channel();
-    let executor = Arc::clone(&crew.0);
+    let executor = Arc::clone(&per_task.0);
     let error = interrupt_at("any-caller", "executor.invoke_any", move || {
         executor
             .invoke_any([move || {
@@ -426,7 +429,7 @@ fn an_interrupted_caller_of_any_interrupts_running_tasks() {
 #[test]
 fn a_rejected_candidate_does_not_cancel_the_others() {
     let _watch = watch();
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (open, wait) = gate();
     let tasks: [Closure<Result<u8, ()>>; 2] = [
         Box::new(move || {
@@ -437,7 +440,7 @@ fn a_rejected_candidate_does_not_cancel_the_others() {
     ];
     let opener = std::thread::spawn(move || open.send(()).unwrap());
     // The second finds the one thread taken, or free again; either way there is a success.
-    assert!(crew.0.invoke_any(tasks).is_ok());
+    assert!(per_task.0.invoke_any(tasks).is_ok());
     opener.join().unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! Tasks that borrow: what a scope does on the executors of the house.
 
-use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, signal};
+use crate::executor_kit::{LONG, PerTask, Rejecting, Shelf, gate, signal};
 use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Rejected, SaturationPolicy, ScopeError, SerialExecutor,
     ThreadPerTask,
@@ -168,13 +168,13 @@ fn a_scope_in_a_worker_of_its_own_executor_does_not_wait_for_a_worker() {
 #[test]
 fn an_owner_that_joins_a_task_runs_what_that_task_spawns() {
     let worker = OneWorker::start();
-    let (brought, expect) = signal();
+    let (submitted, expect) = signal();
     let ran_in = Mutex::new(None);
     worker.scope(|s| {
         let outer = s.execute(|| {
             // The only worker is here, and waits in a way that does not run it.
             let mut inner = s.submit(|| thread::current().id()).unwrap();
-            brought.send(()).unwrap();
+            submitted.send(()).unwrap();
             *ran_in.lock().unwrap() = inner.join_timeout(LONG).ok();
         });
         outer.unwrap();
@@ -236,13 +236,13 @@ fn a_scope_in_a_task_of_its_own_key_does_not_wait_for_itself() {
 #[test]
 fn a_rejection_returns_the_closure_with_what_it_borrows() {
     let text = String::from("rye");
-    let length = Refusing.scope(|s| {
-        let refused = s.submit(|| text.len()).unwrap_err();
-        assert!(refused.reason.is_saturated());
-        (refused.task)()
+    let length = Rejecting.scope(|s| {
+        let rejected = s.submit(|| text.len()).unwrap_err();
+        assert!(rejected.reason.is_saturated());
+        (rejected.task)()
     });
     assert_eq!(length, 3);
-    let error = Refusing.scope(|s| Ok::<_, ScopeError>(s.submit(|| text.len())?.join()?));
+    let error = Rejecting.scope(|s| Ok::<_, ScopeError>(s.submit(|| text.len())?.join()?));
     assert!(
         error
             .unwrap_err()
@@ -264,11 +264,11 @@ fn a_join_runs_a_task_that_no_worker_has_started() {
 
 #[test]
 fn a_join_waits_for_a_task_that_runs_elsewhere() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         let handle = s
             .submit(|| {
                 started.send(()).unwrap();
@@ -351,12 +351,12 @@ fn a_task_whose_deadline_has_passed_is_cancelled_by_the_thread_that_finds_it() {
 
 #[test]
 fn scopes_in_scopes_borrow_from_both() {
-    let crew = Crew::of(4);
+    let per_task = PerTask::of(4);
     let outer = [1, 2];
     let total = AtomicUsize::new(0);
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         for n in &outer {
-            let bring = s.execute(|| {
+            let submit = s.execute(|| {
                 let inner = [10, 20];
                 DirectExecutor::new().scope(|t| {
                     for m in &inner {
@@ -364,7 +364,7 @@ fn scopes_in_scopes_borrow_from_both() {
                     }
                 });
             });
-            bring.unwrap();
+            submit.unwrap();
         }
     });
     assert_eq!(total.into_inner(), 90);
@@ -372,6 +372,6 @@ fn scopes_in_scopes_borrow_from_both() {
 
 #[test]
 fn an_empty_scope_returns_what_its_closure_does() {
-    assert_eq!(Refusing.scope(|_| 7), 7);
-    assert_eq!(Refusing.try_scope(|_| Err::<(), _>("no")), Err("no"));
+    assert_eq!(Rejecting.scope(|_| 7), 7);
+    assert_eq!(Rejecting.try_scope(|_| Err::<(), _>("no")), Err("no"));
 }

@@ -1,7 +1,7 @@
 //! Scopes on executors that keep no promise: nothing borrowed outlives the scope, nothing that was
 //! taken is lost, and nothing hangs.
 
-use crate::executor_kit::{Crew, LONG, Shelf, forget, quiet_panic, signal};
+use crate::executor_kit::{LONG, PerTask, Shelf, forget, quiet_panic, signal};
 use millpond::executor::{Executor, ExecutorExt, RejectReason, Rejected, ScopeOptions};
 use millpond::task::{CancelReason, Task, TaskSpec};
 use millpond_raw::park::probe;
@@ -22,7 +22,7 @@ enum Whim {
     Drops,
     Cancels,
     KeepsForLater,
-    Refuses,
+    Rejects,
     /// Runs it, and says that it did not, with another task as the proof.
     RunsAndRefuses,
     /// Gives another task back and drops this one.
@@ -36,7 +36,7 @@ const WHIMS: [Whim; 9] = [
     Whim::Drops,
     Whim::Cancels,
     Whim::KeepsForLater,
-    Whim::Refuses,
+    Whim::Rejects,
     Whim::RunsAndRefuses,
     Whim::Swaps,
 ];
@@ -84,7 +84,7 @@ impl Executor for Hostile {
             Whim::Drops => drop(task),
             Whim::Cancels => drop(task.cancel(CancelReason::ShutDown)),
             Whim::KeepsForLater => self.later.lock().unwrap().push(task),
-            Whim::Refuses => return Err(Rejected::new(task, RejectReason::ShutDown)),
+            Whim::Rejects => return Err(Rejected::new(task, RejectReason::ShutDown)),
             Whim::RunsAndRefuses => {
                 drop(task.run());
                 return Err(Rejected::new(other(), RejectReason::ShutDown));
@@ -109,16 +109,16 @@ fn work_on(executor: &dyn Executor, count: usize) {
                 &**cell
             };
             if n % 3 == 0 {
-                if let Err(refused) = s.execute(body) {
-                    (refused.task)();
+                if let Err(rejected) = s.execute(body) {
+                    (rejected.task)();
                 }
                 continue;
             }
             match s.submit(body) {
                 Ok(handle) if n % 3 == 1 => handles.push(handle),
                 Ok(left_to_the_scope) => drop(left_to_the_scope),
-                Err(refused) => {
-                    (refused.task)();
+                Err(rejected) => {
+                    (rejected.task)();
                 }
             }
         }
@@ -148,18 +148,18 @@ fn whatever_an_executor_does_every_task_runs_once_before_the_scope_returns() {
 
 #[test]
 fn an_executor_that_rejects_every_second_task_returns_exactly_those() {
-    let (hostile, _) = Hostile::new([Whim::KeepsForLater, Whim::Refuses]);
+    let (hostile, _) = Hostile::new([Whim::KeepsForLater, Whim::Rejects]);
     let ran = Mutex::new(Vec::new());
-    let refused: Vec<usize> = hostile.scope(|s| {
+    let rejected: Vec<usize> = hostile.scope(|s| {
         let ran = &ran;
-        let bring = |n| {
+        let submit = |n| {
             s.execute(move || ran.lock().unwrap().push(n))
                 .err()
                 .map(|_| n)
         };
-        (0..6).filter_map(bring).collect()
+        (0..6).filter_map(submit).collect()
     });
-    assert_eq!(refused, [1, 3, 5]);
+    assert_eq!(rejected, [1, 3, 5]);
     assert_eq!(*ran.lock().unwrap(), [0, 2, 4]);
 }
 
@@ -280,7 +280,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
                 let (alive, drops) = (&alive, &drops);
                 let token = drops.token();
                 alive.fetch_add(1, SeqCst);
-                let brought = s.submit(move || {
+                let submitted = s.submit(move || {
                     let _token = token;
                     cell.fetch_add(1, SeqCst);
                     match what {
@@ -299,7 +299,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
                     }
                     &**cell
                 });
-                let Ok(mut handle) = brought else { continue };
+                let Ok(mut handle) = submitted else { continue };
                 match then {
                     0 => drop(handle.join()),
                     1 => drop(handle.cancel()),
@@ -341,8 +341,8 @@ fn whatever_happens_to_a_task_nothing_borrowed_is_left() {
 
 #[test]
 fn whatever_happens_on_threads_nothing_borrowed_is_left() {
-    let crew = Crew::of(3);
+    let per_task = PerTask::of(3);
     for seed in 1..=150_u64 {
-        anything_on(&*crew.0, seed);
+        anything_on(&*per_task.0, seed);
     }
 }

@@ -1,6 +1,6 @@
 //! What panics in a scope, and what is dropped in it.
 
-use crate::executor_kit::{Crew, Shelf, forget, gate, quiet_panic, signal};
+use crate::executor_kit::{PerTask, Shelf, forget, gate, quiet_panic, signal};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Rejected, Scope};
 use millpond::task::Task;
 use millpond_testkit::DropCount;
@@ -40,13 +40,13 @@ fn a_panic_that_is_joined_stays_with_the_handle() {
 
 #[test]
 fn a_panic_that_was_not_joined_is_resumed_when_everything_has_ended() {
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let ended = AtomicBool::new(false);
     let text = panic_of(|| {
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let slow = s.execute(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
@@ -116,12 +116,12 @@ fn of_several_panics_the_first_is_resumed() {
 
 #[test]
 fn the_panic_of_a_cancelled_task_is_not_resumed() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let text = panic_of(|| {
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let handle = s.submit(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
@@ -138,13 +138,13 @@ fn the_panic_of_a_cancelled_task_is_not_resumed() {
 
 #[test]
 fn a_closure_that_panics_waits_for_its_tasks() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let ended = AtomicBool::new(false);
     let text = panic_of(|| {
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let slow = s.execute(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
@@ -181,19 +181,19 @@ fn a_value_that_was_not_joined_is_dropped_before_the_scope_returns() {
 
 #[test]
 fn a_destructor_of_a_value_may_spawn_a_task() {
-    struct Brings<'scope, 'env> {
+    struct Submits<'scope, 'env> {
         scope: &'scope Scope<'scope, 'env>,
         ran: &'env AtomicUsize,
         more: usize,
     }
 
-    impl Drop for Brings<'_, '_> {
+    impl Drop for Submits<'_, '_> {
         fn drop(&mut self) {
-            let Brings { scope, ran, more } = *self;
+            let Submits { scope, ran, more } = *self;
             if more > 0 {
                 let next = move || {
                     ran.fetch_add(1, SeqCst);
-                    Brings {
+                    Submits {
                         scope,
                         ran,
                         more: more - 1,
@@ -210,7 +210,7 @@ fn a_destructor_of_a_value_may_spawn_a_task() {
     ] {
         let ran = AtomicUsize::new(0);
         executor.scope(|scope| {
-            let first = scope.submit(|| Brings {
+            let first = scope.submit(|| Submits {
                 scope,
                 ran: &ran,
                 more: 3,

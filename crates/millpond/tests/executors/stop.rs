@@ -202,11 +202,11 @@ fn a_submitter_whose_own_executor_is_stopped_gives_up() {
         .unwrap();
     let (open, wait) = gate();
     full.execute(wait).unwrap();
-    let refused = stop_at("stop-bringer", "thread_per_task.execute", move || {
-        let refused = full.submit(|| 7).unwrap_err();
-        (full, (refused.task)(), refused.reason)
+    let rejected = stop_at("stop-submitter", "thread_per_task.execute", move || {
+        let rejected = full.submit(|| 7).unwrap_err();
+        (full, (rejected.task)(), rejected.reason)
     });
-    assert!(matches!(refused, (_, 7, RejectReason::Interrupted)));
+    assert!(matches!(rejected, (_, 7, RejectReason::Interrupted)));
     open.send(()).unwrap();
-    refused.0.close().unwrap();
+    rejected.0.close().unwrap();
 }

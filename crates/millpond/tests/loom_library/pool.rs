@@ -83,7 +83,7 @@ fn a_task_meets_a_shutdown() {
             let pool = pool.clone();
             move || match pool.submit(|| 7) {
                 Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
+                Err(rejected) => assert!(rejected.reason.is_shut_down()),
             }
         });
         end(&pool);
@@ -101,7 +101,7 @@ fn a_task_that_starts_a_worker_meets_a_shutdown() {
             let pool = pool.clone();
             move || match pool.submit(|| 7) {
                 Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
+                Err(rejected) => assert!(rejected.reason.is_shut_down()),
             }
         });
         end(&pool);
@@ -120,7 +120,7 @@ fn a_task_in_a_queue_without_order_meets_a_shutdown() {
             let pool = pool.clone();
             move || match pool.submit(|| 7) {
                 Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
+                Err(rejected) => assert!(rejected.reason.is_shut_down()),
             }
         });
         pool.close().unwrap();
@@ -140,8 +140,8 @@ fn a_task_meets_a_stop() {
             let pool = pool.clone();
             move || match pool.submit(|| 7) {
                 Ok(handle) => matches!(handle.join(), Ok(7)) as usize,
-                Err(refused) => {
-                    assert!(refused.reason.is_shut_down());
+                Err(rejected) => {
+                    assert!(rejected.reason.is_shut_down());
                     2
                 }
             }

@@ -85,8 +85,8 @@ fn a_task_that_is_scheduled_meets_a_shutdown() {
                 assert_eq!(handle.join().unwrap(), 7);
                 assert_eq!(count.of(), [1, 1]);
             }
-            Err(refused) => {
-                assert!(refused.reason.is_shut_down());
+            Err(rejected) => {
+                assert!(rejected.reason.is_shut_down());
                 assert_eq!(count.of(), [0, 0], "it came back");
             }
         }
@@ -105,7 +105,7 @@ fn a_task_that_is_due_meets_a_shutdown() {
             let timers = timers.clone();
             move || match timers.schedule(Duration::ZERO, || 7) {
                 Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
+                Err(rejected) => assert!(rejected.reason.is_shut_down()),
             }
         });
         timers.close().unwrap();

@@ -1,6 +1,6 @@
 //! What a hand-off queue promises, on real threads, with tasks, futures and a manual clock.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, all, await_parked, hand_offs, parked};
+use crate::handoff_kit::{ParkedTask, TIMEOUT, all, await_parked, hand_offs, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, QueueExt, Reason,
@@ -17,7 +17,7 @@ use std::time::Duration;
 fn refusal<T>(result: Result<(), OfferError<T>>) -> Option<(T, Reason)> {
     result
         .err()
-        .map(|refused| (refused.element, refused.reason))
+        .map(|rejected| (rejected.element, rejected.reason))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn an_offer_reaches_a_consumer_that_waits_with_a_timeout() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
-        let consumer = parked(move || hands.poll_timeout(PATIENCE));
+        let consumer = parked(move || hands.poll_timeout(TIMEOUT));
         queue.offer("sack").unwrap();
         assert_eq!(consumer.join().unwrap(), Ok(Some("sack")));
     }
@@ -217,7 +217,7 @@ fn an_interrupted_consumer_leaves_nothing() {
         let consumer = ParkedTask::new(move || hands.take());
         assert_eq!(consumer.interrupt(), Err(Interrupted));
         let hands = Arc::clone(&queue);
-        let consumer = ParkedTask::new(move || hands.poll_timeout(PATIENCE));
+        let consumer = ParkedTask::new(move || hands.poll_timeout(TIMEOUT));
         assert_eq!(consumer.interrupt(), Err(Interrupted));
         assert_eq!(refusal(queue.offer(1)), Some((1, Reason::Full)));
     }

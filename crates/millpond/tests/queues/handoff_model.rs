@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
         };
         let real = match self.real.queue.offer(element) {
             Ok(()) => Answer::In,
-            Err(refused) => Answer::Back(refused.element),
+            Err(rejected) => Answer::Back(rejected.element),
         };
         self.agree(real, model);
     }

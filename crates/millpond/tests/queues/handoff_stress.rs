@@ -86,8 +86,8 @@ fn everything_is_taken_once_when_both_sides_keep_running_out_of_time() {
         grind(
             &queue,
             |queue, mut grain| {
-                while let Err(refused) = queue.offer_timeout(grain, SOON) {
-                    grain = refused.element;
+                while let Err(rejected) = queue.offer_timeout(grain, SOON) {
+                    grain = rejected.element;
                 }
             },
             |queue| {
@@ -155,8 +155,8 @@ fn everything_is_taken_once_when_offers_and_polls_never_wait() {
         grind(
             &queue,
             |queue, mut grain| {
-                while let Err(refused) = queue.offer(grain) {
-                    grain = refused.element;
+                while let Err(rejected) = queue.offer(grain) {
+                    grain = rejected.element;
                     std::thread::yield_now();
                 }
             },
@@ -176,7 +176,7 @@ fn an_interrupt_at_any_moment_either_comes_too_late_or_gives_the_element_back() 
             let (task, handle) = task::new(move || {
                 let came_back = match producer.put(round) {
                     Ok(()) => None,
-                    Err(refused) => Some(refused.element),
+                    Err(rejected) => Some(rejected.element),
                 };
                 report.send(came_back).unwrap();
             });

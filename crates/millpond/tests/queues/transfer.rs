@@ -1,6 +1,6 @@
 //! What a transfer queue promises, on real threads, with tasks, futures and a manual clock.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, await_parked, parked};
+use crate::handoff_kit::{ParkedTask, TIMEOUT, await_parked, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{AsyncQueue, BlockingQueue, CapacityError, QueueExt, Reason, TransferQueue};
 use millpond::time::ManualClock;
@@ -202,14 +202,14 @@ fn a_transfer_to_a_waiting_consumer_does_not_wait() {
 fn try_transfer_needs_a_waiting_consumer() {
     let _watch = watch();
     let queue = filled(0);
-    let refused = queue.try_transfer(7).unwrap_err();
-    assert_eq!((refused.element, refused.reason), (7, Reason::Full));
+    let rejected = queue.try_transfer(7).unwrap_err();
+    assert_eq!((rejected.element, rejected.reason), (7, Reason::Full));
     assert!(queue.is_empty());
 
     let hands = Arc::clone(&queue);
     let in_take = parked(move || hands.take().map(Some));
     let hands = Arc::clone(&queue);
-    let in_poll = parked(move || hands.poll_timeout(PATIENCE));
+    let in_poll = parked(move || hands.poll_timeout(TIMEOUT));
     queue.try_transfer(8).unwrap();
     queue.try_transfer(9).unwrap();
     assert_eq!(in_take.join().unwrap(), Ok(Some(8)));
@@ -258,8 +258,8 @@ fn a_transfer_that_times_out_removes_its_element_from_the_middle_of_the_queue() 
     queue.put(2).unwrap();
     assert_eq!(queue.snapshot(), [0, 1, 2]);
     hand.advance(Duration::from_secs(1));
-    let refused = transfer.join().unwrap().unwrap_err();
-    assert_eq!((refused.element, refused.reason), (1, Reason::TimedOut));
+    let rejected = transfer.join().unwrap().unwrap_err();
+    assert_eq!((rejected.element, rejected.reason), (1, Reason::TimedOut));
     assert_eq!(queue.snapshot(), [0, 2]);
 }
 
@@ -268,7 +268,7 @@ fn a_transfer_behind_another_element_is_freed_by_the_second_take() {
     let _watch = watch();
     let queue = filled(1);
     let producer = Arc::clone(&queue);
-    let transfer = parked(move || producer.transfer_timeout(1, PATIENCE));
+    let transfer = parked(move || producer.transfer_timeout(1, TIMEOUT));
     assert_eq!(queue.take(), Ok(0));
     assert_eq!(queue.take(), Ok(1));
     transfer.join().unwrap().unwrap();
@@ -280,8 +280,11 @@ fn an_interrupted_transfer_gets_its_element_back() {
     let queue = filled(1);
     let producer = Arc::clone(&queue);
     let transfer = ParkedTask::new(move || producer.transfer(1));
-    let refused = transfer.interrupt().unwrap_err();
-    assert_eq!((refused.element, refused.reason), (1, Reason::Interrupted));
+    let rejected = transfer.interrupt().unwrap_err();
+    assert_eq!(
+        (rejected.element, rejected.reason),
+        (1, Reason::Interrupted)
+    );
     assert_eq!(queue.snapshot(), [0]);
 }
 

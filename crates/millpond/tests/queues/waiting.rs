@@ -1,6 +1,6 @@
 //! What blocks, and what ends it: time-outs, interrupts, dropped futures, panics, changed bounds.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, parked};
+use crate::handoff_kit::{ParkedTask, TIMEOUT, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     AsyncQueue, BlockingDeque, BlockingQueue, CapacityError, DelayQueue, FifoQueue, Offered,
@@ -69,16 +69,22 @@ fn an_interrupt_ends_a_wait_and_gives_the_element_back() {
         assert_eq!(interrupted(move || empty.take()), Err(Interrupted));
         let timed = Arc::clone(&queue);
         assert_eq!(
-            interrupted(move || timed.poll_timeout(PATIENCE)),
+            interrupted(move || timed.poll_timeout(TIMEOUT)),
             Err(Interrupted)
         );
         fill(&*queue);
         let full = Arc::clone(&queue);
-        let refused = interrupted(move || full.put(3)).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::Interrupted));
+        let rejected = interrupted(move || full.put(3)).unwrap_err();
+        assert_eq!(
+            (rejected.element, rejected.reason),
+            (3, Reason::Interrupted)
+        );
         let full = Arc::clone(&queue);
-        let refused = interrupted(move || full.offer_timeout(3, Duration::MAX)).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::Interrupted));
+        let rejected = interrupted(move || full.offer_timeout(3, Duration::MAX)).unwrap_err();
+        assert_eq!(
+            (rejected.element, rejected.reason),
+            (3, Reason::Interrupted)
+        );
         assert_eq!(queue.snapshot(), [1, 2]);
     }
 }
@@ -123,8 +129,8 @@ fn a_timed_wait_ends_when_the_time_is_up_and_not_before() {
         let full = Arc::clone(&queue);
         let producer = parked(move || full.offer_timeout(3, Duration::from_secs(3)));
         hand.advance(Duration::from_secs(3));
-        let refused = producer.join().unwrap().unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
+        let rejected = producer.join().unwrap().unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (3, Reason::TimedOut));
     }
 }
 
@@ -135,8 +141,8 @@ fn zero_timeout_tries_once() {
         assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
         queue.offer_timeout(1, Duration::ZERO).unwrap();
         queue.offer_timeout(2, Duration::ZERO).unwrap();
-        let refused = queue.offer_timeout(3, Duration::ZERO).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
+        let rejected = queue.offer_timeout(3, Duration::ZERO).unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (3, Reason::TimedOut));
         assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(Some(1)));
         assert_eq!(queue.poll_timeout(Duration::MAX), Ok(Some(2)));
     }

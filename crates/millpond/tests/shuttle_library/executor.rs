@@ -40,12 +40,12 @@ fn until_interrupted() {
 
 /// Rejects every second task, and drops every fifth of the rest.
 #[derive(Debug)]
-struct Moody {
+struct Unreliable {
     below: ThreadPerTask,
     asked: AtomicUsize,
 }
 
-impl Executor for Moody {
+impl Executor for Unreliable {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         match self.asked.fetch_add(1, Ordering::SeqCst) % 4 {
             0 => Err(Rejected::new(task, RejectReason::ShutDown)),
@@ -63,7 +63,7 @@ impl Executor for Moody {
 fn a_stop_reaches_every_accepted_task() {
     pct(|| {
         let executor = Arc::new(threads(4));
-        let bringer = spawn({
+        let submitter = spawn({
             let executor = Arc::clone(&executor);
             move || {
                 let handles = [
@@ -74,7 +74,7 @@ fn a_stop_reaches_every_accepted_task() {
             }
         });
         drop(executor.shutdown_now());
-        bringer.join().unwrap();
+        submitter.join().unwrap();
         executor.await_termination().unwrap();
         assert_eq!(executor.threads(), 0);
     });
@@ -84,18 +84,18 @@ fn a_stop_reaches_every_accepted_task() {
 fn a_submitter_at_the_bound_gets_a_slot_or_notices_the_shutdown() {
     pct(|| {
         let executor = Arc::new(threads(1));
-        let bringers: Vec<_> = (0..2)
+        let submitters: Vec<_> = (0..2)
             .map(|n| {
                 let executor = Arc::clone(&executor);
                 spawn(move || match executor.submit(move || n) {
                     Ok(handle) => assert_eq!(handle.join().unwrap(), n),
-                    Err(refused) => assert!(refused.reason.is_shut_down()),
+                    Err(rejected) => assert!(rejected.reason.is_shut_down()),
                 })
             })
             .collect();
         executor.shutdown();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         executor.await_termination().unwrap();
     });
@@ -106,13 +106,13 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
     pct(|| {
         let serial = SerialExecutor::new(threads(2));
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let bringers: Vec<_> = (0..2)
-            .map(|bringer| {
+        let submitters: Vec<_> = (0..2)
+            .map(|submitter| {
                 let (serial, seen) = (serial.clone(), Arc::clone(&seen));
                 spawn(move || {
                     let handles = [0, 1].map(|n| {
                         let seen = Arc::clone(&seen);
-                        let body = move || seen.lock().push((bringer, n));
+                        let body = move || seen.lock().push((submitter, n));
                         serial.key("one").submit(body).unwrap()
                     });
                     for handle in handles {
@@ -121,15 +121,15 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
                 })
             })
             .collect();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         serial.inner().close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
         let seen = seen.lock();
         assert_eq!(seen.len(), 4);
-        for bringer in 0..2 {
-            let mine = seen.iter().filter(|(b, _)| *b == bringer);
+        for submitter in 0..2 {
+            let mine = seen.iter().filter(|(b, _)| *b == submitter);
             assert!(mine.map(|(_, n)| n).is_sorted());
         }
     });
@@ -138,11 +138,11 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
 #[test]
 fn a_lane_over_an_unreliable_executor_leaves_no_task_behind() {
     pct(|| {
-        let serial = SerialExecutor::new(Moody {
+        let serial = SerialExecutor::new(Unreliable {
             below: threads(2),
             asked: AtomicUsize::new(0),
         });
-        let bringers: Vec<_> = (0..3)
+        let submitters: Vec<_> = (0..3)
             .map(|_| {
                 let serial = serial.clone();
                 spawn(move || {
@@ -155,8 +155,8 @@ fn a_lane_over_an_unreliable_executor_leaves_no_task_behind() {
                 })
             })
             .collect();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         serial.inner().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
@@ -167,7 +167,7 @@ fn a_lane_over_an_unreliable_executor_leaves_no_task_behind() {
 fn stopping_the_inner_executor_of_a_lane_releases_all_of_it() {
     pct(|| {
         let serial = SerialExecutor::new(Arc::new(threads(1)));
-        let bringer = spawn({
+        let submitter = spawn({
             let serial = serial.clone();
             move || {
                 let handles = [0, 1].map(|_| serial.key("one").submit(until_interrupted).ok());
@@ -177,7 +177,7 @@ fn stopping_the_inner_executor_of_a_lane_releases_all_of_it() {
             }
         });
         drop(serial.inner().shutdown_now());
-        bringer.join().unwrap();
+        submitter.join().unwrap();
         serial.inner().await_termination().unwrap();
         assert_eq!(serial.busy_keys(), 0);
     });

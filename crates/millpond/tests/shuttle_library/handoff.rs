@@ -171,8 +171,8 @@ fn a_time_out_races_with_the_match_and_one_of_them_wins() {
             let taken = consumer.join().unwrap();
             match put {
                 Ok(()) => assert_eq!(taken, Some(0)),
-                Err(refused) => {
-                    assert_eq!((refused.element, refused.reason), (0, Reason::TimedOut));
+                Err(rejected) => {
+                    assert_eq!((rejected.element, rejected.reason), (0, Reason::TimedOut));
                     assert_eq!(taken, None);
                 }
             }
@@ -200,7 +200,11 @@ fn an_interrupt_races_with_the_match_and_one_of_them_wins() {
             };
             handle.interrupt();
             runner.join().unwrap();
-            let back = offered.join().unwrap().err().map(|refused| refused.element);
+            let back = offered
+                .join()
+                .unwrap()
+                .err()
+                .map(|rejected| rejected.element);
             let mut seen: Vec<u32> = got.lock().take().into_iter().chain(back).collect();
             seen.extend(queue.poll());
             assert_each_once(seen, 1);

@@ -86,7 +86,7 @@ pub(crate) fn schedule<E: Executor + 'static>(
     let due = timers.clock().deadline(delay);
     let (handle, brought) = match timers.schedule_with(spec, due, books.closure(number, body)) {
         Ok(handle) => (Some(handle), Ok(())),
-        Err(refused) => (None, Err(refused)),
+        Err(rejected) => (None, Err(rejected)),
     };
     books.note(number, &brought);
     (number, handle)
@@ -143,25 +143,25 @@ pub(crate) fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &Manu
 
 /// The calls of a series' closure, and its drop.
 #[derive(Default)]
-pub(crate) struct Diary {
+pub(crate) struct CallLog {
     calls: AtomicUsize,
     inside: AtomicUsize,
     drops: AtomicUsize,
 }
 
 /// Inside the closure, and gone with it.
-pub(crate) struct Pen(Arc<Diary>);
+pub(crate) struct CallRecorder(Arc<CallLog>);
 
-impl Pen {
+impl CallRecorder {
     /// Writes a call down, around what the closure does.
     pub(crate) fn call(&self, body: impl FnOnce()) {
-        let diary = &self.0;
-        assert_eq!(diary.drops.load(Ordering::SeqCst), 0, "called when gone");
-        let before = diary.inside.fetch_add(1, Ordering::SeqCst);
+        let log = &self.0;
+        assert_eq!(log.drops.load(Ordering::SeqCst), 0, "called when gone");
+        let before = log.inside.fetch_add(1, Ordering::SeqCst);
         assert_eq!(before, 0, "two are inside");
-        diary.calls.fetch_add(1, Ordering::SeqCst);
+        log.calls.fetch_add(1, Ordering::SeqCst);
         body();
-        diary.inside.fetch_sub(1, Ordering::SeqCst);
+        log.inside.fetch_sub(1, Ordering::SeqCst);
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -169,17 +169,17 @@ impl Pen {
     }
 }
 
-impl Drop for Pen {
+impl Drop for CallRecorder {
     fn drop(&mut self) {
         self.0.drops.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-impl Diary {
-    pub(crate) fn new() -> (Arc<Self>, Pen) {
-        let diary = Arc::new(Diary::default());
-        let pen = Pen(Arc::clone(&diary));
-        (diary, pen)
+impl CallLog {
+    pub(crate) fn new() -> (Arc<Self>, CallRecorder) {
+        let log = Arc::new(CallLog::default());
+        let recorder = CallRecorder(Arc::clone(&log));
+        (log, recorder)
     }
 
     pub(crate) fn calls(&self) -> usize {

@@ -163,7 +163,7 @@ fn a_task_scheduled_during_a_shutdown_is_run_by_the_leader_or_rejected() {
         ends(&timers, &hand);
         let sums = books.add_up(&[]);
         assert_eq!(sums.run, sums.taken);
-        let refused = |number: usize| matches!(books.page(number).brought, Brought::Refused(_));
-        assert!(!refused(0) || refused(1), "the second came later");
+        let rejected = |number: usize| matches!(books.page(number).brought, Brought::Refused(_));
+        assert!(!rejected(0) || rejected(1), "the second came later");
     });
 }

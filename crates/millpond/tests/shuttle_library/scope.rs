@@ -135,11 +135,11 @@ fn a_failure_cancels_running_and_queued_tasks() {
         let failed = catch_unwind(AssertUnwindSafe(|| {
             executor.scope_with(ScopeOptions::new().cancel_on_failure(), |s| {
                 for _ in 0..2 {
-                    let brought = s.execute(|| {
+                    let submitted = s.execute(|| {
                         until_interrupted();
                         ended.fetch_add(1, Relaxed);
                     });
-                    brought.unwrap();
+                    submitted.unwrap();
                 }
                 drop(s.execute(|| resume_unwind(Box::new("on purpose"))));
             });
@@ -200,12 +200,12 @@ fn tasks_of_a_key_run_one_at_a_time_though_the_owner_waits() {
         serial.key("one").scope(|s| {
             for n in 0..3 {
                 let (busy, order) = (&busy, &order);
-                let brought = s.execute(move || {
+                let submitted = s.execute(move || {
                     assert_eq!(busy.fetch_add(1, Relaxed), 0);
                     order.lock().push(n);
                     busy.fetch_sub(1, Relaxed);
                 });
-                brought.unwrap();
+                submitted.unwrap();
             }
         });
         assert_eq!(*order.lock(), [0, 1, 2]);

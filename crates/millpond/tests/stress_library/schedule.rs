@@ -32,7 +32,7 @@ use std::time::Duration;
 const SEED: u64 = 0x7363_6865;
 const ROUNDS: u64 = 60;
 const EACH: usize = 24;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// The history of one closure.
@@ -365,7 +365,7 @@ fn round(seed: u64) {
     // Tasks that wait for ever, and series that would go on.
     bank.timers.set_run_delayed_after_shutdown(false);
     bank.timers.set_run_series_after_shutdown(false);
-    let ended = bank.timers.await_termination_timeout(PATIENCE);
+    let ended = bank.timers.await_termination_timeout(TIMEOUT);
     assert_eq!(
         ended,
         Ok(true),
@@ -376,10 +376,10 @@ fn round(seed: u64) {
     bank.over.store(true, Ordering::Relaxed);
     meddler.join().expect("it only meddles");
     pool.shutdown();
-    let ended = pool.await_termination_timeout(PATIENCE);
+    let ended = pool.await_termination_timeout(TIMEOUT);
     assert_eq!(ended, Ok(true), "the pool below does not end: {pool:?}");
     for (entry, mut handle) in kept {
-        note(&entry, &handle.join(PATIENCE));
+        note(&entry, &handle.join(TIMEOUT));
     }
     let now = bank.timers.snapshot();
     assert_eq!(

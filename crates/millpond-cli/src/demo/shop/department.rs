@@ -10,7 +10,7 @@ use millpond::task::TaskSpec;
 
 use super::easel::Easel;
 use super::ledger::{Counts, Ledger};
-use super::visits::{Errand, Work};
+use super::visits::{Job, Work};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Department {
@@ -43,10 +43,10 @@ impl Department {
     }
 
     /// Submits a task to the pool. How long that takes is up to the rejection policy.
-    pub(super) fn bring(&self, errand: Errand) {
+    pub(super) fn submit(&self, job: Job) {
         let (slip, easel) = (self.ledger.open_slip(), self.easel);
-        let task = TaskSpec::new().name(errand.name).build_detached(move || {
-            match errand.work {
+        let task = TaskSpec::new().name(job.name).build_detached(move || {
+            match job.work {
                 // A real wait, in which the worker can do nothing else. It is cut short when everything is
                 // stopped, and then the task is over, too.
                 Work::Wait(time) => interrupt::sleep(time).unwrap_or_default(),

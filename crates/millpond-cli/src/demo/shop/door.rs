@@ -39,7 +39,7 @@ impl Door {
                 if late > PATIENCE {
                     self.department.ledger().note_giving_up();
                 } else {
-                    self.department.bring(visit.errand);
+                    self.department.submit(visit.job);
                 }
             }
             if self.wait_for(planned).is_none() {

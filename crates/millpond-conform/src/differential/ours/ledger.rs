@@ -1,6 +1,6 @@
 //! The fate of each task of a script on our side, and the gates that hold their bodies.
 
-use super::super::script::{Bring, Number};
+use super::super::script::{Number, Submission};
 use millpond::interrupt;
 use millpond::queue::{BlockingQueue, FifoQueue};
 use std::cell::Cell;
@@ -70,18 +70,18 @@ impl Ledger {
     }
 
     /// The body of a task that is about to be submitted.
-    pub(super) fn body(self: &Arc<Self>, bring: Bring) -> impl FnOnce() + Send + 'static {
+    pub(super) fn body(self: &Arc<Self>, submission: Submission) -> impl FnOnce() + Send + 'static {
         let entry = Entry {
             fate: Fate::Offered,
             gate: Arc::new(FifoQueue::unbounded()),
             is_running: false,
         };
-        self.lock().tasks.insert(bring.number, entry);
+        self.lock().tasks.insert(submission.number, entry);
         let unrun = Unrun {
             ledger: Arc::clone(self),
-            number: bring.number,
+            number: submission.number,
         };
-        move || unrun.run(bring.is_stubborn)
+        move || unrun.run(submission.is_stubborn)
     }
 
     fn pass(&self, number: Number, is_stubborn: bool) -> Option<Order> {
@@ -193,7 +193,7 @@ impl Ledger {
 impl Books {
     fn entry(&mut self, number: Number) -> &mut Entry {
         let entry = self.tasks.get_mut(&number);
-        entry.expect("a script that was checked speaks of tasks that were brought")
+        entry.expect("a script that was checked names tasks that were submitted")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs one script on our pool and writes a line for each step, in the format of
 //! `docs/differential.md`. The counterpart of `java/Player.java`.
 
-use super::super::script::{Bring, Flavor, Number, Policy, Setup, Step, yes_or_no};
+use super::super::script::{Flavor, Number, Policy, Setup, Step, Submission, yes_or_no};
 use super::ledger::{Fate, Ledger, Order};
 use super::parts::{Counts, WatchedThreads};
 use crate::kit::Stillness;
@@ -81,13 +81,13 @@ impl Player {
             return self.end();
         };
         let outcome = match step {
-            Step::Bring(bring) => {
-                self.bring(*bring);
+            Step::Submission(submission) => {
+                self.submit(*submission);
                 self.rest()?;
-                if self.ledger.fate(bring.number) == Fate::Refused {
-                    self.handles.remove(&bring.number);
+                if self.ledger.fate(submission.number) == Fate::Refused {
+                    self.handles.remove(&submission.number);
                 }
-                self.ledger.called(bring.number).to_owned()
+                self.ledger.called(submission.number).to_owned()
             }
             Step::Release(numbers) => {
                 let released = self.ledger.order(numbers, Order::Return);
@@ -181,13 +181,13 @@ impl Player {
 
     /// With caller-runs the call may stay for as long as the task does, so it has a thread of its
     /// own.
-    fn bring(&mut self, bring: Bring) {
-        let number = bring.number;
+    fn submit(&mut self, submission: Submission) {
+        let number = submission.number;
         let spec = TaskSpec::new()
             .name(number.to_string())
             .clock(self.pool.clock());
-        let body = self.ledger.body(bring);
-        let task = if bring.has_handle {
+        let body = self.ledger.body(submission);
+        let task = if submission.has_handle {
             let (task, handle) = spec.build(body);
             self.handles.insert(number, handle);
             task

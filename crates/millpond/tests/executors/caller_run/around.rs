@@ -94,7 +94,7 @@ fn inside_a_named_task_it_is_counted_under_the_name() {
     for way in Way::BOTH {
         let full = Full::new();
         let pool = full.pool.clone();
-        let body = move || way.bring(&pool, || ());
+        let body = move || way.submit(&pool, || ());
         let (task, handle) = TaskSpec::new().name("order").build(body);
         task.run();
         handle.join().unwrap();

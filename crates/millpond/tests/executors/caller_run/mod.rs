@@ -69,7 +69,7 @@ impl Way {
     const BOTH: [Way; 2] = [Way::Closure, Way::Task];
 
     #[track_caller]
-    fn bring(self, pool: &ThreadPool, f: impl FnOnce() + Send + 'static) {
+    fn submit(self, pool: &ThreadPool, f: impl FnOnce() + Send + 'static) {
         let taken = match self {
             Way::Closure => pool.execute(f).is_ok(),
             Way::Task => pool.execute_task(TaskSpec::new().build_detached(f)).is_ok(),
@@ -86,7 +86,7 @@ impl Way {
     ) -> T {
         let (send, receive) = mpsc::channel();
         let here = std::thread::current().id();
-        self.bring(pool, move || {
+        self.submit(pool, move || {
             assert_eq!(std::thread::current().id(), here);
             send.send(f()).unwrap();
         });
@@ -135,8 +135,8 @@ fn without_caller_runs_every_closure_becomes_a_task() {
     let _watch = watch();
     let full = Full::with(|pool| pool.rejection(RejectionPolicy::Abort));
     let sees = Sees(full.pool.clone(), AtomicUsize::new(0));
-    let refused = sees.execute(|| ()).unwrap_err();
-    assert!(refused.reason.is_saturated());
+    let rejected = sees.execute(|| ()).unwrap_err();
+    assert!(rejected.reason.is_saturated());
     assert_eq!(sees.1.load(Ordering::SeqCst), 1);
     // The policy may change at any time.
     full.pool.set_rejection(RejectionPolicy::CallerRuns);
@@ -162,7 +162,7 @@ fn its_panic_goes_to_the_hook_with_its_location_and_no_further() {
     });
     for way in Way::BOTH {
         let line = line!() + 1;
-        way.bring(&full.pool, || quiet_panic("no water"));
+        way.submit(&full.pool, || quiet_panic("no water"));
         let expected = (Some("no water".to_owned()), None, line);
         assert_eq!(receive.try_recv(), Ok(expected), "{way:?}");
     }
@@ -187,12 +187,12 @@ fn nothing_that_it_owns_or_panics_with_panics_out_of_it() {
     let full = Full::new();
     for way in Way::BOTH {
         let owned = Grenade(2);
-        way.bring(&full.pool, move || drop(owned));
+        way.submit(&full.pool, move || drop(owned));
         let owned = Grenade(1);
-        way.bring(&full.pool, move || {
+        way.submit(&full.pool, move || {
             let _kept = &owned;
         });
-        way.bring(&full.pool, || {
+        way.submit(&full.pool, || {
             std::panic::resume_unwind(Box::new(Grenade(3)));
         });
     }
@@ -206,10 +206,10 @@ fn what_it_owns_is_dropped_once_before_its_caller_goes_on() {
     for way in Way::BOTH {
         let drops = DropCount::new();
         let token = drops.token();
-        way.bring(&full.pool, move || drop(token));
+        way.submit(&full.pool, move || drop(token));
         assert_eq!(drops.dropped(), 1, "{way:?}");
         let token = drops.token();
-        way.bring(&full.pool, move || {
+        way.submit(&full.pool, move || {
             let _token = token;
             quiet_panic("over");
         });
@@ -224,21 +224,21 @@ fn it_is_counted_under_the_location_of_its_submission() {
         let full = Full::new();
         let line = line!() + 2;
         for _ in 0..3 {
-            way.bring(&full.pool, || ());
+            way.submit(&full.pool, || ());
         }
-        way.bring(&full.pool, || ());
+        way.submit(&full.pool, || ());
         assert_eq!(full.counts(), (4, 4, 0), "{way:?}");
         let all = full.pool.metrics_by_name();
-        let refused = |line: u32| {
+        let rejected = |line: u32| {
             let place = format!("caller_run/mod.rs:{line}");
             let mut found = all.iter().filter(|one| one.label.to_string() == place);
             found.next().map(|one| one.metrics.rejected)
         };
-        assert_eq!(refused(line), Some(3), "{way:?}: {all:?}");
-        assert_eq!(refused(line + 2), Some(1), "{way:?}: {all:?}");
+        assert_eq!(rejected(line), Some(3), "{way:?}: {all:?}");
+        assert_eq!(rejected(line + 2), Some(1), "{way:?}: {all:?}");
     }
     let without = Full::with(PoolBuilder::without_metrics);
-    Way::Closure.bring(&without.pool, || ());
+    Way::Closure.submit(&without.pool, || ());
     assert_eq!(without.counts(), (1, 1, 0));
 }
 
@@ -259,7 +259,7 @@ fn hooks_are_called_for_tasks_of_workers_and_not_for_it() {
     let full = Full::with(|pool| pool.hooks(log.clone()));
     let line = line!();
     for way in Way::BOTH {
-        way.bring(&full.pool, || ());
+        way.submit(&full.pool, || ());
     }
     drop(full);
     let heard = log.0.lock().unwrap();
@@ -273,7 +273,7 @@ fn it_may_submit_more_of_its_kind() {
         reached.fetch_add(1, Ordering::SeqCst);
         if depth > 0 {
             let (own, reached) = (pool.clone(), Arc::clone(reached));
-            way.bring(pool, move || dig(&own, way, depth - 1, &reached));
+            way.submit(pool, move || dig(&own, way, depth - 1, &reached));
         }
     }
     let _watch = watch();
@@ -298,10 +298,10 @@ fn a_closure_that_shuts_the_pool_down_runs_to_its_end_and_the_next_is_returned_w
         assert_eq!(ended, Ok(()), "{way:?}: a shutdown interrupts nobody");
         let drops = DropCount::new();
         let token = drops.token();
-        let refused = full.pool.execute(move || drop(token)).unwrap_err();
-        assert!(refused.reason.is_shut_down(), "{way:?}");
+        let rejected = full.pool.execute(move || drop(token)).unwrap_err();
+        assert!(rejected.reason.is_shut_down(), "{way:?}");
         assert_eq!(drops.dropped(), 0, "{way:?}");
-        (refused.task)();
+        (rejected.task)();
         assert_eq!(drops.dropped(), 1, "{way:?}");
         assert_eq!(full.counts(), (2, 1, 0), "{way:?}");
     }
@@ -311,7 +311,7 @@ fn a_closure_that_shuts_the_pool_down_runs_to_its_end_and_the_next_is_returned_w
 fn a_closure_for_which_there_is_room_is_run_by_a_worker() {
     let _watch = watch();
     let full = Full::new();
-    Way::Closure.bring(&full.pool, || ());
+    Way::Closure.submit(&full.pool, || ());
     full.open.send(()).unwrap();
     while full.counts().2 < 2 {
         std::thread::yield_now();
