@@ -64,7 +64,7 @@ pub(super) fn turn(shop: &Shop, chosen: usize, knob: Knob, turn: Turn) -> Result
     }
     match pool.apply(&patch(knob, turn, &pool.snapshot())) {
         Ok(()) => Ok(format!("{name}: {}", setting(pool, knob))),
-        Err(error) => Err(format!("{name}: refused, nothing has changed: {error}")),
+        Err(error) => Err(format!("{name}: rejected, nothing has changed: {error}")),
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         let error = turn(&shop, 1, Knob::Core, Turn::Up).unwrap_err();
         assert_eq!(
             error,
-            "images: refused, nothing has changed: core 2 is above max 1: raise max or lower core, \
+            "images: rejected, nothing has changed: core 2 is above max 1: raise max or lower core, \
              or change both at once"
         );
         assert_eq!((images.core(), images.max()), (1, 1));

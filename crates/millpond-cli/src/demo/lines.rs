@@ -130,7 +130,7 @@ pub(super) struct Table {
 }
 
 /// How wide the columns of a pool are together.
-const POOL: usize = 35;
+const POOL: usize = 36;
 
 impl Table {
     pub(super) fn new(seed: u64, load: u32) -> Self {
@@ -141,7 +141,7 @@ impl Table {
 impl Writing for Table {
     fn head(&self, names: &[&str]) -> String {
         let mut text = format!(
-            "A small shop on three pools: seed {}, load {} %. Tasks in, out and refused per second;\n\
+            "A small shop on three pools: seed {}, load {} %. Tasks in, out and rejected per second;\n\
              how many wait and may wait; busy workers and how many there may be; what 99 % waited at \
              most.\n\n",
             self.seed, self.load
@@ -152,8 +152,8 @@ impl Writing for Table {
             let _ = write!(text, "  {name:POOL$}");
             let _ = write!(
                 columns,
-                "  {:>4} {:>4} {:>7} {:>7} {:>4}{:>7}",
-                "in", "out", "refused", "queue", "busy", "wait"
+                "  {:>4} {:>4} {:>8} {:>7} {:>4}{:>7}",
+                "in", "out", "rejected", "queue", "busy", "wait"
             );
         }
         format!("{}\n{}\n", text.trim_end(), columns)
@@ -169,8 +169,8 @@ impl Writing for Table {
             let wait = flow.wait.map_or("-".into(), |wait| wording::time(wait.p99));
             let _ = write!(
                 line,
-                "  {:>4.0} {:>4.0} {:>7.0} {queue:>7} {busy:>4}{wait:>7}",
-                flow.came, flow.done, flow.refused
+                "  {:>4.0} {:>4.0} {:>8.0} {queue:>7} {busy:>4}{wait:>7}",
+                flow.came, flow.done, flow.rejected
             );
         }
         line.push('\n');
@@ -194,7 +194,7 @@ mod tests {
         let flow = Flow {
             came: 312.4,
             done: 40.0,
-            refused: 7.0,
+            rejected: 7.0,
             ..Flow::default()
         };
         let second = Second {
@@ -212,7 +212,7 @@ mod tests {
         for (head, value) in [
             ("in", "312"),
             ("out", "40"),
-            ("refused", "7"),
+            ("rejected", "7"),
             ("wait", "-"),
         ] {
             let end = |line: &str, word: &str| line.find(word).unwrap() + word.len();

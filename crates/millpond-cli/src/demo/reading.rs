@@ -55,7 +55,7 @@ impl Reading {
         Flow {
             came: rate(|counts| counts.came),
             done: rate(|counts| counts.done),
-            refused: rate(Counts::turned_away),
+            rejected: rate(Counts::turned_away),
             wait: Times::of(&self.wait.since(&earlier.wait)),
             run: Times::of(&self.run.since(&earlier.run)),
         }
@@ -80,7 +80,7 @@ pub(super) struct Flow {
     pub(super) came: f64,
     pub(super) done: f64,
     /// Given back, or dropped.
-    pub(super) refused: f64,
+    pub(super) rejected: f64,
     pub(super) wait: Option<Times>,
     pub(super) run: Option<Times>,
 }
@@ -130,11 +130,11 @@ pub(super) mod tests {
             came: 100,
             gave_up: 0,
             done: 60,
-            refused: 10,
+            rejected: 10,
             dropped: 6,
         };
         let flow = late.since(&early);
-        assert_eq!((flow.came, flow.done, flow.refused), (50.0, 30.0, 8.0));
+        assert_eq!((flow.came, flow.done, flow.rejected), (50.0, 30.0, 8.0));
         assert_eq!((flow.wait, flow.run), (None, None));
     }
 

@@ -42,8 +42,8 @@ fn sizes(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line
 
 fn flow(pool: &PoolState, theme: Theme) -> Line<'static> {
     let flow = &pool.flow;
-    let refused = if flow.refused > 0.0 {
-        theme.refused()
+    let rejected = if flow.rejected > 0.0 {
+        theme.rejected()
     } else {
         theme.plain()
     };
@@ -51,7 +51,7 @@ fn flow(pool: &PoolState, theme: Theme) -> Line<'static> {
     Line::from(vec![
         Span::styled(format!("  {:>3.0} in ", flow.came), theme.coming()),
         Span::styled(format!("{:>3.0} out ", flow.done), theme.working()),
-        Span::styled(format!("{:>3.0} refused ", flow.refused), refused),
+        Span::styled(format!("{:>3.0} rejected ", flow.rejected), rejected),
         Span::raw(format!("wait {wait}")),
     ])
 }

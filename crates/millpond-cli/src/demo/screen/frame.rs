@@ -113,7 +113,7 @@ fn said(state: &State, theme: Theme, width: u16) -> Line<'static> {
     }
     match &state.message {
         Some(Message::Done(text)) => Line::styled(text.clone(), theme.working()),
-        Some(Message::Refused(text)) => Line::styled(text.clone(), theme.refused()),
+        Some(Message::Rejected(text)) => Line::styled(text.clone(), theme.rejected()),
         None if width < PANELS.0 => Line::default(),
         None => Line::styled(
             "Customers come and go with the tide, however the pools are doing.",

@@ -121,9 +121,9 @@ fn fill(frame: &mut Frame<'_>, area: Rect, pool: &PoolState, theme: Theme) {
         ],
     );
     let width = usize::from(right.width);
-    let (flow, refused) = (&pool.flow, pool.flow.refused > 0.0);
-    let refused = if refused {
-        theme.refused()
+    let (flow, rejected) = (&pool.flow, pool.flow.rejected > 0.0);
+    let rejected = if rejected {
+        theme.rejected()
     } else {
         theme.plain()
     };
@@ -133,7 +133,7 @@ fn fill(frame: &mut Frame<'_>, area: Rect, pool: &PoolState, theme: Theme) {
         vec![
             rate("in", flow.came, &pool.came, width, theme.coming()),
             rate("out", flow.done, &pool.done, width, theme.working()),
-            rate("refused", flow.refused, &pool.refused, width, refused),
+            rate("rejected", flow.rejected, &pool.rejected, width, rejected),
             so_far(pool, theme),
         ],
     );
@@ -176,14 +176,14 @@ fn queue(pool: &PoolState, width: usize, theme: Theme) -> Line<'static> {
         Span::styled(
             filled,
             if is_full {
-                theme.refused()
+                theme.rejected()
             } else {
                 theme.waiting()
             },
         ),
         Span::styled(none, theme.faint()),
         Span::raw(text),
-        Span::styled(if is_full { " full" } else { "" }, theme.refused()),
+        Span::styled(if is_full { " full" } else { "" }, theme.rejected()),
     ])
 }
 
@@ -218,7 +218,7 @@ fn rate(name: &str, rate: f64, history: &History, width: usize, style: Style) ->
 fn so_far(pool: &PoolState, theme: Theme) -> Line<'static> {
     let counts = &pool.now.counts;
     let mut text = format!(
-        "so far  {} in, {} out, {} refused",
+        "so far {} in, {} out, {} rejected",
         wording::count(counts.came),
         wording::count(counts.done),
         wording::count(counts.turned_away())
@@ -229,7 +229,7 @@ fn so_far(pool: &PoolState, theme: Theme) -> Line<'static> {
             wording::time(pool.now.late),
             wording::count(counts.gave_up)
         );
-        return Line::styled(text, theme.refused());
+        return Line::styled(text, theme.rejected());
     }
     Line::styled(text, theme.faint())
 }

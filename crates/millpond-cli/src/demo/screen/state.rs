@@ -38,7 +38,7 @@ pub(super) struct PoolState {
     pub(super) flow: Flow,
     pub(super) came: History,
     pub(super) done: History,
-    pub(super) refused: History,
+    pub(super) rejected: History,
     /// The 99th percentiles, in milliseconds.
     pub(super) wait: History,
     pub(super) run: History,
@@ -53,7 +53,7 @@ impl PoolState {
             flow: Flow::default(),
             came: History::default(),
             done: History::default(),
-            refused: History::default(),
+            rejected: History::default(),
             wait: History::default(),
             run: History::default(),
             recent: VecDeque::from([first]),
@@ -72,7 +72,7 @@ impl PoolState {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         self.came.push(self.flow.came);
         self.done.push(self.flow.done);
-        self.refused.push(self.flow.refused);
+        self.rejected.push(self.flow.rejected);
         let wait = self.flow.wait.map_or(0.0, |times| millis(times.p99));
         let run = self.flow.run.map_or(0.0, |times| millis(times.p99));
         self.wait.push(wait);
@@ -98,7 +98,7 @@ pub(super) enum Overlay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     Done(String),
-    Refused(String),
+    Rejected(String),
 }
 
 #[derive(Clone, Debug)]
@@ -214,7 +214,7 @@ pub(super) mod tests {
             came,
             gave_up: 0,
             done: came,
-            refused: 0,
+            rejected: 0,
             dropped: 0,
         }
     }
@@ -259,7 +259,7 @@ pub(super) mod tests {
                     came,
                     gave_up: 0,
                     done: came * 8 / 10,
-                    refused: came / 10,
+                    rejected: came / 10,
                     dropped: 0,
                 };
                 for wait in 1..=look {

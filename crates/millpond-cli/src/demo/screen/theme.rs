@@ -65,7 +65,7 @@ impl Theme {
     }
 
     /// Rejected tasks.
-    pub(super) fn refused(self) -> Style {
+    pub(super) fn rejected(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
 

@@ -105,12 +105,12 @@ mod tests {
         pool.snapshot()
     }
 
-    fn counts(done: u64, refused: u64, dropped: u64) -> Counts {
+    fn counts(done: u64, rejected: u64, dropped: u64) -> Counts {
         Counts {
-            came: done + refused + dropped,
+            came: done + rejected + dropped,
             gave_up: 0,
             done,
-            refused,
+            rejected,
             dropped,
         }
     }

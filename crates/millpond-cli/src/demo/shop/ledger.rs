@@ -16,7 +16,7 @@ pub(super) struct Ledger {
     came: AtomicU64,
     gave_up: AtomicU64,
     done: AtomicU64,
-    refused: AtomicU64,
+    rejected: AtomicU64,
     /// Rejected tasks are among them: their slips are dropped with the returned closures.
     unrun: AtomicU64,
     late_micros: AtomicU64,
@@ -31,8 +31,9 @@ pub(crate) struct Counts {
     pub(crate) gave_up: u64,
     /// Ran to the end.
     pub(crate) done: u64,
-    /// Given back to their callers.
-    pub(crate) refused: u64,
+    /// Given back to their callers. Programs know it as `refused`.
+    #[serde(rename = "refused")]
+    pub(crate) rejected: u64,
     /// Accepted and never run: dropped by the policy, or returned when everything was stopped.
     pub(crate) dropped: u64,
 }
@@ -40,13 +41,13 @@ pub(crate) struct Counts {
 impl Counts {
     /// Tasks that have neither ended nor been returned; when the pool has terminated, lost tasks.
     pub(crate) fn open(&self) -> u64 {
-        let over = self.done + self.refused + self.dropped;
+        let over = self.done + self.rejected + self.dropped;
         self.came.saturating_sub(over)
     }
 
     /// Tasks that the pool rejected, whoever got the error.
     pub(crate) fn turned_away(&self) -> u64 {
-        self.refused + self.dropped
+        self.rejected + self.dropped
     }
 }
 
@@ -61,7 +62,7 @@ impl Ledger {
     }
 
     pub(super) fn note_refusal(&self) {
-        self.refused.fetch_add(1, Relaxed);
+        self.rejected.fetch_add(1, Relaxed);
     }
 
     pub(super) fn note_giving_up(&self) {
@@ -82,11 +83,11 @@ impl Ledger {
         // Arrivals are read last, so no more tasks have ended than have come.
         let done = self.done.load(Relaxed);
         let unrun = self.unrun.load(Relaxed);
-        let refused = self.refused.load(Relaxed);
+        let rejected = self.rejected.load(Relaxed);
         Counts {
             done,
-            refused,
-            dropped: unrun.saturating_sub(refused),
+            rejected,
+            dropped: unrun.saturating_sub(rejected),
             gave_up: self.gave_up.load(Relaxed),
             came: self.came.load(Relaxed),
         }
@@ -124,9 +125,9 @@ mod tests {
     #[test]
     fn a_slip_is_done_rejected_or_dropped() {
         let ledger = Arc::new(Ledger::default());
-        let [done, refused, dropped, open] = std::array::from_fn(|_| ledger.open_slip());
+        let [done, rejected, dropped, open] = std::array::from_fn(|_| ledger.open_slip());
         done.done();
-        drop(refused);
+        drop(rejected);
         ledger.note_refusal();
         drop(dropped);
         let counts = ledger.counts();
@@ -134,7 +135,7 @@ mod tests {
             came: 4,
             gave_up: 0,
             done: 1,
-            refused: 1,
+            rejected: 1,
             dropped: 1,
         };
         assert_eq!((counts, counts.open()), (expected, 1));

@@ -40,7 +40,7 @@ fn everything_that_comes_is_done_when_there_is_room() {
     let books = close(shop);
     assert!(books.balanced, "{books:?}");
     for page in &books.pools {
-        assert_eq!(page.counts.done + page.counts.refused, page.counts.came);
+        assert_eq!(page.counts.done + page.counts.rejected, page.counts.came);
     }
 }
 
@@ -68,7 +68,7 @@ fn the_books_balance_whatever_becomes_of_what_is_too_much() {
     let books = close(shop);
     assert!(books.balanced, "{books:?}");
     let orders = books.pools[0].counts;
-    assert!(orders.refused > 0 && orders.dropped > 0, "{orders:?}");
+    assert!(orders.rejected > 0 && orders.dropped > 0, "{orders:?}");
 }
 
 #[test]
