@@ -66,7 +66,7 @@ pub fn hang() -> Duration {
     longer() * 4
 }
 
-/// 12 ms: a time-out that a test really waits out. It grows with the cube root of the factor
+/// 12 ms: a timeout that a test really waits out. It grows with the cube root of the factor
 /// only, because thousands of them are waited out.
 pub fn timeout() -> Duration {
     QUANTUM.mul_f64(factor().cbrt())

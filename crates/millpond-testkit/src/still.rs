@@ -18,7 +18,7 @@
 //! the second all slept together. Then only the watcher itself, a timer, or a thread that is
 //! not watched could wake one of them.
 //!
-//! So the user has two duties. Sleeps with a time-out end by themselves: give the code a manual
+//! So the user has two duties. Sleeps with a timeout end by themselves: give the code a manual
 //! clock. And threads that are not watched must be idle: one of them may hold a lock of the allocator,
 //! and a watched thread that sleeps on it will go on.
 

@@ -8,6 +8,9 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
+mod forward_kit;
+
+use forward_kit::forward_to_inner;
 use millpond::executor::{
     CompletionService, Executor, ExecutorExt, RejectReason, Rejected, TryExecuteError,
 };
@@ -76,7 +79,7 @@ fn cancelled_tasks_that_are_purged_from_a_full_queue_are_dropped_under_no_lock()
             let cancelled = pool.submit(|| Heavy).unwrap();
             assert!(cancelled.cancel());
         }
-        // Full of shells: this one clears them out.
+        // Full of tombstones: this one clears them out.
         let last = pool.submit(|| ()).unwrap();
         drop(go);
         last.join().unwrap();
@@ -88,47 +91,14 @@ fn cancelled_tasks_that_are_purged_from_a_full_queue_are_dropped_under_no_lock()
 struct Own(FifoQueue<Task>);
 
 impl BlockingQueue<Task> for Own {
-    fn offer(&self, task: Task) -> Result<(), OfferError<Task>> {
-        self.0.offer(task)
-    }
-    fn poll(&self) -> Option<Task> {
-        self.0.poll()
-    }
-    fn poll_offer(&self, task: &mut Option<Task>, place: &mut WaitSlot, waker: &Waker) -> Offered {
-        self.0.poll_offer(task, place, waker)
-    }
-    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
-        self.0.poll_take(place, waker)
-    }
-    fn leave_offer(&self, task: &mut Option<Task>, place: &mut WaitSlot) {
-        self.0.leave_offer(task, place);
-    }
-    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
-        self.0.leave_take(place)
-    }
+    forward_to_inner!();
+
     fn hand_back(&self, task: Task) {
         self.0.hand_back(task);
     }
-    fn len(&self) -> usize {
-        self.0.len()
-    }
+
     fn hint(&self) -> Option<QueueHint> {
         self.0.hint()
-    }
-    fn capacity(&self) -> Option<usize> {
-        self.0.capacity()
-    }
-    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
-        self.0.set_capacity(capacity)
-    }
-    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
-        self.0.visit(see);
-    }
-    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-        self.0.remove_where(limit, unwanted)
-    }
-    fn clock(&self) -> &Clock {
-        self.0.clock()
     }
 }
 

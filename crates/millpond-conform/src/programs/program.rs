@@ -99,7 +99,7 @@ lines! {
         Stop, "stop", [pool, seed];
         /// Forks; the child touches a pool.
         Fork, "fork", [pool];
-        /// Submits many at once and waits for all or for one, with a time-out.
+        /// Submits many at once and waits for all or for one, with a timeout.
         Invoke, "invoke", [pool, seed, tasks];
         /// Submits to an executor with a thread for each task.
         Spawn, "spawn", [threads, seed, tasks];

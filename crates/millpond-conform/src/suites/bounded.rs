@@ -1,7 +1,9 @@
 //! What queues do that have a bound: rejecting, waiting for room, and changing the bound in use.
 
-use super::item::{Make, Queue, full, item, offer_all, polled, ranks, with};
-use crate::kit::{Actor, CountingWaker, DropCount, Gate, Stopwatch, delays};
+use super::item::{
+    Make, Queue, assert_timed_offer_waits, full, item, offer_all, polled, ranks, with,
+};
+use crate::kit::{Actor, CountingWaker, DropCount, Stopwatch, delays};
 use millpond::interrupt;
 use millpond::queue::{CapacityError, OfferError, Offered, QueueExt, Reason, WaitSlot};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -177,22 +179,7 @@ pub fn a_put_waits_for_a_take(make: &Make) {
 /// Holds: LinkedBlockingQueueTest.testTimedOffer
 pub fn a_timed_offer_waits_for_its_whole_timeout(make: &Make) {
     let queue = full(make, 2);
-    let own = Arc::clone(&queue);
-    let timed_out = Gate::new();
-    let opener = timed_out.clone();
-    let producer = Actor::start("producer", move || {
-        let watch = Stopwatch::start();
-        let rejected = own.offer_timeout(item(9), delays::timeout()).unwrap_err();
-        watch.assert_at_least(delays::timeout());
-        assert_eq!(rejected.reason, Reason::TimedOut);
-        opener.open();
-        own.offer_timeout(rejected.element, delays::longer())
-    });
-    timed_out.wait();
-    producer.interrupt_at("queue.put");
-    let rejected = producer.finish().unwrap_err();
-    assert_eq!(rejected.reason, Reason::Interrupted);
-    assert_eq!(rejected.element, item(9));
+    assert_timed_offer_waits(&queue, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
 }
 

@@ -285,7 +285,7 @@ pub fn a_take_at_either_end_waits_until_it_is_interrupted(make: &Deques) {
         assert_eq!(
             consumer.finish(),
             Err(Interrupted),
-            "an interrupt is no time-out"
+            "an interrupt is no timeout"
         );
     }
 }

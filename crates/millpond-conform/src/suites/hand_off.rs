@@ -1,7 +1,7 @@
 //! Behaviours of a queue without capacity: a rendezvous of producers and consumers.
 
-use super::item::{Item, item};
-use crate::kit::{Actor, DropCount, Gate, Stopwatch, Stress, delays, until};
+use super::item::{Item, Queue, assert_timed_offer_waits, item};
+use crate::kit::{Actor, DropCount, Gate, Stress, delays, until};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, QueueExt, Reason,
@@ -152,24 +152,8 @@ pub fn a_put_meets_a_take_and_a_second_put_waits_again(make: &Hands) {
 
 /// Holds: SynchronousQueueTest.testTimedOffer
 pub fn a_timed_offer_waits_for_its_whole_timeout(make: &Hands) {
-    let queue = hands(make);
-    let (own, timed_out) = (Arc::clone(&queue), Gate::new());
-    let opener = timed_out.clone();
-    let producer = Actor::start("producer", move || {
-        let watch = Stopwatch::start();
-        let rejected = own.offer_timeout(item(1), delays::timeout()).unwrap_err();
-        watch.assert_at_least(delays::timeout());
-        assert_eq!(rejected.reason, Reason::TimedOut);
-        opener.open();
-        own.offer_timeout(rejected.element, delays::longer())
-    });
-    timed_out.wait();
-    producer.interrupt_at("queue.put");
-    let rejected = producer.finish().unwrap_err();
-    assert_eq!(
-        (rejected.element, rejected.reason),
-        (item(1), Reason::Interrupted)
-    );
+    let queue: Queue = hands(make);
+    assert_timed_offer_waits(&queue, item(1));
 }
 
 /// Holds: SynchronousQueueTest.testOfferInExecutor, SynchronousQueueTest.testOfferInExecutor_fair

@@ -442,7 +442,7 @@ pub fn tasks_and_values_are_dropped_once(start: &Start) {
     until("everything is dropped", || count.alive() == 0);
 }
 
-/// Every interleaving of run, join, cancel and time-out ends in exactly one outcome.
+/// Every interleaving of run, join, cancel and timeout ends in exactly one outcome.
 pub fn joins_race_with_runs_and_cancels_and_lose_nothing(start: &Start) {
     let start = *start;
     let count = Arc::new(DropCount::new());

@@ -119,7 +119,7 @@ pub fn a_waiting_poll_is_interrupted_and_says_so(make: &Make) {
     interrupt_when_drained(&consumer, &queue);
     let (first, second) = consumer.finish();
     assert_eq!(first, Ok(Some(item(5))), "what is there comes first");
-    assert_eq!(second, Err(Interrupted), "an interrupt is no time-out");
+    assert_eq!(second, Err(Interrupted), "an interrupt is no timeout");
 }
 
 /// Holds: LinkedBlockingQueueTest.testBlockingTake, LinkedBlockingDequeTest.testBlockingTake

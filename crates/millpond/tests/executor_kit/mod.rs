@@ -5,8 +5,9 @@
     reason = "each test program is a crate of its own and takes what it needs"
 )]
 
-use millpond::executor::{Executor, Lifecycle, RejectReason, Rejected, ThreadPerTask};
-use millpond::task::Task;
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, ThreadPerTask};
+use millpond::interrupt::{self, Interrupted};
+use millpond::task::{Task, TaskHandle};
 use millpond_testkit::Actor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -105,7 +106,26 @@ impl Expect {
     }
 }
 
-/// A pool of threads for a test, whose end is part of the test.
+/// Submits a task and returns when it has started.
+pub(crate) fn start_on<T: Send + 'static>(
+    executor: &ThreadPerTask,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> TaskHandle<T> {
+    let (started, start) = signal();
+    let handle = executor.submit(move || {
+        started.send(()).unwrap();
+        body()
+    });
+    start.wait();
+    handle.unwrap()
+}
+
+/// Submits a task that sleeps until it is interrupted, and returns when it has started.
+pub(crate) fn start_sleeper(executor: &ThreadPerTask) -> TaskHandle<Result<(), Interrupted>> {
+    start_on(executor, || interrupt::sleep(LONG))
+}
+
+/// A thread for each task of a test, whose termination is part of the test.
 pub(crate) struct PerTask(pub(crate) Arc<ThreadPerTask>);
 
 impl PerTask {

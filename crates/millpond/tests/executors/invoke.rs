@@ -60,9 +60,12 @@ fn a_panic_is_in_its_own_slot_only() {
     assert!(matches!(results[2], Ok(3)));
 }
 
-#[test]
-fn at_the_deadline_running_tasks_are_interrupted() {
-    let _watch = watch();
+/// The result of `invoke` for two tasks that sleep, whose deadline comes when both have started. Demands that both
+/// were interrupted.
+fn at_the_deadline<T: Clone + Send + 'static, R>(
+    value: T,
+    invoke: impl FnOnce(&ThreadPerTask, [Closure<T>; 2], Duration) -> R,
+) -> R {
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 2)
         .clock(hand.clock())
@@ -70,13 +73,14 @@ fn at_the_deadline_running_tasks_are_interrupted() {
         .unwrap();
     let (told, tell) = mpsc::channel();
     let (started, start) = signal();
-    let tasks = (0..2).map(|n| {
-        let (told, started) = (told.clone(), started.clone());
-        move || {
+    let tasks = [(); 2].map(|()| {
+        let (told, started, value) = (told.clone(), started.clone(), value.clone());
+        let body = move || {
             started.send(()).unwrap();
             told.send(interrupt::sleep(LONG)).unwrap();
-            n
-        }
+            value
+        };
+        Box::new(body) as Closure<T>
     });
     let mover = std::thread::spawn({
         let hand = hand.clone();
@@ -89,16 +93,23 @@ fn at_the_deadline_running_tasks_are_interrupted() {
             hand.advance(Duration::from_secs(1));
         }
     });
-    let results = threads
-        .invoke_all_timeout(tasks, Duration::from_secs(1))
-        .unwrap();
+    let result = invoke(&threads, tasks, Duration::from_secs(1));
     mover.join().unwrap();
-    assert_eq!(results.len(), 2);
-    assert!(results.iter().all(is_abandoned));
     for _ in 0..2 {
         assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
     }
     threads.close().unwrap();
+    result
+}
+
+#[test]
+fn at_the_deadline_running_tasks_are_interrupted() {
+    let _watch = watch();
+    let results = at_the_deadline(7, |threads, tasks, timeout| {
+        threads.invoke_all_timeout(tasks, timeout).unwrap()
+    });
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(is_abandoned));
 }
 
 #[test]
@@ -369,41 +380,10 @@ fn the_first_success_stops_the_others() {
 #[test]
 fn any_out_of_time_cancels_all() {
     let _watch = watch();
-    let hand = ManualClock::new();
-    let threads = ThreadPerTask::builder("any", 2)
-        .clock(hand.clock())
-        .build()
-        .unwrap();
-    let (told, tell) = mpsc::channel();
-    let (started, start) = signal();
-    let tasks = (0..2).map(|_| {
-        let (told, started) = (told.clone(), started.clone());
-        move || {
-            started.send(()).unwrap();
-            told.send(interrupt::sleep(LONG)).unwrap();
-            Err::<u8, _>(())
-        }
+    let error = at_the_deadline(Err::<u8, ()>(()), |threads, tasks, timeout| {
+        threads.invoke_any_timeout(tasks, timeout).unwrap_err()
     });
-    let mover = std::thread::spawn({
-        let hand = hand.clone();
-        move || {
-            start.wait();
-            start.wait();
-            while hand.sleepers() == 0 {
-                std::thread::yield_now();
-            }
-            hand.advance(Duration::from_secs(1));
-        }
-    });
-    let error = threads
-        .invoke_any_timeout(tasks, Duration::from_secs(1))
-        .unwrap_err();
-    mover.join().unwrap();
     assert!(matches!(error, InvokeAnyError::TimedOut));
-    for _ in 0..2 {
-        assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
-    }
-    threads.close().unwrap();
 }
 
 #[test]

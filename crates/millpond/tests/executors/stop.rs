@@ -1,7 +1,7 @@
 //! What a stop of an executor is to the bodies that it runs, and to what runs inside and between
 //! them.
 
-use crate::executor_kit::{LONG, gate, quiet_panic, signal};
+use crate::executor_kit::{LONG, gate, quiet_panic, signal, start_sleeper};
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Lifecycle, RejectReason, SaturationPolicy, SerialExecutor,
     ThreadPerTask,
@@ -177,14 +177,8 @@ fn a_stop_reaches_through_keys_on_keys_and_cancels_what_waits_in_both() {
 
 #[test]
 fn a_body_that_closes_another_executor_when_it_is_stopped_stops_that_one_and_stays_interrupted() {
-    let (inner, (started, start)) = (threads("stop-inner"), signal());
-    let blocked = inner
-        .submit(move || {
-            started.send(()).unwrap();
-            interrupt::sleep(LONG)
-        })
-        .unwrap();
-    start.wait();
+    let inner = threads("stop-inner");
+    let blocked = start_sleeper(&inner);
     let site = "thread_per_task.await_termination";
     let closed = stop_at("stop-closer", site, move || {
         inner.close().unwrap();

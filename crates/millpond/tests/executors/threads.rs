@@ -1,6 +1,6 @@
 //! A thread per task: the bound, the factory that fails, and the end.
 
-use crate::executor_kit::{LONG, PerTask, gate, quiet_panic, signal};
+use crate::executor_kit::{LONG, PerTask, gate, quiet_panic, signal, start_on, start_sleeper};
 use millpond::executor::{
     ExecutorExt, Lifecycle, RejectReason, SaturationPolicy, TerminationError, ThreadPerTask,
 };
@@ -262,16 +262,10 @@ fn an_orderly_shutdown_interrupts_no_body_and_waits_for_all() {
     let _watch = watch();
     let per_task = PerTask::of(2);
     let (open, wait) = gate();
-    let (started, start) = signal();
-    let handle = per_task
-        .0
-        .submit(move || {
-            started.send(()).unwrap();
-            wait();
-            interrupt::is_interrupted()
-        })
-        .unwrap();
-    start.wait();
+    let handle = start_on(&per_task.0, move || {
+        wait();
+        interrupt::is_interrupted()
+    });
     per_task.0.shutdown();
     assert!(!per_task.0.is_terminated());
     assert_eq!(
@@ -288,15 +282,7 @@ fn a_cancelled_body_that_still_runs_keeps_the_executor_alive() {
     let _watch = watch();
     let per_task = PerTask::of(1);
     let (open, wait) = gate();
-    let (started, start) = signal();
-    let handle = per_task
-        .0
-        .submit(move || {
-            started.send(()).unwrap();
-            wait();
-        })
-        .unwrap();
-    start.wait();
+    let handle = start_on(&per_task.0, wait);
     assert!(handle.cancel());
     assert!(handle.join().unwrap_err().is_cancelled());
     per_task.0.shutdown();
@@ -434,14 +420,7 @@ fn closing_waits_for_running_tasks() {
 fn closing_that_is_interrupted_stops_running_tasks_and_stays_interrupted() {
     let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("close", 1).build().unwrap());
-    let (started, start) = signal();
-    let handle = threads
-        .submit(move || {
-            started.send(()).unwrap();
-            interrupt::sleep(LONG)
-        })
-        .unwrap();
-    start.wait();
+    let handle = start_sleeper(&threads);
     let site = "thread_per_task.await_termination";
     let still = interrupt_at("tpt-closer", site, move || {
         threads.close().unwrap();

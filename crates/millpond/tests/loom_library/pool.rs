@@ -72,6 +72,15 @@ fn a_task_in_a_queue_without_order_meets_the_last_worker_leaving() {
     model(2, || retire_against_submit(Queue::own(Loose::new())));
 }
 
+/// A thread that submits a task, which runs unless the pool was shut down before.
+fn spawn_submitter(pool: &ThreadPool) -> JoinHandle<()> {
+    let pool = pool.clone();
+    spawn(move || match pool.submit(|| 7) {
+        Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
+        Err(rejected) => assert!(rejected.reason.is_shut_down()),
+    })
+}
+
 /// SEAL-1: the queue is sealed, then the control word moves on. A task enqueued before is run, a later one rejected.
 #[test]
 fn a_task_meets_a_shutdown() {
@@ -79,13 +88,7 @@ fn a_task_meets_a_shutdown() {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
         let pool = builder.build().unwrap();
         pool.prestart_core().unwrap();
-        let submitter = spawn({
-            let pool = pool.clone();
-            move || match pool.submit(|| 7) {
-                Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(rejected) => assert!(rejected.reason.is_shut_down()),
-            }
-        });
+        let submitter = spawn_submitter(&pool);
         end(&pool);
         submitter.join().unwrap();
     });
@@ -97,13 +100,7 @@ fn a_task_that_starts_a_worker_meets_a_shutdown() {
     model(2, || {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
         let pool = builder.build().unwrap();
-        let submitter = spawn({
-            let pool = pool.clone();
-            move || match pool.submit(|| 7) {
-                Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(rejected) => assert!(rejected.reason.is_shut_down()),
-            }
-        });
+        let submitter = spawn_submitter(&pool);
         end(&pool);
         submitter.join().unwrap();
     });
@@ -116,13 +113,7 @@ fn a_task_in_a_queue_without_order_meets_a_shutdown() {
         let (builder, _hand) = pool(1, 1, Queue::own(Loose::new()));
         let pool = builder.build().unwrap();
         pool.prestart_core().unwrap();
-        let submitter = spawn({
-            let pool = pool.clone();
-            move || match pool.submit(|| 7) {
-                Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(rejected) => assert!(rejected.reason.is_shut_down()),
-            }
-        });
+        let submitter = spawn_submitter(&pool);
         pool.close().unwrap();
         // A task that slipped in was returned to its submitter, or run.
         submitter.join().unwrap();

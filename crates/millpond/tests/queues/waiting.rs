@@ -1,4 +1,4 @@
-//! What blocks, and what ends it: time-outs, interrupts, dropped futures, panics, changed bounds.
+//! What blocks, and what ends it: timeouts, interrupts, dropped futures, panics, changed bounds.
 
 use crate::handoff_kit::{ParkedTask, TIMEOUT, parked};
 use millpond::interrupt::Interrupted;

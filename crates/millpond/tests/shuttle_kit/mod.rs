@@ -11,7 +11,9 @@
 )]
 
 use super::shuttle_drive;
-use millpond::executor::{ExecutorExt, Lifecycle, RejectReason, Rejected};
+use millpond::executor::{
+    ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy, ThreadPerTask,
+};
 use millpond::manage::RunState;
 use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, ThreadPool};
 use millpond::task::{CancelReason, Task, TaskError, TaskHandle, TaskSpec};
@@ -45,6 +47,14 @@ pub(crate) fn pool(core: usize, max: usize, queue: Queue) -> (PoolBuilder, Manua
         .keep_alive(KEEP_ALIVE)
         .clock(hand.clock());
     (builder, hand)
+}
+
+/// An executor with a thread for each task. At so many threads a submitter waits.
+pub(crate) fn threads(count: usize) -> ThreadPerTask {
+    ThreadPerTask::builder("model", count)
+        .at_bound(SaturationPolicy::Block)
+        .build()
+        .unwrap()
 }
 
 /// The result of the call that submitted a task.

@@ -147,6 +147,29 @@ fn mover(hand: &ManualClock, by: Duration) -> JoinHandle<()> {
     })
 }
 
+/// Runs the scenario on a manual clock whose timer has its threads from `make`. In the end the timer
+/// must have let them go.
+fn with_timer(
+    make: impl Fn() -> Moody + Send + Sync + 'static,
+    scenario: impl Fn(&ManualClock, &Clock, &Moody) + Send + Sync + 'static,
+) {
+    pct(move || {
+        let (hand, threads) = (ManualClock::new(), make());
+        let clock = hand.clock().with_timer(threads.clone());
+        scenario(&hand, &clock, &threads);
+        threads.end(&hand);
+    });
+}
+
+/// Two threads wait for different times.
+fn two_wait(hand: &ManualClock, clock: &Clock, _: &Moody) {
+    join_all([
+        in_thread(LATER, clock),
+        in_thread(SOON, clock),
+        mover(hand, LATER),
+    ]);
+}
+
 fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     for thread in threads {
         thread.join().expect("it does not panic");
@@ -155,40 +178,27 @@ fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 
 #[test]
 fn a_thread_that_waits_for_a_time_is_woken_when_it_comes() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        join_all([
-            in_thread(LATER, &clock),
-            in_thread(SOON, &clock),
-            mover(&hand, LATER),
-        ]);
-        threads.end(&hand);
-    });
+    with_timer(Moody::default, two_wait);
 }
 
 #[test]
 fn an_alarm_that_becomes_the_next_one_does_not_wait_for_the_other() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let later = in_thread(LATER, &clock);
+    with_timer(Moody::default, |hand, clock, _| {
+        let later = in_thread(LATER, clock);
         // The last step may come between the look that finds it early and the alarm. Then no step is
         // left that would wake the thread.
-        join_all([in_thread(SOON, &clock), mover(&hand, SOON)]);
-        join_all([later, mover(&hand, SOON)]);
-        threads.end(&hand);
+        join_all([in_thread(SOON, clock), mover(hand, SOON)]);
+        join_all([later, mover(hand, SOON)]);
     });
 }
 
 #[test]
 fn a_thread_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
+    with_timer(Moody::default, |hand, clock, _| {
         // Each alarm comes when the thread of the one before is about to end, or has.
         let done = Arc::new(AtomicBool::new(false));
         let says_so = Arc::clone(&done);
+        let clock = clock.clone();
         let waits = spawn(move || {
             for _ in 0..3 {
                 block_on(due_after(Duration::from_secs(1), &clock).recv());
@@ -200,16 +210,13 @@ fn a_thread_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
             thread::yield_now();
         }
         join_all([waits]);
-        threads.end(&hand);
     });
 }
 
 #[test]
 fn cancelling_an_alarm_cancels_no_other() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let fickle = due_after(SOON, &clock);
+    with_timer(Moody::default, |hand, clock, _| {
+        let fickle = due_after(SOON, clock);
         let drops = spawn(move || {
             let here = park::current();
             let waker = here.waker();
@@ -220,17 +227,14 @@ fn cancelling_an_alarm_cancels_no_other() {
             }
             drop(receiving);
         });
-        join_all([drops, in_thread(LATER, &clock), mover(&hand, LATER)]);
-        threads.end(&hand);
+        join_all([drops, in_thread(LATER, clock), mover(hand, LATER)]);
     });
 }
 
 #[test]
 fn the_waker_of_the_latest_poll_is_the_one_that_is_woken() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let queue = due_after(SOON, &clock);
+    with_timer(Moody::default, |hand, clock, _| {
+        let queue = due_after(SOON, clock);
         let waits = spawn(move || {
             let mut receiving = queue.recv();
             // A first poll, with a waker that does nothing.
@@ -239,41 +243,29 @@ fn the_waker_of_the_latest_poll_is_the_one_that_is_woken() {
                 block_on(receiving);
             }
         });
-        join_all([waits, mover(&hand, LATER)]);
-        threads.end(&hand);
+        join_all([waits, mover(hand, LATER)]);
     });
 }
 
 #[test]
 fn threads_that_are_refused_or_lost_leave_no_alarm_forgotten() {
     for make in [Moody::refusing as fn(usize) -> Moody, Moody::losing] {
-        pct(move || {
-            let (hand, threads) = (ManualClock::new(), make(2));
-            let clock = hand.clock().with_timer(threads.clone());
-            join_all([
-                in_thread(LATER, &clock),
-                in_thread(SOON, &clock),
-                mover(&hand, LATER),
-            ]);
-            threads.end(&hand);
-        });
+        with_timer(move || make(2), two_wait);
     }
 }
 
 #[test]
 fn without_any_thread_futures_poll_until_the_time_comes() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::refusing(usize::MAX));
-        let clock = hand.clock().with_timer(threads.clone());
-        let queue = due_after(SOON, &clock);
+    let refusing = || Moody::refusing(usize::MAX);
+    with_timer(refusing, |hand, clock, threads| {
+        let queue = due_after(SOON, clock);
         let asked = threads.clone();
         let waits = spawn(move || {
             let (_, polls) = block_on(queue.recv());
             // Every look that found it early asked for a thread once.
             assert_eq!(asked.asked(), polls - 1);
         });
-        join_all([waits, mover(&hand, LATER)]);
-        threads.end(&hand);
+        join_all([waits, mover(hand, LATER)]);
     });
 }
 
@@ -324,10 +316,8 @@ impl Wake for Inside {
 /// thread sets earlier and later ones and cancels them.
 #[test]
 fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let queue = due_after(IDLE, &clock);
+    with_timer(Moody::default, |hand, clock, _| {
+        let queue = due_after(IDLE, clock);
         queue.offer_after(2, SOON).expect("there is room");
         queue.offer_after(3, LATER).expect("there is room");
         let inside = Arc::new(Inside {
@@ -354,13 +344,12 @@ fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
                 }
             }
         });
-        let moves = mover(&hand, LATER);
+        let moves = mover(hand, LATER);
         Arc::clone(&inside).wake();
         join_all([fickle, moves]);
         // No step is left that would wake the thread: an alarm that is set too late must do it itself.
         while !inside.is_done.load(Ordering::SeqCst) {
             park::current().park(Site::new("test.inside"));
         }
-        threads.end(&hand);
     });
 }

@@ -3,40 +3,18 @@
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
+use crate::shuttle_kit::{pct, threads, until_interrupted};
 use millpond::executor::{
-    CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy,
-    SerialExecutor, SpawnFuture, ThreadPerTask,
+    CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SerialExecutor,
+    SpawnFuture, ThreadPerTask,
 };
 use millpond::task::{self, Task, TaskSpec};
 use millpond::time::ManualClock;
-use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::current;
 use std::sync::Arc;
 use std::time::Duration;
-
-fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(500, scenario);
-}
-
-fn threads(count: usize) -> ThreadPerTask {
-    ThreadPerTask::builder("model", count)
-        .at_bound(SaturationPolicy::Block)
-        .build()
-        .unwrap()
-}
-
-/// Blocks until the running task is interrupted.
-fn until_interrupted() {
-    let here = park::current();
-    current::with_interrupt_waker(&here.waker(), || {
-        while !current::is_set() {
-            here.park(Site::new("model.body"));
-        }
-    });
-}
 
 /// Rejects every second task, and drops every fifth of the rest.
 #[derive(Debug)]

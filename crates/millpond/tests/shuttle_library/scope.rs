@@ -3,40 +3,17 @@
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
+use crate::shuttle_kit::{pct, threads, until_interrupted};
 use millpond::executor::{
-    Executor, ExecutorExt, Lifecycle, Rejected, SaturationPolicy, ScopeOptions, SerialExecutor,
-    ThreadPerTask,
+    Executor, ExecutorExt, Lifecycle, Rejected, ScopeOptions, SerialExecutor,
 };
 use millpond::interrupt;
 use millpond::task::{self, Task};
-use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::current;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-
-fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(500, scenario);
-}
-
-fn threads(count: usize) -> ThreadPerTask {
-    ThreadPerTask::builder("model", count)
-        .at_bound(SaturationPolicy::Block)
-        .build()
-        .unwrap()
-}
-
-/// Blocks until the running task is interrupted.
-fn until_interrupted() {
-    let here = park::current();
-    current::with_interrupt_waker(&here.waker(), || {
-        while !current::is_set() {
-            here.park(Site::new("model.body"));
-        }
-    });
-}
 
 /// Takes tasks; another thread runs, drops or keeps them.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Schedule a task and cancel one, while very many wait: what time-outs do all day.
+//! Schedule a task and cancel one, while very many wait: what timeouts do all day.
 //!
 //! First so many timers are scheduled, each due in an hour or two, in no order. Then one more is
 //! scheduled and the one of [`LATER`] before it is cancelled, again and again; only that is timed. None
