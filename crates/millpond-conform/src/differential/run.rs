@@ -145,19 +145,19 @@ impl<O: Side, J: Side> Runner<O, J> {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.original.steps.len();
-        match self.is_steady {
-            _ if self.shortest.is_expectation => {
-                writeln!(f, "the two pools agree, but not with the script:")?;
-            }
-            true => writeln!(
+        if self.shortest.is_expectation {
+            writeln!(f, "the two pools agree, but not with the script:")?;
+        } else if self.is_steady {
+            writeln!(
                 f,
                 "the two pools disagree; {} of {steps} steps are enough to see it:",
                 self.shortest.script.steps.len()
-            )?,
-            false => writeln!(
+            )?;
+        } else {
+            writeln!(
                 f,
                 "the two pools disagreed once, and not when the script was played again (a race?):"
-            )?,
+            )?;
         }
         writeln!(f, "\n{}\n", self.shortest)?;
         match &self.source {
