@@ -1,4 +1,4 @@
-//! How do I wait with a time-out, and cancel?
+//! How do I wait with a timeout, and cancel?
 //!
 //! ```sh
 //! cargo run -p examples --example 02_wait_and_cancel
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Err(error) = handle.join_timeout(Duration::from_millis(20)) {
         println!("after 20 ms: {error}");
     }
-    // A time-out ends the wait and not the task, so one can wait again.
+    // A timeout ends the wait and not the task, so one can wait again.
     grain.put("rye")?;
     println!("waited again: {}", handle.join()??);
 

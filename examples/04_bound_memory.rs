@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let queue = Arc::new(FifoQueue::bounded(2)?);
     queue.offer(1)?;
     queue.offer(2)?;
-    // `offer` does not wait. What was not taken in is yours again.
+    // `offer` does not wait. A rejected element is yours again.
     if let Err(full) = queue.offer(3) {
         println!("sack {} comes back: {}", full.element, full.reason);
     }

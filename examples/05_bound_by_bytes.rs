@@ -16,8 +16,8 @@
 use millpond::queue::{BlockingQueue, OfferError, WeightedQueue};
 use std::error::Error;
 
-fn report(refused: OfferError<String>) {
-    println!("{:?} comes back: {}", refused.element, refused.reason);
+fn report(rejected: OfferError<String>) {
+    println!("{:?} comes back: {}", rejected.element, rejected.reason);
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,8 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (count, weight, bound) = (requests.len(), requests.weight(), requests.bound());
     println!("{count} requests, {weight} bytes of {bound}");
 
-    if let Err(refused) = requests.offer("cake".to_owned()) {
-        report(refused);
+    if let Err(rejected) = requests.offer("cake".to_owned()) {
+        report(rejected);
     }
     requests.take()?;
     println!(
@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         requests.remaining_capacity()
     );
 
-    // What can never fit is not waited for, not even by `put`.
-    if let Err(refused) = requests.put("pumpernickel".to_owned()) {
-        report(refused);
+    // An element that can never fit is not waited for, not even by `put`.
+    if let Err(rejected) = requests.put("pumpernickel".to_owned()) {
+        report(rejected);
     }
     Ok(())
 }

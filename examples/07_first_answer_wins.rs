@@ -29,7 +29,7 @@ impl Mirror {
         match self {
             Mirror::Up(name) => Ok(format!("the file, from mirror {name}")),
             Mirror::Down => Err("no answer".to_owned()),
-            // An hour, unless somebody says that it is no longer wanted.
+            // An hour, unless it is interrupted.
             Mirror::Slow => match interrupt::sleep(Duration::from_secs(3600)) {
                 Ok(()) => Ok("the file, an hour later".to_owned()),
                 Err(interrupted) => Err(interrupted.to_string()),

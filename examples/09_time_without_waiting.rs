@@ -22,7 +22,7 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Whoever waits takes a clock, and the test holds the hand that moves it.
+    // Code that waits takes a clock, and the test advances it.
     let hand = ManualClock::new();
 
     let sessions = DelayQueue::new().with_clock(hand.clock());

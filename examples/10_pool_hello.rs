@@ -17,7 +17,7 @@ use millpond::preset;
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Two workers, called mill-1 and mill-2, and at most 1024 tasks that wait.
+    // Two workers, named mill-1 and mill-2, and at most 1024 tasks that wait.
     let pool = preset::fixed("mill", 2).build()?;
 
     // Closures in, handles out. A handle can be joined, or awaited.

@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 s.cancel_rest();
                 Some(place)
             }
-            // An hour, unless somebody has found it.
+            // An hour, unless another task has found it.
             _ => interrupt::sleep(Duration::from_secs(3600))
                 .map(|()| place)
                 .ok(),
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let searches = places.map(|place| s.submit(move || search(place)));
         let mut found = Vec::new();
         for search in searches {
-            // Refused, if it came after the leak was found.
+            // Rejected, if it came after the leak was found.
             let Ok(search) = search else { continue };
             found.extend(search.join().ok().flatten());
         }

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("run inline: {}", mill.snapshot().self_joined);
     mill.close()?;
 
-    // But not for a task that waits for it. No pool can help there; the last one to wait hears of it.
+    // But not for a task that waits for it. No pool can help there; the last one to wait gets an error.
     let village = ThreadPool::builder("village").core(2).max(2).build()?;
     let posts = [(), ()].map(|()| Arc::new(FifoQueue::<Goods>::unbounded()));
     let [for_miller, for_baker] = posts.clone();

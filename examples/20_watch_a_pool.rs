@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Brings a task that takes so long.
+/// Submits a task that takes so long.
 fn sieve(
     pool: &ThreadPool,
     hand: &ManualClock,
@@ -105,7 +105,7 @@ fn sieve(
     Ok(pool.submit_with(spec, move || hand.advance(takes))?)
 }
 
-/// What the pool says of its own accord. `println!("{notice}")` would say more: the thread, where the task
+/// The events of the pool. `println!("{notice}")` would say more: the thread, where the task
 /// was made and, with the feature `stack-dump`, where it is.
 fn tell(notice: &PoolEvent) {
     if let PoolEvent::LongRunning(run) = notice {

@@ -30,7 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be done. It can be written down, which a closure cannot.
+/// The work to be done. It can be serialized, which a closure cannot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Job {
     number: u32,
@@ -44,7 +44,7 @@ impl Job {
     }
 }
 
-/// The job that a task does, for code that is given the task. What a task submits inherits it:
+/// The job that a task does, for code that is given the task. Tasks that a task submits inherit it:
 /// a rejected part writes its whole job to the file, which is then done again. Give parts a pool of their own
 /// if that is wrong.
 static JOB: TaskLocal<Job> = TaskLocal::new();
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let error = last.ok_or("there are more")?.join().unwrap_err();
     println!("the last one: {error}");
     println!("{} rejected", pool.snapshot().rejected);
-    // What still waits goes the same way.
+    // Tasks that still wait go the same way.
     let waiting = pool.shutdown_now();
     println!("{} handed back", waiting.len());
     for task in &waiting {
@@ -104,7 +104,7 @@ fn one_worker(rejection: RejectionPolicy) -> Result<ThreadPool, Box<dyn Error>> 
     Ok(pool.rejection(rejection).build()?)
 }
 
-/// Brings a job: says what it is, and submits what does it.
+/// Submits a job: names it, and submits its closure.
 fn submit(
     pool: &ThreadPool,
     job: Job,
@@ -152,7 +152,7 @@ impl RejectionHandler for Store {
                 task.cancel(CancelReason::Rejected);
                 Ok(())
             }
-            // Nobody takes care of it, so its caller has to.
+            // No handler takes it, so its caller has to.
             Err(error) => {
                 eprintln!("{}: {error}; {}", context.reason, context.pool.explain());
                 context.give_back(task)

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bread = timers.schedule(Duration::from_millis(20), || "bread")?;
     println!("after a moment: {}", bread.join()?);
 
-    // A closure that returns nothing is called for ever; this one says when it is enough.
+    // A closure that returns nothing is called for ever; this one says when to stop.
     let mut turn = 0;
     let wheel =
         timers.schedule_at_fixed_rate(Duration::ZERO, Duration::from_millis(5), move || {
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         })?;
     println!("the wheel stands still after turn {}", wheel.join()?);
 
-    // What is cancelled leaves at once, however far away its time was.
+    // A cancelled task leaves at once, however far away its time was.
     let tomorrow = timers.schedule(Duration::from_secs(86_400), || ())?;
     println!("waiting for their time: {}", timers.snapshot().pending);
     println!("cancelled: {}", tomorrow.cancel());

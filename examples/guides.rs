@@ -17,7 +17,7 @@ struct Executors;
 #[doc = include_str!("../docs/guide/pools.md")]
 struct Pools;
 
-/// What a pool tells, and how it survives.
+/// Metrics, events and overload.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/watching.md")]
 struct Watching;

@@ -61,12 +61,13 @@ fn output(name: &str) -> Result<String, String> {
             "it cannot be run ({error}): is it in Cargo.toml? cargo build -p examples --examples"
         )
     })?;
-    match ran.status.success() {
-        true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
-        false => Err(format!(
+    if ran.status.success() {
+        Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+    } else {
+        Err(format!(
             "it failed: {}",
             String::from_utf8_lossy(&ran.stderr)
-        )),
+        ))
     }
 }
 

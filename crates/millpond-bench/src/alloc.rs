@@ -25,7 +25,7 @@ pub use millpond_raw::count_alloc::CountingAlloc;
 ///
 /// # Errors
 ///
-/// What `run` says.
+/// The result of `run`.
 pub fn per_operation(
     allocator: &CountingAlloc,
     operations: u64,

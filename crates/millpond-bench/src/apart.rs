@@ -8,31 +8,31 @@
 //!
 //! Where there is one CPU only, or no way to choose, all threads share all CPUs.
 
-/// Whoever was kept apart, until this is dropped.
+/// The threads that are kept apart, until this is dropped.
 #[derive(Debug)]
 pub struct Apart {
     #[cfg(target_os = "linux")]
     before: Option<rustix::thread::CpuSet>,
 }
 
-/// Starts threads with `hire`, on all CPUs but the first. From then on, and until the guard is dropped,
-/// the first one is this thread's, and nobody else's of them.
-pub fn apart<T>(hire: impl FnOnce() -> T) -> (T, Apart) {
+/// Starts threads with `spawn`, on all CPUs but the first. From then on, and until the guard is dropped,
+/// the first one is for this thread alone.
+pub fn apart<T>(spawn: impl FnOnce() -> T) -> (T, Apart) {
     #[cfg(target_os = "linux")]
     {
         let Some(split) = linux::Split::of_this_thread() else {
-            return (hire(), Apart { before: None });
+            return (spawn(), Apart { before: None });
         };
         let guard = Apart {
             before: Some(split.all),
         };
         linux::stay_on(&split.others);
-        let hired = hire();
+        let spawned = spawn();
         linux::stay_on(&split.first);
-        (hired, guard)
+        (spawned, guard)
     }
     #[cfg(not(target_os = "linux"))]
-    (hire(), Apart {})
+    (spawn(), Apart {})
 }
 
 /// Keeps this thread, and the threads and processes that it starts from now on, on the first of its CPUs.
@@ -99,7 +99,7 @@ mod linux {
         Ok(sched_setaffinity(None, &first)?)
     }
 
-    /// What the kernel does not grant it does not grant: then threads are where they were.
+    /// If the kernel refuses the affinity, threads stay where they were.
     pub(super) fn stay_on(cpus: &CpuSet) {
         let _ = sched_setaffinity(None, cpus);
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_hired_has_all_cpus_but_the_first_and_the_rest_is_put_back() {
+    fn spawned_threads_have_all_cpus_but_the_first_and_the_affinity_is_restored() {
         // On a thread of its own, which takes its CPUs with it.
         std::thread::spawn(|| {
             let before = mine();

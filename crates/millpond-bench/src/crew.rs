@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 /// The work of one thread.
 pub type Member<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
-/// What a crew has done.
+/// The result of a team of threads.
 pub struct Done<R> {
-    /// What the members returned, in their order.
+    /// The values of the threads, in their order.
     pub results: Vec<R>,
     /// From the first beginning to the last end.
     pub elapsed: Duration,
-    /// What all of them used together.
+    /// The usage of all of them together.
     pub usage: Usage,
 }
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_members() {
+    fn results_are_in_the_order_of_the_threads() {
         let members = (0..6)
             .map(|n| Box::new(move || n * n) as Member<'_, _>)
             .collect();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_begins_before_all_are_there() {
+    fn no_thread_begins_before_all_have_started() {
         let there = AtomicUsize::new(0);
         // Each member waits until it has seen all three at work at once.
         let member = || {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crew_of_nobody_takes_no_time() {
+    fn a_team_of_no_threads_takes_no_time() {
         assert_eq!(run::<()>(Vec::new()).elapsed, Duration::ZERO);
     }
 }

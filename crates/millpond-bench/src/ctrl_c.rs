@@ -24,7 +24,7 @@ pub fn leave_in_order() -> Result<()> {
         .spawn(move || {
             if let Some(signal) = signals.forever().next() {
                 say_farewell();
-                // What a shell expects of a program that was interrupted.
+                // The exit code that a shell expects of a program that was interrupted.
                 std::process::exit(128 + signal);
             }
         })?;
@@ -43,7 +43,7 @@ pub fn leave_in_order() -> Result<()> {
 }
 
 fn say_farewell() {
-    // What is on the cursor's line, the bar or the echo of the key, is taken away.
+    // The bar or the echo of the key on the cursor's line is cleared.
     let clear = if std::io::stderr().is_terminal() {
         "\r\x1b[K"
     } else {

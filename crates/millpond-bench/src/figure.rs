@@ -15,7 +15,7 @@ use std::time::Duration;
 /// One number per round.
 #[derive(Clone)]
 pub struct Figure {
-    /// What it is called, if the workload has several: it is added to the workload's name.
+    /// Its name, if the workload has several: it is added to the workload's name.
     pub name: &'static str,
     /// Its unit.
     pub unit: String,
@@ -23,7 +23,7 @@ pub struct Figure {
     pub of: Reading,
     /// Which of two is the better one.
     pub better: Better,
-    /// What makes it good.
+    /// Its goal.
     pub goal: Goal,
 }
 
@@ -40,7 +40,7 @@ pub enum Better {
     More,
 }
 
-/// What makes a figure good.
+/// The goal of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// To be no worse than that of the best peer.
@@ -151,7 +151,7 @@ impl Figure {
         }
     }
 
-    /// How much of a CPU was in use, in percent. It must be below `limit`.
+    /// The share of a CPU that was in use, in percent. It must be below `limit`.
     pub fn cpu_percent(limit: f64) -> Self {
         Figure {
             name: "",
@@ -165,7 +165,7 @@ impl Figure {
         }
     }
 
-    /// What an operation holds of the machine's memory while it waits.
+    /// The memory that an operation holds while it waits.
     pub fn bytes(operation: &str) -> Self {
         Figure {
             name: "while it waits",
@@ -178,7 +178,7 @@ impl Figure {
         }
     }
 
-    /// What is still held of one that was cancelled. It must be below `limit`.
+    /// The memory that a cancelled one still holds. It must be below `limit`.
     pub fn kept_bytes(operation: &str, limit: f64) -> Self {
         Figure {
             name: "kept when it is cancelled",

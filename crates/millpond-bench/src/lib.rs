@@ -23,10 +23,10 @@
 //! 6. A candidate that does something else than the others (one that spins where they sleep) is
 //!    shown for reference, with the reason, and no ratio is taken to it.
 //! 7. A candidate that is not on the machine is left out, with the reason.
-//! 8. What can be switched off is measured with and without, and the row is the median of what the
-//!    rounds differ by. It has a limit, in the unit of the figures.
-//! 9. Where tasks come whether there is room or not, they come by a plan that was made before, and time
-//!    is counted from when they were to come. The seed of the plan is printed with the figures.
+//! 8. A cost that can be switched off is measured with and without, and the row is the median of the
+//!    differences of the rounds. It has a limit, in the unit of the figures.
+//! 9. Where load is open (tasks come whether there is room or not), it follows a plan that was made before, and time
+//!    is counted from the planned arrival. The seed of the plan is printed with the figures.
 //! 10. Where single operations are timed, all of all rounds go into one HDR histogram before its tail is
 //!     read: p99.9 takes more operations than a round may have.
 //! 11. A suite that a machine of few CPUs distorts says so in its header, and beside its figures.

@@ -1,22 +1,22 @@
-//! What a process has of the machine's memory, from `/proc`.
+//! The resident memory of a process, from `/proc`.
 //!
 //! Every language counts its memory in its own way, and none of these ways has what its allocator holds
-//! in reserve. What is resident is the same for all: pages that no other process can use. It is read in a
-//! process in which nothing else has happened: an allocator does not give back what it may need again,
+//! in reserve. Resident memory is the same for all: pages that no other process can use. It is read in a
+//! process in which nothing else has happened: an allocator does not return memory that it may need again,
 //! so the second candidate would find memory that it need not allocate.
 
 use std::fs;
 
-/// What timers hold, in bytes.
+/// The memory of timers, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What all of them hold while they wait.
+    /// The memory of all of them while they wait.
     pub resident: u64,
-    /// What is still held of as many when they have been cancelled, and cannot be used by others.
+    /// The memory that is still held when as many have been cancelled, and cannot be used by others.
     pub kept: u64,
 }
 
-/// What this process has, in bytes; `None` where the kernel does not tell.
+/// The resident memory of this process, in bytes; `None` where the kernel does not tell.
 pub fn resident() -> Option<u64> {
     parse(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// A file to be written at the end.
 #[derive(Clone, Debug)]
 pub struct OutputFile {
-    /// What it is for, in messages: "the figures".
+    /// Its purpose, in messages: "the figures".
     what: &'static str,
     file: PathBuf,
 }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_outlet_leaves_everything_as_it_was() {
+    fn an_output_file_that_is_only_opened_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("figures.json");
         let _new = OutputFile::open("the figures", &file).unwrap();

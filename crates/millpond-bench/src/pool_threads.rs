@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How the name begins of the thread that rings the alarms of our clock. (The kernel keeps 15 letters.)
+/// The beginning of the name of our timer's thread. (The kernel keeps 15 letters.)
 pub const TIMER: &str = "millpond-timer";
 
 /// Some threads of this process; `None` where the kernel does not list them.
@@ -24,10 +24,10 @@ pub const TIMER: &str = "millpond-timer";
 pub struct PoolThreads(Option<Vec<u32>>);
 
 impl PoolThreads {
-    /// The threads that `hire` starts, and that are still there when it returns.
-    pub fn of<T>(hire: impl FnOnce() -> T) -> (T, PoolThreads) {
+    /// The threads that `spawn` starts, and that are still there when it returns.
+    pub fn of<T>(spawn: impl FnOnce() -> T) -> (T, PoolThreads) {
         let before = threads();
-        let value = hire();
+        let value = spawn();
         let pool_threads = before.zip(threads()).map(|(before, after)| {
             // Those of an earlier pool may still be on their way out: they are in both, or gone.
             after.difference(&before).copied().collect()
@@ -46,7 +46,7 @@ impl PoolThreads {
         PoolThreads(None)
     }
 
-    /// What all of them together have used since they were started.
+    /// The usage of all of them together since they were started.
     pub fn usage(&self) -> Usage {
         match &self.0 {
             Some(_) => self.ids().map(Usage::of_thread).sum(),
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn staff_are_the_threads_that_were_started_until_they_are_gone() {
+    fn worker_threads_are_those_that_were_started_until_they_have_ended() {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         let ((worker, id), pool_threads) = PoolThreads::of(|| {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_one_that_rings_alarms_is_no_staff() {
+    fn the_timer_thread_is_no_worker_thread() {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new().name(format!("{TIMER}-1"));
@@ -145,7 +145,7 @@ mod tests {
         let pool_threads = PoolThreads(Some(vec![told.recv().unwrap()]));
         assert_eq!(pool_threads.count(), Some(0));
         assert_eq!(pool_threads.usage(), Usage::NONE);
-        // It is there, and nobody waits for it.
+        // It is there, and is not waited for.
         assert!(pool_threads.wait_until_gone(Duration::ZERO));
         drop(end);
         let _ = thread.unwrap().join();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn those_that_stay_are_found_by_their_name() {
+    fn threads_that_stay_are_found_by_their_name() {
         let (end, ended) = mpsc::channel::<()>();
         let (begin, begun) = mpsc::channel();
         let thread = std::thread::Builder::new().name("stays-here-1".into());

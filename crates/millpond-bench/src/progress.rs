@@ -7,13 +7,13 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Who is told how far measuring is.
+/// A listener for the progress of measuring.
 pub trait Progress: fmt::Debug {
     /// The next step begins.
     fn step(&self, label: &str);
 }
 
-/// Nobody is told.
+/// No listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 
@@ -62,8 +62,8 @@ impl Progress for Bar {
 
 /// Passes steps on, and calls for help if one does not end.
 ///
-/// Candidates that wait can wait for ever: a lost wake-up is the classic bug of a queue. Nobody would
-/// know which one it was. The watching thread sleeps between steps, and so disturbs nothing.
+/// Candidates that wait can wait for ever: a lost wake-up is the classic bug of a queue. A run that hangs
+/// would not say which one it was. The watching thread sleeps between steps, and so disturbs nothing.
 #[derive(Debug)]
 pub struct Watched<'a> {
     inner: &'a dyn Progress,
@@ -120,21 +120,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_that_does_not_end_is_called_out_by_its_label() {
+    fn a_step_that_does_not_end_is_reported_by_its_label() {
         let (sender, called) = mpsc::channel();
         let watched = Watched::new(&Silent, Duration::from_millis(1), move |label| {
             let _ = sender.send(label.to_owned());
         });
         watched.step("queue 1p1c: lossy");
-        // The step goes on until help was called for it.
+        // The step goes on until it has been reported.
         while called.recv().unwrap() != "queue 1p1c: lossy" {}
         drop(watched);
-        // Nobody calls any more: the caller is gone with the watched steps.
+        // No report is awaited any more: the caller is gone with the watched steps.
         assert!(called.iter().all(|label| label == "queue 1p1c: lossy"));
     }
 
     #[test]
-    fn steps_that_end_call_for_nobody() {
+    fn steps_that_end_are_not_reported() {
         let watched = Watched::new(&Silent, Duration::MAX, |label| panic!("{label} ended"));
         watched.step("a");
         watched.step("b");

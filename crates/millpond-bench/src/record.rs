@@ -19,12 +19,12 @@ use std::path::Path;
 /// All that a run found.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Record {
-    /// Where it was measured.
+    /// The machine.
     pub machine: Surroundings,
-    /// What else one should know.
+    /// Further notes.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What was found.
+    /// The results.
     pub rows: Vec<Row>,
 }
 
@@ -37,7 +37,7 @@ pub struct Row {
     pub workload: String,
     /// The candidate.
     pub candidate: String,
-    /// What it is to us.
+    /// Its role.
     pub standing: Standing,
     /// Why a reference is no peer.
     #[serde(default)]
@@ -67,13 +67,13 @@ pub struct Row {
     /// How many operations, in all rounds together.
     #[serde(default)]
     pub operations: u64,
-    /// What an operation used.
+    /// The usage of an operation.
     #[serde(default)]
     pub per_operation: PerOperation,
     /// Its median by that of the best peer, if there is a peer.
     #[serde(default)]
     pub ratio_to_best_peer: Option<f64>,
-    /// What it must be below, where that and not a peer is the goal.
+    /// The limit, where that and not a peer is the goal.
     #[serde(default)]
     pub limit: Option<f64>,
     /// Whether it is one of ours, and a peer is better or the limit is not kept.
@@ -81,21 +81,21 @@ pub struct Row {
     pub lost: bool,
     /// Which of two medians is the better one.
     pub better: Better,
-    /// What became of the tasks, where they came whether there was room or not.
+    /// The fates of the tasks, under open load.
     #[serde(default)]
     pub fates: Option<Fates>,
     /// The curve that it is a point of, if it is one.
     #[serde(default)]
     pub curve: Option<String>,
-    /// What is along that curve, with its unit.
+    /// The quantity along that curve, with its unit.
     #[serde(default)]
     pub axis: Option<String>,
-    /// Where on it this point is.
+    /// The position of this point on it.
     #[serde(default)]
     pub x: Option<f64>,
 }
 
-/// What a candidate is to us.
+/// The role of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -121,7 +121,7 @@ impl Record {
             .with_context(|| format!("{name} is no file that `bench --json FILE` has written"))
     }
 
-    /// What a run that has just ended would be read back as.
+    /// The record of a run that has just ended, as it would be read back.
     ///
     /// # Errors
     ///

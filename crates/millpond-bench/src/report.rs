@@ -4,7 +4,7 @@
 //! best median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row
 //! of ours above 1 is lost, by however little: the spread beside it says how much that means. Where
 //! more is better it is the other way round, and each row says which. Where there is a limit instead,
-//! a row of ours that is not below it is lost. What is only shown has no goal, and cannot be lost.
+//! a row of ours that is not below it is lost. A figure that is only shown has no goal, and cannot be lost.
 
 use crate::figure::{Better, Figure, Goal};
 use crate::harness::Standing;
@@ -18,11 +18,11 @@ use std::cmp::Ordering;
 /// All that a run found.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Where it was measured.
+    /// The machine.
     pub machine: Surroundings,
-    /// What else one should know.
+    /// Further notes.
     pub notes: Vec<String>,
-    /// What was found.
+    /// The results.
     pub rows: Vec<Row>,
 }
 
@@ -35,7 +35,7 @@ pub struct Row {
     pub workload: String,
     /// The candidate.
     pub candidate: &'static str,
-    /// What it is to us.
+    /// Its role.
     #[serde(flatten)]
     pub standing: StandingFact,
     /// The unit of the figures.
@@ -50,31 +50,31 @@ pub struct Row {
     pub rounds: usize,
     /// How many operations, in all rounds together.
     pub operations: u64,
-    /// What an operation used.
+    /// The usage of an operation.
     pub per_operation: PerOperation,
     /// Its median by that of the best peer, if there is a peer.
     pub ratio_to_best_peer: Option<f64>,
-    /// What it must be below, where that and not a peer is the goal.
+    /// The limit, where that and not a peer is the goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
     /// Whether it is one of ours, and a peer is better or the limit is not kept.
     pub lost: bool,
     /// Which of two medians is the better one.
     pub better: Better,
-    /// What became of all tasks of all rounds, where they came whether there was room or not.
+    /// The fates of all tasks of all rounds, under open load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fates: Option<Fates>,
-    /// Where it stands on a curve, if it is a point of one.
+    /// Its position on a curve, if it is a point of one.
     #[serde(flatten)]
     pub point: Option<Point>,
 }
 
-/// Where a row stands on a curve. A line per candidate goes through all points of the same curve.
+/// The position of a row on a curve. A line per candidate goes through all points of the same curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// What the curve is called.
+    /// The name of the curve.
     pub curve: String,
-    /// What goes to the right, with its unit.
+    /// The quantity on the horizontal axis, with its unit.
     pub axis: &'static str,
     /// How far to the right.
     pub x: f64,
@@ -142,7 +142,7 @@ impl From<Standing> for StandingFact {
     }
 }
 
-/// What one operation used, on average. What is not known is `null`.
+/// The usage of one operation, on average. An unknown value is `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerOperation {
     /// How often memory was asked for.
@@ -358,7 +358,7 @@ pub(crate) mod tests {
         assert_eq!(json[0]["better"], "less");
         assert_eq!(json[1]["because"], "it spins");
         assert_eq!(json[0]["per_operation"]["cpu_ns"], serde_json::Value::Null);
-        // What was not timed is null, what is no point of a curve has none of its keys.
+        // A value that was not timed is null, and a row that is no point of a curve has none of its keys.
         assert_eq!(json[0].get("p999"), Some(&serde_json::Value::Null));
         assert_eq!(json[0].get("curve"), None);
         rows[0].percentiles.max_single = Some(7.5);

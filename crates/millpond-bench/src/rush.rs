@@ -1,4 +1,4 @@
-//! A rush: tasks come when they come, whether there is room or not. What became of them?
+//! A rush, or open load: tasks come by a plan, whether there is room or not. Their fates are counted.
 
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How a rush went.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rush {
-    /// What became of its tasks.
+    /// The fates of its tasks.
     pub fates: Fates,
     /// How many tasks the workers can do in a second, if they always have one.
     pub peak: f64,
@@ -20,14 +20,14 @@ impl Rush {
     }
 }
 
-/// What became of tasks. Each is counted in `offered`, and in one of the others.
+/// The fates of tasks. Each is counted in `offered`, and in one of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fates {
     /// All.
     pub offered: u64,
-    /// They were answered while somebody still waited for that.
+    /// They were answered while their client still waited.
     pub in_time: u64,
-    /// They were answered when nobody waited any more.
+    /// They were answered when their client had given up.
     pub late: u64,
     /// They were not taken in.
     pub refused: u64,

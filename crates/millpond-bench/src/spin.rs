@@ -18,7 +18,7 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// Work that takes `length` where nobody disturbs it; one step at least.
+    /// Work that takes `length` on an undisturbed CPU; one step at least.
     pub fn of(length: Duration) -> Self {
         let steps = length.as_nanos() as f64 * steps_per_nano();
         Spin {
@@ -42,7 +42,7 @@ impl Spin {
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 thread_local! {
-    /// What this thread came to last. Its next work goes on from there: if it did not have to wait for
+    /// The last result of this thread. Its next work goes on from there: if it did not have to wait for
     /// that, the processor would begin it before the last one is done, and do two at once.
     static LAST: Cell<u64> = const { Cell::new(1) };
 }
@@ -93,7 +93,7 @@ mod tests {
     fn work_takes_as_long_as_it_says() {
         let length = Duration::from_micros(100);
         let took = fastest(Spin::of(length));
-        // Never much less. How much more depends on who else has the machine.
+        // Never much less. How much more depends on what else the machine does.
         assert!(took > length / 2, "{took:?}");
         assert_eq!(Spin::of(length).length(), length);
     }

@@ -37,7 +37,7 @@ impl Spread {
     }
 }
 
-/// The times of single operations, as far as they are known: all of them, or what somebody tells of them.
+/// The times of single operations, as far as they are known: all of them, or reported percentiles.
 ///
 /// They are kept in an HDR histogram with three digits, because those of several rounds are added up:
 /// the slowest of a thousand can only be told from more than a thousand, and a round may be shorter.
@@ -52,7 +52,7 @@ enum Known {
     Told(Told),
 }
 
-/// What somebody tells.
+/// Reported percentiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Told {
     p50: u64,
@@ -89,7 +89,7 @@ impl Quantiles {
         Self::told_with_tail(p50, p99, None, None)
     }
 
-    /// The same, with those that are slower still as far as they are told.
+    /// The same, with those that are slower still as far as they are reported.
     pub fn told_with_tail(p50: u64, p99: u64, p999: Option<u64>, max: Option<u64>) -> Self {
         Quantiles(Known::Told(Told {
             p50,
@@ -144,7 +144,7 @@ fn at(all: &Histogram<u64>, quantile: f64) -> u64 {
     all.value_at_quantile(quantile)
 }
 
-/// What a row says about single operations, in microseconds. What is not known is `null`.
+/// The times of single operations in a row, in microseconds. An unknown value is `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Half of all operations are no slower than this.
@@ -158,7 +158,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of all operations of all rounds together; where only the percentiles of each round were told,
+    /// Of all operations of all rounds together; where only the percentiles of each round were reported,
     /// their medians, and the slowest of all.
     pub fn of<'a>(rounds: impl Iterator<Item = &'a Quantiles>) -> Self {
         let rounds: Vec<&Quantiles> = rounds.collect();

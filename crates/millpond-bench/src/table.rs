@@ -1,10 +1,10 @@
 //! The page to read.
 //!
-//! One table per figure of a workload, the best first, and one of what became of the tasks where they
-//! came whether there was room or not; then all of them in one table with the best
+//! One table per figure of a workload, the best first, and one of the fates of the tasks under open
+//! load; then all of them in one table with the best
 //! of ours beside the best peer, and a table for every curve; then a summary. Rows of ours begin with `*`; those we lose end in
-//! `LOST`. References begin with `.`, and the summary says why they are no peers. Who is not on this
-//! machine stands under the table with a `-`.
+//! `LOST`. References begin with `.`, and the summary says why they are no peers. Candidates that are not on this
+//! machine are listed under the table with a `-`.
 
 use crate::figure::Better;
 use crate::harness::{Found, LeftOut};
@@ -16,12 +16,12 @@ mod curves;
 
 use columns::{Cells, columns};
 
-/// What stands over the columns, before those of the percentiles and after them.
+/// The headings of the columns, before those of the percentiles and after them.
 const HEAD: [&str; 5] = ["", "median", "min", "max", "ratio"];
 const PERCENTILES: [&str; 4] = ["p50 µs", "p99", "p99.9", "slowest"];
 const TAIL: [&str; 5] = ["allocs", "sleeps", "preempts", "cpu ns", ""];
 
-/// The tables of one workload, and who is missing in them; ending in a newline.
+/// The tables of one workload, and its absent candidates; ending in a newline.
 pub fn found(found: &Found) -> String {
     let mut by_figure: Vec<&[Row]> = found
         .rows
@@ -38,7 +38,7 @@ pub fn found(found: &Found) -> String {
     text
 }
 
-/// A line for each reason, with all whom it is the reason of.
+/// A line for each reason, with all candidates that it applies to.
 fn left_out(absent: &[LeftOut]) -> String {
     let mut text = String::new();
     for (index, (_, reason)) in absent.iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn figure(rows: &[Row]) -> String {
     text + &columns(&cells)
 }
 
-/// What became of the tasks of a workload, ending in a newline; `None` where that was not counted.
+/// The fates of the tasks of a workload, ending in a newline; `None` where they were not counted.
 fn fates(rows: &[Row]) -> Option<String> {
     let first = rows.first()?;
     // Each figure of the workload has the same.
@@ -103,7 +103,7 @@ fn with_name(name: &str, numbers: [String; 7]) -> Cells {
     cells
 }
 
-/// What the columns mean, ending in a newline.
+/// The meaning of the columns, ending in a newline.
 pub const LEGEND: &str = "\
 * ours   . shown for reference   ratio: median by that of the best peer
 p50, p99, p99.9, slowest: single operations of all rounds, in µs, where they were timed
@@ -162,7 +162,7 @@ fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     rows.min_by(|a, b| a.cmp_by_median(b))
 }
 
-/// What we lose and which candidates are no peers, in one line each; ending in a newline.
+/// The rows we lose and the candidates that are no peers, in one line each; ending in a newline.
 pub fn summary(rows: &[Row]) -> String {
     let ours = rows.iter().filter(|row| row.standing.is_ours());
     let ours = ours.filter(|row| row.has_goal()).count();
@@ -206,7 +206,7 @@ fn lack(rows: &[Row], row: &Row) -> String {
     }
 }
 
-/// What a candidate is called, after its mark.
+/// The name of a candidate, after its mark.
 fn name(row: &Row) -> String {
     let mark = match (row.standing.is_ours(), row.standing.is_peer()) {
         (true, _) => '*',
@@ -241,7 +241,7 @@ fn line(row: &Row, is_timed: bool) -> Cells {
     cells
 }
 
-/// Three digits or more; two for what is below one.
+/// Three digits or more; two for values below one.
 pub(crate) fn time(value: f64) -> String {
     // A difference may be below zero.
     let digits = match value.abs() {

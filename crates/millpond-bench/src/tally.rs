@@ -1,7 +1,7 @@
 //! Counts the tasks that have run, cheaply enough not to disturb the measurement.
 //!
 //! A counter that all workers share costs more than a small task, and so does an `Arc` that each task
-//! clones. So every thread has a seat, and every tally has a line of its own for each seat: to count
+//! clones. So every thread has a slot, and every tally has a cache line of its own for each slot: to count
 //! is to add to two words that no other thread writes. A task holds a plain reference to its tally, which
 //! therefore lives for ever; tallies are used again, so that this is not a leak.
 //!
@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! - **TALLY-1** A seat belongs to one living thread at a time: it is given back when the thread ends.
-//! - **TALLY-2** A tally is given back only when all that was counted with it is over; so the next
+//! - **TALLY-1** A slot belongs to one living thread at a time: it is released when the thread ends.
+//! - **TALLY-2** A tally is released only when all that was counted with it has ended; so the next
 //!   user is the only one that counts.
 //!
 //! # Orderings
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// More threads than ever count at the same time.
-const SEATS: usize = 160;
+const SLOTS: usize = 160;
 
 /// So close to the end it looks all the time: two of the shortest sleeps, which the kernel makes
 /// longer by 50 microseconds and a wake-up.
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 /// How many tasks have run, and the sum of their numbers.
 #[derive(Debug)]
 pub struct Tally {
-    lines: [CachePadded<Line>; SEATS],
+    lines: [CachePadded<Line>; SLOTS],
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ struct Line {
 static SPARE: Mutex<Vec<&'static Tally>> = Mutex::new(Vec::new());
 
 impl Tally {
-    /// One that nobody else counts with, at zero.
+    /// One that no other user counts with, at zero.
     pub fn take() -> &'static Tally {
         let spare = lock(&SPARE).pop();
         let tally = spare.unwrap_or_else(|| {
@@ -79,8 +79,8 @@ impl Tally {
 
     /// Counts the task with this number, on the thread that runs it.
     pub fn count(&self, number: u64) {
-        let line = &self.lines[Seat::mine()];
-        // TALLY-1: nobody else writes here, so nothing is lost between the load and the store.
+        let line = &self.lines[Slot::mine()];
+        // TALLY-1: no other thread writes here, so nothing is lost between the load and the store.
         let sum = line.sum.load(Ordering::Relaxed);
         line.sum.store(sum.wrapping_add(number), Ordering::Relaxed);
         let tasks = line.tasks.load(Ordering::Relaxed) + 1;
@@ -170,46 +170,46 @@ fn rest(left: Option<Duration>) {
 }
 
 /// A thread's place in all tallies.
-struct Seat(Cell<Option<usize>>);
+struct Slot(Cell<Option<usize>>);
 
-/// Those that nobody has.
-static FREE: Mutex<Seats> = Mutex::new(Seats {
+/// Those that are free.
+static FREE: Mutex<Slots> = Mutex::new(Slots {
     given: 0,
     back: Vec::new(),
 });
 
-struct Seats {
+struct Slots {
     /// So many have been given out, ever.
     given: usize,
     back: Vec<usize>,
 }
 
 thread_local! {
-    static MINE: Seat = const { Seat(Cell::new(None)) };
+    static MINE: Slot = const { Slot(Cell::new(None)) };
 }
 
-impl Seat {
+impl Slot {
     fn mine() -> usize {
-        MINE.with(|seat| match seat.0.get() {
+        MINE.with(|slot| match slot.0.get() {
             Some(index) => index,
-            None => seat.sit_down(),
+            None => slot.acquire(),
         })
     }
 
     #[cold]
-    fn sit_down(&self) -> usize {
+    fn acquire(&self) -> usize {
         let mut free = lock(&FREE);
         let index = free.back.pop().unwrap_or_else(|| {
             free.given += 1;
             free.given - 1
         });
-        assert!(index < SEATS, "more than {SEATS} threads count at once");
+        assert!(index < SLOTS, "more than {SLOTS} threads count at once");
         self.0.set(Some(index));
         index
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(index) = self.0.get() {
             lock(&FREE).back.push(index);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_a_repeated_and_a_forged_task_are_found_out() {
+    fn lost_repeated_and_forged_tasks_are_detected() {
         let checked = |numbers: &[u64], tasks| {
             let tally = Tally::take();
             numbers.iter().for_each(|&number| tally.count(number));
@@ -276,9 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn seats_go_back_when_their_threads_end() {
+    fn the_slots_of_threads_that_end_are_reused() {
         let tally = Tally::take();
-        let threads = 3 * SEATS as u64;
+        let threads = 3 * SLOTS as u64;
         for number in 1..=threads {
             std::thread::spawn(move || tally.count(number))
                 .join()

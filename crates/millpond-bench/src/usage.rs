@@ -1,10 +1,10 @@
-//! What a thread used: CPU time and context switches, from `/proc`.
+//! The usage of a thread: CPU time and context switches, from `/proc`.
 //!
 //! A thread asks for itself, before and after its work, or another asks for it while it is idle (see
 //! [`crate::pool_threads`]). Threads that are gone leave no file behind, and the files of the whole process
 //! count in hundredths of a second, or show the first thread only.
 //!
-//! The kernel brings a thread's CPU time up to date when it passes the scheduler, which a busy thread
+//! The kernel updates a thread's CPU time when it passes the scheduler, which a busy thread
 //! may not do for milliseconds. So a reading yields first; at the end of the work this makes the
 //! figure exact, and costs one context switch at most.
 //!
@@ -17,7 +17,7 @@ use std::ops::Sub;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// CPU time and context switches. What is not known is `None`.
+/// CPU time and context switches. An unknown value is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Time on a CPU.
@@ -37,19 +37,19 @@ impl Usage {
         preemptions: Some(0),
     };
 
-    /// What the running thread has used since it started.
+    /// The usage of the running thread since it started.
     pub fn of_this_thread() -> Self {
         std::thread::yield_now();
         Self::read("thread-self")
     }
 
-    /// What a thread of this process has used since it started. It should be asleep, or the figure
+    /// The usage of a thread of this process since it started. It should be asleep, or the figure
     /// is some milliseconds old.
     pub fn of_thread(id: u32) -> Self {
         Self::read(&format!("self/task/{id}"))
     }
 
-    /// What those threads of a process have used since they were started whose names begin so. They
+    /// The usage of the threads of a process whose names begin so, since they were started. They
     /// should be asleep, as above.
     pub fn of_process(id: u32, names: &str) -> Self {
         let Ok(threads) = fs::read_dir(format!("/proc/{id}/task")) else {
@@ -75,7 +75,7 @@ impl Usage {
         }
     }
 
-    /// What the running thread uses while `f` runs.
+    /// The usage of the running thread while `f` runs.
     pub fn during<T>(f: impl FnOnce() -> T) -> (T, Self) {
         let before = Self::of_this_thread();
         let value = f();

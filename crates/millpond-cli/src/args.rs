@@ -1,4 +1,4 @@
-//! What the program can be asked.
+//! The command line.
 //!
 //! A new subcommand is a variant of [`Command`] with its options, and a module of its own.
 
@@ -58,7 +58,7 @@ pub(crate) struct DemoOptions {
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=500))]
     pub(crate) load: u32,
-    /// Who comes when: the same seed, the same customers
+    /// Seed of the arrivals: the same seed brings the same customers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print a line per second instead of using the screen
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn options_before_a_command_are_refused_instead_of_ignored() {
+    fn options_before_a_command_are_errors_and_not_ignored() {
         assert!(Args::try_parse_from(["millpond", "--json", "about"]).is_err());
     }
 }

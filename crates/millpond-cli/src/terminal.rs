@@ -22,7 +22,7 @@ pub(crate) fn write_out(text: &str) -> io::Result<()> {
 }
 
 /// Whether the user does not want colours at all.
-pub(crate) fn colours_are_refused() -> bool {
+pub(crate) fn colours_are_unwanted() -> bool {
     env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
@@ -34,10 +34,10 @@ pub(crate) struct Paint {
 
 impl Paint {
     pub(crate) fn for_stdout() -> Self {
-        let refused = colours_are_refused();
+        let unwanted = colours_are_unwanted();
         let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            on: io::stdout().is_terminal() && !refused && !dumb,
+            on: io::stdout().is_terminal() && !unwanted && !dumb,
         }
     }
 

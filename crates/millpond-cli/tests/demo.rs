@@ -35,10 +35,10 @@ fn without_a_terminal_it_prints_a_line_per_second_and_then_the_books() {
         .skip(1)
         .map(|word| word.parse().unwrap())
         .collect();
-    let [came, done, refused, dropped, lost] = numbers[..] else {
+    let [came, done, rejected, dropped, lost] = numbers[..] else {
         panic!("{text}")
     };
-    assert!(came > 0 && came == done + refused + dropped, "{text}");
+    assert!(came > 0 && came == done + rejected + dropped, "{text}");
     assert_eq!(lost, 0);
     assert!(
         text.ends_with("the pools counted the same as the shop.\n"),

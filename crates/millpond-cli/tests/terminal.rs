@@ -13,7 +13,7 @@ use millpond::interrupt;
 use millpond::time::Clock;
 
 /// How long anything may take; it is only ever waited for if something is wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it. It is gone, and the program with it, when this is dropped.
 struct Terminal {
@@ -82,7 +82,7 @@ impl Terminal {
     /// Looks at the screen until it holds. Returns what was seen then.
     fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let clock = Clock::system();
-        let deadline = clock.deadline(PATIENCE);
+        let deadline = clock.deadline(TIMEOUT);
         loop {
             let screen = self.screen();
             if holds(&screen) {

@@ -106,7 +106,7 @@ fn line(counts: &Counts, rounds: u64) -> String {
     let names = [
         "tasks",
         "tasks run",
-        "tasks refused",
+        "tasks rejected",
         "tasks handed back",
         "cancelled by a handle",
         "figure discarded",

@@ -2,7 +2,7 @@
 //! writing the table.
 //!
 //! A row is held when a body says `Holds: <row>` and its suite is asked for, in `tests/`, by the
-//! implementation that the row speaks of. A body that no macro lists, and a suite that nobody asks
+//! implementation that the row speaks of. A body that no macro lists, and a suite that is not asked
 //! for, hold nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 pub struct Row {
     /// Its name, `Class.method`.
     pub id: String,
-    /// What it says.
+    /// The behaviour that it requires.
     pub says: String,
 }
 
@@ -100,7 +100,7 @@ pub struct Instance {
     pub module: String,
 }
 
-/// Finds who asks for which suites: `ask! { fifo_bounded, |capacity| ..., queue_suite waiting_suite }`.
+/// Finds which suites are asked for: `ask! { fifo_bounded, |capacity| ..., queue_suite waiting_suite }`.
 pub fn instances(source: &str) -> Vec<Instance> {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -123,7 +123,7 @@ pub fn instances(source: &str) -> Vec<Instance> {
     found
 }
 
-/// What stands before the brace that closes the block which the text is in.
+/// The text before the brace that closes the block which the text is in.
 fn block(text: &str) -> &str {
     let mut depth = 1_u32;
     for (at, c) in text.char_indices() {
@@ -189,7 +189,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Who holds a row: the names of the tests.
+    /// The tests that hold a row, by name.
     fn holders(&self, row: &Row) -> Vec<String> {
         let subject = self
             .subjects
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_nobody_holds_is_a_problem_until_it_is_exempt() {
+    fn a_row_without_a_test_is_a_problem_until_it_is_exempt() {
         let rows = "Mill.grind | It grinds.\nMill.stop | It stops.\nMill.rest | It rests.\n\
                     Wheel.turn | It turns.\nMill.burn | It burns.";
         let asked = "ask! { water, f, mill_suite }";
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_sentence_is_refused_with_its_number() {
+    fn a_line_without_a_sentence_is_an_error_with_its_number() {
         let problem = rows("# head\n\nMill.grind | It grinds.\nMill.stop").unwrap_err();
         assert!(problem.starts_with("line 4"), "{problem}");
     }

@@ -112,7 +112,7 @@ fn every_suite_is_asked_for() {
 #[test]
 fn no_row_of_the_conformance_pages_is_missing() {
     let pages: PathBuf = home().join("../../../shared/conformance");
-    // The pages stand beside the repository of those who maintain them, and nowhere else.
+    // The pages are kept by the maintainers beside the repository, and nowhere else.
     if !pages.is_dir() {
         return;
     }

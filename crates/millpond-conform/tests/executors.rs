@@ -43,10 +43,10 @@ fn a_thread_that_cannot_be_started_costs_the_submitter_nothing() {
     let builder = ThreadPerTask::builder("none", 4).threads(Exhausted);
     let executor = builder.build().unwrap();
     let token = count.token();
-    let refused = executor.submit(move || token).unwrap_err();
-    assert!(!refused.reason.is_shut_down() && !refused.reason.is_saturated());
+    let rejected = executor.submit(move || token).unwrap_err();
+    assert!(!rejected.reason.is_shut_down() && !rejected.reason.is_saturated());
     count.assert_alive(1);
-    drop(refused);
+    drop(rejected);
     count.assert_alive(0);
     executor.close().unwrap();
     assert!(
@@ -56,18 +56,18 @@ fn a_thread_that_cannot_be_started_costs_the_submitter_nothing() {
 }
 
 #[test]
-fn an_executor_without_room_refuses_until_a_task_has_ended() {
+fn an_executor_without_room_rejects_until_a_task_has_ended() {
     let _watchdog = watch();
     let executor = ThreadPerTask::builder("one", 1).build().unwrap();
     let gate = Gate::new();
     let held = gate.clone();
     let first = executor.submit(move || held.wait()).unwrap();
-    let refused = executor.submit(|| 7).unwrap_err();
-    assert!(refused.reason.is_saturated());
+    let rejected = executor.submit(|| 7).unwrap_err();
+    assert!(rejected.reason.is_saturated());
     gate.open();
     first.join().unwrap();
     until("there is room again", || executor.threads() == 0);
-    assert_eq!(executor.submit(refused.task).unwrap().join().unwrap(), 7);
+    assert_eq!(executor.submit(rejected.task).unwrap().join().unwrap(), 7);
 }
 
 /// Holds: ExecutorsTest.testDefaultThreadFactory
@@ -84,13 +84,13 @@ fn threads_are_called_by_the_name_of_their_executor_and_a_number() {
 }
 
 #[test]
-fn no_threads_at_all_are_refused_with_advice() {
+fn a_maximum_of_no_threads_is_an_error_with_advice() {
     let error = ThreadPerTask::builder("none", 0).build().unwrap_err();
     assert!(error.to_string().contains("allow at least one"), "{error}");
 }
 
 #[test]
-fn tasks_of_one_key_run_one_after_another_and_a_panic_stalls_nobody() {
+fn tasks_of_one_key_run_one_after_another_and_a_panic_stalls_no_key() {
     let _watchdog = watch();
     let manual = ManualExecutor::new();
     let serial = SerialExecutor::new(manual.clone());
@@ -120,7 +120,7 @@ fn tasks_of_one_key_run_one_after_another_and_a_panic_stalls_nobody() {
 }
 
 #[test]
-fn an_executor_below_that_drops_its_tasks_leaves_nobody_waiting() {
+fn an_inner_executor_that_drops_its_tasks_leaves_no_join_waiting() {
     let _watchdog = watch();
     let manual = ManualExecutor::new();
     let serial = SerialExecutor::new(manual.clone());
@@ -133,7 +133,7 @@ fn an_executor_below_that_drops_its_tasks_leaves_nobody_waiting() {
 }
 
 #[test]
-fn any_pointer_to_an_executor_is_one() {
+fn any_pointer_to_an_executor_is_an_executor() {
     let _watchdog = watch();
     let shared: Arc<dyn Executor> = Arc::new(DirectExecutor::new());
     let boxed: Box<dyn Executor> = Box::new(Arc::clone(&shared));

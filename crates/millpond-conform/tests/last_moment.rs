@@ -1,7 +1,7 @@
 //! A wait that is given up and succeeds all the same, at the last moment.
 //!
-//! With threads the moment is a few instructions wide. This queue makes it certain: whoever waits
-//! in it waits in vain, and whoever gives up finds that it has been served.
+//! With threads the moment is a few instructions wide. This queue makes it certain: a thread that waits
+//! in it waits in vain, and a thread that gives up finds that it has been served.
 
 use millpond::interrupt;
 use millpond::queue::{BlockingQueue, CapacityError, OfferError, Offered, Reason, Taken, WaitSlot};
@@ -88,7 +88,7 @@ fn a_put_that_succeeds_at_the_last_moment_leaves_the_interrupt_set() {
 }
 
 #[test]
-fn a_success_at_the_last_moment_leaves_a_stop_of_the_engine_noticed_and_told_once() {
+fn a_success_at_the_last_moment_leaves_the_stop_of_the_engine_to_be_reported_once() {
     let stop = Arc::new(Stop::new());
     let own = Arc::clone(&stop);
     let consumer = Actor::start("stopped", move || {

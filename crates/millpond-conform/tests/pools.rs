@@ -26,7 +26,7 @@ fn pool(name: String, queue: Queue) -> PoolBuilder {
     ThreadPool::builder(name).queue(queue)
 }
 
-/// Hooks that hear everything and do nothing.
+/// Hooks that are called for everything and do nothing.
 struct Listener;
 
 impl Hooks for Listener {
@@ -140,14 +140,14 @@ fn single() -> ThreadPool {
     pool.build().unwrap()
 }
 
-/// Nobody stays.
+/// No worker stays.
 fn fleeting() -> ThreadPool {
     let pool = ThreadPool::builder(fresh_name()).core(4).max(4);
     let pool = pool.keep_alive(Duration::from_nanos(1));
     pool.core_may_time_out(true).build().unwrap()
 }
 
-/// Nobody is kept, and threads come before places.
+/// No worker is kept, and threads are started before tasks are queued.
 fn eager() -> ThreadPool {
     let pool = ThreadPool::builder(fresh_name()).core(0).max(8);
     let pool = pool.keep_alive(Duration::from_millis(5));

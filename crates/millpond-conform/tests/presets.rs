@@ -114,7 +114,7 @@ fn a_fixed_pool_has_so_many_workers_and_keeps_them() {
 
 /// Holds: ExecutorsTest.testNewFixedThreadPool4
 #[test]
-fn a_pool_without_workers_is_refused_with_advice() {
+fn a_pool_without_workers_is_an_error_with_advice() {
     for builder in [
         preset::fixed("none", 0),
         preset::cached("none", 0),
@@ -146,7 +146,7 @@ fn a_scheduled_pool_runs_a_task_when_its_delay_is_over() {
     assert!(error.to_string().contains("write an integer from 1"));
 }
 
-/// Who has this cannot reach the parameters of the pool below.
+/// A caller with this facade cannot reach the parameters of the pool behind it.
 ///
 /// Holds: ExecutorsTest.testUnconfigurableScheduledExecutorService
 #[test]
@@ -161,7 +161,7 @@ fn a_scheduled_pool_over_a_facade_runs_delayed_tasks() {
 }
 
 #[test]
-fn a_bounded_pool_refuses_where_an_unbounded_one_takes_everything() {
+fn a_bounded_pool_rejects_where_an_unbounded_one_accepts_everything() {
     let fill = |pool: ThreadPool| {
         let (gate, started) = (Gate::new(), Latch::new(1));
         let (held, begun) = (gate.clone(), started.clone());

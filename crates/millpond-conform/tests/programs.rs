@@ -19,7 +19,7 @@ fn plays_well(name: &str, program: &Program) {
 }
 
 #[test]
-fn the_books_of_random_programs_balance() {
+fn random_programs_account_for_every_task() {
     for seed in 0..PROGRAMS {
         plays_well(&format!("seed {seed}"), &Program::draw(seed));
     }

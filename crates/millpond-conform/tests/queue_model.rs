@@ -1,9 +1,9 @@
-//! Every flavor does what its model does, whatever is done to it in whatever order; and nobody who
-//! waits is forgotten.
+//! Every flavor does what its model does, whatever is done to it in whatever order; and no waiter is
+//! forgotten.
 //!
-//! Consumers and producers wait here as in real life, with a place and a waker, but in one thread: each
-//! step of a waiter is a step of the script. After every step the waiters are looked at. If there is
-//! something to be had and somebody waits for it, enough of those who wait have been called (MONITOR-2,
+//! Consumers and producers wait here as in real life, with a wait slot and a waker, but in one thread: each
+//! step of a waiter is a step of the script. After every step the waiters are checked. If there is
+//! an element or room and a waiter for it, enough of the waiters have been woken (MONITOR-2,
 //! MONITOR-3 and MONITOR-5).
 //!
 //! The seed is fixed; `MILLPOND_SEED` and `MILLPOND_CASES` change it and the number of scripts per
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// An element; whoever holds it holds a clone of `alive`.
+/// An element; its holder has a clone of `alive`.
 #[derive(Debug)]
 struct Item {
     value: u8,
@@ -162,10 +162,10 @@ impl Rig {
         expected: Result<(), Refusal>,
         done: Result<(), millpond::queue::OfferError<Item>>,
     ) {
-        let done = done.map_err(|refused| match refused.reason {
+        let done = done.map_err(|rejected| match rejected.reason {
             Reason::Full => Refusal::Full,
             Reason::TooHeavy { .. } => Refusal::TooHeavy,
-            other => panic!("an offer that does not wait was refused as {other:?}"),
+            other => panic!("an offer that does not wait was rejected as {other:?}"),
         });
         assert_eq!(done, expected);
     }
@@ -301,7 +301,7 @@ impl Rig {
         }
     }
 
-    /// What can be seen from outside is what the model says.
+    /// The observable state is that of the model.
     fn look(&self) {
         let mut seen = Vec::new();
         self.queue.visit(&mut |item| {
@@ -322,7 +322,7 @@ impl Rig {
         assert_eq!(Arc::strong_count(&self.alive), 1 + held, "elements alive");
     }
 
-    /// Nobody who waits is forgotten.
+    /// No waiter is forgotten.
     fn check_calls(&self) {
         let called = self
             .consumers
@@ -356,7 +356,7 @@ impl Rig {
         }
     }
 
-    /// MONITOR-5: somebody is called, or knows when to look.
+    /// MONITOR-5: a waiter is woken, or knows when to check.
     fn check_watch(&self, called: usize) {
         let Some(due) = self.model.first_due() else {
             return;
@@ -400,7 +400,7 @@ fn check(flavor: Flavor) {
     proptest_kit::ask(400, &scripts, |(bound, script)| play(flavor, bound, script));
 }
 
-/// What was found once stays mended. `counterexamples/README.md` says how one gets there.
+/// A bug that was found once stays fixed. `counterexamples/README.md` says how a file gets there.
 #[test]
 fn every_script_that_ever_failed_plays_to_its_end() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("counterexamples");
@@ -422,12 +422,12 @@ fn every_script_that_ever_failed_plays_to_its_end() {
 }
 
 #[test]
-fn an_array_queue_does_what_its_model_does() {
+fn a_preallocated_fifo_queue_does_what_its_model_does() {
     check(Flavor::FifoBounded);
 }
 
 #[test]
-fn a_linked_queue_does_what_its_model_does() {
+fn a_growing_fifo_queue_does_what_its_model_does() {
     check(Flavor::FifoGrowing);
 }
 
@@ -452,6 +452,6 @@ fn a_delay_queue_does_what_its_model_does() {
 }
 
 #[test]
-fn a_weighed_queue_does_what_its_model_does() {
+fn a_weighted_queue_does_what_its_model_does() {
     check(Flavor::Weighed);
 }

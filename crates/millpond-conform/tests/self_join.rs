@@ -1,4 +1,4 @@
-//! A worker that joins a task of its own pool's queue runs it in place.
+//! A worker that joins a task of its own pool's queue runs it inline.
 
 #![allow(
     clippy::disallowed_types,
@@ -44,7 +44,7 @@ fn thread_name() -> String {
     thread::current().name().unwrap_or_default().to_owned()
 }
 
-/// What `wait` says of a child that is queued behind its parent, on a pool with one worker: the value,
+/// The result of `wait` for a child that is queued behind its parent, on a pool with one worker: the value,
 /// and that it ran on the parent's own thread.
 #[track_caller]
 fn on_one_worker(wait: fn(&ThreadPool, TaskHandle<thread::ThreadId>) -> thread::ThreadId) {
@@ -65,12 +65,12 @@ fn on_one_worker(wait: fn(&ThreadPool, TaskHandle<thread::ThreadId>) -> thread::
 }
 
 #[test]
-fn a_join_on_the_only_worker_runs_what_it_waits_for() {
+fn a_join_on_the_only_worker_runs_the_joined_task() {
     on_one_worker(|_, child| child.join().unwrap());
 }
 
 #[test]
-fn so_does_a_join_with_a_time_out() {
+fn so_does_a_join_with_a_timeout() {
     on_one_worker(|_, mut child| child.join_timeout(Duration::from_secs(3600)).unwrap());
 }
 
@@ -88,12 +88,12 @@ fn so_does_one_of_many_handles() {
 }
 
 #[test]
-fn so_does_a_shared_join_with_a_time_out() {
+fn so_does_a_shared_join_with_a_timeout() {
     on_one_worker(|_, child| *child.shared().join_timeout(Duration::MAX).unwrap());
 }
 
 #[test]
-fn so_does_who_runs_it_in_place_on_purpose() {
+fn so_does_an_explicit_run_or_join() {
     on_one_worker(|_, child| child.run_or_join().unwrap());
 }
 
@@ -141,7 +141,7 @@ fn a_completion_service_delivers_on_the_only_worker_oldest_first() {
 }
 
 #[test]
-fn only_the_one_that_is_joined_is_run_in_place() {
+fn only_the_joined_task_is_run_inline() {
     case("only that one", || {
         let pond = pond(1);
         let (pool, order) = (pond.pool(), Arc::new(Mutex::new(Vec::new())));
@@ -168,7 +168,7 @@ fn only_the_one_that_is_joined_is_run_in_place() {
 }
 
 #[test]
-fn the_books_balance_while_a_task_runs_in_place_and_when_another_has_met_its_shell() {
+fn metrics_add_up_while_a_task_runs_inline_and_after_a_worker_has_popped_its_tombstone() {
     case("books", || {
         let pond = pond(2);
         let held = pond.hold(1);
@@ -186,7 +186,7 @@ fn the_books_balance_while_a_task_runs_in_place_and_when_another_has_met_its_she
         assert_eq!((now.active, now.running_inline, now.queued), (2, 1, 0));
         assert_eq!(now.task_count(), 3);
         assert_balanced(&now, 3);
-        // The other worker becomes free and finds the shell.
+        // The other worker becomes free and finds the tombstone.
         held.release();
         pond.await_idle(1);
         let now = pond.snapshot();
@@ -203,7 +203,7 @@ fn the_books_balance_while_a_task_runs_in_place_and_when_another_has_met_its_she
 }
 
 #[test]
-fn a_shell_that_is_purged_or_stopped_is_not_counted_again() {
+fn a_tombstone_that_is_purged_or_stopped_is_not_counted_again() {
     for stop in [false, true] {
         case("purged", move || {
             let pond = pond(1);
@@ -216,9 +216,10 @@ fn a_shell_that_is_purged_or_stopped_is_not_counted_again() {
             });
             joined.wait();
             assert_balanced(&pond.snapshot(), 2);
-            match stop {
-                false => assert_eq!(pond.purge(), 1),
-                true => assert!(pond.shutdown_now().is_empty()),
+            if stop {
+                assert!(pond.shutdown_now().is_empty())
+            } else {
+                assert_eq!(pond.purge(), 1)
             }
             assert_balanced(&pond.snapshot(), 2);
             gate.open();
@@ -232,7 +233,7 @@ fn a_shell_that_is_purged_or_stopped_is_not_counted_again() {
 }
 
 #[test]
-fn a_panic_in_place_is_the_childs_and_is_counted_once() {
+fn a_panic_of_an_inlined_task_is_the_childs_and_is_counted_once() {
     case("panic", || {
         let pond = pond(1);
         let pool = pond.pool();
@@ -249,7 +250,7 @@ fn a_panic_in_place_is_the_childs_and_is_counted_once() {
 }
 
 #[test]
-fn what_a_foreign_thread_runs_is_counted_by_itself() {
+fn tasks_run_by_foreign_threads_are_counted_separately() {
     case("elsewhere", || {
         let pond = pond(1);
         let held = pond.hold(1);
@@ -281,7 +282,7 @@ fn a_task_in_another_pools_queue_waits_for_its_own_worker() {
 }
 
 #[test]
-fn what_is_too_late_is_not_run_in_place() {
+fn an_expired_task_is_not_run_inline() {
     case("expired", || {
         let hand = ManualClock::new();
         let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
@@ -309,7 +310,7 @@ fn what_is_too_late_is_not_run_in_place() {
 }
 
 #[test]
-fn who_is_interrupted_or_has_no_time_runs_nothing() {
+fn a_joiner_that_is_interrupted_or_out_of_time_runs_nothing() {
     case("no time", || {
         let pond = pond(1);
         let pool = pond.pool();
@@ -327,7 +328,7 @@ fn who_is_interrupted_or_has_no_time_runs_nothing() {
 }
 
 #[test]
-fn hooks_hear_of_a_task_in_place_as_of_any_other() {
+fn hooks_are_called_for_an_inlined_task_as_for_any_other() {
     struct Log(Arc<Mutex<Vec<String>>>);
 
     impl Hooks for Log {
@@ -405,18 +406,19 @@ fn a_long_chain_of_joins_ends_on_the_only_worker() {
     });
 }
 
-/// What runs in place has half a stack at least. Where that is not to be had, the join waits.
+/// An inlined task has half a stack at least. Where there is less, the join waits.
 #[test]
-fn nothing_is_run_in_place_at_the_end_of_the_stack() {
+fn nothing_is_run_inline_near_the_end_of_the_stack() {
     /// Larger than any other here, so that it is not one that another thread has left behind.
     const STACK: usize = 16 << 20;
 
     /// Joins when five eighths of the stack are used.
     fn far_from(start: usize, join: &mut dyn FnMut()) {
         let ballast = std::hint::black_box([0_u8; 10_000]);
-        match start - ballast.as_ptr().addr() > STACK / 8 * 5 {
-            true => join(),
-            false => far_from(start, join),
+        if start - ballast.as_ptr().addr() > STACK / 8 * 5 {
+            join()
+        } else {
+            far_from(start, join)
         }
         std::hint::black_box(&ballast);
     }
@@ -450,7 +452,7 @@ fn nothing_is_run_in_place_at_the_end_of_the_stack() {
 }
 
 #[test]
-fn a_queue_that_holds_tasks_back_is_not_got_round() {
+fn an_inline_join_does_not_bypass_a_queue_that_holds_tasks_back() {
     case("delayed", || {
         let hand = ManualClock::new();
         let start = hand.clock().now();
@@ -479,7 +481,7 @@ fn a_queue_that_holds_tasks_back_is_not_got_round() {
 }
 
 #[test]
-fn a_task_in_place_is_interrupted_through_its_own_handle_and_by_a_stop() {
+fn an_inlined_task_is_interrupted_through_its_own_handle_and_by_a_stop() {
     case("interrupt", || {
         let pond = pond(1);
         let (pool, inside) = (pond.pool(), Latch::new(1));
@@ -499,7 +501,7 @@ fn a_task_in_place_is_interrupted_through_its_own_handle_and_by_a_stop() {
 }
 
 #[test]
-fn a_task_that_was_handed_back_is_not_run_in_place() {
+fn a_task_that_was_handed_back_is_not_run_inline() {
     case("handed back", || {
         let pond = pond(1);
         let (pool, ready, gate) = (pond.pool(), Latch::new(1), Gate::new());

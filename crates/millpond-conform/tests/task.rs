@@ -1,4 +1,4 @@
-//! The handle of a task, for everyone who runs tasks.
+//! The handle of a task, for every kind of engine.
 
 #![allow(
     clippy::disallowed_methods,
@@ -20,7 +20,7 @@ ask! { in_an_executor, |task| THREADS.execute_task(task).unwrap(), task_suite }
 
 /// Holds: ExecutorsTest.testCallable_withResult_toString, ExecutorsTest.testCallable_toString
 #[test]
-fn the_text_of_a_task_says_what_it_is_and_where_it_was_made() {
+fn the_debug_text_of_a_task_has_its_name_and_location() {
     let (task, _handle) = TaskSpec::new().name("grind").build(|| 7);
     let text = format!("{task:?}");
     assert!(text.contains("grind") && text.contains("task.rs"), "{text}");

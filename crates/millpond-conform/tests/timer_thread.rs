@@ -1,4 +1,4 @@
-//! Nothing of the user's runs on the thread of the timer, so nobody's timers wait for somebody else's code.
+//! No user code runs on the timer's thread, so no timer waits for the code of another.
 
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
@@ -31,7 +31,7 @@ fn is_timer() -> bool {
     here.name().is_some_and(|name| name.contains("-timer-"))
 }
 
-/// Whether this is a thread of nobody's pool: the timer, or who does something for it.
+/// Whether this is a thread of no pool: the timer, or a thread that acts for it.
 fn is_ours() -> bool {
     let here = thread::current();
     here.name()
@@ -103,7 +103,7 @@ fn a_slow_queue_of_one_pool_does_not_delay_the_timers_of_others() {
     });
     // The watch is in the queue, and does not come back.
     come.recv_timeout(LONG).unwrap();
-    // Somebody else's timers go on.
+    // Timers of other pools go on.
     let bread = DelayQueue::new();
     bread.offer_after("bread", SOON).unwrap();
     let baked = DirectExecutor::new().spawn_future(async move { bread.recv().await });
@@ -117,7 +117,7 @@ fn a_slow_queue_of_one_pool_does_not_delay_the_timers_of_others() {
 }
 
 #[test]
-fn a_queue_that_panics_does_not_end_the_watch_of_its_pool() {
+fn a_queue_that_panics_does_not_end_the_watchdog_of_its_pool() {
     let panics = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&panics);
     let (pool, meet, told) = watched(move |step| {
@@ -125,7 +125,7 @@ fn a_queue_that_panics_does_not_end_the_watch_of_its_pool() {
             std::panic::resume_unwind(Box::new("the queue is broken"));
         }
     });
-    // The first task is told of before the queue is asked for the first time, perhaps.
+    // The first task may be reported before the queue is called for the first time.
     let _ = told.recv_timeout(LONG).unwrap();
     while panics.load(Ordering::SeqCst) < 4 {
         thread::park_timeout(Duration::from_millis(1));
@@ -134,14 +134,14 @@ fn a_queue_that_panics_does_not_end_the_watch_of_its_pool() {
     let (meet, wait) = sync_channel::<()>(0);
     pool.execute(move || for () in wait {}).unwrap();
     meet.send(()).unwrap();
-    // Somebody still looks.
+    // The watchdog still checks.
     told.recv_timeout(LONG).unwrap();
     drop(meet);
     pool.close().unwrap();
 }
 
 #[test]
-fn a_task_that_expires_is_dropped_by_who_waits_for_it() {
+fn an_expired_task_is_dropped_by_the_thread_that_waits_for_it() {
     let clock = Clock::system();
     let idle = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
     let (meet, wait) = sync_channel::<()>(0);
@@ -158,7 +158,7 @@ fn a_task_that_expires_is_dropped_by_who_waits_for_it() {
     assert!(is_expired(arrived.result.unwrap_err()));
     assert_eq!(count.load(Ordering::SeqCst), 1);
     assert!(!on_timer.load(Ordering::SeqCst));
-    // The same for a future that is driven by an executor which runs what it is brought: not by the timer.
+    // The same for a future on an executor that runs tasks in the submitting thread: not on the timer's.
     let (dropped, count, on_timer) = Dropped::new();
     let handle = idle.submit_with(spec, move || drop(dropped)).unwrap();
     let polled = Arc::new(AtomicBool::new(false));
@@ -188,7 +188,7 @@ impl ThreadFactory for Asked {
 }
 
 #[test]
-fn what_is_due_brings_neither_a_thread_factory_nor_a_destructor_to_the_timer() {
+fn a_due_task_runs_neither_a_thread_factory_nor_a_destructor_on_the_timer_thread() {
     let asked = Asked::default();
     let pool = ThreadPool::builder("mill").core(1).max(1);
     let pool = pool.queue(Queue::bounded(1)).threads(asked.clone());
@@ -205,11 +205,11 @@ fn what_is_due_brings_neither_a_thread_factory_nor_a_destructor_to_the_timer() {
     begun.recv_timeout(LONG).unwrap();
     assert_eq!(asked.0.load(Ordering::SeqCst), 1, "a worker was started");
     assert!(!asked.1.load(Ordering::SeqCst));
-    // The queue is full, so what is due next is refused, and dropped.
+    // The queue is full, so the next due task is rejected, and dropped.
     let queued = pool.submit(|| ()).unwrap();
     let (dropped, count, on_timer) = Dropped::new();
-    let refused = timers.schedule(SOON, move || drop(dropped)).unwrap();
-    let error = refused.join().unwrap_err();
+    let rejected = timers.schedule(SOON, move || drop(dropped)).unwrap();
+    let error = rejected.join().unwrap_err();
     assert!(
         matches!(error, TaskError::Cancelled(CancelReason::Rejected)),
         "{error}"

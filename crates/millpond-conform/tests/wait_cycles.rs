@@ -1,4 +1,4 @@
-//! Tasks that wait for each other: on a naive pool they hang, here the last one is told.
+//! Tasks that wait for each other: on a naive pool they hang, here the last join fails.
 
 #![allow(
     clippy::disallowed_types,
@@ -35,7 +35,7 @@ impl Naive {
             let thread = thread::Builder::new().name(format!("{name}-{worker}"));
             let live = move || {
                 loop {
-                    // They end with their process; nobody can end a naive pool.
+                    // They end with their process; a naive pool cannot be ended.
                     let Ok(task) = tasks.lock().unwrap().recv() else {
                         return;
                     };
@@ -55,8 +55,8 @@ impl Executor for Naive {
     }
 }
 
-/// Two parents on two workers, each of which brings a child to the same pool and joins it. Both have
-/// begun when the first child is brought.
+/// Two parents on two workers, each of which submits a child to the same pool and joins it. Both have
+/// begun when the first child is submitted.
 fn parents<E: Executor + Clone + 'static>(
     executor: &E,
     children: &Arc<Mutex<Vec<SharedHandle<u32>>>>,
@@ -72,8 +72,8 @@ fn parents<E: Executor + Clone + 'static>(
             *child.join().unwrap()
         }
     };
-    let brought = [1, 2].map(|number| executor.submit(parent(number)).unwrap());
-    brought.into()
+    let parents = [1, 2].map(|number| executor.submit(parent(number)).unwrap());
+    parents.into()
 }
 
 fn parked_at(name: &str, site: &str) -> usize {
@@ -130,7 +130,7 @@ fn names(cycle: &Cycle) -> Vec<&str> {
 type Answer = Result<(), Cycle>;
 
 /// Tasks of these names, each on its pool, each of which joins the next one when all of them run.
-/// What each of them heard, in that order.
+/// The outcome of each of them, in that order.
 fn ring(pools: &[&Pond], ring: &[&'static str]) -> Vec<Answer> {
     let all: Arc<OnceLock<Vec<SharedHandle<Answer>>>> = Arc::default();
     let (running, gate) = (Latch::new(ring.len()), Gate::new());
@@ -188,7 +188,7 @@ fn pond(workers: usize) -> Pond {
 }
 
 #[test]
-fn of_a_ring_on_one_pool_the_last_waiter_is_told_and_all_others_get_through() {
+fn in_a_cycle_on_one_pool_the_last_join_fails_and_all_others_return() {
     for names in [&["a1"][..], &["a2", "b2"], &["a3", "b3", "c3"]] {
         case("one pool", move || {
             let pool = pond(3);
@@ -198,7 +198,7 @@ fn of_a_ring_on_one_pool_the_last_waiter_is_told_and_all_others_get_through() {
 }
 
 #[test]
-fn so_it_is_across_two_pools() {
+fn so_it_is_in_a_cycle_across_two_pools() {
     for names in [&["p", "q"][..], &["p", "q", "r"]] {
         case("two pools", move || {
             let (one, two) = (pond(2), pond(1));
@@ -208,7 +208,7 @@ fn so_it_is_across_two_pools() {
 }
 
 #[test]
-fn the_error_says_who_waits_for_whom_and_what_to_do() {
+fn the_error_says_which_task_waits_for_which_and_what_to_do() {
     case("text", || {
         let pool = pond(2);
         let answers = ring(&[&pool], &["flour", "bread"]);
@@ -221,9 +221,9 @@ fn the_error_says_who_waits_for_whom_and_what_to_do() {
     });
 }
 
-/// What runs in place inside another one is waited for by it, although it waits in no join.
+/// A task waits for the one that it runs inline, although it waits in no join.
 #[test]
-fn a_task_in_place_that_joins_the_one_around_it_is_told() {
+fn an_inlined_task_that_joins_its_enclosing_task_gets_the_error() {
     case("in place", || {
         let pond = pond(1);
         let (pool, (send, own)) = (pond.pool(), mpsc::channel::<SharedHandle<Vec<String>>>());
@@ -244,7 +244,7 @@ fn a_task_in_place_that_joins_the_one_around_it_is_told() {
 }
 
 #[test]
-fn a_waiter_that_was_interrupted_is_in_no_ring() {
+fn an_interrupted_join_is_in_no_cycle() {
     case("interrupted", || {
         // Stopping a pool interrupts a task and does not cancel it: it can still be waited for.
         let (stopped, pond) = (pond(1), pond(1));
@@ -274,7 +274,7 @@ fn a_waiter_that_was_interrupted_is_in_no_ring() {
 }
 
 #[test]
-fn a_join_with_a_time_out_is_in_no_ring_and_ends_by_itself() {
+fn a_join_with_a_timeout_is_in_no_cycle_and_ends_by_itself() {
     case("timed", || {
         let pond = pond(2);
         let (send, receive) = mpsc::channel::<SharedHandle<bool>>();
@@ -294,7 +294,7 @@ fn a_join_with_a_time_out_is_in_no_ring_and_ends_by_itself() {
 
 /// The owner waits at the end of its scope when the task joins it.
 #[test]
-fn a_task_of_a_scope_that_joins_the_scopes_owner_is_told() {
+fn a_task_of_a_scope_that_joins_the_scopes_owner_gets_the_error() {
     for scope_is_last in [false, true] {
         case("scope", move || {
             let pond = pond(2);
@@ -331,9 +331,10 @@ fn a_task_of_a_scope_that_joins_the_scopes_owner_is_told() {
             }
             owner.join().unwrap();
             let told = told.lock().unwrap();
-            let expected = match scope_is_last {
-                false => ["job", "owner"],
-                true => ["owner", "job"],
+            let expected = if scope_is_last {
+                ["owner", "job"]
+            } else {
+                ["job", "owner"]
             };
             assert_eq!(*told, expected);
         });
@@ -341,7 +342,7 @@ fn a_task_of_a_scope_that_joins_the_scopes_owner_is_told() {
 }
 
 #[test]
-fn a_batch_that_waits_for_its_own_caller_is_told_in_that_place() {
+fn a_batch_that_waits_for_its_own_caller_has_the_error_in_that_slot() {
     case("batch", || {
         let pond = pond(2);
         let (pool, (send, own)) = (pond.pool(), mpsc::channel::<SharedHandle<bool>>());
@@ -350,7 +351,7 @@ fn a_batch_that_waits_for_its_own_caller_is_told_in_that_place() {
             let body = move || caller.join().is_err_and(|error| error.is_deadlock());
             let results = pool.invoke_all([body]).unwrap();
             results.into_iter().all(|told| match told {
-                // The child ran in place, or was the last to wait.
+                // The child was inlined, or was the last to wait.
                 Ok(told) => told,
                 // The caller was.
                 Err(error) => error.is_deadlock(),
@@ -363,7 +364,7 @@ fn a_batch_that_waits_for_its_own_caller_is_told_in_that_place() {
 }
 
 #[test]
-fn nobody_is_left_in_the_table() {
+fn no_join_is_left_in_the_table() {
     case("waits", || {
         let pond = pond(1);
         let (flour, grain) = {

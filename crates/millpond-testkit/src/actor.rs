@@ -39,7 +39,7 @@ impl<R: Send + 'static> Actor<R> {
             .name(name.to_owned())
             .spawn(move || {
                 let ended = panic::catch_unwind(AssertUnwindSafe(|| own.enter(body)));
-                // Nobody listens to an actor whose test has failed already.
+                // An actor whose test has failed already sends to a closed channel.
                 let _ = send.send(ended);
             })
             .expect("a thread can be started");

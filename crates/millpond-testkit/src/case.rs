@@ -33,7 +33,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn an_interrupt_that_is_left_behind_is_caught() {
+    fn an_interrupt_that_is_left_pending_is_caught() {
         let token = Token::new();
         let caught = catch_unwind(AssertUnwindSafe(|| {
             token.enter(|| case("careless", || token.set()));

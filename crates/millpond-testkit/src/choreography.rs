@@ -43,7 +43,7 @@ impl Counter {
     }
 }
 
-/// Counts arrivals; whoever waits goes on when all have arrived. Clones are the same latch.
+/// Counts arrivals; waiting threads go on when all have arrived. Clones are the same latch.
 #[derive(Clone, Debug)]
 pub struct Latch {
     missing: Arc<Counter>,
@@ -85,7 +85,7 @@ impl Latch {
     }
 }
 
-/// Closed until somebody opens it, once and for all. Clones are the same gate.
+/// Closed until it is opened, once and for all. Clones are the same gate.
 #[derive(Clone, Debug)]
 pub struct Gate(Latch);
 
@@ -109,7 +109,7 @@ impl Gate {
     ///
     /// # Panics
     ///
-    /// If nobody opens it within [`delays::long`].
+    /// If it is not opened within [`delays::long`].
     #[track_caller]
     pub fn wait(&self) {
         self.0.wait();
@@ -197,7 +197,7 @@ mod tests {
     const AT_ONCE: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_latch_that_nobody_opens_fails_and_tells_how_many_are_missing() {
+    fn a_latch_that_is_never_opened_fails_and_says_how_many_are_missing() {
         let latch = Latch::new(2);
         latch.arrive();
         let caught = catch_unwind(AssertUnwindSafe(|| latch.wait_for(AT_ONCE)));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_to_which_nobody_comes_fails() {
+    fn a_barrier_at_which_no_thread_arrives_fails() {
         let caught = catch_unwind(|| Barrier::new(3).wait_for(AT_ONCE));
         let text = caught.unwrap_err().downcast::<String>().unwrap();
         assert!(text.starts_with("2 had not come"), "{text}");

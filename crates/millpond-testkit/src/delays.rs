@@ -1,8 +1,8 @@
 //! Every time span of every test, scaled by `MILLPOND_DELAY_FACTOR`.
 //!
-//! A span is a *timeout* (how long to wait for what must come) or a *time-out to be realised* (how
-//! long something must really block before it gives up). The first may be long, since nobody waits
-//! it out unless the test fails; the second is as short as a scheduling quantum allows.
+//! A span is a *timeout* (how long to wait for something that must happen) or a *delay to be waited
+//! out* (how long something must really block before it gives up). The first may be long, because it
+//! is waited out only if the test fails; the second is as short as a scheduling quantum allows.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -60,13 +60,13 @@ pub fn longer() -> Duration {
     short() * 400
 }
 
-/// 80 s: who has not ended by then hangs, and the watchdog ends it. Longer than any chain of patiences
-/// in one test, so that what is missing is named by the one who waits for it.
+/// 80 s: a test that has not ended by then hangs, and the watchdog ends it. Longer than any chain of
+/// timeouts in one test, so that the innermost wait fails first and names what is missing.
 pub fn hang() -> Duration {
     longer() * 4
 }
 
-/// 12 ms: a time-out that a test really waits out. It grows with the cube root of the factor
+/// 12 ms: a timeout that a test really waits out. It grows with the cube root of the factor
 /// only, because thousands of them are waited out.
 pub fn timeout() -> Duration {
     QUANTUM.mul_f64(factor().cbrt())
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_that_is_no_number_above_zero_is_refused_with_advice() {
+    fn a_factor_that_is_no_number_above_zero_is_an_error_with_advice() {
         assert_eq!(parse(" 2.5 "), Ok(2.5));
         for bad in ["", "fast", "0", "-1", "inf", "NaN"] {
             assert!(parse(bad).unwrap_err().contains("give a number above 0"));

@@ -9,7 +9,7 @@ use millpond::schedule::ScheduledPool;
 use millpond_raw::sync::exhaust::Exhaustion;
 use std::sync::OnceLock;
 
-/// Brings about what is asked for, on this thread and in this process. Often is no harm.
+/// Applies the requested shortages, on this thread and in this process. May be called repeatedly.
 pub(super) fn enter() {
     let exhaustion = Exhaustion::of_this_process();
     if exhaustion.one_cpu {

@@ -1,4 +1,4 @@
-//! Thread factories with every vice.
+//! Thread factories with every fault.
 
 use super::Gate;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
@@ -9,7 +9,7 @@ use std::panic::panic_any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What a [`Factory`] does when it is asked for a thread.
+/// The fault of a [`Factory`] when it is asked for a thread.
 #[derive(Clone, Debug)]
 pub enum Start {
     /// What it was asked for.
@@ -34,7 +34,7 @@ pub enum Start {
 
 type Decide = Box<dyn Fn(u64) -> Start + Send + Sync>;
 
-/// A thread factory that does as it is told for each thread, counted from 1.
+/// A thread factory with a chosen fault for each thread, counted from 1.
 pub struct Factory {
     threads: Threads,
     decide: Decide,
@@ -121,7 +121,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn each_thread_has_the_vice_that_was_asked_for() {
+    fn each_thread_has_the_fault_that_was_asked_for() {
         let count = DropCount::new();
         let body = || -> Body {
             let token = count.token();

@@ -97,9 +97,10 @@ impl<L: Lifecycle> Drop for Guard<L> {
             .map(|wait| format!("\n  {wait}"))
             .collect();
         self.guarded.force_end();
-        let forced = match self.guarded.await_end(delays::small()) {
-            true => "it ended when it was forced to",
-            false => "it did not even end when it was forced to",
+        let forced = if self.guarded.await_end(delays::small()) {
+            "it ended when it was forced to"
+        } else {
+            "it did not even end when it was forced to"
         };
         let text = format!(
             "it did not end within {:?} after it was shut down; {forced}{waits}",
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_fails_its_test() {
+    fn an_engine_that_does_not_terminate_fails_its_test() {
         let gate = Gate::new();
         let guard = Guard::new(Mill::new(&gate));
         let caught = catch_unwind(AssertUnwindSafe(|| drop(guard)));
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_test_holds_back_is_forced_to_end() {
+    fn an_engine_of_a_failed_test_is_forced_to_terminate() {
         let mill = std::rc::Rc::new(Mill::new(&Gate::new()));
         let own = std::rc::Rc::clone(&mill);
         let caught = catch_unwind(AssertUnwindSafe(|| {

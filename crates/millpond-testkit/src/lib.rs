@@ -5,7 +5,7 @@
 //! | [`delays`] | all delays and timeouts of tests, scaled by one number |
 //! | [`Stopwatch`] | measured times: exact lower bounds, generous upper bounds |
 //! | [`Actor`] | a thread that can be interrupted, and whose parking site is known |
-//! | [`Latch`], [`Gate`], [`OpenAtEnd`], [`Barrier`] | choreography with a mandatory time-out |
+//! | [`Latch`], [`Gate`], [`OpenAtEnd`], [`Barrier`] | choreography with a mandatory timeout |
 //! | [`FailureSink`] | carries failed assertions from other threads to the test |
 //! | [`Guard`] | checks at the end of a test that an engine terminates |
 //! | [`OwnQueue`] | a queue as a user might write one, whose steps can be watched, delayed and made to panic |

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One call: what was asked, what was answered, and when.
 #[derive(Clone, Debug)]
 pub struct Call<A, R> {
-    /// What was asked.
+    /// The call's argument.
     pub asked: A,
-    /// What was answered.
+    /// The call's result.
     pub answered: R,
     began: u64,
     ended: u64,
@@ -106,7 +106,7 @@ impl<A: Debug, R: Debug + PartialEq> History<A, R> {
         if left.peek().is_none() {
             return true;
         }
-        // Whoever goes next must have begun before any other of them ended.
+        // The next call must have begun before any other of them ended.
         let first_end = (0..self.calls.len())
             .filter(open)
             .map(|number| self.calls[number].ended)

@@ -1,11 +1,11 @@
-//! An executor that is worked by hand: a deterministic interleaving, step by step.
+//! An executor that is driven by the test: a deterministic interleaving, step by step.
 
 use millpond::executor::{Executor, RejectReason, Rejected};
 use millpond::task::{Ran, Task};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Keeps tasks until somebody runs them by hand. Clones are the same executor.
+/// Keeps tasks until the test runs them. Clones are the same executor.
 #[derive(Clone, Debug, Default)]
 pub struct ManualExecutor {
     hand: Arc<Mutex<Hand>>,
@@ -14,7 +14,7 @@ pub struct ManualExecutor {
 #[derive(Debug, Default)]
 struct Hand {
     tasks: VecDeque<Task>,
-    refuses: bool,
+    rejects: bool,
 }
 
 impl ManualExecutor {
@@ -27,17 +27,17 @@ impl ManualExecutor {
         self.hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many tasks wait for the hand.
+    /// The number of tasks that wait to be run.
     pub fn waiting(&self) -> usize {
         self.hand().tasks.len()
     }
 
-    /// From now on, refuses every task, or takes them again.
-    pub fn refuse(&self, refuses: bool) {
-        self.hand().refuses = refuses;
+    /// From now on, rejects every task, or accepts them again.
+    pub fn refuse(&self, rejects: bool) {
+        self.hand().rejects = rejects;
     }
 
-    /// Takes the next task into the hand.
+    /// Takes the next task out.
     pub fn next(&self) -> Option<Task> {
         self.hand().tasks.pop_front()
     }
@@ -47,7 +47,7 @@ impl ManualExecutor {
         self.next().map(Task::run)
     }
 
-    /// Runs all tasks here, those included that they bring; returns how many they were.
+    /// Runs all tasks here, including those that they submit; returns how many there were.
     pub fn run_all(&self) -> usize {
         std::iter::from_fn(|| self.run_next()).count()
     }
@@ -56,7 +56,7 @@ impl ManualExecutor {
 impl Executor for ManualExecutor {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let mut hand = self.hand();
-        if hand.refuses {
+        if hand.rejects {
             return Err(Rejected::new(task, RejectReason::ShutDown));
         }
         hand.tasks.push_back(task);
@@ -70,7 +70,7 @@ mod tests {
     use millpond::executor::ExecutorExt;
 
     #[test]
-    fn nothing_runs_until_the_hand_does_it() {
+    fn nothing_runs_until_the_test_runs_it() {
         let manual = ManualExecutor::new();
         let one = manual.submit(|| 1).unwrap();
         let two = manual.submit(|| 2).unwrap();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_refuses_comes_back() {
+    fn rejected_tasks_are_returned() {
         let manual = ManualExecutor::new();
         manual.refuse(true);
         assert_eq!((manual.submit(|| 7).unwrap_err().task)(), 7);

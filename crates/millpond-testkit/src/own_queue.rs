@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// What somebody is about to do with an [`OwnQueue`], or has just done.
+/// A step of a caller on an [`OwnQueue`], reported before or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// About to offer, without waiting.
@@ -44,7 +44,7 @@ type Watcher = Arc<dyn Fn(Step) + Send + Sync>;
 pub struct OwnQueue<T> {
     inside: Mutex<Inside<T>>,
     watcher: Option<Watcher>,
-    /// Whether an offer forgets to wake those who wait, once; `None` if it never does.
+    /// Whether an offer forgets to wake the waiters, once; `None` if it never does.
     forgets: Option<AtomicBool>,
     clock: Clock,
 }
@@ -56,7 +56,7 @@ struct Inside<T> {
 }
 
 impl<T> Inside<T> {
-    /// Everyone who waits, to be woken outside the lock.
+    /// All wakers of waiters, to be woken outside the lock.
     fn all(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.waiters)
     }
@@ -83,14 +83,14 @@ impl<T> OwnQueue<T> {
         }
     }
 
-    /// The same, and `watcher` hears of every step, outside the queue's lock.
+    /// The same, and `watcher` is called with every step, outside the queue's lock.
     #[must_use]
     pub fn watched(mut self, watcher: impl Fn(Step) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Arc::new(watcher));
         self
     }
 
-    /// The same with a bug: the first offer wakes nobody.
+    /// The same with a bug: the first offer wakes no waiter.
     #[must_use]
     pub fn that_forgets_a_wake_up(mut self) -> Self {
         self.forgets = Some(AtomicBool::new(true));
@@ -136,7 +136,7 @@ impl<T> OwnQueue<T> {
 
 impl<T: Send> BlockingQueue<T> for OwnQueue<T> {
     fn hint(&self) -> Option<QueueHint> {
-        // Only who is watched from outside has to show itself.
+        // A step is reported only if there is a watcher.
         self.forgets.as_ref()?;
         let inside = self.lock();
         Some(QueueHint {
@@ -231,9 +231,10 @@ impl<T: Send> BlockingQueue<T> for OwnQueue<T> {
         let mut inside = self.lock();
         let (mut removed, mut at) = (Vec::new(), 0);
         while at < inside.elements.len() && removed.len() < limit {
-            match unwanted(&inside.elements[at]) {
-                true => removed.extend(inside.elements.remove(at)),
-                false => at += 1,
+            if unwanted(&inside.elements[at]) {
+                removed.extend(inside.elements.remove(at))
+            } else {
+                at += 1
             }
         }
         let waiters = inside.all();

@@ -22,7 +22,7 @@ impl FailureSink {
         FailureSink::default()
     }
 
-    /// `body`, such that its panic fails the test, whoever runs it. The panic goes on as well.
+    /// Wraps `body` so that its panic fails the test, whichever thread runs it. The panic goes on as well.
     pub fn checked<R, F: FnOnce() -> R>(&self, body: F) -> impl FnOnce() -> R + use<R, F> {
         let first = Arc::clone(&self.first);
         move || match panic::catch_unwind(AssertUnwindSafe(body)) {
@@ -52,7 +52,7 @@ impl FailureSink {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn text_of(payload: &(dyn Any + Send)) -> String {
     match (
         payload.downcast_ref::<&str>(),

@@ -18,7 +18,7 @@
 //! the second all slept together. Then only the watcher itself, a timer, or a thread that is
 //! not watched could wake one of them.
 //!
-//! So the user has two duties. Sleeps with a time-out end by themselves: give the code a manual
+//! So the user has two duties. Sleeps with a timeout end by themselves: give the code a manual
 //! clock. And threads that are not watched must be idle: one of them may hold a lock of the allocator,
 //! and a watched thread that sleeps on it will go on.
 
@@ -28,7 +28,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the kernel tells of a thread, to the thread that asks.
+/// The state of a thread, as the kernel reports it.
 const STATUS: &str = "/proc/thread-self/status";
 
 /// How long a watcher leaves the CPU to those that it waits for. It makes a wait cheaper and no wait
@@ -59,7 +59,7 @@ struct Look {
 }
 
 impl Stillness {
-    /// A watch over nobody yet.
+    /// An empty set of threads.
     pub fn new() -> Self {
         Stillness::default()
     }
@@ -83,8 +83,8 @@ impl Stillness {
     ///
     /// # Errors
     ///
-    /// After `timeout` it gives up and says who does not sleep; at once, if the operating system
-    /// does not tell who sleeps.
+    /// After `timeout` it gives up and names the threads that do not sleep; at once, if the operating
+    /// system does not report thread states.
     pub fn wait(&self, timeout: Duration) -> Result<(), String> {
         let end = Instant::now() + timeout;
         loop {
@@ -96,8 +96,8 @@ impl Stillness {
             if Instant::now() > end {
                 return Err(format!("not still after {timeout:?}: {}", self.complaint()));
             }
-            // Somebody has to run before the next look can find more than this one, and looking costs
-            // a CPU that it may need.
+            // A thread has to run before the next check can see more than this one, and checking uses a
+            // CPU that the thread may need.
             std::thread::sleep(BETWEEN_LOOKS);
         }
     }
@@ -139,7 +139,7 @@ impl Stillness {
     }
 }
 
-/// What the kernel says of a thread; `None` if it is gone.
+/// The kernel's state of a thread; `None` if it has ended.
 fn look_at(thread: &io::Result<Mutex<File>>) -> io::Result<Option<Look>> {
     let file = match thread {
         Ok(file) => file,
@@ -192,7 +192,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[test]
-    fn nobody_is_still() {
+    fn no_threads_are_still() {
         assert_eq!(Stillness::new().wait(Duration::ZERO), Ok(()));
     }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_runs_and_somebody_who_has_not_started_are_told() {
+    fn a_running_thread_and_one_that_has_not_started_are_reported() {
         let stillness = Stillness::new();
         let busy = Arc::new(AtomicBool::new(true));
         let runs = Arc::clone(&busy);

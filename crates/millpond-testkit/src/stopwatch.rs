@@ -4,7 +4,7 @@ use super::delays;
 use std::time::{Duration, Instant};
 
 /// Runs from when it is made. A lower bound is asserted exactly; the upper bound only says that
-/// nobody waited out a timeout.
+/// no wait ran into its timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);
 
@@ -30,7 +30,7 @@ impl Stopwatch {
         assert!(read >= time, "took {read:?}, but had to take {time:?}");
     }
 
-    /// Fails if somebody waited out a timeout instead of being woken.
+    /// Fails if a wait ran into its timeout instead of being woken.
     ///
     /// # Panics
     ///
@@ -69,9 +69,10 @@ pub fn comes_true(timeout: Duration, mut so: impl FnMut() -> bool) -> bool {
             return false;
         }
         looks += 1;
-        match looks < EAGER {
-            true => std::thread::yield_now(),
-            false => std::thread::sleep(BETWEEN_LOOKS),
+        if looks < EAGER {
+            std::thread::yield_now()
+        } else {
+            std::thread::sleep(BETWEEN_LOOKS)
         }
     }
     true
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_waited_out_its_patience_is_caught() {
+    fn a_call_that_returned_only_at_its_timeout_is_caught() {
         let Some(long_ago) = Instant::now().checked_sub(delays::long()) else {
             return; // The machine has not been up that long.
         };

@@ -7,7 +7,7 @@
 use super::{Actor, Rng};
 use std::panic::{self, AssertUnwindSafe};
 
-/// The number of rounds that a stress test runs unless told otherwise.
+/// The default number of rounds of a stress test.
 const ROUNDS: usize = 1000;
 
 const SEED: u64 = 0x006d_696c_6c70_6f6e;

@@ -1,8 +1,8 @@
-//! A test that hangs says who waits where, and ends the process so that everyone sees it.
+//! A test that hangs reports which thread waits where, and ends the process so that it is noticed.
 //!
 //! One watchdog thread serves all tests of a process. Arming costs a lock; a test that ends in time
-//! strikes its entry out. When one does not, the watchdog prints everyone who is parked, and every
-//! thread of the process with its state where the operating system tells, and calls the alarm,
+//! removes its entry. When one does not, the watchdog prints all parked threads, and every
+//! thread of the process with its state where the operating system reports it, and calls the alarm,
 //! which aborts.
 
 use super::{delays, exhaust};
@@ -167,7 +167,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn a_test_that_hangs_is_reported_with_who_waits_where() {
+    fn a_test_that_hangs_is_reported_with_the_sites_where_threads_wait() {
         let sleeper = Actor::start("hanging", || interrupt::sleep(Duration::MAX));
         sleeper.await_parked("interrupt.sleep");
         let (tell, told) = mpsc::channel();

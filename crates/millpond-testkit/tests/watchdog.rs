@@ -22,7 +22,7 @@ fn child(name: &str, factor: &str) -> Output {
 }
 
 #[test]
-fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
+fn a_process_that_hangs_is_ended_and_says_where_its_threads_wait() {
     if std::env::var_os(CHILD).is_some() {
         let _watchdog = watch();
         let stuck = Actor::start("stuck", || millpond::interrupt::sleep(Duration::MAX));
@@ -30,7 +30,7 @@ fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
         std::thread::sleep(Duration::from_secs(60));
         unreachable!("the watchdog ends the process before");
     }
-    let name = "a_process_that_hangs_is_ended_and_says_who_waits_where";
+    let name = "a_process_that_hangs_is_ended_and_says_where_its_threads_wait";
     let child = child(name, "0.01");
     let text = String::from_utf8_lossy(&child.stderr);
     assert!(!child.status.success());
@@ -43,7 +43,7 @@ fn a_process_that_hangs_is_ended_and_says_who_waits_where() {
 }
 
 #[test]
-fn the_patience_with_a_test_that_hangs_grows_with_the_delay_factor() {
+fn the_timeout_of_a_test_that_hangs_grows_with_the_delay_factor() {
     if std::env::var_os(CHILD).is_some() {
         case("the_hanging_case", || {
             std::thread::sleep(Duration::from_secs(60))
@@ -51,7 +51,7 @@ fn the_patience_with_a_test_that_hangs_grows_with_the_delay_factor() {
         unreachable!("the watchdog ends the process before");
     }
     for (factor, timeout) in [("0.005", "400ms"), ("0.01", "800ms")] {
-        let name = "the_patience_with_a_test_that_hangs_grows_with_the_delay_factor";
+        let name = "the_timeout_of_a_test_that_hangs_grows_with_the_delay_factor";
         let child = child(name, factor);
         let text = String::from_utf8_lossy(&child.stderr);
         assert!(!child.status.success());

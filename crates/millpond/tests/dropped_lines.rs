@@ -31,9 +31,9 @@ fn drop_some() {
     }
 }
 
-/// It takes ten seconds: after so long the rest is told.
+/// The next line is written ten seconds later and has the rest.
 #[test]
-fn the_lines_that_a_process_writes_tell_of_every_task_that_was_dropped() {
+fn the_log_lines_of_a_process_account_for_every_dropped_task() {
     let _watch = watch();
     if std::env::var_os(CHILD).is_some() {
         thread::scope(|scope| {
@@ -45,7 +45,7 @@ fn the_lines_that_a_process_writes_tell_of_every_task_that_was_dropped() {
         let _ = std::io::stdin().read(&mut [0]);
         return;
     }
-    let test = "the_lines_that_a_process_writes_tell_of_every_task_that_was_dropped";
+    let test = "the_log_lines_of_a_process_account_for_every_dropped_task";
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(CHILD, "1")

@@ -1,4 +1,4 @@
-//! Values that travel with tasks: everything that a task makes has them, and nobody else.
+//! Values that travel with tasks: everything that a task submits inherits them, and nothing else does.
 
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
@@ -8,7 +8,7 @@
 )]
 
 mod executor_kit;
-use executor_kit::{Crew, LONG, Shelf, gate, quiet_panic, signal};
+use executor_kit::{LONG, PerTask, Shelf, gate, quiet_panic, signal};
 use millpond::executor::{
     CompletionService, DirectExecutor, Executor, ExecutorExt, Lifecycle, SerialExecutor,
     SpawnFuture,
@@ -37,8 +37,8 @@ fn pool() -> ThreadPool {
     preset::fixed("carried", 1).build().unwrap()
 }
 
-/// What is seen inside a task that is brought inside a task that is brought in a scope; and by the next
-/// one, which is brought outside.
+/// The value seen by a task that is submitted inside a task that is submitted in a scope; and by the next
+/// one, which is submitted outside.
 fn sees<E: Executor + Clone + 'static>(executor: &E) -> (Option<u64>, Option<u64>) {
     let below = executor.clone();
     let handle: TaskHandle<TaskHandle<Option<u64>>> = REQUEST
@@ -51,13 +51,13 @@ fn sees<E: Executor + Clone + 'static>(executor: &E) -> (Option<u64>, Option<u64
 }
 
 #[test]
-fn what_a_task_makes_carries_it_through_every_executor_and_the_next_task_does_not() {
+fn a_child_task_inherits_the_value_through_every_executor_and_the_next_task_does_not() {
     let _watch = watch();
-    let (pool, crew) = (pool(), Crew::of(8));
+    let (pool, per_task) = (pool(), PerTask::of(8));
     let expected = (Some(7), None);
     assert_eq!(sees(&DirectExecutor::new()), expected, "direct");
     assert_eq!(sees(&pool), expected, "pool");
-    assert_eq!(sees(&crew.0), expected, "thread per task");
+    assert_eq!(sees(&per_task.0), expected, "thread per task");
     let serial = SerialExecutor::new(pool.clone());
     assert_eq!(sees(&serial.key("orders")), expected, "serial");
     let below: Arc<dyn Executor> = Arc::new(pool.clone());
@@ -67,7 +67,7 @@ fn what_a_task_makes_carries_it_through_every_executor_and_the_next_task_does_no
 }
 
 #[test]
-fn it_goes_with_what_is_brought_in_other_ways() {
+fn tasks_submitted_in_other_ways_inherit_the_value_too() {
     let _watch = watch();
     let pool = pool();
     let service = CompletionService::new(pool.clone());
@@ -132,7 +132,7 @@ fn a_future_has_it_in_all_of_its_polls() {
 }
 
 #[test]
-fn a_task_that_runs_in_place_has_its_own_and_leaves_the_others_alone() {
+fn an_inlined_task_has_its_own_value_and_leaves_that_of_its_joiner_alone() {
     let _watch = watch();
     let pool = pool();
     // In a worker that joins a task of its own pool.
@@ -144,7 +144,7 @@ fn a_task_that_runs_in_place_has_its_own_and_leaves_the_others_alone() {
         })
     });
     assert_eq!(outer.unwrap().join().unwrap(), (Some(2), Some(1)));
-    // In whoever asks for it, with nothing in it and something around it.
+    // On the thread that polls it, with no value inside and some value around it.
     let shelf = Shelf::with_room(1);
     let plain = shelf.submit(request).unwrap();
     let seen = REQUEST.scope(3, || (plain.run_or_join().unwrap(), request()));
@@ -220,7 +220,7 @@ fn scopes_are_nested_and_each_value_is_for_itself() {
 }
 
 #[test]
-fn what_is_shared_is_carried_as_it_is() {
+fn shared_values_are_inherited_by_reference() {
     let shared = Arc::new("shared".to_owned());
     let got = LANGUAGE.scope(Arc::clone(&shared), || LANGUAGE.get().unwrap());
     assert!(Arc::ptr_eq(&shared, &got));
@@ -241,7 +241,7 @@ fn names_deadlines_and_values_go_together() {
 }
 
 #[test]
-fn it_can_be_read_off_a_task() {
+fn the_value_can_be_read_from_a_task() {
     let (task, _handle) = REQUEST.scope(8, || task::new(|| ()));
     assert_eq!(REQUEST.of(&task).as_deref(), Some(&8));
     assert_eq!(LANGUAGE.of(&task), None);
@@ -251,7 +251,7 @@ fn it_can_be_read_off_a_task() {
 }
 
 #[test]
-fn a_drain_keeps_nothing_of_who_sent_it() {
+fn a_drain_of_a_lane_keeps_no_value_of_its_submitter() {
     let _watch = watch();
     static LOAD: TaskLocal<millpond_testkit::DropToken> = TaskLocal::new();
     let (drops, shelf) = (Arc::new(DropCount::new()), Shelf::with_room(9));
@@ -279,7 +279,7 @@ impl<F: Fn()> Drop for OnDrop<F> {
 }
 
 /// Loses tasks of a pool that carry something, in many ways. Returns how many did.
-fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
+fn lose(submit: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
     let one = |rejection| {
         let pool = preset::fixed("lose", 1).queue(Queue::bounded(2));
         pool.rejection(rejection).build().unwrap()
@@ -294,14 +294,14 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
         hear.wait();
         open
     };
-    let bring_any = |pool: &ThreadPool| bring(pool, Deadline::NEVER);
+    let bring_any = |pool: &ThreadPool| submit(pool, Deadline::NEVER);
     // Run; cancelled while it waits; too late.
     let pool = one(RejectionPolicy::Abort);
     bring_any(&pool).join().unwrap();
     let open = hold(&pool);
     assert!(bring_any(&pool).cancel());
     pool.purge();
-    let late = bring(&pool, Deadline::at(Clock::system().now()));
+    let late = submit(&pool, Deadline::at(Clock::system().now()));
     open.send(()).unwrap();
     assert!(late.join().unwrap_err().is_cancelled());
     pool.close().unwrap();
@@ -311,7 +311,7 @@ fn lose(bring: &dyn Fn(&ThreadPool, Deadline) -> TaskHandle<()>) -> usize {
     (0..3).for_each(|_| drop(bring_any(&pool)));
     pool.set_rejection(RejectionPolicy::DiscardOldest);
     drop(bring_any(&pool));
-    // Handed back.
+    // Returned by `shutdown_now`.
     let back = pool.shutdown_now();
     drop(open);
     assert_eq!(back.len(), 2);
@@ -326,7 +326,7 @@ fn destructors_of_values_may_panic_and_may_use_the_pool() {
     type Load = OnDrop<Box<dyn Fn() + Send + Sync>>;
     static LOAD: TaskLocal<Load> = TaskLocal::new();
     let (drops, uses) = (DropCount::new(), Arc::new(AtomicUsize::new(0)));
-    let brought = lose(&|pool, deadline| {
+    let submitted = lose(&|pool, deadline| {
         let (inside, uses) = (pool.clone(), Arc::clone(&uses));
         let drop_it: Box<dyn Fn() + Send + Sync> = Box::new(move || {
             let _ = (inside.snapshot(), inside.queued_tasks(), inside.purge());
@@ -341,13 +341,13 @@ fn destructors_of_values_may_panic_and_may_use_the_pool() {
             pool.submit_with(spec, || ()).unwrap()
         })
     });
-    until("it comes to that", || drops.dropped() == brought);
-    assert_eq!(uses.load(Ordering::SeqCst), brought);
+    until("it comes to that", || drops.dropped() == submitted);
+    assert_eq!(uses.load(Ordering::SeqCst), submitted);
     // A value by itself, and one beside it that does not panic.
     let drop_it: Box<dyn Fn() + Send + Sync> = Box::new(|| {
         quiet_panic("do not drop me");
     });
     let load = OnDrop(drop_it, drops.token());
     LOAD.scope(load, || LANGUAGE.scope("de".to_owned(), || ()));
-    assert_eq!(drops.dropped(), brought + 1);
+    assert_eq!(drops.dropped(), submitted + 1);
 }

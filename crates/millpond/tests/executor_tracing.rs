@@ -40,7 +40,7 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
     assert_eq!(name_here(), None, "a panic leaves the span, too");
     threads.close().unwrap();
 
-    // What a full pool leaves to its caller.
+    // A closure that a full pool leaves to its caller.
     let full = ThreadPool::builder("full").core(1).max(1);
     let full = full
         .queue(Queue::bounded(1))
@@ -58,10 +58,10 @@ fn a_task_is_inside_the_span_it_was_made_in_through_all_executors_and_out_of_it_
     full.execute(|| ()).unwrap();
     for inside in [None, Some("request")] {
         let (send, seen) = mpsc::channel();
-        let bring = || full.execute(move || send.send(name_here()).unwrap());
+        let submit = || full.execute(move || send.send(name_here()).unwrap());
         match inside {
-            None => bring(),
-            Some(_) => span.in_scope(bring),
+            None => submit(),
+            Some(_) => span.in_scope(submit),
         }
         .unwrap();
         assert_eq!(seen.try_recv(), Ok(inside));

@@ -32,7 +32,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-const PATIENCE: u32 = 30;
+const TIMEOUT: u32 = 30;
 
 /// One test at a time. While other threads are being started or end, a fork may catch the C library in
 /// the middle of it, and then no thread can be started in the child: nothing that a pool could help.
@@ -46,10 +46,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 /// Runs `f` in a child. It must return true, and in time.
 #[track_caller]
 fn in_child(f: impl FnOnce() -> bool) {
-    let child = run_in_child(PATIENCE, || match f() {
-        true => 0,
-        false => 1,
-    });
+    let child = run_in_child(TIMEOUT, || if f() { 0 } else { 1 });
     assert_eq!(child.unwrap(), Child::Exited(0));
 }
 
@@ -58,7 +55,7 @@ fn pool(workers: usize) -> ThreadPool {
     pool.queue(Queue::bounded(64)).build().unwrap()
 }
 
-/// A task that runs until it is told, and its pool.
+/// A task that runs until it is released, and its pool.
 fn busy() -> (ThreadPool, TaskHandle<()>) {
     let pool = pool(1);
     let handle = pool
@@ -73,7 +70,7 @@ fn busy() -> (ThreadPool, TaskHandle<()>) {
 }
 
 #[test]
-fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
+fn a_task_is_rejected_in_the_child_and_returned_whatever_the_policy() {
     let _alone = alone();
     let _watch = watch();
     for policy in [
@@ -87,11 +84,11 @@ fn a_task_is_refused_in_the_child_and_comes_back_whatever_the_policy() {
         pool.submit(|| ()).unwrap().join().unwrap();
         in_child(|| {
             let water = String::from("water");
-            let refused = pool.submit(move || water).unwrap_err();
-            let text = refused.to_string();
+            let rejected = pool.submit(move || water).unwrap_err();
+            let text = rejected.to_string();
             text.ends_with("build a new one after fork()")
-                && refused.reason.is_forked()
-                && (refused.task)() == "water"
+                && rejected.reason.is_forked()
+                && (rejected.task)() == "water"
         });
         assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
     }
@@ -115,11 +112,13 @@ fn a_child_does_not_run_what_the_full_pool_of_its_parent_would_leave_to_it() {
     in_child(|| {
         let ran = Arc::clone(&ran);
         let own = Arc::clone(&ran);
-        let refused = pool.execute(move || own.store(true, Ordering::SeqCst));
-        let Err(refused) = refused else { return false };
+        let rejected = pool.execute(move || own.store(true, Ordering::SeqCst));
+        let Err(rejected) = rejected else {
+            return false;
+        };
         let unrun = !ran.load(Ordering::SeqCst);
-        (refused.task)();
-        unrun && refused.reason.is_forked() && ran.load(Ordering::SeqCst)
+        (rejected.task)();
+        unrun && rejected.reason.is_forked() && ran.load(Ordering::SeqCst)
     });
     assert!(running.interrupt());
 }
@@ -154,7 +153,7 @@ fn an_unfinished_task_of_the_parent_is_an_error_in_the_child_and_a_finished_one_
             && queued.run_or_join().is_err_and(|error| error.is_forked())
             && handle.wait().is_ok()
             && handle.try_join().is_some_and(|value| value.is_ok())
-            // It is cancelled here, which nobody hears.
+            // It is cancelled here, which no other thread notices.
             && running.interrupt()
             && running.join().is_err_and(|error| error.is_cancelled())
     });
@@ -182,7 +181,7 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
             && !pool.remove(&queued)
             && pool.purge() == 0
             && pool.queued_tasks().is_empty();
-        let refused = pool.apply(&Patch::new().max(9)).is_err()
+        let rejected = pool.apply(&Patch::new().max(9)).is_err()
             && pool.set_core(0).is_err()
             && pool.prestart_core().is_err();
         pool.shutdown();
@@ -193,7 +192,7 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
         pool.close().unwrap();
         let shown = format!("{pool:?}").contains("0 of 0 workers busy");
         drop(pool);
-        (now.workers, now.queued) == (0, 0) && quiet && refused && ended && shown
+        (now.workers, now.queued) == (0, 0) && quiet && rejected && ended && shown
     });
     drop(copy);
     assert!(!pool.is_shutdown(), "the child's pool is another one");
@@ -213,10 +212,10 @@ fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
         let own = childs.clone();
         let sum = childs.submit(move || own.submit(|| 3).unwrap().join().unwrap() + 4);
         let works = sum.unwrap().join().unwrap() == 7;
-        let grand = run_in_child(PATIENCE, || {
-            let refused = |pool: &ThreadPool| pool.submit(|| ()).is_err();
+        let grand = run_in_child(TIMEOUT, || {
+            let rejected = |pool: &ThreadPool| pool.submit(|| ()).is_err();
             let own = pool(1);
-            let both = refused(&parents) && refused(&childs);
+            let both = rejected(&parents) && rejected(&childs);
             i32::from(!(both && own.submit(|| 7).unwrap().join().unwrap() == 7))
         });
         childs.close().unwrap();
@@ -225,7 +224,7 @@ fn a_pool_that_is_built_in_the_child_works_and_so_does_one_in_its_child() {
 }
 
 #[test]
-fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
+fn a_scheduled_pool_rejects_in_the_child_and_one_that_is_built_there_works() {
     let _alone = alone();
     let _watch = watch();
     let hour = Duration::from_secs(3600);
@@ -245,8 +244,8 @@ fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
     });
     for _ in 0..10 {
         in_child(|| {
-            let refused = timers.schedule(hour, || 9).unwrap_err();
-            let is_refused = matches!(refused.reason, RejectReason::Forked);
+            let rejected = timers.schedule(hour, || 9).unwrap_err();
+            let is_rejected = matches!(rejected.reason, RejectReason::Forked);
             let is_error = task.join_timeout(hour).is_err();
             let is_never = task.next_run() == Deadline::NEVER;
             let is_cancelled = task.cancel() && timers.snapshot().pending == 0;
@@ -257,7 +256,7 @@ fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
             let value = own.schedule(Duration::from_millis(1), || 7).unwrap();
             let works = value.join().unwrap() == 7 && own.schedule(hour, || ()).unwrap().cancel();
             own.close().unwrap();
-            is_refused && is_error && is_never && is_cancelled && works
+            is_rejected && is_error && is_never && is_cancelled && works
         });
     }
     over.store(true, Ordering::Relaxed);
@@ -267,7 +266,7 @@ fn a_scheduled_pool_refuses_in_the_child_and_one_that_is_built_there_works() {
 }
 
 #[test]
-fn other_executors_refuse_in_the_child_as_well() {
+fn other_executors_reject_in_the_child_as_well() {
     let _alone = alone();
     let _watch = watch();
     let threads = ThreadPerTask::builder("parent", 4).build().unwrap();
@@ -277,8 +276,8 @@ fn other_executors_refuse_in_the_child_as_well() {
     key.submit(|| ()).unwrap().join().unwrap();
     in_child(|| {
         let forked = |executor: &dyn Executor| {
-            let refused = executor.submit(|| ());
-            refused.is_err_and(|refused| matches!(refused.reason, RejectReason::Forked))
+            let rejected = executor.submit(|| ());
+            rejected.is_err_and(|rejected| matches!(rejected.reason, RejectReason::Forked))
         };
         let both = forked(&threads) && forked(&key);
         threads.close().unwrap();
@@ -304,9 +303,9 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The thread that rings them is the parent's; the child gets one of its own.
+/// The timer's thread is the parent's; the child starts one of its own.
 #[test]
-fn alarms_ring_in_the_child() {
+fn alarms_fire_in_the_child() {
     let _alone = alone();
     let _watch = watch();
     let later = || {
@@ -319,9 +318,9 @@ fn alarms_ring_in_the_child() {
     assert!(later());
 }
 
-/// That one has its thread in the parent for good. In the child, who waits looks for itself.
+/// That timer has its thread in the parent for good. In the child, a waiter polls by itself.
 #[test]
-fn alarms_of_a_timer_that_the_parent_made_keep_nobody_waiting_in_the_child() {
+fn alarms_of_a_timer_that_the_parent_made_leave_no_thread_waiting_in_the_child() {
     let _alone = alone();
     let _watch = watch();
     let clock = Clock::system().with_timer(Threads::named("parents-timer"));
@@ -346,7 +345,7 @@ fn alarms_of_a_timer_that_the_parent_made_keep_nobody_waiting_in_the_child() {
 
 /// The watch of such a pool gets no alarm; that is not a reason to recurse until the stack is gone.
 #[test]
-fn a_pool_of_the_child_by_a_timer_of_the_parent_works_and_what_is_to_wait_is_refused() {
+fn a_pool_of_the_child_on_a_timer_of_the_parent_works_and_rejects_delayed_tasks() {
     let _alone = alone();
     let _watch = watch();
     let clock = Clock::system().with_timer(Threads::named("parents-timer"));
@@ -360,13 +359,13 @@ fn a_pool_of_the_child_by_a_timer_of_the_parent_works_and_what_is_to_wait_is_ref
         let own = by_clock();
         let works = (0..100).all(|i| own.submit(move || i).unwrap().join().unwrap() == i);
         let timers = ScheduledPool::on(own.clone()).clock(clock.clone()).build();
-        let refused = timers.schedule(Duration::from_secs(3600), || 7);
-        let is_refused = refused.is_err_and(|refused| {
-            matches!(refused.reason, RejectReason::SpawnFailed(_)) && (refused.task)() == 7
+        let rejected = timers.schedule(Duration::from_secs(3600), || 7);
+        let is_rejected = rejected.is_err_and(|rejected| {
+            matches!(rejected.reason, RejectReason::SpawnFailed(_)) && (rejected.task)() == 7
         });
         timers.close().unwrap();
         own.close().unwrap();
-        works && is_refused
+        works && is_rejected
     });
     parents.close().unwrap();
 }
@@ -378,12 +377,12 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
     let _watch = watch();
     let pool = pool(2);
     let over = Arc::new(AtomicBool::new(false));
-    let bringers: Vec<_> = (0..2)
+    let submitters: Vec<_> = (0..2)
         .map(|_| {
             let (pool, over) = (pool.clone(), Arc::clone(&over));
             thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    // All that takes locks: queue, crew, memory, waiters, the table of waits.
+                    // Everything that takes locks: queue, workers, memory, waiters, the table of blocked joins.
                     let own = pool.clone();
                     let nested = pool.submit(move || own.submit(|| 7).map(|one| one.join().ok()));
                     if let Ok(nested) = nested {
@@ -403,11 +402,11 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
         };
         let mut handle = Some(handle);
         let mut own = Some(pool.clone());
-        let child = run_in_child(PATIENCE, || {
+        let child = run_in_child(TIMEOUT, || {
             let (Some(handle), Some(own)) = (handle.take(), own.take()) else {
                 return 2;
             };
-            let refused = own.submit(|| ()).is_err_and(|one| one.reason.is_forked());
+            let rejected = own.submit(|| ()).is_err_and(|one| one.reason.is_forked());
             let joined = match handle.join() {
                 Ok(()) => true,
                 Err(error) => error.is_forked(),
@@ -418,14 +417,14 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
             let new = ThreadPool::builder("child").core(1).max(1).build().unwrap();
             let works = new.submit(|| 7).unwrap().join().unwrap() == 7;
             new.close().unwrap();
-            i32::from(!(refused && joined && works))
+            i32::from(!(rejected && joined && works))
         });
         assert_eq!(child.unwrap(), Child::Exited(0), "round {round}");
         handle.unwrap().join().unwrap();
     }
     over.store(true, Ordering::Relaxed);
-    for bringer in bringers {
-        bringer.join().unwrap();
+    for submitter in submitters {
+        submitter.join().unwrap();
     }
     pool.close().unwrap();
 }

@@ -7,6 +7,9 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
+mod forward_kit;
+
+use forward_kit::forward_to_inner;
 use millpond::executor::{CompletionService, ExecutorExt, Lifecycle, SpawnFuture};
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
@@ -31,7 +34,7 @@ fn mill() -> ThreadPool {
     mill.queue(Queue::bounded(8)).build().unwrap()
 }
 
-/// A worker joins a task that waits in the queue behind it, and runs it in place.
+/// A worker joins a task that waits in the queue behind it, and runs it inline.
 #[track_caller]
 fn joins_itself(pool: &ThreadPool) {
     let inner = pool.clone();
@@ -127,62 +130,11 @@ fn a_task_that_outlives_its_pool_is_no_task_of_a_later_one() {
 struct Common(Arc<FifoQueue<Task>>);
 
 impl BlockingQueue<Task> for Common {
-    fn offer(&self, element: Task) -> Result<(), OfferError<Task>> {
-        self.0.offer(element)
-    }
-
-    fn poll(&self) -> Option<Task> {
-        self.0.poll()
-    }
-
-    fn poll_offer(
-        &self,
-        element: &mut Option<Task>,
-        place: &mut WaitSlot,
-        waker: &Waker,
-    ) -> Offered {
-        self.0.poll_offer(element, place, waker)
-    }
-
-    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
-        self.0.poll_take(place, waker)
-    }
-
-    fn leave_offer(&self, element: &mut Option<Task>, place: &mut WaitSlot) {
-        self.0.leave_offer(element, place);
-    }
-
-    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
-        self.0.leave_take(place)
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn capacity(&self) -> Option<usize> {
-        self.0.capacity()
-    }
-
-    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
-        self.0.set_capacity(capacity)
-    }
-
-    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
-        self.0.visit(see);
-    }
-
-    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-        self.0.remove_where(limit, unwanted)
-    }
-
-    fn clock(&self) -> &Clock {
-        self.0.clock()
-    }
+    forward_to_inner!();
 }
 
 #[test]
-fn futures_that_wait_for_room_in_one_pool_hold_up_no_schedule_of_another() {
+fn futures_that_wait_for_room_in_one_pool_delay_no_scheduled_pool() {
     const ROOM: usize = 64;
     let _watch = watch();
     let (hand, second) = (ManualClock::new(), Duration::from_secs(1));

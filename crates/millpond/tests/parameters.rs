@@ -225,7 +225,7 @@ fn a_patch_with_one_bad_value_changes_nothing_and_names_it() {
 }
 
 #[test]
-fn every_problem_of_a_patch_is_told_and_each_says_what_would_be_right() {
+fn every_problem_of_a_patch_is_reported_and_each_says_what_would_be_right() {
     let pool = pool().build().unwrap();
     let patch = Patch::new()
         .set("cores", 3)
@@ -255,7 +255,7 @@ fn every_problem_of_a_patch_is_told_and_each_says_what_would_be_right() {
 }
 
 #[test]
-fn a_scheduled_pool_has_parameters_of_its_own_and_refuses_those_of_the_pool_below() {
+fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_pool() {
     let timers = preset::scheduled("mill", 2).unwrap();
     let patch = Patch::new().set("max_pending", "many").core(1);
     let error = timers.apply(&patch).unwrap_err();

@@ -18,7 +18,7 @@ fn pct(scenario: impl Fn() + Send + Sync + 'static) {
     shuttle_drive::pct(500, scenario);
 }
 
-/// What a task of a ring heard.
+/// The outcome of a task of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     Value,
@@ -80,18 +80,18 @@ fn exactly_one_is_told(count: usize) {
 }
 
 #[test]
-fn of_two_exactly_one_is_told_and_nobody_hangs() {
+fn in_a_cycle_of_two_exactly_one_join_fails_and_none_hangs() {
     pct(|| exactly_one_is_told(2));
 }
 
 #[test]
-fn of_three_exactly_one_is_told_and_nobody_hangs() {
+fn in_a_cycle_of_three_exactly_one_join_fails_and_none_hangs() {
     pct(|| exactly_one_is_told(3));
 }
 
-/// Whoever is interrupted may open the ring before it is closed, or not.
+/// The interrupted task may break the cycle before it is closed, or not.
 #[test]
-fn an_interrupt_in_a_ring_and_the_ring_agree() {
+fn an_interrupt_in_a_cycle_and_its_detection_agree() {
     pct(|| {
         let (tasks, handles) = ring(2);
         let runners = run(tasks);
@@ -102,7 +102,7 @@ fn an_interrupt_in_a_ring_and_the_ring_agree() {
         match (handles[0].join(), handles[1].join()) {
             (Err(TaskError::Cancelled(_)), Ok(heard)) => {
                 assert!(interrupted);
-                // It was told, or it heard of the cancelled one.
+                // Its join failed, or it got the cancellation of the other.
                 assert!(matches!(heard, Heard::Cancelled | Heard::Deadlock(1)));
             }
             (Ok(one), Ok(two)) => {
@@ -118,9 +118,9 @@ fn an_interrupt_in_a_ring_and_the_ring_agree() {
     });
 }
 
-/// A row is no ring, however its ends meet in time.
+/// A chain is no cycle, however its ends meet in time.
 #[test]
-fn a_row_of_waiters_is_never_told() {
+fn a_chain_of_joins_without_a_cycle_never_fails() {
     pct(|| {
         let (last, end) = task::new(|| 7);
         let end = end.shared();
@@ -147,7 +147,7 @@ fn balanced(pool: &ThreadPool, accepted: u64) {
     assert_eq!(now.queued + now.active + now.running_inline, 0, "{now:?}");
 }
 
-/// Whoever runs it, its own worker in place or another one, it is counted once.
+/// Whether its own worker runs it inline or another one does, it is counted once.
 #[test]
 fn a_joined_task_is_run_and_counted_once() {
     pct(|| {
@@ -161,7 +161,7 @@ fn a_joined_task_is_run_and_counted_once() {
     });
 }
 
-/// A task that is handed back while its worker joins it: one of them has it.
+/// A task that is returned by a stop while its worker joins it: one of them has it.
 #[test]
 fn a_stop_and_a_self_join_do_not_both_count_a_task() {
     pct(|| {
@@ -171,7 +171,7 @@ fn a_stop_and_a_self_join_do_not_both_count_a_task() {
             let Ok(child) = own.submit(|| 7) else {
                 return 1;
             };
-            // Once it has been told of the stop it may run tasks in place again.
+            // Once it has reported the stop it may run tasks inline again.
             let mut child = child;
             while child.wait().is_err() {}
             2
@@ -179,7 +179,7 @@ fn a_stop_and_a_self_join_do_not_both_count_a_task() {
         let parent = parent.unwrap();
         let back = pool.shutdown_now();
         drop(back);
-        // It may have been handed back before it began.
+        // It may have been returned before it began.
         let accepted = parent.join().unwrap_or(1);
         pool.await_termination().unwrap();
         balanced(&pool, accepted);

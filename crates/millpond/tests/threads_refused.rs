@@ -1,4 +1,4 @@
-//! What becomes of a pool that is refused threads: it asks for them again, but not for each task.
+//! A pool that is refused threads asks for them again, but not for each task.
 
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
@@ -67,7 +67,7 @@ fn most_in(time: Duration) -> usize {
 }
 
 #[test]
-fn a_pool_without_workers_refuses_each_task_and_does_not_ask_for_a_thread_for_each() {
+fn a_pool_without_workers_rejects_each_task_and_does_not_try_to_start_a_thread_for_each() {
     let _watch = watch();
     let threads = Few::default();
     let pool = pool(1, &threads, Clock::system());

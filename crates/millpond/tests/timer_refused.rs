@@ -1,5 +1,5 @@
-//! What becomes of those who wait for a time when the timer's thread cannot be started: no abort, no spin,
-//! no hang, and an error where somebody can be told.
+//! Waiting for a time when the timer's thread cannot be started: no abort, no spin,
+//! no hang, and an error where there is a caller to report it to.
 //!
 //! What would end or hang the process is done in a child: this program again, with one test and a limit of
 //! time.
@@ -96,16 +96,15 @@ impl Gated {
 impl ThreadFactory for Gated {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
         self.0.asked.fetch_add(1, Ordering::SeqCst);
-        match self.0.is_open.load(Ordering::SeqCst) {
-            true => {
-                let gate = Arc::clone(&self.0);
-                gate.alive.fetch_add(1, Ordering::SeqCst);
-                Threads::named("gated").start(Box::new(move || {
-                    body();
-                    gate.alive.fetch_sub(1, Ordering::SeqCst);
-                }))
-            }
-            false => Err(io::Error::from_raw_os_error(11)),
+        if self.0.is_open.load(Ordering::SeqCst) {
+            let gate = Arc::clone(&self.0);
+            gate.alive.fetch_add(1, Ordering::SeqCst);
+            Threads::named("gated").start(Box::new(move || {
+                body();
+                gate.alive.fetch_sub(1, Ordering::SeqCst);
+            }))
+        } else {
+            Err(io::Error::from_raw_os_error(11))
         }
     }
 }
@@ -146,7 +145,7 @@ fn a_pool_whose_timer_gets_no_thread_runs_its_tasks_and_does_not_abort() {
 }
 
 #[test]
-fn the_watch_comes_back_when_threads_can_be_had_again() {
+fn the_watchdog_resumes_when_threads_can_be_started_again() {
     let _watch = watch();
     let (threads, clock) = refusing();
     let mill = ThreadPool::builder("mill").core(1).max(1).clock(clock);
@@ -163,7 +162,7 @@ fn the_watch_comes_back_when_threads_can_be_had_again() {
     threads.open(true);
     let (meet, wait) = sync_channel::<()>(0);
     pool.execute(move || for () in wait {}).unwrap();
-    // Whoever brings a task lets it try again, now and then.
+    // Submitting a task makes it try again, now and then.
     let start = Instant::now();
     let notice = loop {
         pool.execute(|| ()).unwrap();
@@ -192,8 +191,8 @@ fn tasks_that_come_while_threads_are_refused_do_not_ask_for_one_each() {
 }
 
 #[test]
-fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
-    let name = "what_cannot_be_waited_for_is_refused_at_once_and_comes_back";
+fn a_delayed_task_without_a_timer_thread_is_rejected_at_once_and_returned() {
+    let name = "a_delayed_task_without_a_timer_thread_is_rejected_at_once_and_returned";
     in_child(name, || {
         let (threads, clock) = refusing();
         let below = pool(1, &clock);
@@ -222,7 +221,7 @@ fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
         assert_eq!(refused.reason.to_string(), said);
         let () = { refused.task }();
         assert_eq!(timers.snapshot().pending, 0);
-        // What is due at once needs no timer.
+        // A task that is due at once needs no timer.
         let now = timers.schedule(Duration::ZERO, || "bread").unwrap();
         assert_eq!(now.join().unwrap(), "bread");
         // And later is no problem as soon as there is a thread again.
@@ -236,7 +235,7 @@ fn what_cannot_be_waited_for_is_refused_at_once_and_comes_back() {
     });
 }
 
-/// A clock that is moved by hand, with a timer whose threads can be had at first.
+/// A manual clock, with a timer whose threads can be started at first.
 fn by_hand() -> (ManualClock, Gated, Clock) {
     let (hand, threads) = (ManualClock::new(), Gated::default());
     threads.open(true);
@@ -244,8 +243,8 @@ fn by_hand() -> (ManualClock, Gated, Clock) {
     (hand, threads, clock)
 }
 
-/// Lets so much time pass that a timer's thread that nobody needs ends.
-fn lose_patience(hand: &ManualClock) {
+/// Advances the clock so far that an unused timer thread ends.
+fn let_timer_idle(hand: &ManualClock) {
     for _ in 0..2_000 {
         hand.advance(SECOND);
         thread::yield_now();
@@ -253,7 +252,8 @@ fn lose_patience(hand: &ManualClock) {
 }
 
 #[test]
-fn a_series_goes_on_whose_run_outlasts_the_patience_of_the_timer_while_threads_are_refused() {
+fn a_series_goes_on_whose_run_outlasts_the_idle_time_of_the_timer_thread_while_threads_are_refused()
+{
     let _watch = watch();
     let (hand, threads, clock) = by_hand();
     let below = pool(1, &Clock::system());
@@ -270,7 +270,7 @@ fn a_series_goes_on_whose_run_outlasts_the_patience_of_the_timer_while_threads_a
         runs.load(Ordering::SeqCst) == 1
     });
     threads.open(false);
-    lose_patience(&hand);
+    let_timer_idle(&hand);
     // It ends, and the next run is to wait for its time.
     drop(go);
     until("it waits for the second run", || {
@@ -288,7 +288,7 @@ fn a_series_goes_on_whose_run_outlasts_the_patience_of_the_timer_while_threads_a
 }
 
 #[test]
-fn a_series_that_is_due_at_once_is_refused_if_its_second_run_would_have_no_timer() {
+fn a_series_that_is_due_at_once_is_rejected_if_its_second_run_would_have_no_timer() {
     let _watch = watch();
     let (hand, threads, clock) = by_hand();
     threads.open(false);
@@ -307,7 +307,7 @@ fn a_series_that_is_due_at_once_is_refused_if_its_second_run_would_have_no_timer
     threads.open(true);
     let series = start().unwrap();
     threads.open(false);
-    lose_patience(&hand);
+    let_timer_idle(&hand);
     until("it goes on", || {
         hand.advance(SECOND);
         runs.load(Ordering::SeqCst) >= 3
@@ -318,7 +318,7 @@ fn a_series_that_is_due_at_once_is_refused_if_its_second_run_would_have_no_timer
 }
 
 #[test]
-fn what_is_due_next_does_not_wait_for_a_leader_that_is_busy() {
+fn the_next_due_task_does_not_wait_for_a_busy_leader() {
     let _watch = watch();
     let (threads, clock) = refusing();
     let below = pool(2, &clock);
@@ -357,7 +357,7 @@ fn a_limit_that_was_watched_once_interrupts_although_threads_are_refused_later()
     let limit = RunWarning::after(SECOND).interrupts();
     let pool = mill.run_warning(limit).on_event(|_| ()).build().unwrap();
     pool.submit(|| ()).unwrap().join().unwrap();
-    lose_patience(&hand);
+    let_timer_idle(&hand);
     threads.open(false);
     let (begins, has_begun) = sync_channel(0);
     let nap = pool.submit(move || {
@@ -398,7 +398,7 @@ fn the_timers_thread_ends_after_the_pool_however_that_ends() {
         let series = timers.schedule_at_fixed_rate(HOUR, HOUR, || ()).unwrap();
         assert!(task.cancel());
         until("it has begun", || threads.alive() == 1);
-        lose_patience(&hand);
+        let_timer_idle(&hand);
         assert_eq!((threads.alive(), threads.asked()), (1, 1), "{how}");
         end(timers);
         until("it ends", || {
@@ -410,14 +410,14 @@ fn the_timers_thread_ends_after_the_pool_however_that_ends() {
     }
 }
 
-/// Whether this process starts threads: not in a child that has had all it may.
+/// Whether this process can start threads: not in a child that has reached its limit.
 fn starts_threads() -> bool {
     Threads::named("probe").start(Box::new(|| ())).is_ok()
 }
 
 #[test]
-fn a_process_with_one_thread_left_refuses_what_is_to_be_done_later() {
-    let name = "a_process_with_one_thread_left_refuses_what_is_to_be_done_later";
+fn a_process_with_one_thread_left_rejects_delayed_tasks() {
+    let name = "a_process_with_one_thread_left_rejects_delayed_tasks";
     in_poor_child(name, "threads:1", || {
         let timers = preset::scheduled("mill", 1).unwrap();
         let flour = String::from("flour");
@@ -431,8 +431,8 @@ fn a_process_with_one_thread_left_refuses_what_is_to_be_done_later() {
 }
 
 #[test]
-fn what_is_due_when_no_thread_can_be_had_any_more_is_rejected_and_reported() {
-    let name = "what_is_due_when_no_thread_can_be_had_any_more_is_rejected_and_reported";
+fn a_due_task_is_rejected_and_reported_when_no_thread_can_be_started_any_more() {
+    let name = "a_due_task_is_rejected_and_reported_when_no_thread_can_be_started_any_more";
     // That of the timer, and that in reserve.
     in_poor_child(name, "threads:2", || {
         let ((tell, told), pool) = (channel(), pool(1, &Clock::system()));

@@ -8,6 +8,9 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
+mod forward_kit;
+
+use forward_kit::forward_to_inner;
 use millpond::executor::{
     CompletionService, Executor, ExecutorExt, RejectReason, Rejected, TryExecuteError,
 };
@@ -66,8 +69,8 @@ fn wait_until_started<T>(task: &TaskHandle<T>) {
 }
 
 #[test]
-fn cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_lock() {
-    let test = "cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_lock";
+fn cancelled_tasks_that_are_purged_from_a_full_queue_are_dropped_under_no_lock() {
+    let test = "cancelled_tasks_that_are_purged_from_a_full_queue_are_dropped_under_no_lock";
     alone(test, || {
         let pool = ThreadPool::builder("mill").core(1).max(1);
         let pool = pool.queue(Queue::bounded(2)).build().unwrap();
@@ -76,7 +79,7 @@ fn cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_loc
             let cancelled = pool.submit(|| Heavy).unwrap();
             assert!(cancelled.cancel());
         }
-        // Full of shells: this one clears them out.
+        // Full of tombstones: this one clears them out.
         let last = pool.submit(|| ()).unwrap();
         drop(go);
         last.join().unwrap();
@@ -88,53 +91,20 @@ fn cancelled_tasks_that_are_cleared_out_of_a_full_queue_are_dropped_under_no_loc
 struct Own(FifoQueue<Task>);
 
 impl BlockingQueue<Task> for Own {
-    fn offer(&self, task: Task) -> Result<(), OfferError<Task>> {
-        self.0.offer(task)
-    }
-    fn poll(&self) -> Option<Task> {
-        self.0.poll()
-    }
-    fn poll_offer(&self, task: &mut Option<Task>, place: &mut WaitSlot, waker: &Waker) -> Offered {
-        self.0.poll_offer(task, place, waker)
-    }
-    fn poll_take(&self, place: &mut WaitSlot, waker: &Waker) -> Taken<Task> {
-        self.0.poll_take(place, waker)
-    }
-    fn leave_offer(&self, task: &mut Option<Task>, place: &mut WaitSlot) {
-        self.0.leave_offer(task, place);
-    }
-    fn leave_take(&self, place: &mut WaitSlot) -> Option<Task> {
-        self.0.leave_take(place)
-    }
+    forward_to_inner!();
+
     fn hand_back(&self, task: Task) {
         self.0.hand_back(task);
     }
-    fn len(&self) -> usize {
-        self.0.len()
-    }
+
     fn hint(&self) -> Option<QueueHint> {
         self.0.hint()
-    }
-    fn capacity(&self) -> Option<usize> {
-        self.0.capacity()
-    }
-    fn set_capacity(&self, capacity: usize) -> Result<(), CapacityError> {
-        self.0.set_capacity(capacity)
-    }
-    fn visit(&self, see: &mut dyn FnMut(&Task) -> ControlFlow<()>) {
-        self.0.visit(see);
-    }
-    fn remove_where(&self, limit: usize, unwanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-        self.0.remove_where(limit, unwanted)
-    }
-    fn clock(&self) -> &Clock {
-        self.0.clock()
     }
 }
 
 #[test]
-fn the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread() {
-    let test = "the_watch_of_a_pool_asks_no_queue_of_the_users_on_the_timers_thread";
+fn the_watchdog_of_a_pool_calls_no_queue_of_the_user_on_the_timers_thread() {
+    let test = "the_watchdog_of_a_pool_calls_no_queue_of_the_user_on_the_timers_thread";
     alone(test, || {
         let (tell, told) = mpsc::channel();
         let pool = ThreadPool::builder("mill").core(1).max(1);
@@ -167,7 +137,7 @@ fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
         let late = move || drop(heavy);
         results
             .submit_with(TaskSpec::new().deadline(soon), late)
-            .map_err(|refused| refused.reason)
+            .map_err(|rejected| rejected.reason)
             .unwrap();
         let arrived = results.take().unwrap();
         assert!(arrived.result.unwrap_err().is_cancelled());
@@ -177,9 +147,9 @@ fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
 
 /// Takes nothing, and says so at once.
 #[derive(Debug)]
-struct Refusing;
+struct Rejecting;
 
-impl Executor for Refusing {
+impl Executor for Rejecting {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         Err(Rejected::new(task, RejectReason::saturated(7, 7, 2)))
     }
@@ -190,14 +160,14 @@ impl Executor for Refusing {
 }
 
 #[test]
-fn a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread() {
-    let test = "a_scheduled_task_that_is_refused_is_not_dropped_on_the_timers_thread";
+fn a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread() {
+    let test = "a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread";
     alone(test, || {
-        let pool = ScheduledPool::on(Refusing).on_event(|_| ()).build();
+        let pool = ScheduledPool::on(Rejecting).on_event(|_| ()).build();
         let heavy = Heavy;
-        let refused = pool.schedule(Duration::from_millis(20), move || drop(heavy));
-        let refused = refused.map_err(|refused| refused.reason).unwrap();
-        assert!(refused.join().unwrap_err().is_cancelled());
+        let rejected = pool.schedule(Duration::from_millis(20), move || drop(heavy));
+        let rejected = rejected.map_err(|rejected| rejected.reason).unwrap();
+        assert!(rejected.join().unwrap_err().is_cancelled());
     });
 }
 
@@ -209,7 +179,7 @@ fn a_scheduled_task_starts_no_worker_on_the_timers_thread() {
         let pool = ScheduledPool::on(below).build();
         let task = pool.schedule(Duration::from_millis(20), || 7);
         assert_eq!(
-            task.map_err(|refused| refused.reason)
+            task.map_err(|rejected| rejected.reason)
                 .unwrap()
                 .join()
                 .unwrap(),

@@ -1,4 +1,4 @@
-//! Two runs, row by row: what got better or worse beyond noise.
+//! Two runs, row by row: which rows got better or worse beyond noise.
 //!
 //! # The rule
 //!
@@ -9,7 +9,7 @@
 //! 3. the medians differ by more than the *noise*.
 //!
 //! The first two judge by how far rounds spread, whatever their distribution. If nothing has changed,
-//! ten rounds a side come to that by chance in about one row of 700, and five in one of 20; three
+//! ten rounds a side reach that by chance in about one row of 700, and five in one of 20; three
 //! do in one of five, so fewer than [`FEW_ROUNDS`] are warned about.
 //!
 //! That would be all if rounds of one run were as different as those of two. They are not: where
@@ -52,7 +52,7 @@ pub const FEW_ROUNDS: u64 = 5;
 /// So many peers in both runs make a drift.
 pub const ENOUGH_PEERS: usize = 3;
 
-/// What two runs differ in.
+/// The differences of two runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Rows that are in both, in the order of the new run.
@@ -78,22 +78,22 @@ pub struct Pair {
     pub old: f64,
     /// The new median.
     pub new: f64,
-    /// What the peers have changed by; 1 if that is not known.
+    /// The drift of the peers; 1 if that is not known.
     pub drift: f64,
     /// The factor that is noise.
     pub noise: f64,
-    /// What has come of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What has come of a row.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It changed for the better, beyond noise.
     Better,
     /// It changed for the worse, beyond noise.
     Worse,
-    /// What it changed by may be noise.
+    /// The change may be noise.
     Same,
 }
 
@@ -222,7 +222,7 @@ fn twin<'a>(rows: &'a [Row], of: &Row) -> Option<&'a Row> {
     })
 }
 
-/// What those who are not ours have changed by; `None` if there are too few of them to say.
+/// The drift of the peers; `None` if there are too few of them to say.
 fn drift(old: &[Row], new: &[Row], of: &Row) -> Option<f64> {
     let among = |is_near: &dyn Fn(&Row) -> bool| {
         let peers = new.iter().filter(|row| !row.is_ours() && is_near(row));
@@ -282,7 +282,7 @@ fn doubts(old: &Record, new: &Record) -> Vec<String> {
     doubts
 }
 
-/// What makes a machine another one.
+/// The facts that identify a machine.
 fn hardware(machine: &Surroundings) -> (Option<&str>, &str, u64) {
     (
         machine.cpu_model.as_deref(),

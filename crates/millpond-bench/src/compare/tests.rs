@@ -84,7 +84,7 @@ fn day(factor: f64, ours_median: f64) -> Vec<Row> {
 }
 
 #[test]
-fn what_the_peers_have_changed_by_is_taken_out() {
+fn the_drift_of_the_peers_is_subtracted() {
     // A slow day, and nothing else.
     let slow = compare(day(1.0, 100.0), day(1.4, 140.0));
     assert!(slow.pairs.iter().all(|pair| pair.verdict == Verdict::Same));
@@ -102,7 +102,7 @@ fn what_the_peers_have_changed_by_is_taken_out() {
 }
 
 #[test]
-fn one_peer_that_changed_is_no_drift_and_is_told() {
+fn one_peer_that_changed_is_no_drift_and_is_reported() {
     let mut new = day(1.0, 100.0);
     new[1] = spread("rayon", Standing::Peer, 400.0, 1.0);
     let comparison = compare(day(1.0, 100.0), new);
@@ -223,7 +223,7 @@ better beyond noise
     assert!(!text.contains("worse beyond noise\n"), "{text}");
 }
 
-/// How often two runs of the same are told apart, in `trials` trials of so many rounds each.
+/// How often two runs of the same code are judged different, in `trials` trials of so many rounds each.
 fn false_alarms(rounds: usize, trials: u32) -> f64 {
     const SEED: u64 = 20_261_116;
     let mut state = SEED;

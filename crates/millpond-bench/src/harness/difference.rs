@@ -1,4 +1,4 @@
-//! What something costs that can be switched off: the same candidate with and without.
+//! The cost of something that can be switched off: the same candidate with and without.
 //!
 //! The difference is taken round by round, between two turns that follow each other, and the row is
 //! the median of these differences: what slows the machine down for a second slows both of them down,
@@ -16,7 +16,7 @@ pub struct Difference {
     pub with: &'static str,
     /// The one that does not.
     pub without: &'static str,
-    /// What the difference must be below, in the unit of the workload's first figure.
+    /// The limit of the difference, in the unit of the workload's first figure.
     pub below: f64,
 }
 

@@ -77,7 +77,7 @@ fn every_candidate_gets_as_many_operations_as_fill_its_round() {
 }
 
 #[test]
-fn nobody_gets_more_operations_than_the_workload_allows() {
+fn no_candidate_gets_more_operations_than_the_workload_allows() {
     let log = Rc::default();
     workload(vec![planted("quick", 1, &log)], 50)
         .measure(SETTINGS, None, &Silent)
@@ -307,7 +307,7 @@ fn uneven(name: &'static str, standing: Standing, nanos: &'static [u64]) -> Cand
 }
 
 fn differing(below: f64) -> Workload {
-    // Sizing takes one run of each, because nobody may have more operations than it begins with.
+    // Sizing takes one run of each, because no candidate may have more operations than it begins with.
     let with = uneven("with", Standing::Ours, &[900, 130, 230, 330, 1_000]);
     let without = uneven("without", Standing::Peer, &[900, 100, 210, 320, 400]);
     let difference = Difference {

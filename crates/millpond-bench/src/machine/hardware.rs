@@ -27,7 +27,7 @@ pub struct Hardware {
     pub cpu_model: Option<String>,
     /// The kernel's release, as `uname -r` prints it.
     pub kernel: Option<String>,
-    /// What the kernel reads time from (`tsc`, `kvm-clock`, `hpet`, ..).
+    /// The kernel's clock source (`tsc`, `kvm-clock`, `hpet`, ..).
     pub clock_source: Option<String>,
     /// Whether the CPU reports a hypervisor. `Some(true)` is certain; `Some(false)` means that the
     /// CPU reports none, and a hypervisor may hide itself; `None`: this CPU does not say.

@@ -1,4 +1,4 @@
-//! Where it was measured, and how quiet it was there.
+//! The machine of a run, and how quiet it was there.
 //!
 //! A figure without its machine is worth little, and one from a machine that was busy with other
 //! things even less. So the load before the run and the CPU time that a hypervisor gave to other
@@ -13,7 +13,7 @@ use millpond::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// The machine and its mood. What is not known is `null`.
+/// The machine and its load. An unknown value is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// The CPU's own name for itself.
@@ -24,7 +24,7 @@ pub struct Surroundings {
     pub effective_cpus: f64,
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// What the kernel reads time from.
+    /// The kernel's clock source.
     pub clock_source: Option<String>,
     /// Whether the CPU reports a hypervisor.
     pub hypervisor: Option<bool>,

@@ -100,7 +100,7 @@ impl Frame {
         svg.text("head", (RATIO, HEADS), Anchor::End, "ratio");
     }
 
-    /// What there is to beat: the best peer, or the limit.
+    /// The goal: the best peer, or the limit.
     fn guides(&self, svg: &mut Svg, rows: &[&Row]) {
         let peer = best(rows.iter().copied().filter(|row| row.is_peer())).map(|row| row.median);
         let limit = rows.iter().find_map(|row| row.limit);

@@ -13,7 +13,7 @@ use crate::workloads::scale;
 use crate::workloads::scale::usl::Law;
 use std::fmt::Write;
 
-/// So many colours there are in the style sheet for those who are not ours.
+/// The number of colours in the style sheet for candidates that are not ours.
 const COLOURS: usize = 9;
 /// So many for ours.
 const OUR_COLOURS: usize = 3;
@@ -110,7 +110,7 @@ fn x_of(row: &Row) -> f64 {
     row.x.unwrap_or_default()
 }
 
-/// What goes up.
+/// The quantity on the vertical axis.
 fn upwards(rows: &[&Row]) -> Scale {
     let values: Vec<f64> = rows.iter().map(|row| row.median).collect();
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -129,7 +129,7 @@ fn law(line: &Line<'_>) -> Option<Law> {
     is_fitted.then(|| Law::fit(&points.collect::<Vec<_>>()))?
 }
 
-/// Whether what goes up does so on a logarithmic scale.
+/// Whether the vertical axis is logarithmic.
 pub(super) fn is_logarithmic(rows: &[&Row]) -> bool {
     upwards(rows).is_log
 }

@@ -37,7 +37,7 @@ use crate::record::Record;
 use std::fmt::Write;
 use text::escape;
 
-/// What the page is called in its folder.
+/// The name of the page in its folder.
 pub const FILE: &str = "index.html";
 
 /// The page of a run.
@@ -64,7 +64,7 @@ pub fn html(record: &Record) -> String {
     page
 }
 
-/// What else a reader should know: the notes of the suites, and why a reference is no peer.
+/// Further notes: those of the suites, and why a reference is no peer.
 fn notes(record: &Record) -> String {
     let rows = record.rows.iter();
     let reasons = rows.filter_map(|row| Some((row.because.as_deref()?, row.candidate.as_str())));

@@ -21,7 +21,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// What it shows.
+    /// The quantity that it shows.
     pub(super) fn title(&self) -> String {
         let first = self.rows()[0];
         match self {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_competes_the_rows_are_rungs_of_a_ladder() {
+    fn rows_without_competitors_are_rungs_of_a_ladder() {
         let rows = [
             row("CAS", Reference, 8.0),
             row("fence", Reference, 9.0),
@@ -115,7 +115,7 @@ mod tests {
         let panels = of_suite(&rows.iter().collect::<Vec<_>>());
         assert_eq!(panels[0], Panel::Ladder(vec![&rows[0], &rows[1]]));
         assert_eq!(panels[1], Panel::Bars(vec![&rows[2], &rows[3]]));
-        // What is zero has no place on a logarithmic scale.
+        // Zero has no place on a logarithmic scale.
         assert_eq!(panels[2], Panel::Bars(vec![&rows[4], &rows[5]]));
     }
 }

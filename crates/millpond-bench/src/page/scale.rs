@@ -84,7 +84,7 @@ impl Scale {
         self.to
     }
 
-    /// Where `value` is; what is outside is at the edge.
+    /// The position of `value`; a value outside is at the edge.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.from).ln() / (self.to / self.from).ln()

@@ -100,7 +100,7 @@ fn figure(panel: &Panel<'_>, is_open: bool) -> String {
     html
 }
 
-/// What a plot comes to.
+/// The verdict on a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Verdict {
     pub(super) is_lost: bool,

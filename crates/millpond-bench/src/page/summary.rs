@@ -1,4 +1,4 @@
-//! What the run comes to: where it was, how much of it is won, what is lost, and all in one table.
+//! The summary of a run: the machine, how much is won, what is lost, and all in one table.
 
 use super::panels::{self, Panel};
 use super::suite::{self, Section};
@@ -220,7 +220,7 @@ fn overview_line(panel: &Panel<'_>) -> String {
     html
 }
 
-/// All plots but ladders, which compare nobody.
+/// All plots but ladders, which compare nothing.
 fn groups(record: &Record) -> Vec<Panel<'_>> {
     let suites = record.rows.chunk_by(|a, b| a.suite == b.suite);
     let panels = suites.flat_map(|rows| panels::of_suite(&rows.iter().collect::<Vec<_>>()));

@@ -36,7 +36,7 @@ impl Anchor {
 
 impl Svg {
     /// A picture [`WIDTH`] wide and so high. `kind` is its class, and `label` says what it shows to
-    /// those who cannot see it.
+    /// readers that cannot see it.
     pub(super) fn new(kind: &str, height: f64, label: &str) -> Self {
         let (kind, label) = (escape(kind), escape(label));
         Svg {
@@ -96,7 +96,7 @@ impl Svg {
         ));
     }
 
-    /// What `draw` draws is one thing: a pointer that rests on it is told `tip`.
+    /// `draw` draws one thing: a pointer that rests on it shows `tip`.
     pub(super) fn group(&mut self, class: &str, tip: &str, draw: impl FnOnce(&mut Self)) {
         self.push(format_args!(
             "<g class=\"{}\"><title>{}</title>",

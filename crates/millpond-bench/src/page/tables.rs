@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// A column: what stands over it, and what a row has there.
 struct Column {
     head: &'static str,
-    /// What that means.
+    /// Its meaning.
     means: &'static str,
     cell: fn(&Row) -> Option<String>,
 }
@@ -20,7 +20,7 @@ const fn column(head: &'static str, means: &'static str, cell: Cell) -> Column {
 
 type Cell = fn(&Row) -> Option<String>;
 
-/// What a row of a table has, from left to right, after the candidate's name.
+/// The columns of a table, from left to right, after the candidate's name.
 const COLUMNS: &[Column] = &[
     column("median", "the median of the rounds", |row| {
         Some(number(row.median))
@@ -110,7 +110,7 @@ pub(super) fn figures(rows: &[&Row]) -> String {
     html
 }
 
-/// What became of the tasks of a workload; nothing where that was not counted.
+/// The fates of the tasks of a workload; nothing where they were not counted.
 pub(super) fn fates(rows: &[&Row]) -> String {
     let counted = rows.iter().filter_map(|row| Some((row, row.fates?)));
     let counted: Vec<_> = counted.collect();

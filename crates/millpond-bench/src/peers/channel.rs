@@ -1,24 +1,24 @@
-//! What a channel is, to a workload.
+//! A channel, as a workload uses it.
 
 use std::fmt::Debug;
 use std::marker::Send as StdSend;
 
 /// A way for messages from some threads to others.
 pub trait Channel {
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
 
-    /// Where messages go in. Each producer has one.
+    /// The sending end. Each producer has one.
     type Sender: Send + StdSend;
 
-    /// Where messages come out. Each consumer has one.
+    /// The receiving end. Each consumer has one.
     type Receiver: Receive + StdSend;
 
     /// Opens one.
     fn open(ends: Ends) -> Opened<Self::Sender, Self::Receiver>;
 }
 
-/// What a channel should connect.
+/// The ends that a channel should connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// How many threads send.
@@ -59,3 +59,40 @@ impl<S: Clone, R: Clone> Opened<S, R> {
         }
     }
 }
+
+/// A peer that is a crate with `bounded`, `unbounded` and ends that can be cloned.
+macro_rules! cloned_channel {
+    ($(#[$doc:meta])* $peer:ident, $library:ident, $name:literal) => {
+        use super::{Channel, Ends, Opened, Receive, Send};
+        use $library::{Receiver, Sender, bounded, unbounded};
+
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $peer;
+
+        impl Channel for $peer {
+            const NAME: &'static str = $name;
+            type Sender = Sender<u64>;
+            type Receiver = Receiver<u64>;
+
+            fn open(ends: Ends) -> Opened<Self::Sender, Self::Receiver> {
+                let (sender, receiver) = ends.bound.map_or_else(unbounded, bounded);
+                Opened::cloned(ends, sender, receiver)
+            }
+        }
+
+        impl Send for Sender<u64> {
+            fn send(&mut self, message: u64) {
+                Sender::send(self, message).expect("a receiver is there");
+            }
+        }
+
+        impl Receive for Receiver<u64> {
+            fn receive(&mut self) -> u64 {
+                self.recv().expect("a sender is there, or a message")
+            }
+        }
+    };
+}
+
+pub(super) use cloned_channel;

@@ -111,7 +111,7 @@ fn what_is_only_shown_does_not_count_among_the_goals() {
 }
 
 #[test]
-fn who_is_not_here_stands_under_the_tables() {
+fn absent_peers_are_listed_below_the_tables() {
     let mut tail = row("flume", Standing::Peer, 70.0);
     tail.workload = "trip: p99".into();
     let both = Found {

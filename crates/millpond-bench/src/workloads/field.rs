@@ -10,9 +10,9 @@ use crate::peers::pool::rayon::Rayon;
 use crate::peers::pool::threadpool::Threadpool;
 use crate::peers::pool::{Pool, tokio};
 
-/// What is asked of every pool of the field.
+/// The workload of every pool of the field.
 pub trait Visitor {
-    /// What comes of it.
+    /// Its result.
     type Found;
 
     /// Asks one.

@@ -20,7 +20,7 @@ use std::sync::mpsc;
 /// Without a bound the queue may grow by a whole round.
 const MOST_TASKS: u64 = 1_000_000;
 
-/// What a pool of boxed closures keeps in its queue.
+/// The queue element of a pool of boxed closures.
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_lost_or_runs_twice_is_found_out() {
+    fn a_task_that_is_lost_or_runs_twice_is_detected() {
         assert!(run(10, |_| (), || ()).is_err());
         let (sender, receiver) = mpsc::channel();
         let send = move |number| sender.send(number).unwrap_or(());

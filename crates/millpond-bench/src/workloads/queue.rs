@@ -98,7 +98,7 @@ fn candidate(entry: &'static Entry, ends: Ends) -> Candidate {
     }
 }
 
-/// What a consumer keeps of its messages.
+/// The checksum that a consumer keeps of its messages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     messages: u64,
@@ -129,8 +129,8 @@ fn run<C: Channel>(ends: Ends, messages: u64) -> Result<Sample> {
     })
 }
 
-/// What a thread leaves behind: a consumer what it kept, and its end of the channel. The end stays
-/// open until all are done, so that nobody's message bounces.
+/// The result of a thread: a consumer's checksum, and its end of the channel. The end stays
+/// open until all are done, so that no send fails.
 type Left<A, R> = Option<(A, R)>;
 
 /// Lets every producer send `share` numbers, and every consumer fold what it gets.
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_forges_a_message_is_found_out() {
+    fn a_channel_that_forges_a_message_is_detected() {
         let error = run::<Forger>(small(1, Some(4)), 20).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -21,7 +21,7 @@ pub const SUITE: Suite = Suite {
     notes: |_| Vec::new(),
 };
 
-/// What a pool of boxed closures keeps in its queue.
+/// The queue element of a pool of boxed closures.
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The workload: make, run, join.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_that_returns_something_else_is_found_out() {
+    fn a_candidate_that_returns_a_wrong_value_is_detected() {
         assert!(run(10, |input| Ok(input.max(1))).is_err());
         assert!(run(10, Ok).is_ok());
     }

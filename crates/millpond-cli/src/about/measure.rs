@@ -6,7 +6,7 @@ use millpond_bench::workloads::floor::Stopwatch;
 
 use super::stats::Samples;
 
-/// Who is told how far measuring is.
+/// A listener for the progress of measuring.
 pub(super) trait Progress {
     /// The name of what is measured next.
     fn measuring(&self, what: &str);
@@ -26,10 +26,10 @@ const MOST_SAMPLES: usize = 100_000;
 /// One probe's share of the budget, and the way to report that it is being used.
 pub(super) struct Meter<'a> {
     share: Duration,
-    /// What earlier probes used.
+    /// The time that earlier probes used.
     before: Duration,
     progress: &'a dyn Progress,
-    /// What was measured so far.
+    /// The samples so far.
     pub(super) samples: Samples,
 }
 

@@ -35,7 +35,7 @@ ready! {
     millpond::manage => "figures of an engine, and parameters that change together",
     millpond::executor => "submit, invoke all or any; thread per task, in order by key",
     millpond::queue => "blocking queues of eight kinds, for threads and async code",
-    millpond::task => "a task and its TaskHandle: join, time-out, await, cancel, interrupt",
+    millpond::task => "a task and its TaskHandle: join, timeout, await, cancel, interrupt",
     millpond::interrupt => "asking a running task to stop, without killing anything",
     millpond::time => "Clock, the system's and a manual one for tests; saturating deadlines",
     millpond::thread => "ThreadFactory: how threads are started, named and sized",
@@ -47,7 +47,7 @@ ready! {
     millpond_raw::sync => "our lock and atomics, and the seam that lets checkers in",
 }
 
-/// What comes next, in the order it is built.
+/// The modules to come, in the order they are built.
 pub(super) const PLANNED: &[&str] = &[
     "Completable",
     "ForkJoinPool",

@@ -9,7 +9,7 @@ pub(super) struct Samples {
     rounds: u64,
 }
 
-/// What is shown of them.
+/// The summary that is shown of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Summary {
     pub(super) p50: f64,

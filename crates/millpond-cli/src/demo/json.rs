@@ -64,7 +64,7 @@ impl<'a> Pool<'a> {
             policy: reading.policy.to_string(),
             in_per_second: flow.came,
             out_per_second: flow.done,
-            refused_per_second: flow.refused,
+            refused_per_second: flow.rejected,
             wait_p50_us: p50(flow.wait),
             wait_p99_us: p99(flow.wait),
             run_p50_us: p50(flow.run),

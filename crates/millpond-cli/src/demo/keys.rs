@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::knob::{Knob, Turn};
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,
@@ -44,7 +44,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("q, Ctrl-C", "shut down, in order; twice: at once"),
 ];
 
-/// What this key asks for.
+/// The action of this key.
 pub(super) fn action(key: KeyEvent) -> Action {
     if key.kind == KeyEventKind::Release {
         return Action::Nothing;

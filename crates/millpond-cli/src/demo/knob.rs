@@ -24,7 +24,7 @@ pub(super) enum Turn {
 /// In percent.
 const LOAD_STEP: u32 = 25;
 
-/// What is asked of a pool that is like this. Core and max go by one, the capacity doubles or halves.
+/// The patch for a pool in this state. Core and max go by one, the capacity doubles or halves.
 fn patch(knob: Knob, turn: Turn, now: &PoolSnapshot) -> Patch {
     let by_one = |size: usize| match turn {
         Turn::Up => size.saturating_add(1),
@@ -64,7 +64,7 @@ pub(super) fn turn(shop: &Shop, chosen: usize, knob: Knob, turn: Turn) -> Result
     }
     match pool.apply(&patch(knob, turn, &pool.snapshot())) {
         Ok(()) => Ok(format!("{name}: {}", setting(pool, knob))),
-        Err(error) => Err(format!("{name}: refused, nothing has changed: {error}")),
+        Err(error) => Err(format!("{name}: rejected, nothing has changed: {error}")),
     }
 }
 
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_patch_says_why_and_changes_nothing() {
+    fn a_rejected_patch_says_why_and_changes_nothing() {
         let shop = Shop::open(7, 0).unwrap();
         let images = &shop.departments[1].pool;
         let error = turn(&shop, 1, Knob::Core, Turn::Up).unwrap_err();
         assert_eq!(
             error,
-            "images: refused, nothing has changed: core 2 is above max 1: raise max or lower core, \
+            "images: rejected, nothing has changed: core 2 is above max 1: raise max or lower core, \
              or change both at once"
         );
         assert_eq!((images.core(), images.max()), (1, 1));

@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How long it may take until a signal is heard.
 const NAP: Duration = Duration::from_millis(20);
 
-/// What is shown of one second.
+/// The columns of one second.
 #[derive(Debug)]
 pub(super) struct Second {
     /// Counts from 1.
@@ -38,8 +38,8 @@ pub(super) trait Writing {
     fn closing(&self, inside: u64) -> String;
 }
 
-/// Runs the shop for so long, unless it is asked to end before, and closes it. False if nobody reads
-/// it any more.
+/// Runs the shop for so long, unless a signal ends it before, and closes it. False if the output is
+/// closed.
 pub(super) fn run(
     shop: &mut Shop,
     time: Duration,
@@ -87,7 +87,7 @@ fn tell(
             if requests.take() {
                 return Ok(true);
             }
-            // We are no task, so nobody interrupts us.
+            // This thread runs no task, so it cannot be interrupted.
             interrupt::sleep(NAP).unwrap_or_default();
         }
         let now = look();
@@ -111,7 +111,7 @@ fn tell(
     Ok(true)
 }
 
-/// False if nobody reads it any more, as in `millpond | head`.
+/// False if the output is closed, as in `millpond | head`.
 fn write(text: &str) -> Result<bool> {
     match write_out(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -130,7 +130,7 @@ pub(super) struct Table {
 }
 
 /// How wide the columns of a pool are together.
-const POOL: usize = 35;
+const POOL: usize = 36;
 
 impl Table {
     pub(super) fn new(seed: u64, load: u32) -> Self {
@@ -141,7 +141,7 @@ impl Table {
 impl Writing for Table {
     fn head(&self, names: &[&str]) -> String {
         let mut text = format!(
-            "A small shop on three pools: seed {}, load {} %. Tasks in, out and refused per second;\n\
+            "A small shop on three pools: seed {}, load {} %. Tasks in, out and rejected per second;\n\
              how many wait and may wait; busy workers and how many there may be; what 99 % waited at \
              most.\n\n",
             self.seed, self.load
@@ -152,8 +152,8 @@ impl Writing for Table {
             let _ = write!(text, "  {name:POOL$}");
             let _ = write!(
                 columns,
-                "  {:>4} {:>4} {:>7} {:>7} {:>4}{:>7}",
-                "in", "out", "refused", "queue", "busy", "wait"
+                "  {:>4} {:>4} {:>8} {:>7} {:>4}{:>7}",
+                "in", "out", "rejected", "queue", "busy", "wait"
             );
         }
         format!("{}\n{}\n", text.trim_end(), columns)
@@ -169,8 +169,8 @@ impl Writing for Table {
             let wait = flow.wait.map_or("-".into(), |wait| wording::time(wait.p99));
             let _ = write!(
                 line,
-                "  {:>4.0} {:>4.0} {:>7.0} {queue:>7} {busy:>4}{wait:>7}",
-                flow.came, flow.done, flow.refused
+                "  {:>4.0} {:>4.0} {:>8.0} {queue:>7} {busy:>4}{wait:>7}",
+                flow.came, flow.done, flow.rejected
             );
         }
         line.push('\n');
@@ -194,7 +194,7 @@ mod tests {
         let flow = Flow {
             came: 312.4,
             done: 40.0,
-            refused: 7.0,
+            rejected: 7.0,
             ..Flow::default()
         };
         let second = Second {
@@ -212,7 +212,7 @@ mod tests {
         for (head, value) in [
             ("in", "312"),
             ("out", "40"),
-            ("refused", "7"),
+            ("rejected", "7"),
             ("wait", "-"),
         ] {
             let end = |line: &str, word: &str| line.find(word).unwrap() + word.len();

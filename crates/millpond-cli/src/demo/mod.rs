@@ -30,7 +30,7 @@ use crate::terminal::print;
 use requests::Requests;
 use shop::Shop;
 
-/// How long it goes on if nobody is there to end it.
+/// How long it goes on without a terminal, from which it could be ended.
 const SECONDS_WITHOUT_A_SCREEN: u64 = 10;
 
 pub(crate) fn run(options: &DemoOptions) -> Result<()> {
@@ -48,11 +48,12 @@ pub(crate) fn run(options: &DemoOptions) -> Result<()> {
         true
     };
     let books = shop.books();
-    // Who has stopped reading does not want the end, either.
+    // A reader that has closed the output does not want the summary, either.
     if is_read {
-        print(&match options.json {
-            true => json::summary(&books)?,
-            false => summary::text(&books),
+        print(&if options.json {
+            json::summary(&books)?
+        } else {
+            summary::text(&books)
         })?;
     }
     if !books.balanced {

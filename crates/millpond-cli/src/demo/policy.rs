@@ -15,7 +15,7 @@ pub(super) enum Policy {
     NewThread,
 }
 
-const PATIENCE: Duration = Duration::from_millis(100);
+const BLOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const EXTRA_THREADS: usize = 4;
 
 impl Policy {
@@ -34,14 +34,14 @@ impl Policy {
             Policy::CallerRuns => RejectionPolicy::CallerRuns,
             Policy::Discard => RejectionPolicy::Discard,
             Policy::DiscardOldest => RejectionPolicy::DiscardOldest,
-            Policy::Block => RejectionPolicy::Block(PATIENCE),
+            Policy::Block => RejectionPolicy::Block(BLOCK_TIMEOUT),
             Policy::NewThread => RejectionPolicy::NewThread {
                 at_most: EXTRA_THREADS,
             },
         }
     }
 
-    /// The policy of a pool that got it from here.
+    /// The policy of a pool that was set here.
     pub(super) fn of(rejection: &RejectionPolicy) -> Self {
         match rejection {
             RejectionPolicy::CallerRuns => Policy::CallerRuns,
@@ -58,7 +58,7 @@ impl Policy {
         Self::ALL[place.map_or(0, |place| (place + 1) % Self::ALL.len())]
     }
 
-    /// What happens when there is no room for a task.
+    /// The effect of the policy on a task for which there is no room.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Policy::Abort => "the task is given back to its caller",
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_meanings_tell_the_numbers_that_are_used() {
-        let wait = format!("{} ms", PATIENCE.as_millis());
+        let wait = format!("{} ms", BLOCK_TIMEOUT.as_millis());
         assert!(Policy::Block.meaning().contains(&wait));
         let fewer = format!("fewer than {EXTRA_THREADS} ");
         assert!(Policy::NewThread.meaning().contains(&fewer));

@@ -1,4 +1,4 @@
-//! What can be read off a department at one moment, and what flowed between two readings.
+//! A reading of a department at one moment, and the flow between two readings.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl Reading {
         }
     }
 
-    /// What flowed since an earlier reading.
+    /// The flow since an earlier reading.
     pub(super) fn since(&self, earlier: &Reading) -> Flow {
         let seconds = self.at.saturating_sub(earlier.at).as_secs_f64().max(1e-3);
         let rate = |of: fn(&Counts) -> u64| {
@@ -55,7 +55,7 @@ impl Reading {
         Flow {
             came: rate(|counts| counts.came),
             done: rate(|counts| counts.done),
-            refused: rate(Counts::turned_away),
+            rejected: rate(Counts::turned_away),
             wait: Times::of(&self.wait.since(&earlier.wait)),
             run: Times::of(&self.run.since(&earlier.run)),
         }
@@ -74,13 +74,13 @@ fn workers(department: &Department) -> Vec<Working> {
         .collect()
 }
 
-/// What flowed between two readings; rates are per second.
+/// The flow between two readings; rates are per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Flow {
     pub(super) came: f64,
     pub(super) done: f64,
     /// Given back, or dropped.
-    pub(super) refused: f64,
+    pub(super) rejected: f64,
     pub(super) wait: Option<Times>,
     pub(super) run: Option<Times>,
 }
@@ -130,11 +130,11 @@ pub(super) mod tests {
             came: 100,
             gave_up: 0,
             done: 60,
-            refused: 10,
+            rejected: 10,
             dropped: 6,
         };
         let flow = late.since(&early);
-        assert_eq!((flow.came, flow.done, flow.refused), (50.0, 30.0, 8.0));
+        assert_eq!((flow.came, flow.done, flow.rejected), (50.0, 30.0, 8.0));
         assert_eq!((flow.wait, flow.run), (None, None));
     }
 

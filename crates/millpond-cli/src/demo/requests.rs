@@ -24,7 +24,7 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Whether it was asked to end since the last time that this was asked.
+    /// Whether it was asked to end since the last call.
     pub(super) fn take(&self) -> bool {
         self.is_asked.swap(false, Relaxed)
     }

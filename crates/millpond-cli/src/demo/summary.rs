@@ -1,4 +1,4 @@
-//! What is printed at the end: what became of every task.
+//! The summary at the end: what became of every task.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ pub(super) fn text(books: &Books) -> String {
         "\nThe shop was open for {:.1} s (seed {}). What became of every task:\n\n",
         books.seconds, books.seed
     );
-    let heads = ["came", "done", "refused", "dropped", "lost"];
+    let heads = ["came", "done", "rejected", "dropped", "lost"];
     let _ = write!(text, "  {:8}", "");
     for head in heads {
         let _ = write!(text, "{head:>9}");
@@ -21,7 +21,7 @@ pub(super) fn text(books: &Books) -> String {
         let row = [
             counts.came,
             counts.done,
-            counts.refused,
+            counts.rejected,
             counts.dropped,
             page.lost,
         ];
@@ -74,7 +74,7 @@ mod tests {
                 came: 130 + lost,
                 gave_up: 0,
                 done: 100,
-                refused: 20,
+                rejected: 20,
                 dropped: 10,
             },
             lost,
@@ -95,7 +95,7 @@ mod tests {
             "
 The shop was open for 12.3 s (seed 7). What became of every task:
 
-               came     done  refused  dropped     lost
+               came     done rejected  dropped     lost
   orders        130      100       20       10        0
   mails         130      100       20       10        0
   all           260      200       40       20        0
@@ -116,7 +116,7 @@ Nothing was lost. The books balance: the pools counted the same as the shop.
     }
 
     #[test]
-    fn those_who_gave_up_at_the_door_are_told_of() {
+    fn visitors_who_gave_up_at_the_door_are_reported() {
         let mut books = books(0, &[]);
         books.pools[0].counts.gave_up = 17;
         assert!(text(&books).contains("\n17 more had waited at a door for too long"));

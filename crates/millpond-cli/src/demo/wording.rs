@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(super) fn time(time: Duration) -> String {
     let nanos = time.as_nanos() as f64;
     let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    // What would be rounded up to 1000 is one of the next unit.
+    // A value that would be rounded up to 1000 is one of the next unit.
     let fits = units.iter().find(|(_, size)| nanos / size < 999.5);
     let (unit, size) = fits.unwrap_or(&units[3]);
     let value = nanos / size;

@@ -12,7 +12,7 @@ use millpond::task::{TaskError, TaskHandle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Brings so many tasks.
+/// Submits so many tasks.
 pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
     let mut counts = Counts::default();
     let mut kept: Vec<(usize, TaskHandle<Value>)> = Vec::new();
@@ -38,10 +38,10 @@ pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
                 counts.happened("joins");
                 settle(&client.ledger, id, handle.join());
             }
-            1 => lock(&client.ledger.pouch).push((id, handle)),
+            1 => lock(&client.ledger.unjoined).push((id, handle)),
             _ => {
                 if let Some(kept) = treat(client, &mut rng, &mut counts, id, handle) {
-                    lock(&client.ledger.pouch).push(kept);
+                    lock(&client.ledger.unjoined).push(kept);
                 }
             }
         }
@@ -49,7 +49,7 @@ pub(crate) fn produce(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
     counts
 }
 
-/// Brings so many tasks, one at a time: each is waited for before the next one comes.
+/// Submits so many tasks, one at a time: each is joined before the next one is submitted.
 pub(crate) fn produce_alone(client: &Client, mut rng: Rng, tasks: usize) -> Counts {
     let mut counts = Counts::default();
     for _ in 0..tasks * 3 {
@@ -95,9 +95,10 @@ fn treat(
         }
         4 | 5 => {
             entry.note(Fact::Asked);
-            let cancelled = match rng.once_in(2) {
-                true => handle.cancel(),
-                false => handle.interrupt(),
+            let cancelled = if rng.once_in(2) {
+                handle.cancel()
+            } else {
+                handle.interrupt()
             };
             if cancelled {
                 counts.happened("cancelled by a handle");
@@ -125,7 +126,7 @@ fn treat(
     Some((id, handle))
 }
 
-/// Changes the pool until it is told to stop.
+/// Changes the pool until it is stopped.
 pub(crate) fn meddle(
     client: &Client,
     factory: &FaultyFactory,
@@ -203,9 +204,10 @@ fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
         patch = patch.max(rng.below(7));
     }
     if rng.once_in(3) {
-        patch = patch.keep_alive(match rng.once_in(2) {
-            true => rng.timeout(),
-            false => Duration::from_secs(60),
+        patch = patch.keep_alive(if rng.once_in(2) {
+            rng.timeout()
+        } else {
+            Duration::from_secs(60)
         });
     }
     if rng.once_in(4) {
@@ -218,7 +220,7 @@ fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
         patch = patch.capacity(rng.below(6));
     }
     if rng.once_in(4) {
-        // Whatever the queue is: an order that it cannot have is refused.
+        // Whatever the queue is: an order that it cannot have is an error.
         let drawn = overload(rng, Line::Unbounded);
         if drawn.sheds() {
             client.ledger.round.may_shed.store(true, Ordering::Relaxed);
@@ -248,11 +250,11 @@ fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
     match pool.apply(&patch) {
         Ok(()) => counts.happened("patches applied"),
         Err(error) => {
-            counts.happened("patches refused");
+            counts.happened("patches rejected");
             let after = all();
             if before != after {
                 client.ledger.wrong(format!(
-                    "a patch was refused ({error}) and changed {before:?} to {after:?}"
+                    "a patch was rejected ({error}) and changed {before:?} to {after:?}"
                 ));
             }
         }

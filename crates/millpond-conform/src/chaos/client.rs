@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How deep tasks bring tasks.
+/// How deep tasks submit tasks.
 const DEEPEST: usize = 2;
 
 /// A handle of the pool, with its ledger.
@@ -30,7 +30,7 @@ impl Executor for Client {
         let taken = self.pool.execute_task(task);
         let count = match &taken {
             Ok(()) => &self.ledger.round.accepted,
-            Err(_) => &self.ledger.round.refused,
+            Err(_) => &self.ledger.round.rejected,
         };
         count.fetch_add(1, Ordering::Relaxed);
         taken
@@ -41,7 +41,7 @@ impl Executor for Client {
     }
 }
 
-/// What a task does.
+/// The body of a task.
 enum Work {
     Nothing,
     Jitter(Rng),
@@ -49,9 +49,9 @@ enum Work {
     /// Waits in a queue that stays empty.
     Wait(Duration),
     Panic,
-    /// Brings more, to the same pool.
-    Bring(Client, Rng, usize),
-    /// Brings more, and waits for them.
+    /// Submits more, to the same pool.
+    Submit(Client, Rng, usize),
+    /// Submits more, and waits for them.
     Scope(Client, Rng),
     /// Ends the pool that runs it.
     End(Client, bool),
@@ -69,7 +69,7 @@ impl Work {
             8 => Work::Sleep(Duration::from_micros(rng.any() % 2000)),
             9 => Work::Wait(Duration::from_micros(rng.any() % 2000)),
             10 => Work::Panic,
-            11 | 12 if depth < DEEPEST => Work::Bring(client.clone(), rng.fork(), depth + 1),
+            11 | 12 if depth < DEEPEST => Work::Submit(client.clone(), rng.fork(), depth + 1),
             13 if depth < DEEPEST => Work::Scope(client.clone(), rng.fork()),
             14 => Work::Hold(client.clone()),
             _ => Work::Nothing,
@@ -85,7 +85,7 @@ impl Work {
             Work::Wait(time) => drop(FifoQueue::<()>::unbounded().poll_timeout(time)),
             Work::Panic => resume_unwind(Box::new("chaos")),
             Work::Other(work) => work(),
-            Work::Bring(client, mut rng, depth) => submit_some(&client, &mut rng, depth),
+            Work::Submit(client, mut rng, depth) => submit_some(&client, &mut rng, depth),
             Work::Scope(client, mut rng) => scope(&client, &mut rng, true),
             Work::End(client, true) => stop(&client, &mut Rng::new(client.ledger.len() as u64)),
             Work::End(client, false) => client.pool.shutdown(),
@@ -97,7 +97,7 @@ impl Work {
 fn body(stub: Stub, work: Work) -> impl FnOnce() -> Value + Send + 'static {
     move || {
         let value = stub.runs();
-        // Whoever runs it, what it does itself is done in no special place.
+        // Whichever thread runs it, what the body itself does happens in no special place.
         match catch_unwind(AssertUnwindSafe(|| Place::Anywhere.enter(|| work.work()))) {
             Ok(()) => value,
             Err(payload) => resume_unwind(payload),
@@ -105,7 +105,7 @@ fn body(stub: Stub, work: Work) -> impl FnOnce() -> Value + Send + 'static {
     }
 }
 
-/// Brings a task. The handle, if it was taken and has one.
+/// Submits a task. The handle, if it was accepted and has one.
 pub(crate) fn submit_task(
     client: &Client,
     rng: &mut Rng,
@@ -115,7 +115,7 @@ pub(crate) fn submit_task(
     bring_work(client, rng, depth, work)
 }
 
-/// Brings a task that does this. It may inherit a deadline from a task of another pool.
+/// Submits a task with this body. It may inherit a deadline from a task of another pool.
 pub(crate) fn submit_other(
     client: &Client,
     rng: &mut Rng,
@@ -124,7 +124,7 @@ pub(crate) fn submit_other(
     bring_work(client, rng, 1, Work::Other(Box::new(work)))
 }
 
-/// What somebody can submit who has no [`Client`]: a small piece of work, and its number.
+/// A submission without a [`Client`]: a small piece of work, and its number.
 pub(crate) fn small_task(
     ledger: &Arc<Ledger>,
     rng: &mut Rng,
@@ -156,12 +156,12 @@ fn bring_work(
     }
     let run = body(stub, work);
     if rng.once_in(3) {
-        let brought = client.execute(move || drop(run()));
-        settle_rejection(&client.ledger, rng, id, brought);
+        let submitted = client.execute(move || drop(run()));
+        settle_rejection(&client.ledger, rng, id, submitted);
         return None;
     }
     entry.note(Fact::HasHandle);
-    // Tasks with a handle inherit the deadline of the task that brings them.
+    // Tasks with a handle inherit the deadline of the task that submits them.
     if client.deadlines && depth > 0 {
         entry.note(Fact::MayExpire);
     }
@@ -180,33 +180,36 @@ fn bring_work(
     Some((id, handle))
 }
 
-/// CHAOS-2: what is refused is whole.
+/// CHAOS-2: a rejected closure is whole.
 pub(crate) fn settle_rejection<T, R, F: FnOnce() -> R>(
     ledger: &Ledger,
     rng: &mut Rng,
     id: usize,
-    brought: Result<T, Rejected<F>>,
+    submitted: Result<T, Rejected<F>>,
 ) -> Option<T> {
     let entry = ledger.entry(id);
-    let refused = match brought {
+    let rejected = match submitted {
         Ok(taken) => {
             entry.note(Fact::Accepted);
             return Some(taken);
         }
-        Err(refused) => refused,
+        Err(rejected) => rejected,
     };
-    entry.note(Fact::Refused);
+    entry.note(Fact::Rejected);
     let before = (entry.runs(), entry.drops());
     let runs = rng.once_in(2);
-    Place::Submitter.enter(|| match runs {
-        // What it comes to is all the same.
-        true => drop(catch_unwind(AssertUnwindSafe(refused.task))),
-        false => drop(refused.task),
+    Place::Submitter.enter(|| {
+        if runs {
+            // The outcome does not matter.
+            drop(catch_unwind(AssertUnwindSafe(rejected.task)))
+        } else {
+            drop(rejected.task)
+        }
     });
     let after = (entry.runs(), entry.drops());
     if before != (0, 0) || after != (u32::from(runs), 1) {
         ledger.wrong(format!(
-            "task {id} was refused and did not come back whole (CHAOS-2): ran and dropped {before:?} \
+            "task {id} was rejected and did not come back whole (CHAOS-2): ran and dropped {before:?} \
              times when it came back, {after:?} afterwards"
         ));
     }
@@ -221,13 +224,13 @@ pub(crate) fn submit_some(client: &Client, rng: &mut Rng, depth: usize) {
         match rng.below(3) {
             // Never a plain join inside a worker: all of them might wait so.
             0 => settle(&client.ledger, id, handle.run_or_join()),
-            1 => lock(&client.ledger.pouch).push((id, handle)),
+            1 => lock(&client.ledger.unjoined).push((id, handle)),
             _ => let_go(client, id, handle),
         }
     }
 }
 
-/// A handle that nobody wants.
+/// A handle that is not needed.
 pub(crate) fn let_go(client: &Client, id: usize, handle: TaskHandle<Value>) {
     client.ledger.entry(id).note(Fact::LetGo);
     drop(handle);
@@ -295,10 +298,7 @@ pub(crate) fn stop(client: &Client, rng: &mut Rng) {
             .handed_back
             .fetch_add(1, Ordering::Relaxed);
         let runs = rng.once_in(2);
-        Place::HandedBack.enter(|| match runs {
-            true => drop(task.run()),
-            false => drop(task),
-        });
+        Place::HandedBack.enter(|| if runs { drop(task.run()) } else { drop(task) });
     }
 }
 
@@ -316,9 +316,9 @@ pub(crate) fn end(client: &Client, rng: &mut Rng, end: End) {
         End::FromWithin => {
             let work = Work::End(client.clone(), rng.once_in(2));
             if let Some((id, handle)) = bring_work(client, rng, 0, work) {
-                lock(&client.ledger.pouch).push((id, handle));
+                lock(&client.ledger.unjoined).push((id, handle));
             }
-            // It may have been refused, discarded or cancelled: then it is up to us.
+            // It may have been rejected, discarded or cancelled: then it is up to us.
             rng.jitter();
             client.pool.shutdown();
         }

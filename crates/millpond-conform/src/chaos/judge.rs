@@ -32,10 +32,10 @@ fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
             problems.push(problem);
         }
     };
-    let (accepted, refused) = (entry.is(Fact::Accepted), entry.is(Fact::Refused));
+    let (accepted, rejected) = (entry.is(Fact::Accepted), entry.is(Fact::Rejected));
     let (runs, (values, dropped)) = (entry.runs(), entry.values());
     must(
-        accepted != refused,
+        accepted != rejected,
         "neither accepted nor rejected (CHAOS-2)",
     );
     must(runs <= 1, "ran twice (CHAOS-3)");
@@ -94,7 +94,7 @@ fn task(ledger: &Ledger, entry: &Entry) -> Vec<&'static str> {
     problems
 }
 
-/// Whether a handle can have come to that.
+/// Whether a handle can have that outcome.
 fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
     let (ran, round) = (entry.runs() == 1, &ledger.round);
     let can = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
@@ -121,7 +121,7 @@ fn agrees(ledger: &Ledger, entry: &Entry, outcome: Outcome) -> bool {
     }
 }
 
-/// Whether there is a reason why it never ran. What has an outcome has one, which was judged.
+/// Whether there is a reason why it never ran. The outcome of a handle is one, and has been judged.
 fn is_explained(ledger: &Ledger, entry: &Entry) -> bool {
     let facts = [
         Fact::Asked,
@@ -141,7 +141,7 @@ fn count(entry: &Entry, counts: &mut Counts) {
     counts.happened("tasks");
     let facts = [
         (Fact::Accepted, "tasks accepted"),
-        (Fact::Refused, "tasks refused"),
+        (Fact::Rejected, "tasks rejected"),
         (Fact::HandedBack, "tasks handed back"),
         (Fact::ByPolicy, "tasks kept by a custom policy"),
         (Fact::Job, "tasks of a producer's scope"),
@@ -164,7 +164,7 @@ fn count(entry: &Entry, counts: &mut Counts) {
             CancelReason::Expired => "outcome cancelled: expired",
             CancelReason::Shed => "outcome cancelled: shed",
             CancelReason::WaitedTooLong => "outcome cancelled: waited too long",
-            CancelReason::Rejected => "outcome cancelled: refused",
+            CancelReason::Rejected => "outcome cancelled: rejected",
             _ => "outcome cancelled: otherwise",
         }),
     }
@@ -229,19 +229,18 @@ pub(crate) fn books(
     );
     let accepted = read(&round.accepted);
     let sum = accounted_for(last) + round.policy_kept();
-    match round.may_run_outside.load(Ordering::Relaxed) {
-        false => must(
+    if round.may_run_outside.load(Ordering::Relaxed) {
+        let most = sum + last.rejected;
+        let holds = sum <= accepted && accepted <= most;
+        must(
+            holds,
+            &format!("{accepted} accepted, {sum} to {most} accounted for"),
+        );
+    } else {
+        must(
             accepted == sum,
             &format!("{accepted} accepted, {sum} accounted for"),
-        ),
-        true => {
-            let most = sum + last.rejected;
-            let holds = sum <= accepted && accepted <= most;
-            must(
-                holds,
-                &format!("{accepted} accepted, {sum} to {most} accounted for"),
-            );
-        }
+        )
     }
     must(
         last.shed == 0 || round.may_shed.load(Ordering::Relaxed),
@@ -257,10 +256,10 @@ pub(crate) fn books(
         threads == asked,
         &format!("the factory was asked for {asked} threads"),
     );
-    let refused = read(&round.refused);
+    let rejected = read(&round.rejected);
     must(
-        refused <= last.rejected,
-        &format!("callers saw {refused} refusals"),
+        rejected <= last.rejected,
+        &format!("callers saw {rejected} rejections"),
     );
     must(
         last.panicked <= last.completed,
@@ -273,7 +272,7 @@ pub(crate) fn books(
     );
 }
 
-/// What has become of the tasks that a pool has taken, all ends together.
+/// The outcomes of the tasks that a pool has accepted, summed over all kinds of end.
 fn accounted_for(last: &PoolSnapshot) -> u64 {
     last.completed
         + last.cancelled

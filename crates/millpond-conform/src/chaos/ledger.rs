@@ -19,9 +19,9 @@ thread_local! {
 pub(crate) enum Place {
     /// The pool's.
     Anywhere,
-    /// Its submitter's: it was refused.
+    /// Its submitter's: it was rejected.
     Submitter,
-    /// Whoever called `shutdown_now`.
+    /// The caller of `shutdown_now`.
     HandedBack,
     /// The custom rejection policy.
     Policy,
@@ -43,13 +43,13 @@ impl Place {
     }
 }
 
-/// What is known of a task, bit by bit.
+/// The known facts of a task, bit by bit.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Fact {
     Accepted = 1,
-    Refused = 1 << 1,
-    /// Somebody asked for its end, by its handle.
+    Rejected = 1 << 1,
+    /// It was cancelled or interrupted by its handle.
     Asked = 1 << 2,
     /// That call cancelled it.
     Cancelled = 1 << 3,
@@ -69,7 +69,7 @@ pub(crate) enum Fact {
     JobAtRisk = 1 << 13,
 }
 
-/// What a handle came to.
+/// The outcome of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Value,
@@ -135,7 +135,7 @@ impl Entry {
     pub(crate) fn facts(&self) -> String {
         let all = [
             Fact::Accepted,
-            Fact::Refused,
+            Fact::Rejected,
             Fact::Asked,
             Fact::Cancelled,
             Fact::Removed,
@@ -154,14 +154,14 @@ impl Entry {
     }
 }
 
-/// What is true of a round as a whole.
+/// The facts of a round as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Whole {
     /// Calls of `execute` that returned `Ok`, and those that did not.
     pub(crate) accepted: AtomicU64,
-    pub(crate) refused: AtomicU64,
+    pub(crate) rejected: AtomicU64,
     kept_by_policy: AtomicU64,
-    /// What `shutdown_now` returned.
+    /// The tasks that `shutdown_now` returned.
     pub(crate) handed_back: AtomicU64,
     pub(crate) hooks_before: AtomicU64,
     pub(crate) hooks_completed: AtomicU64,
@@ -197,7 +197,7 @@ impl Whole {
     }
 }
 
-/// Handles that nobody has joined, with the numbers of their tasks.
+/// Handles that have not been joined, with the numbers of their tasks.
 type Pouch = Mutex<Vec<(usize, TaskHandle<Value>)>>;
 
 /// All tasks of a round.
@@ -207,18 +207,18 @@ pub(crate) struct Ledger {
     next: AtomicUsize,
     pub(crate) round: Whole,
     /// Joined when the pool is over.
-    pub(crate) pouch: Pouch,
+    pub(crate) unjoined: Pouch,
     wrong: Mutex<Vec<String>>,
 }
 
 impl Ledger {
-    /// For at most `most` tasks; more cannot be brought.
+    /// For at most `most` tasks; more cannot be submitted.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Ledger {
             entries: (0..most).map(|_| Entry::default()).collect(),
             next: AtomicUsize::new(0),
             round: Whole::default(),
-            pouch: Mutex::default(),
+            unjoined: Mutex::default(),
             wrong: Mutex::default(),
         })
     }
@@ -259,7 +259,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a closure owns: it counts how often the closure runs, and how often it is dropped.
+/// Owned by a closure: counts how often the closure runs, and how often it is dropped.
 #[derive(Debug)]
 pub(crate) struct Stub {
     ledger: Arc<Ledger>,
@@ -271,12 +271,12 @@ impl Stub {
         self.ledger.entry(self.id)
     }
 
-    /// The closure runs. What it makes is its value.
+    /// The closure runs, and makes its value.
     pub(crate) fn runs(&self) -> Value {
         let entry = self.entry();
         add(&entry.runs);
         entry.note_place();
-        // What the body does is the pool's again.
+        // The body runs in the pool's place again.
         add(&entry.values);
         Value {
             ledger: Arc::clone(&self.ledger),
@@ -293,7 +293,7 @@ impl Drop for Stub {
     }
 }
 
-/// What a task returns.
+/// The value of a task.
 #[derive(Debug)]
 pub(crate) struct Value {
     ledger: Arc<Ledger>,

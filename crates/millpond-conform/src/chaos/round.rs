@@ -15,27 +15,27 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{hint, thread};
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug)]
 pub struct Played {
-    /// What was drawn.
+    /// The drawn shape.
     pub shape: Shape,
-    /// What happened, how often.
+    /// The events, and how often each happened.
     pub counts: Counts,
     /// All that is wrong; nothing, if all is well.
     pub wrong: Vec<String>,
 }
 
-/// Plays one round. `begins` hears its shape first: a round that hangs never returns.
+/// Plays one round. `begins` is called with its shape first: a round that hangs never returns.
 ///
 /// # Panics
 ///
-/// If the machine has no threads left for those who play.
+/// If the operating system refuses a thread for the players.
 pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
     let mut rng = rng_of(seed, round);
     let shape = Shape::draw(&mut rng);
     begins(&shape);
-    // Tasks bring tasks; what finds no entry is not brought.
+    // Tasks submit tasks; one that finds no free entry is not submitted.
     let ledger = Ledger::new(shape.producers * shape.tasks * 4 + 64);
     let factory = Arc::new(FaultyFactory::new(&ledger, shape.faults, rng.fork()));
     let pool = build(&shape, &ledger, &factory, &mut rng);
@@ -56,7 +56,7 @@ pub fn play(seed: u64, round: u64, begins: impl FnOnce(&Shape)) -> Played {
     };
     wait_for(|| factory.live_threads() == 0);
 
-    for (id, mut handle) in lock(&ledger.pouch).drain(..) {
+    for (id, mut handle) in lock(&ledger.unjoined).drain(..) {
         match handle.try_join() {
             Some(joined) => settle(&ledger, id, joined),
             None => ledger.wrong(format!(
@@ -122,7 +122,7 @@ pub(crate) fn build(
     builder.build().expect("what is drawn is valid")
 }
 
-/// Everybody plays, until all who bring tasks have brought them and the end has been called for.
+/// All threads play, until the producers have submitted their tasks and the end has been started.
 fn actions(
     shape: &Shape,
     pool: &ThreadPool,
@@ -141,9 +141,10 @@ fn actions(
         let producers: Vec<_> = (0..shape.producers)
             .map(|_| {
                 let (client, rng) = (a_bank(), rng.fork());
-                let produce = match shape.lone {
-                    true => actions::produce_alone,
-                    false => actions::produce,
+                let produce = if shape.lone {
+                    actions::produce_alone
+                } else {
+                    actions::produce
                 };
                 s.spawn(move || produce(&client, rng, shape.tasks))
             })

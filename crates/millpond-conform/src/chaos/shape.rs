@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::ledger::{Ledger, Place};
 
-/// A pool, who plays on it, and how it ends.
+/// A pool, the threads that use it, and how it ends.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub(crate) core: usize,
@@ -26,10 +26,10 @@ pub struct Shape {
     /// Once in how many threads the factory lets one fail; 0 for never.
     pub(crate) faults: usize,
     pub(crate) producers: usize,
-    /// How many tasks each of them brings.
+    /// How many tasks each of them submits.
     pub(crate) tasks: usize,
-    /// One producer that waits for each task, so that workers leave while the next one comes: a
-    /// task that is missed then stays missed, because nobody else comes by.
+    /// One producer that waits for each task, so that workers exit while the next one comes: a
+    /// task that is missed then stays missed, because no other task follows.
     pub(crate) lone: bool,
     pub(crate) deadlines: bool,
     pub(crate) meddles: bool,
@@ -74,7 +74,7 @@ pub(crate) enum End {
     Close,
     /// A task of the pool shuts it down, or stops it.
     FromWithin,
-    /// The last handle is dropped, by whoever has it: a producer, or a task in a worker.
+    /// The last handle is dropped, by a producer or by a task in a worker.
     Drop,
 }
 
@@ -101,7 +101,7 @@ impl Shape {
         };
         let producers = if lone { 1 } else { 1 + rng.below(4) };
         let tasks = 4 + rng.below(40);
-        // Who drops the last handle does so when it has no more use of it.
+        // A thread drops its handle as soon as it has no more use for it.
         let queue = Line::draw(rng);
         let in_the_middle = end != End::Drop && !rng.once_in(3);
         Shape {
@@ -131,9 +131,10 @@ impl Shape {
 }
 
 pub(crate) fn growth(rng: &mut Rng) -> Growth {
-    match rng.once_in(2) {
-        true => Growth::QueueFirst,
-        false => Growth::ThreadsFirst,
+    if rng.once_in(2) {
+        Growth::QueueFirst
+    } else {
+        Growth::ThreadsFirst
     }
 }
 
@@ -160,9 +161,10 @@ pub(crate) fn overload(rng: &mut Rng, queue: Line) -> Overload {
         CoDel::new(target, target + micros(rng, 400))
     });
     let says = max_queue_wait.is_some() || shedding.is_some();
-    let order = match says && queue.is_plain() && rng.once_in(2) {
-        true => OverloadOrder::NewestFirst,
-        false => OverloadOrder::Unchanged,
+    let order = if says && queue.is_plain() && rng.once_in(2) {
+        OverloadOrder::NewestFirst
+    } else {
+        OverloadOrder::Unchanged
     };
     Overload {
         max_queue_wait,

@@ -26,8 +26,8 @@ pub fn summary() -> String {
     text
 }
 
-/// The decision because of which a script cannot be compared, if there is one. What the generator
-/// never writes, and what is left of a script after shrinking must not become.
+/// The decision because of which a script cannot be compared, if there is one. The generator never
+/// writes such a script, and shrinking must not make one.
 pub fn forbids(script: &Script) -> Option<&'static str> {
     let Script { setup, steps } = script;
     let drops_oldest = setup.policy == Policy::DiscardOldest
@@ -38,7 +38,7 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
     // Where threads fail, a worker must live from the first step to the last.
     let risks_the_last_worker = |step: &Step| match step {
         Step::Core(0) | Step::CoreMayTimeOut(true) => true,
-        Step::Bring(bring) => !bring.has_handle,
+        Step::Submission(submission) => !submission.has_handle,
         _ => false,
     };
     let keeps_a_worker = steps.first() == Some(&Step::PrestartAll)

@@ -4,10 +4,10 @@
 //! kinds out get further into what they have than scripts that do a little of everything.
 //!
 //! The generator knows nothing of what a step will do. A step that finds nothing to do (releasing a
-//! task that was refused) is answered by `no` on both sides, and that is compared as well. What it
+//! task that was rejected) is answered by `no` on both sides, and that is compared as well. What it
 //! avoids it avoids because of a decision (D4, D5, D6, D7); the list is in `decisions.md`.
 
-use super::script::{Bring, Flavor, Number, Policy, Script, Setup, Step};
+use super::script::{Flavor, Number, Policy, Script, Setup, Step, Submission};
 use crate::kit::Rng;
 
 /// A number of tasks so recent that it is worth speaking of them.
@@ -24,7 +24,7 @@ pub fn seed_of(seed: u64, index: u64) -> u64 {
     seed.wrapping_add(index)
 }
 
-/// The kinds of step besides bringing and releasing; the number is how often, among them.
+/// The kinds of step besides submitting and releasing, each with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Fail,
@@ -61,11 +61,11 @@ const KINDS: [(Kind, usize); 13] = [
 struct Author {
     rng: Rng,
     setup: Setup,
-    /// What this script has, as often as it is to be drawn.
+    /// The features of this script, each as often as it is to be drawn.
     kinds: Vec<Kind>,
     /// Threads will fail in this script, so a worker must live from the first step to the last.
     keeps_a_worker: bool,
-    /// The last task brought.
+    /// The last task submitted.
     last: Number,
     steps: Vec<Step>,
 }
@@ -80,9 +80,10 @@ impl Author {
         }
         let keeps_a_worker = kinds.contains(&Kind::Threads);
         let max = 1 + rng.below(4);
-        let core = match keeps_a_worker {
-            true => 1 + rng.below(max),
-            false => rng.below(max + 1),
+        let core = if keeps_a_worker {
+            1 + rng.below(max)
+        } else {
+            rng.below(max + 1)
         };
         let queue = match rng.below(6) {
             0 | 1 => Flavor::Linked(1 + rng.below(4)),
@@ -123,7 +124,7 @@ impl Author {
             let ends = matches!(step, Step::Shutdown | Step::ShutdownNow);
             self.steps.push(step);
             if ends {
-                // What a pool does after its end is soon told.
+                // A pool that has terminated needs few steps.
                 let rest = length.min(self.steps.len() + 8);
                 self.kinds
                     .retain(|kind| *kind != Kind::Shutdown || rest < length);
@@ -142,9 +143,9 @@ impl Author {
 
     fn step(&mut self) -> Step {
         match self.rng.below(10) {
-            0..=3 => self.bring(),
+            0..=3 => self.submit(),
             4..=6 if self.last > 0 => self.release(),
-            _ if self.kinds.is_empty() => self.bring(),
+            _ if self.kinds.is_empty() => self.submit(),
             _ => {
                 let kind = self.kinds[self.rng.below(self.kinds.len())];
                 self.step_of(kind)
@@ -154,7 +155,7 @@ impl Author {
 
     fn step_of(&mut self, kind: Kind) -> Step {
         match kind {
-            Kind::Fail | Kind::Cancel | Kind::Remove if self.last == 0 => self.bring(),
+            Kind::Fail | Kind::Cancel | Kind::Remove if self.last == 0 => self.submit(),
             Kind::Fail => Step::Fail(self.task()),
             Kind::Cancel if self.rng.once_in(2) => Step::Interrupt(self.task()),
             Kind::Cancel => Step::Cancel(self.task()),
@@ -178,12 +179,12 @@ impl Author {
         }
     }
 
-    fn bring(&mut self) -> Step {
+    fn submit(&mut self) -> Step {
         self.last += 1;
-        Step::Bring(Bring {
+        Step::Submission(Submission {
             number: self.last,
             // A worker of Java's dies of a task without a handle that fails (D5), and where no
-            // thread can be started nobody comes after it (D6).
+            // thread can be started it is not replaced (D6).
             has_handle: self.keeps_a_worker || !self.rng.once_in(5),
             is_stubborn: self.rng.once_in(6),
         })
@@ -196,7 +197,7 @@ impl Author {
         Step::Release(numbers)
     }
 
-    /// A task that was brought not long ago.
+    /// A task that was submitted not long ago.
     fn task(&mut self) -> Number {
         let recent = RECENT.min(self.last);
         self.last - u32::try_from(self.rng.below(recent as usize)).unwrap_or(0)

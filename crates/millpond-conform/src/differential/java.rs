@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, SystemTime};
 use std::{fs, iter, thread};
 
-/// What the process is started with: it lives for seconds and needs little.
+/// The options of the process: it lives for seconds and needs little.
 const OPTIONS: [&str; 4] = [
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -23,7 +23,7 @@ const OPTIONS: [&str; 4] = [
     "-Xss512k",
 ];
 
-/// Where the sources are.
+/// The folder of the sources.
 pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("java")
 }
@@ -116,7 +116,7 @@ impl Java {
         Ok(java)
     }
 
-    /// What it calls itself.
+    /// The version that it prints.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -134,7 +134,7 @@ impl Reader {
     fn start(mut output: impl BufRead + Send + 'static) -> Self {
         let (ask, asked) = mpsc::channel();
         let (answer, answers) = mpsc::channel();
-        // Ends when nobody asks any more; the end of the process ends a read.
+        // Ends when the requests end; the end of the process ends a read.
         thread::spawn(move || {
             let mut lines = iter::from_fn(move || {
                 let mut line = String::new();
@@ -189,9 +189,10 @@ impl Side for Java {
         let log = self
             .reader
             .read(self.timeout * 2 + Duration::from_secs(5))?;
-        match log.is_empty() {
-            false => Ok(log),
-            true => Err(gone("it has ended")),
+        if log.is_empty() {
+            Err(gone("it has ended"))
+        } else {
+            Ok(log)
         }
     }
 }

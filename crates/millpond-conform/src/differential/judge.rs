@@ -18,7 +18,7 @@ pub struct Disagreement {
     pub line: usize,
     /// The step of that line.
     pub step: String,
-    /// What is wrong.
+    /// The disagreement.
     pub problem: String,
     /// The two agree, but not with what the script expects.
     pub is_expectation: bool,
@@ -85,7 +85,7 @@ pub fn expectations(script: &Script, log: &[String]) -> Option<(usize, String)> 
     None
 }
 
-/// What a line says about `name`: a reading, the fate of a task, or its outcome or events by those
+/// The value of `name` in a line: a reading, the fate of a task, or its outcome or events by those
 /// names. An expectation is one word, so a blank is written as `_`, and none follows a comma.
 fn answer(line: &str, name: &str) -> Option<String> {
     let mut parts = line.split("; ");

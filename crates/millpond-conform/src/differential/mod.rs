@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A script is a pool and steps. Each task of a script stays in its body until the script releases it,
-//! so everything can be at rest between two steps, and then there is exactly one truth to be told: a
-//! line with what the step came to, which tasks started and ended, and all that the pool shows of
+//! so everything can be at rest between two steps, and then there is exactly one truth to be reported: a
+//! line with the result of the step, which tasks started and ended, and all that the pool shows of
 //! itself.
 //!
 //! # Rest
@@ -49,7 +49,7 @@ pub use tally::Tally;
 use script::Script;
 use std::io;
 
-/// Somebody who plays scripts. The two halves let both sides play at the same time.
+/// A player of scripts. The two halves let both sides play at the same time.
 pub trait Side {
     /// Begins to play.
     ///

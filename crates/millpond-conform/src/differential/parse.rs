@@ -1,6 +1,6 @@
 //! Reads scripts, and says what is wrong with one and where.
 
-use super::script::{Bring, Flavor, Number, Policy, Script, Setup, Step};
+use super::script::{Flavor, Number, Policy, Script, Setup, Step, Submission};
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -52,7 +52,7 @@ fn setup(words: &[&str]) -> Result<Setup, String> {
     let ["pool", settings @ ..] = words else {
         return Err("a script begins with its pool: `pool core=1 max=2 ...`".into());
     };
-    // What most scripts do not care about may be left out.
+    // Defaults for parts that most scripts leave out.
     let mut setup = Setup {
         core: 0,
         max: 0,
@@ -83,7 +83,7 @@ fn setup(words: &[&str]) -> Result<Setup, String> {
 
 fn step(words: &[&str]) -> Result<Step, String> {
     Ok(match words {
-        ["submit" | "run", task, manner @ ..] => Step::Bring(Bring {
+        ["submit" | "run", task, manner @ ..] => Step::Submission(Submission {
             number: number(task)?,
             has_handle: words[0] == "submit",
             is_stubborn: match manner {
@@ -220,8 +220,11 @@ mod tests {
             ("submit one", "line 3: `one` should be a number"),
             ("submit 1 quietly", "line 3: `quietly` is no manner of task"),
             ("release", "line 3: `release` is no step"),
-            ("release 1", "line 3: nobody has brought task 1"),
-            ("submit 1\nrun 1", "line 4: task 1 has been brought before"),
+            ("release 1", "line 3: task 1 has not been submitted"),
+            (
+                "submit 1\nrun 1",
+                "line 4: task 1 has been submitted before",
+            ),
             (
                 "capacity 2",
                 "line 3: only a queue `linked:N` can change its capacity",

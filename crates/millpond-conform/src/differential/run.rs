@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How long a script is made shorter at most: a script that gets stuck costs a timeout each time.
 const SHRINKING: Duration = Duration::from_secs(120);
 
-/// Where a script comes from.
+/// The source of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Written by the generator.
@@ -38,10 +38,10 @@ pub struct Runner<O, J> {
     java: J,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What was seen.
+    /// The kinds of events that were seen.
     pub tally: Tally,
     /// The first disagreement; the run ended there.
     pub found: Option<Found>,
@@ -50,7 +50,7 @@ pub struct Report {
 /// A disagreement, made as short as it can be.
 #[derive(Debug)]
 pub struct Found {
-    /// Where the script came from.
+    /// The source of the script.
     pub source: Source,
     /// The script as it was.
     pub original: Script,
@@ -114,7 +114,7 @@ impl<O: Side, J: Side> Runner<O, J> {
         let mut shortest = first;
         let end = Instant::now() + SHRINKING;
         let mut differs = |runner: &mut Self, script: &Script| {
-            // A player that breaks down here has shown enough; what is known by then is told.
+            // A player that breaks down here has shown enough; what is known by then is reported.
             let found = runner.duel(script, &mut Tally::default()).ok().flatten();
             match found {
                 Some(found) if Instant::now() < end => {
@@ -124,7 +124,7 @@ impl<O: Side, J: Side> Runner<O, J> {
                 _ => false,
             }
         };
-        // What the author expected of the whole script means nothing for half of it.
+        // The expectations of the whole script mean nothing for half of it.
         let mut played = original.clone();
         played.steps.retain(Step::is_played);
         let is_steady = differs(self, &played);
@@ -145,19 +145,19 @@ impl<O: Side, J: Side> Runner<O, J> {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.original.steps.len();
-        match self.is_steady {
-            _ if self.shortest.is_expectation => {
-                writeln!(f, "the two pools agree, but not with the script:")?;
-            }
-            true => writeln!(
+        if self.shortest.is_expectation {
+            writeln!(f, "the two pools agree, but not with the script:")?;
+        } else if self.is_steady {
+            writeln!(
                 f,
                 "the two pools disagree; {} of {steps} steps are enough to see it:",
                 self.shortest.script.steps.len()
-            )?,
-            false => writeln!(
+            )?;
+        } else {
+            writeln!(
                 f,
                 "the two pools disagreed once, and not when the script was played again (a race?):"
-            )?,
+            )?;
         }
         writeln!(f, "\n{}\n", self.shortest)?;
         match &self.source {

@@ -1,4 +1,4 @@
-//! What a script is: a pool to begin with, and steps.
+//! A script: a pool to begin with, and steps.
 //!
 //! The text form is the one of the files, of the pipe to Java and of what is printed on failure;
 //! `docs/differential.md` documents it. A script that was parsed is valid: a player needs to
@@ -26,7 +26,7 @@ pub struct Setup {
     pub core_may_time_out: bool,
 }
 
-/// Where tasks stand in line.
+/// The queue of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     /// The linked queue with a bound, which may change.
@@ -39,10 +39,10 @@ pub enum Flavor {
     HandOff,
 }
 
-/// What happens to a task that is not taken in.
+/// The rejection policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// It is refused.
+    /// It is rejected.
     Abort,
     /// The caller runs it.
     CallerRuns,
@@ -72,9 +72,9 @@ impl Policy {
     }
 }
 
-/// A task that a step brings to the pool.
+/// A task that a step submits to the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bring {
+pub struct Submission {
     /// Its number.
     pub number: Number,
     /// Whether it is submitted (with a handle) or merely run.
@@ -86,8 +86,8 @@ pub struct Bring {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Brings a task.
-    Bring(Bring),
+    /// Submits a task.
+    Submission(Submission),
     /// Lets the bodies that run among these return.
     Release(Vec<Number>),
     /// Lets the body panic, if it runs.
@@ -130,7 +130,7 @@ impl Step {
     /// The tasks it speaks of.
     pub fn numbers(&self) -> &[Number] {
         match self {
-            Step::Bring(bring) => std::slice::from_ref(&bring.number),
+            Step::Submission(submission) => std::slice::from_ref(&submission.number),
             Step::Release(numbers) => numbers,
             Step::Fail(number)
             | Step::Cancel(number)
@@ -156,7 +156,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// What makes no sense about it, if anything: the index of the step and the reason.
+    /// The first contradiction in it, if any: the index of the step and the reason.
     ///
     /// # Errors
     ///
@@ -165,18 +165,21 @@ impl Script {
         let mut known = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
             let wrong = |reason: String| Err((index, reason));
-            if let Step::Bring(bring) = step {
-                if known.contains(&bring.number) {
-                    return wrong(format!("task {} has been brought before", bring.number));
+            if let Step::Submission(submission) = step {
+                if known.contains(&submission.number) {
+                    return wrong(format!(
+                        "task {} has been submitted before",
+                        submission.number
+                    ));
                 }
-                known.push(bring.number);
+                known.push(submission.number);
             }
             if let Some(number) = step
                 .numbers()
                 .iter()
                 .find(|&number| !known.contains(number))
             {
-                return wrong(format!("nobody has brought task {number}"));
+                return wrong(format!("task {number} has not been submitted"));
             }
             match step {
                 Step::Capacity(_) if !matches!(self.setup.queue, Flavor::Linked(_)) => {
@@ -230,10 +233,18 @@ impl fmt::Display for Flavor {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Bring(bring) => {
-                let verb = if bring.has_handle { "submit" } else { "run" };
-                let manner = if bring.is_stubborn { " stubborn" } else { "" };
-                write!(f, "{verb} {}{manner}", bring.number)
+            Step::Submission(submission) => {
+                let verb = if submission.has_handle {
+                    "submit"
+                } else {
+                    "run"
+                };
+                let manner = if submission.is_stubborn {
+                    " stubborn"
+                } else {
+                    ""
+                };
+                write!(f, "{verb} {}{manner}", submission.number)
             }
             Step::Release(numbers) => {
                 f.write_str("release")?;

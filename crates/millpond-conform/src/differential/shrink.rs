@@ -1,7 +1,7 @@
 //! Makes a script that shows a disagreement shorter, for as long as it still shows one.
 //!
-//! Runs of steps are left out, long runs first, then single steps. A task that is no longer brought
-//! is no longer spoken of. The disagreement may become another one on the way: any will do.
+//! Runs of steps are left out, long runs first, then single steps. Steps that name a task that is no
+//! longer submitted go, too. The disagreement may become another one on the way: any will do.
 
 use super::script::{Script, Step};
 
@@ -43,8 +43,8 @@ fn without(script: &Script, from: usize, run: usize) -> Script {
     let mut steps = script.steps.clone();
     let mut forgotten = Vec::new();
     for step in steps.drain(from..to) {
-        if let Step::Bring(bring) = step {
-            forgotten.push(bring.number);
+        if let Step::Submission(submission) = step {
+            forgotten.push(submission.number);
         }
     }
     for step in &mut steps {
@@ -87,7 +87,7 @@ mod tests {
             }
             tried += 1;
             let short = shrink(&long, differs);
-            assert_eq!(short.steps.len(), 3, "bring, release, max:\n{short}");
+            assert_eq!(short.steps.len(), 3, "submit, release, max:\n{short}");
         }
         assert!(tried > 20, "{tried}");
     }

@@ -73,12 +73,13 @@ impl Tally {
         }
     }
 
-    /// What a run of this size should have seen and has not.
+    /// The kinds of events that a run of this size should have seen and has not.
     pub fn missing(&self) -> Vec<&'static str> {
         let is_missing = |word: &&str| !self.seen.contains_key(*word);
-        match self.scripts >= ENOUGH {
-            true => WANTED.into_iter().filter(is_missing).collect(),
-            false => Vec::new(),
+        if self.scripts >= ENOUGH {
+            WANTED.into_iter().filter(is_missing).collect()
+        } else {
+            Vec::new()
         }
     }
 }

@@ -117,15 +117,15 @@ pub(super) struct TimerEngine {
     ledger: Arc<Ledger>,
     /// The threads and the shape of a pool of its own.
     own: Option<(Arc<FaultyFactory>, Shape)>,
-    pouch: Mutex<Vec<(usize, Scheduled<Value>)>>,
+    unjoined: Mutex<Vec<(usize, Scheduled<Value>)>>,
 }
 
-/// What is left of a scheduled pool that has ended.
+/// The leftovers of a scheduled pool that has terminated.
 pub(super) struct EndedTimers {
     pub(super) ledger: Arc<Ledger>,
     /// Whether its own pool had hooks.
     pub(super) has_hooks: bool,
-    /// Whether its handles may hear a moment later: nobody has waited for its end, or it was stopped and its
+    /// Whether its handles may complete a moment later: no thread has awaited its end, or it was stopped and its
     /// executor was not.
     pub(super) may_lag: bool,
     pub(super) kept: Vec<(usize, Scheduled<Value>)>,
@@ -149,7 +149,7 @@ impl TimerEngine {
             timers: Timers::Owning(builder.worker_timers(rng.once_in(2)).build()),
             ledger,
             own: Some((factory, shape)),
-            pouch: Mutex::default(),
+            unjoined: Mutex::default(),
         }
     }
 
@@ -158,7 +158,7 @@ impl TimerEngine {
             timers: Timers::On(ScheduledPool::on(client).on_event(|_| ()).build()),
             ledger: ledger(),
             own: None,
-            pouch: Mutex::default(),
+            unjoined: Mutex::default(),
         }
     }
 
@@ -189,15 +189,16 @@ impl TimerEngine {
             match rng.below(6) {
                 0 => {
                     entry.note(Fact::Asked);
-                    match rng.once_in(2) {
-                        true => handle.cancel(),
-                        false => handle.interrupt(),
+                    if rng.once_in(2) {
+                        handle.cancel()
+                    } else {
+                        handle.interrupt()
                     };
-                    lock(&self.pouch).push((id, handle));
+                    lock(&self.unjoined).push((id, handle));
                 }
                 1 => match handle.join_timeout(rng.timeout() * 10) {
                     Err(millpond::task::TaskError::TimedOut) => {
-                        lock(&self.pouch).push((id, handle));
+                        lock(&self.unjoined).push((id, handle));
                     }
                     joined => settle(&self.ledger, id, joined),
                 },
@@ -210,7 +211,7 @@ impl TimerEngine {
                     entry.note(Fact::LetGo);
                     drop(handle);
                 }
-                _ => lock(&self.pouch).push((id, handle)),
+                _ => lock(&self.unjoined).push((id, handle)),
             }
         }
     }
@@ -222,7 +223,7 @@ impl TimerEngine {
             return;
         };
         let id = stub.id;
-        // What is judged of a series is that its closure goes once.
+        // Of a series it is judged that its closure is dropped once.
         let entry = self.ledger.entry(id);
         entry.note(Fact::Asked);
         entry.note(Fact::LetGo);
@@ -239,9 +240,10 @@ impl TimerEngine {
             if panics {
                 std::panic::resume_unwind(Box::new("a series"));
             }
-            match runs > most {
-                true => std::ops::ControlFlow::Break(()),
-                false => std::ops::ControlFlow::Continue(()),
+            if runs > most {
+                std::ops::ControlFlow::Break(())
+            } else {
+                std::ops::ControlFlow::Continue(())
             }
         };
         let first = Duration::from_micros(rng.any() % 500);
@@ -252,14 +254,14 @@ impl TimerEngine {
         };
         entry.note(match &series {
             Some(_) => Fact::Accepted,
-            None => Fact::Refused,
+            None => Fact::Rejected,
         });
         if let (Some(series), true) = (series, rng.once_in(3)) {
             series.cancel();
         }
     }
 
-    /// Ends it and waits until nothing is left of it (PROGRAM-1), its handle of the pool below included.
+    /// Ends it and waits until nothing is left of it (PROGRAM-1), including its handle of the inner pool.
     pub(super) fn end(self, seed: u64) -> EndedTimers {
         let handed_back = match (&self.timers, seed % 3) {
             (Timers::Owning(timers), 0) => timers.shutdown_now(),
@@ -285,19 +287,19 @@ impl TimerEngine {
             may_lag: matches!(self.timers, Timers::On(_)) && seed.is_multiple_of(3),
             ledger: self.ledger,
             has_hooks: self.own.is_some_and(|(_, shape)| shape.hooks > 0),
-            kept: std::mem::take(&mut lock(&self.pouch)),
+            kept: std::mem::take(&mut lock(&self.unjoined)),
         }
     }
 }
 
 /// A thread for each task.
-pub(super) struct Crew {
+pub(super) struct PerTaskEngine {
     threads: ThreadPerTask,
     factory: Arc<FaultyFactory>,
     pub(super) ledger: Arc<Ledger>,
 }
 
-impl Crew {
+impl PerTaskEngine {
     pub(super) fn new(threads: u64) -> Self {
         let ledger = ledger();
         let factory = Arc::new(FaultyFactory::new(&ledger, 0, Rng::new(threads)));
@@ -308,7 +310,7 @@ impl Crew {
         };
         let builder = ThreadPerTask::builder("program", most).at_bound(at_bound);
         let threads = builder.threads(Arc::clone(&factory)).build();
-        Crew {
+        PerTaskEngine {
             threads: threads.expect("what is drawn is valid"),
             factory,
             ledger,
@@ -324,9 +326,10 @@ impl Crew {
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = self.threads.submit(task);
             if let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) {
-                match rng.once_in(3) {
-                    true => settle(&self.ledger, id, handle.join()),
-                    false => lock(&self.ledger.pouch).push((id, handle)),
+                if rng.once_in(3) {
+                    settle(&self.ledger, id, handle.join())
+                } else {
+                    lock(&self.ledger.unjoined).push((id, handle))
                 }
             }
         }
@@ -349,7 +352,7 @@ pub(super) struct SerialEngine {
 #[derive(Default)]
 struct Key {
     busy: AtomicBool,
-    /// The last task that ran, by who submitted it.
+    /// The last task that ran, by submitting thread.
     last: [AtomicU64; 8],
     /// The last task that was submitted.
     next: AtomicU64,
@@ -364,7 +367,7 @@ impl SerialEngine {
         }
     }
 
-    /// Submits so many tasks under a key; `thread` is who submits.
+    /// Submits so many tasks under a key; `thread` is the submitting thread.
     pub(super) fn submit_some(&self, thread: usize, key: u64, seed: u64, tasks: u64) {
         let rng = &mut Rng::new(seed);
         let executor = self.serial.key(key);
@@ -377,8 +380,8 @@ impl SerialEngine {
             let number = 1 + keys[at].next.fetch_add(1, Ordering::Relaxed);
             let run = move || {
                 let key = &keys[at];
-                // A task that was refused is run by its submitter, in nobody's order.
-                let is_accepted = !ledger.entry(id).is(Fact::Refused);
+                // A rejected task is run by its submitter, outside the order of the key.
+                let is_accepted = !ledger.entry(id).is(Fact::Rejected);
                 if is_accepted && key.busy.swap(true, Ordering::SeqCst) {
                     ledger.wrong(format!(
                         "two tasks of key {at} at once, {id} is one (PROGRAM-4)"
@@ -401,7 +404,7 @@ impl SerialEngine {
                 self.ledger.entry(id).note(Fact::Asked);
                 handle.cancel();
             }
-            lock(&self.ledger.pouch).push((id, handle));
+            lock(&self.ledger.unjoined).push((id, handle));
         }
     }
 }
@@ -438,7 +441,7 @@ impl ServiceEngine {
             return;
         };
         self.ledger.entry(id).note(Fact::HasHandle);
-        // Whoever takes the result must find the number here.
+        // The thread that takes the result must find the number here.
         let mut out = lock(&self.out);
         let submitted = self.service.submit(task);
         if let Some(task_id) = settle_rejection(&self.ledger, rng, id, submitted) {

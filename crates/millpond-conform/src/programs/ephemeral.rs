@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-/// What all of them have together: a ledger, threads, and handles that were kept.
+/// Shared by all of them: a ledger, threads, and handles that were kept.
 pub(super) struct Ephemeral {
     ledger: Arc<Ledger>,
     factory: Arc<FaultyFactory>,
@@ -45,7 +45,7 @@ impl Ephemeral {
                 let pool = self.small_pool(rng);
                 self.submit_some(rng, |task| pool.submit(task));
                 let own = pool.clone();
-                // Whether it is taken or not, the handle is dropped; so it is with all below.
+                // Accepted or not, the handle is dropped; so it is with all below.
                 let _ = pool.execute(move || drop(own));
             }
             1 => {
@@ -109,7 +109,7 @@ impl Ephemeral {
             self.ledger.entry(id).note(Fact::HasHandle);
             let submitted = submit(Box::new(task));
             if let Some(handle) = settle_rejection(&self.ledger, rng, id, submitted) {
-                lock(&self.ledger.pouch).push((id, handle));
+                lock(&self.ledger.unjoined).push((id, handle));
             }
         }
     }
@@ -157,16 +157,16 @@ impl Ephemeral {
                     entry.note(Fact::Asked);
                     handle.interrupt();
                 }
-                lock(&self.ledger.pouch).push((id, handle));
+                lock(&self.ledger.unjoined).push((id, handle));
             }
-            Err(refused) => {
-                entry.note(Fact::Refused);
-                drop(refused);
+            Err(rejected) => {
+                entry.note(Fact::Rejected);
+                drop(rejected);
             }
         }
     }
 
-    /// Waits until no thread is left (PROGRAM-1). What is left is judged.
+    /// Waits until no thread is left (PROGRAM-1). The leftovers are judged.
     pub(super) fn end(self) -> super::engines::EndedTimers {
         wait_for(|| self.factory.live_threads() == 0);
         super::engines::EndedTimers {

@@ -27,17 +27,18 @@ pub(super) fn pool(pool: &PoolEngine, last: Option<Client>) {
     }
 }
 
-/// The handles of a scheduled pool that has ended. By then all of them have heard, whichever thread ran their tasks,
-/// and values that nobody wants are gone. A pool on an executor of others that was stopped does not see a task which
-/// that has just taken out of its queue (LIVENESS-5 in `millpond`'s `schedule`), and nobody may have waited for the end: only
-/// there it may take a moment.
+/// The handles of a scheduled pool that has terminated. By then all of them have completed, whichever thread ran
+/// their tasks, and values without a handle are dropped. A pool on a foreign executor that was stopped does not
+/// see a task just taken out of that executor's queue (LIVENESS-5 in `millpond`'s `schedule`), and the end may not
+/// have been awaited: only there it may take a moment.
 pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
     let ledger = ended.ledger;
     settle_all(&ledger);
     for (id, mut handle) in ended.kept {
-        let joined = match ended.may_lag {
-            true => Some(handle.join_timeout(delays::long())),
-            false => handle.try_join(),
+        let joined = if ended.may_lag {
+            Some(handle.join_timeout(delays::long()))
+        } else {
+            handle.try_join()
         };
         match joined {
             None | Some(Err(TaskError::TimedOut)) => ledger.wrong(format!(
@@ -58,7 +59,7 @@ pub(super) fn timers(ended: EndedTimers) -> Arc<Ledger> {
 }
 
 fn settle_all(ledger: &Ledger) {
-    for (id, mut handle) in lock(&ledger.pouch).drain(..) {
+    for (id, mut handle) in lock(&ledger.unjoined).drain(..) {
         match handle.try_join() {
             Some(joined) => settle(ledger, id, joined),
             None => ledger.wrong(format!(
@@ -82,14 +83,14 @@ pub(super) fn loosely(ledger: &Ledger) {
             Some(Outcome::Cancelled(CancelReason::Requested)) => entry.is(Fact::Asked),
             Some(Outcome::Cancelled(_)) => !ran,
         };
-        if entry.is(Fact::Refused) {
+        if entry.is(Fact::Rejected) {
             return (ran && !entry.is(Fact::BySubmitter))
                 .then_some("rejected, and run nevertheless (PROGRAM-3)");
         }
         match () {
             () if kept && outcome.is_none() => Some("its handle is not finished (PROGRAM-3)"),
             () if !agrees => Some("its handle has an impossible outcome (PROGRAM-3)"),
-            // What has no handle may be lost with the pool below; that pool's own tasks are judged
+            // A task without a handle may be lost with the inner pool; that pool's own tasks are judged
             // strictly.
             () => None,
         }
@@ -104,13 +105,13 @@ pub(super) fn queue(ledger: &Ledger) {
     });
 }
 
-/// What holds of everything, and one thing more.
+/// The rules for everything, and one more.
 fn each(ledger: &Ledger, problem: impl Fn(&Entry) -> Option<&'static str>) {
     for (id, entry) in ledger.entries() {
         let (values, dropped) = entry.values();
         let all = [
-            (entry.is(Fact::Accepted) == entry.is(Fact::Refused))
-                .then_some("neither accepted nor refused"),
+            (entry.is(Fact::Accepted) == entry.is(Fact::Rejected))
+                .then_some("neither accepted nor rejected"),
             (entry.runs() > 1).then_some("ran twice"),
             (entry.drops() != 1).then_some("its closure was not dropped once"),
             (values != entry.runs() || dropped != values)

@@ -22,7 +22,7 @@
 //! again and again, and is shrunk by leaving lines out as long as it fails within a few runs.
 //!
 //! No step waits for something that only another step provides: a program that hangs is a bug of
-//! ours. A wait inside a task has a time-out, or waits for a task that this one has submitted.
+//! ours. A wait inside a task has a timeout, or waits for a task that this one has submitted.
 //!
 //! # The rules
 //!

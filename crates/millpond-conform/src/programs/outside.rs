@@ -26,7 +26,7 @@ impl Submits {
 
 impl Drop for Submits {
     fn drop(&mut self) {
-        /// Tasks that bring no others.
+        /// Tasks that submit no others.
         const DEEPEST: usize = 2;
 
         let mut rng = Rng::new(self.seed);
@@ -55,13 +55,13 @@ pub(super) fn fork(client: &Client) {
     use std::sync::Mutex;
 
     /// In seconds.
-    const PATIENCE: u32 = 60;
+    const TIMEOUT: u32 = 60;
     /// One at a time.
     static ALONE: Mutex<()> = Mutex::new(());
 
     let _alone = crate::chaos::ledger::lock(&ALONE);
     let mut own = Some(client.pool.clone());
-    let child = run_in_child(PATIENCE, || {
+    let child = run_in_child(TIMEOUT, || {
         let Some(pool) = own.take() else {
             return 2;
         };

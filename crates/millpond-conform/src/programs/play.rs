@@ -18,10 +18,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// What a task carries whose end is to submit.
+/// Inherited by a task whose end is to submit another.
 static SUBMITS: TaskLocal<Submits> = TaskLocal::new();
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
     /// How many tasks and elements there were.
@@ -34,7 +34,7 @@ pub struct Played {
 ///
 /// # Panics
 ///
-/// If the machine has no threads left for those who play.
+/// If the operating system refuses a thread for the players.
 pub fn play(program: &Program) -> Played {
     let world = World::build(program);
     thread::scope(|s| {
@@ -71,14 +71,14 @@ impl World {
                 let (client, rng) = (self.client(pool)?, &mut Rng::new(seed));
                 let to = pick(&self.pools, to)?.bank_for_a_thread_local()?;
                 let submits = Submits::new(to, rng.any(), &self.destructors);
-                let brought = submit_other(&client, rng, move || drop_with_the_thread(submits));
-                keep(&client, brought);
+                let submitted = submit_other(&client, rng, move || drop_with_the_thread(submits));
+                keep(&client, submitted);
             }
             Step::DropIn { pool, of } => {
                 let client = self.client(pool)?;
                 let dropped = pick(&self.pools, of)?.take_bank()?;
-                let brought = submit_other(&client, &mut Rng::new(of), move || drop(dropped));
-                keep(&client, brought);
+                let submitted = submit_other(&client, &mut Rng::new(of), move || drop(dropped));
+                keep(&client, submitted);
             }
             Step::Stop { pool, seed } => {
                 let end = match seed % 5 {
@@ -96,7 +96,7 @@ impl World {
                 threads,
                 seed,
                 tasks,
-            } => pick(&self.crews, threads)?.spawn_some(seed, tasks),
+            } => pick(&self.per_task, threads)?.spawn_some(seed, tasks),
             Step::Serial {
                 serial,
                 key,
@@ -167,8 +167,8 @@ impl World {
                         }
                     }
                 };
-                let brought = submit_other(&client, rng, pipe);
-                keep(&client, brought);
+                let submitted = submit_other(&client, rng, pipe);
+                keep(&client, submitted);
             }
         }
         Some(())
@@ -178,19 +178,21 @@ impl World {
         let (client, rng) = (self.client(pool)?, &mut Rng::new(seed));
         let submits = Submits::new(self.client(to)?, rng.any(), &self.destructors);
         let is_carried = rng.once_in(2);
-        let brought = match is_carried {
-            true => SUBMITS.scope(submits, || submit_other(&client, rng, || ())),
-            false => submit_other(&client, rng, move || drop(submits)),
+        let submitted = if is_carried {
+            SUBMITS.scope(submits, || submit_other(&client, rng, || ()))
+        } else {
+            submit_other(&client, rng, move || drop(submits))
         };
-        if let Some((id, handle)) = brought {
+        if let Some((id, handle)) = submitted {
             if rng.once_in(2) {
                 client.ledger.entry(id).note(Fact::Asked);
                 handle.cancel();
             }
             // A value is carried as long as there is a handle.
-            match is_carried {
-                true => let_go(&client, id, handle),
-                false => lock(&client.ledger.pouch).push((id, handle)),
+            if is_carried {
+                let_go(&client, id, handle)
+            } else {
+                lock(&client.ledger.unjoined).push((id, handle))
             }
         }
         Some(())
@@ -199,23 +201,23 @@ impl World {
     fn relay(&self, pool: u64, to: u64, seed: u64) -> Option<()> {
         let (client, to, rng) = (self.client(pool)?, self.client(to)?, &mut Rng::new(seed));
         let mut own = rng.fork();
-        let brought = submit_other(&client, rng, move || submit_some(&to, &mut own, 1));
-        keep(&client, brought);
+        let submitted = submit_other(&client, rng, move || submit_some(&to, &mut own, 1));
+        keep(&client, submitted);
         Some(())
     }
 }
 
-type Brought = Option<(
+type Submitted = Option<(
     usize,
     millpond::task::TaskHandle<crate::chaos::ledger::Value>,
 )>;
 
 /// Its handle is looked at in the end.
-fn keep(client: &Client, brought: Brought) {
-    lock(&client.ledger.pouch).extend(brought);
+fn keep(client: &Client, submitted: Submitted) {
+    lock(&client.ledger.unjoined).extend(submitted);
 }
 
-/// Many at once. Whoever stops waiting cancels, so any of them may not have run.
+/// Many at once. A caller that stops waiting cancels, so any of them may not have run.
 fn invoke(client: &Client, seed: u64, tasks: u64) {
     let rng = &mut Rng::new(seed);
     let mut all = Vec::new();
@@ -244,7 +246,7 @@ fn end(world: World) -> Played {
     let World {
         pools,
         timers,
-        crews,
+        per_task,
         serials,
         services,
         queues,
@@ -254,17 +256,17 @@ fn end(world: World) -> Played {
     let timers = (pools.len() as u64..).zip(timers);
     let timers: Vec<_> = timers.map(|(seed, timer)| timer.end(seed)).collect();
     services.iter().for_each(|service| service.end());
-    crews.iter().for_each(|crew| crew.end());
+    per_task.iter().for_each(|engine| engine.end());
     let mut played = Played::default();
-    // What the others have of the pools must go before a pool can end with its last handle.
+    // The other engines must drop their handles of the pools before a pool can end with its last handle.
     let mut ledgers = Vec::new();
     ledgers.extend(services.iter().map(|service| Arc::clone(&service.ledger)));
     drop(services);
     ledgers.extend(serials.iter().map(|serial| Arc::clone(&serial.ledger)));
     drop(serials);
-    ledgers.extend(crews.iter().map(|crew| Arc::clone(&crew.ledger)));
+    ledgers.extend(per_task.iter().map(|engine| Arc::clone(&engine.ledger)));
 
-    // In a thread that ends: it may run what is handed back, and have thread-locals then.
+    // On a thread that ends: it may run returned tasks, and have thread-locals then.
     let last: Vec<Option<Client>> = thread::scope(|s| {
         let ender = s.spawn(|| pools.iter().map(PoolEngine::end).collect());
         ender.join().expect("to end a pool does not panic")

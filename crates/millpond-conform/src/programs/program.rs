@@ -36,7 +36,7 @@ macro_rules! lines {
             #[cfg(test)]
             const WORDS: &[&str] = &[$($word),*];
 
-            /// What the line says, if it is one of these.
+            /// The kind that the line names, if it is one of these.
             fn read(line: &str) -> Option<Self> {
                 let mut words = line.split_whitespace();
                 let word = words.next()?;
@@ -56,7 +56,7 @@ macro_rules! lines {
 }
 
 lines! {
-    /// What there is to play with.
+    /// The engines of a program.
     Engine {
         /// A pool; everything about it is drawn from this number, how it ends included.
         Pool, "pool", [shape];
@@ -76,17 +76,17 @@ lines! {
 }
 
 lines! {
-    /// What a thread does next.
+    /// The next step of a thread.
     Step {
-        /// Brings tasks of all kinds to a pool and treats their handles badly.
+        /// Submits tasks of all kinds to a pool and treats their handles badly.
         Storm, "storm", [pool, seed, tasks];
         /// Changes a pool while it runs.
         Meddle, "meddle", [pool, seed];
         /// Opens a scope on a pool.
         Scope, "scope", [pool, seed];
-        /// A task of a pool brings tasks to another one, or to the same.
+        /// A task of a pool submits tasks to another one, or to the same.
         Relay, "relay", [pool, to, seed];
-        /// A task whose closure, or a value that it carries, has a destructor that brings a task to
+        /// A task whose closure, or a value that it inherits, has a destructor that submits a task to
         /// another pool.
         Destructor, "destructor", [pool, to, seed];
         /// A task leaves a thread-local in its worker, with such a destructor.
@@ -99,7 +99,7 @@ lines! {
         Stop, "stop", [pool, seed];
         /// Forks; the child touches a pool.
         Fork, "fork", [pool];
-        /// Submits many at once and waits for all or for one, with a time-out.
+        /// Submits many at once and waits for all or for one, with a timeout.
         Invoke, "invoke", [pool, seed, tasks];
         /// Submits to an executor with a thread for each task.
         Spawn, "spawn", [threads, seed, tasks];

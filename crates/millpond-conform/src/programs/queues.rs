@@ -81,7 +81,11 @@ impl QueueEngine {
                 element.is_none()
             }
         };
-        entry.note(if is_in { Fact::Accepted } else { Fact::Refused });
+        entry.note(if is_in {
+            Fact::Accepted
+        } else {
+            Fact::Rejected
+        });
     }
 
     pub(super) fn take(&self, rng: &mut Rng) -> bool {

@@ -1,6 +1,6 @@
 //! The engines of a program, built from its lines, each with a ledger of its own.
 
-use super::engines::{Crew, PoolEngine, SerialEngine, ServiceEngine, TimerEngine};
+use super::engines::{PerTaskEngine, PoolEngine, SerialEngine, ServiceEngine, TimerEngine};
 use super::ephemeral::Ephemeral;
 use super::program::{Engine, Program};
 use super::queues::QueueEngine;
@@ -16,7 +16,7 @@ const MOST_TASKS: usize = 3000;
 pub(super) struct World {
     pub(super) pools: Vec<PoolEngine>,
     pub(super) timers: Vec<TimerEngine>,
-    pub(super) crews: Vec<Crew>,
+    pub(super) per_task: Vec<PerTaskEngine>,
     pub(super) serials: Vec<SerialEngine>,
     pub(super) services: Vec<ServiceEngine>,
     pub(super) queues: Vec<QueueEngine>,
@@ -40,7 +40,7 @@ impl World {
         let mut world = World {
             pools: Vec::new(),
             timers: Vec::new(),
-            crews: Vec::new(),
+            per_task: Vec::new(),
             serials: Vec::new(),
             services: Vec::new(),
             queues: Vec::new(),
@@ -61,7 +61,7 @@ impl World {
                     let client = world.client(*pool);
                     world.timers.extend(client.map(TimerEngine::on));
                 }
-                Engine::PerTask { threads } => world.crews.push(Crew::new(*threads)),
+                Engine::PerTask { threads } => world.per_task.push(PerTaskEngine::new(*threads)),
                 Engine::Serial { pool } => {
                     let client = world.client(*pool);
                     world.serials.extend(client.map(SerialEngine::new));

@@ -16,15 +16,15 @@ macro_rules! asynchronous_suite {
             a_future_that_need_not_wait_is_ready_at_once
             a_send_waits_for_room
             a_receive_waits_for_an_element
-            a_send_that_is_given_up_gives_its_element_back
+            a_send_that_gives_up_returns_its_element
             a_send_that_is_dropped_drops_its_element_and_passes_the_room_on
-            a_receive_that_is_dropped_takes_nothing_and_passes_the_call_on
+            a_receive_that_is_dropped_takes_nothing_and_passes_its_wake_up_on
             futures_and_threads_wait_together
         }
     };
 }
 
-/// Polls futures by hand and counts how often they are called.
+/// Polls futures by hand and counts how often they are woken.
 struct Poller {
     bell: Arc<CountingWaker>,
     waker: Waker,
@@ -58,7 +58,7 @@ pub fn a_future_that_need_not_wait_is_ready_at_once<Q: AsyncQueue<Item>>(
     assert_eq!(poller.calls(), 0);
 }
 
-/// It is called when room comes, once.
+/// It is woken when room comes, once.
 pub fn a_send_waits_for_room<Q: AsyncQueue<Item>>(make: &impl Fn(usize) -> Q) {
     let (queue, poller) = (make(1), Poller::new());
     queue.offer(item(1)).unwrap();
@@ -71,7 +71,7 @@ pub fn a_send_waits_for_room<Q: AsyncQueue<Item>>(make: &impl Fn(usize) -> Q) {
     assert_eq!(queue.snapshot(), [item(2)]);
 }
 
-/// It is called when an element comes, once.
+/// It is woken when an element comes, once.
 pub fn a_receive_waits_for_an_element<Q: AsyncQueue<Item>>(make: &impl Fn(usize) -> Q) {
     let (queue, poller) = (make(1), Poller::new());
     let mut receiving = pin!(queue.recv());
@@ -83,9 +83,7 @@ pub fn a_receive_waits_for_an_element<Q: AsyncQueue<Item>>(make: &impl Fn(usize)
 }
 
 /// The element is the caller's again.
-pub fn a_send_that_is_given_up_gives_its_element_back<Q: AsyncQueue<Item>>(
-    make: &impl Fn(usize) -> Q,
-) {
+pub fn a_send_that_gives_up_returns_its_element<Q: AsyncQueue<Item>>(make: &impl Fn(usize) -> Q) {
     let (queue, poller) = (make(1), Poller::new());
     queue.offer(item(1)).unwrap();
     let mut sending = queue.send(item(2));
@@ -94,7 +92,7 @@ pub fn a_send_that_is_given_up_gives_its_element_back<Q: AsyncQueue<Item>>(
     assert_eq!(queue.snapshot(), [item(1)]);
 }
 
-/// Who was called and goes away does not take the room along.
+/// A future that was woken and is dropped passes the room on.
 pub fn a_send_that_is_dropped_drops_its_element_and_passes_the_room_on<Q: AsyncQueue<Item>>(
     make: &impl Fn(usize) -> Q,
 ) {
@@ -117,8 +115,8 @@ pub fn a_send_that_is_dropped_drops_its_element_and_passes_the_room_on<Q: AsyncQ
     assert!(matches!(second.poll(stays.as_mut()), Poll::Ready(Ok(()))));
 }
 
-/// Who was called and goes away does not take the element along.
-pub fn a_receive_that_is_dropped_takes_nothing_and_passes_the_call_on<Q: AsyncQueue<Item>>(
+/// A future that was woken and is dropped passes the element on.
+pub fn a_receive_that_is_dropped_takes_nothing_and_passes_its_wake_up_on<Q: AsyncQueue<Item>>(
     make: &impl Fn(usize) -> Q,
 ) {
     let (queue, first, second) = (make(1), Poller::new(), Poller::new());

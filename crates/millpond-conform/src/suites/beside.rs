@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 macro_rules! beside_suite {
     ($make:expr) => {
         $crate::bodies! { beside, ($make as $crate::suites::executor::Make);
-            a_batch_out_of_time_cancels_what_is_unfinished_and_keeps_the_rest
+            a_batch_that_times_out_cancels_unfinished_tasks_and_keeps_the_rest
             the_first_success_stops_the_others
             a_late_success_is_waited_for
-            any_out_of_time_stops_all
+            any_that_times_out_interrupts_all
             an_interrupted_caller_of_any_stops_all
             an_interrupted_caller_of_all_stops_all
             a_cancel_lets_the_body_go_on
@@ -62,7 +62,7 @@ impl Sleepers {
 /// Holds: AbstractExecutorServiceTest.testTimedInvokeAll6
 /// Holds: ThreadPoolExecutorTest.testTimedInvokeAll6
 /// Holds: ScheduledExecutorSubclassTest.testTimedInvokeAll6
-pub fn a_batch_out_of_time_cancels_what_is_unfinished_and_keeps_the_rest(make: &Make) {
+pub fn a_batch_that_times_out_cancels_unfinished_tasks_and_keeps_the_rest(make: &Make) {
     // How long the quick one takes is the machine's business: try with more and more time.
     for factor in 1..=200 {
         let (sleepers, executor) = (Sleepers::new(2), make());
@@ -135,7 +135,7 @@ pub fn a_late_success_is_waited_for(make: &Make) {
 }
 
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyWithTimeout3
-pub fn any_out_of_time_stops_all(make: &Make) {
+pub fn any_that_times_out_interrupts_all(make: &Make) {
     let sleepers = Sleepers::new(2);
     let bodies = [sleepers.candidate(), sleepers.candidate()];
     let executor = make();
@@ -153,9 +153,12 @@ pub fn an_interrupted_caller_of_any_stops_all(make: &Make) {
         let sleepers = Sleepers::new(2);
         let bodies = [sleepers.candidate(), sleepers.candidate()];
         let executor = make();
-        let caller = Actor::start("caller", move || match timed {
-            false => executor.invoke_any(bodies),
-            true => executor.invoke_any_timeout(bodies, delays::longer()),
+        let caller = Actor::start("caller", move || {
+            if timed {
+                executor.invoke_any_timeout(bodies, delays::longer())
+            } else {
+                executor.invoke_any(bodies)
+            }
         });
         sleepers.started.wait();
         caller.interrupt_at("executor.invoke_any");
@@ -171,9 +174,12 @@ pub fn an_interrupted_caller_of_all_stops_all(make: &Make) {
         let sleepers = Sleepers::new(2);
         let bodies = [sleepers.body(), sleepers.body()];
         let executor = make();
-        let caller = Actor::start("caller", move || match timed {
-            false => executor.invoke_all(bodies),
-            true => executor.invoke_all_timeout(bodies, delays::longer()),
+        let caller = Actor::start("caller", move || {
+            if timed {
+                executor.invoke_all_timeout(bodies, delays::longer())
+            } else {
+                executor.invoke_all(bodies)
+            }
         });
         sleepers.started.wait();
         caller.interrupt_at("task.join");

@@ -1,7 +1,9 @@
-//! What queues do that have a bound: refusing, waiting for room, and changing the bound in use.
+//! What queues do that have a bound: rejecting, waiting for room, and changing the bound in use.
 
-use super::item::{Make, Queue, full, item, offer_all, polled, ranks, with};
-use crate::kit::{Actor, CountingWaker, DropCount, Gate, Stopwatch, delays};
+use super::item::{
+    Make, Queue, assert_timed_offer_waits, full, item, offer_all, polled, ranks, with,
+};
+use crate::kit::{Actor, CountingWaker, DropCount, Stopwatch, delays};
 use millpond::interrupt;
 use millpond::queue::{CapacityError, OfferError, Offered, QueueExt, Reason, WaitSlot};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,25 +15,25 @@ macro_rules! bounded_suite {
     ($make:expr) => {
         $crate::bodies! { bounded, ($make as $crate::suites::item::Make);
             a_queue_has_exactly_the_capacity_that_was_asked_for
-            a_capacity_of_zero_is_refused
-            a_huge_capacity_is_refused_or_costs_nothing
+            a_capacity_of_zero_is_an_error
+            a_huge_capacity_is_an_error_or_costs_nothing
             room_and_length_add_up_to_the_capacity
-            a_full_queue_refuses_and_gives_the_element_back
-            what_does_not_fit_in_bulk_comes_back_and_the_rest_stays
+            a_full_queue_returns_the_offered_element
+            elements_that_do_not_fit_in_bulk_are_returned_and_the_rest_stays
             a_put_waits_for_room_until_it_is_interrupted
             a_pending_interrupt_ends_a_put_even_if_there_is_room
             a_put_waits_for_a_take
-            a_timed_offer_waits_its_time_out_and_not_less
-            a_timed_offer_without_patience_is_an_offer
-            a_timed_offer_gets_the_room_that_comes
-            whatever_makes_room_frees_a_put
-            a_drain_that_fails_frees_a_put
-            each_put_is_freed_by_room_of_its_own
-            more_capacity_frees_those_who_wait
-            less_capacity_keeps_the_elements_and_takes_no_new_ones
-            a_capacity_that_cannot_be_had_changes_nothing
+            a_timed_offer_waits_for_its_whole_timeout
+            a_timed_offer_with_timeout_zero_is_an_offer
+            a_timed_offer_succeeds_when_room_appears
+            every_removal_wakes_a_waiting_put
+            a_drain_that_fails_wakes_a_waiting_put
+            each_waiting_put_is_woken_by_room_of_its_own
+            more_capacity_wakes_waiting_producers
+            less_capacity_keeps_the_elements_and_accepts_no_new_ones
+            an_impossible_capacity_changes_nothing
             producers_that_gave_up_leave_nothing_behind
-            room_that_comes_too_late_is_passed_on
+            a_wake_up_that_comes_too_late_is_passed_on_to_the_next_producer
         }
     };
 }
@@ -58,14 +60,14 @@ pub fn a_queue_has_exactly_the_capacity_that_was_asked_for(make: &Make) {
 
 /// Holds: ArrayBlockingQueueTest.testConstructor_nonPositiveCapacity
 /// Holds: LinkedBlockingQueueTest.testConstructor2
-pub fn a_capacity_of_zero_is_refused(make: &Make) {
+pub fn a_capacity_of_zero_is_an_error(make: &Make) {
     let error = make(0).expect_err("it holds nothing");
     assert_eq!(error, CapacityError::Zero);
     assert!(error.to_string().contains("at least 1"));
 }
 
-/// Nobody allocates by the bound alone.
-pub fn a_huge_capacity_is_refused_or_costs_nothing(make: &Make) {
+/// No queue allocates by the bound alone.
+pub fn a_huge_capacity_is_an_error_or_costs_nothing(make: &Make) {
     for capacity in [usize::MAX, usize::MAX / 2, 1 << 40] {
         match make(capacity) {
             Ok(queue) => {
@@ -102,26 +104,26 @@ pub fn room_and_length_add_up_to_the_capacity(make: &Make) {
 /// Holds: ArrayBlockingQueueTest.testAdd, LinkedBlockingQueueTest.testAdd
 /// Holds: LinkedBlockingDequeTest.testAdd
 /// Holds: LinkedBlockingQueueTest.testEmptyFull, LinkedBlockingDequeTest.testEmptyFull
-pub fn a_full_queue_refuses_and_gives_the_element_back(make: &Make) {
+pub fn a_full_queue_returns_the_offered_element(make: &Make) {
     let queue = full(make, 2);
     let watch = Stopwatch::start();
-    let refused = queue.offer(item(9).marked(7)).unwrap_err();
+    let rejected = queue.offer(item(9).marked(7)).unwrap_err();
     watch.assert_prompt();
-    assert_eq!(refused.reason, Reason::Full);
-    assert_eq!((refused.element.rank, refused.element.mark), (9, 7));
+    assert_eq!(rejected.reason, Reason::Full);
+    assert_eq!((rejected.element.rank, rejected.element.mark), (9, 7));
     assert_eq!(queue.remaining_capacity(), 0);
     assert_eq!(ranks(&queue), [0, 1]);
     assert!(queue.poll().is_some());
-    assert!(queue.offer(refused.element).is_ok());
+    assert!(queue.offer(rejected.element).is_ok());
 }
 
 /// Holds: ArrayBlockingQueueTest.testAddAll_insufficientSpace, LinkedBlockingQueueTest.testAddAll4
 /// Holds: LinkedBlockingDequeTest.testAddAll4
 /// Holds: ArrayBlockingQueueTest.testConstructor_collectionTooLarge
-pub fn what_does_not_fit_in_bulk_comes_back_and_the_rest_stays(make: &Make) {
+pub fn elements_that_do_not_fit_in_bulk_are_returned_and_the_rest_stays(make: &Make) {
     let queue = make(2).unwrap();
-    let refused = (0..4).find_map(|rank| queue.offer(item(rank)).err());
-    assert_eq!(refused.unwrap().element, item(2));
+    let rejected = (0..4).find_map(|rank| queue.offer(item(rank)).err());
+    assert_eq!(rejected.unwrap().element, item(2));
     assert_eq!(ranks(&queue), [0, 1]);
 }
 
@@ -131,9 +133,9 @@ pub fn a_put_waits_for_room_until_it_is_interrupted(make: &Make) {
     let queue = full(make, 2);
     let producer = waiting_producer(&queue, 9);
     producer.interrupt();
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(refused.reason, Reason::Interrupted);
-    assert_eq!(refused.element, item(9));
+    let rejected = producer.finish().unwrap_err();
+    assert_eq!(rejected.reason, Reason::Interrupted);
+    assert_eq!(rejected.element, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
     assert_eq!(queue.remaining_capacity(), 0);
 }
@@ -145,10 +147,10 @@ pub fn a_pending_interrupt_ends_a_put_even_if_there_is_room(make: &Make) {
         offer_all(&queue, 0..fill);
         let own = Arc::clone(&queue);
         let producer = Actor::start_interrupted("producer", move || {
-            let refused = own.put(item(9)).unwrap_err();
-            assert_eq!(refused.reason, Reason::Interrupted);
+            let rejected = own.put(item(9)).unwrap_err();
+            assert_eq!(rejected.reason, Reason::Interrupted);
             assert!(!interrupt::is_interrupted(), "what is reported is cleared");
-            refused.element
+            rejected.element
         });
         assert_eq!(producer.finish(), item(9));
         let own = Arc::clone(&queue);
@@ -175,34 +177,19 @@ pub fn a_put_waits_for_a_take(make: &Make) {
 }
 
 /// Holds: LinkedBlockingQueueTest.testTimedOffer
-pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Make) {
+pub fn a_timed_offer_waits_for_its_whole_timeout(make: &Make) {
     let queue = full(make, 2);
-    let own = Arc::clone(&queue);
-    let timed_out = Gate::new();
-    let opener = timed_out.clone();
-    let producer = Actor::start("producer", move || {
-        let watch = Stopwatch::start();
-        let refused = own.offer_timeout(item(9), delays::timeout()).unwrap_err();
-        watch.assert_at_least(delays::timeout());
-        assert_eq!(refused.reason, Reason::TimedOut);
-        opener.open();
-        own.offer_timeout(refused.element, delays::longer())
-    });
-    timed_out.wait();
-    producer.interrupt_at("queue.put");
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(refused.reason, Reason::Interrupted);
-    assert_eq!(refused.element, item(9));
+    assert_timed_offer_waits(&queue, item(9));
     assert_eq!(ranks(&queue), [0, 1]);
 }
 
 /// No timeout at all tries once, and says that the time was up.
-pub fn a_timed_offer_without_patience_is_an_offer(make: &Make) {
+pub fn a_timed_offer_with_timeout_zero_is_an_offer(make: &Make) {
     let queue = full(make, 2);
     let watch = Stopwatch::start();
     for timeout in delays::instants() {
-        let refused = queue.offer_timeout(item(9), timeout).unwrap_err();
-        assert_eq!(refused.reason, Reason::TimedOut);
+        let rejected = queue.offer_timeout(item(9), timeout).unwrap_err();
+        assert_eq!(rejected.reason, Reason::TimedOut);
     }
     watch.assert_prompt();
     assert!(queue.poll().is_some());
@@ -214,7 +201,7 @@ pub fn a_timed_offer_without_patience_is_an_offer(make: &Make) {
 
 /// Holds: ArrayBlockingQueueTest.testOfferInExecutor, LinkedBlockingQueueTest.testOfferInExecutor
 /// Holds: LinkedBlockingDequeTest.testOfferInExecutor
-pub fn a_timed_offer_gets_the_room_that_comes(make: &Make) {
+pub fn a_timed_offer_succeeds_when_room_appears(make: &Make) {
     for timeout in delays::eternities() {
         let queue = full(make, 2);
         let own = Arc::clone(&queue);
@@ -232,7 +219,7 @@ pub fn a_timed_offer_gets_the_room_that_comes(make: &Make) {
 }
 
 /// Holds: ArrayBlockingQueueTest.testDrainToWithActivePut
-pub fn whatever_makes_room_frees_a_put(make: &Make) {
+pub fn every_removal_wakes_a_waiting_put(make: &Make) {
     for way in 0..5 {
         let queue = full(make, 2);
         let producer = waiting_producer(&queue, 2);
@@ -250,7 +237,7 @@ pub fn whatever_makes_room_frees_a_put(make: &Make) {
 }
 
 /// Room that a failing drain has made is room.
-pub fn a_drain_that_fails_frees_a_put(make: &Make) {
+pub fn a_drain_that_fails_wakes_a_waiting_put(make: &Make) {
     let queue = full(make, 2);
     let producer = waiting_producer(&queue, 2);
     let caught = catch_unwind(AssertUnwindSafe(|| {
@@ -261,8 +248,8 @@ pub fn a_drain_that_fails_frees_a_put(make: &Make) {
     assert_eq!(ranks(&queue), [1, 2]);
 }
 
-/// Two who wait need two takes; one take frees one.
-pub fn each_put_is_freed_by_room_of_its_own(make: &Make) {
+/// Two waiting producers need two takes; one take wakes one.
+pub fn each_waiting_put_is_woken_by_room_of_its_own(make: &Make) {
     let queue = full(make, 1);
     let producers = [1, 2].map(|rank| waiting_producer(&queue, rank));
     assert_eq!(queue.take(), Ok(item(0)));
@@ -276,7 +263,7 @@ pub fn each_put_is_freed_by_room_of_its_own(make: &Make) {
 }
 
 /// Growing a full queue lets in as many as there is new room for.
-pub fn more_capacity_frees_those_who_wait(make: &Make) {
+pub fn more_capacity_wakes_waiting_producers(make: &Make) {
     let queue = full(make, 1);
     let producers = [1, 2].map(|rank| waiting_producer(&queue, rank));
     queue.set_capacity(3).unwrap();
@@ -289,7 +276,7 @@ pub fn more_capacity_frees_those_who_wait(make: &Make) {
 }
 
 /// Shrinking below the length keeps the elements, and there is no room until they are gone.
-pub fn less_capacity_keeps_the_elements_and_takes_no_new_ones(make: &Make) {
+pub fn less_capacity_keeps_the_elements_and_accepts_no_new_ones(make: &Make) {
     let queue = full(make, 4);
     queue.set_capacity(2).unwrap();
     assert_eq!(ranks(&queue), [0, 1, 2, 3]);
@@ -306,8 +293,8 @@ pub fn less_capacity_keeps_the_elements_and_takes_no_new_ones(make: &Make) {
     assert!(queue.offer(item(2)).is_err());
 }
 
-/// A refused change leaves the old bound and the elements.
-pub fn a_capacity_that_cannot_be_had_changes_nothing(make: &Make) {
+/// A failed change leaves the old bound and the elements.
+pub fn an_impossible_capacity_changes_nothing(make: &Make) {
     let queue = with(make, 3);
     let before = queue.capacity();
     assert_eq!(queue.set_capacity(0), Err(CapacityError::Zero));
@@ -319,7 +306,7 @@ pub fn a_capacity_that_cannot_be_had_changes_nothing(make: &Make) {
     assert_eq!(polled(&queue), [0, 1, 2]);
 }
 
-/// Whoever gives up gets the element back, and no waker stays behind.
+/// A producer that gives up gets the element back, and no waker stays behind.
 pub fn producers_that_gave_up_leave_nothing_behind(make: &Make) {
     let count = DropCount::new();
     let queue = full(make, 1);
@@ -336,8 +323,8 @@ pub fn producers_that_gave_up_leave_nothing_behind(make: &Make) {
     assert_eq!(ranks(&queue), [0]);
 }
 
-/// A producer that is called and then gives up does not swallow the call.
-pub fn room_that_comes_too_late_is_passed_on(make: &Make) {
+/// A producer that is woken and then gives up does not swallow the wake-up.
+pub fn a_wake_up_that_comes_too_late_is_passed_on_to_the_next_producer(make: &Make) {
     let queue = full(make, 1);
     let (_gone, waker) = CountingWaker::new();
     let (mut element, mut place) = (Some(item(8)), WaitSlot::default());
@@ -363,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_suite_catches_a_queue_that_never_waits() {
-        // A queue that refuses at once has no producer parked in it; the actor ends instead.
+        // A queue that rejects at once has no producer parked in it; the actor ends instead.
         let make: Make = |capacity| {
             millpond::queue::FifoQueue::bounded_growing(capacity)
                 .map(|queue| Arc::new(queue) as Queue)

@@ -14,16 +14,16 @@ use std::time::Duration;
 macro_rules! completion_suite {
     ($make:expr) => {
         $crate::bodies! { completion, ($make as $crate::suites::executor::Make);
-            what_is_taken_is_finished_and_is_what_was_submitted
+            a_taken_completion_is_that_of_a_finished_submitted_task
             nothing_is_polled_before_it_is_finished
-            a_timed_poll_waits_its_time_out
-            whoever_waits_is_interrupted
+            a_timed_poll_waits_for_its_whole_timeout
+            a_waiting_thread_can_be_interrupted
             results_come_in_the_order_of_completion
-            values_and_failures_all_arrive_once
+            values_and_failures_are_each_delivered_once
             every_solution_is_used_as_it_comes
             the_first_solution_cancels_the_others
-            what_is_refused_does_not_arrive
-            under_load_everything_arrives_once
+            a_rejected_task_is_not_delivered
+            under_load_every_completion_arrives_once
         }
     };
 }
@@ -35,7 +35,7 @@ fn service<T: Send + 'static>(make: &Make) -> Arc<Service<T>> {
 }
 
 /// Holds: ExecutorCompletionServiceTest.testTake, ExecutorCompletionServiceTest.testTake2
-pub fn what_is_taken_is_finished_and_is_what_was_submitted(make: &Make) {
+pub fn a_taken_completion_is_that_of_a_finished_submitted_task(make: &Make) {
     let service = service(make);
     let id = service.submit(|| "flour").unwrap();
     let arrived = service.take().unwrap();
@@ -61,7 +61,7 @@ pub fn nothing_is_polled_before_it_is_finished(make: &Make) {
 }
 
 /// With no timeout at once, with some after it, with endless when something comes.
-pub fn a_timed_poll_waits_its_time_out(make: &Make) {
+pub fn a_timed_poll_waits_for_its_whole_timeout(make: &Make) {
     let service = service(make);
     for timeout in delays::instants() {
         assert!(service.poll_timeout(timeout).unwrap().is_none());
@@ -79,7 +79,7 @@ pub fn a_timed_poll_waits_its_time_out(make: &Make) {
 }
 
 /// A wait ends, and what arrives later is for another one.
-pub fn whoever_waits_is_interrupted(make: &Make) {
+pub fn a_waiting_thread_can_be_interrupted(make: &Make) {
     let service: Arc<Service<u32>> = service(make);
     let own = Arc::clone(&service);
     let taker = Actor::start("taker", move || own.take().map(drop));
@@ -104,7 +104,7 @@ pub fn results_come_in_the_order_of_completion(_: &Make) {
         .map(|one| one.id)
         .collect();
     assert_eq!(order, [ids[1], ids[2], ids[0]]);
-    // A task that nobody will run arrives too.
+    // A task that is never run arrives too.
     let id = service.submit(|| 3).unwrap();
     drop(manual.next());
     let arrived = service.poll().unwrap();
@@ -113,7 +113,7 @@ pub fn results_come_in_the_order_of_completion(_: &Make) {
 }
 
 /// Holds: ExecutorCompletionServiceTest.testTaskAssortment
-pub fn values_and_failures_all_arrive_once(make: &Make) {
+pub fn values_and_failures_are_each_delivered_once(make: &Make) {
     let service = service(make);
     let mut open: BTreeMap<TaskId, u32> = (0..4)
         .map(|number| {
@@ -183,18 +183,18 @@ pub fn the_first_solution_cancels_the_others(make: &Make) {
 }
 
 /// There is nothing to wait for.
-pub fn what_is_refused_does_not_arrive(_: &Make) {
+pub fn a_rejected_task_is_not_delivered(_: &Make) {
     let manual = ManualExecutor::new();
     let service = CompletionService::new(manual.clone());
     manual.refuse(true);
-    let refused = service.submit(|| 7).unwrap_err();
-    assert_eq!((refused.task)(), 7);
+    let rejected = service.submit(|| 7).unwrap_err();
+    assert_eq!((rejected.task)(), 7);
     assert_eq!((service.pending(), service.ready_len()), (0, 0));
     assert!(service.poll().is_none());
 }
 
 /// Holds: jtreg FutureTask/Executors/ECS.ExecutorCompletionService/ExecutorCompletionServiceLoops
-pub fn under_load_everything_arrives_once(make: &Make) {
+pub fn under_load_every_completion_arrives_once(make: &Make) {
     let make = *make;
     Stress::new("completions").one_in(10).run(|round| {
         let service: Arc<Service<u32>> = service(&make);
@@ -204,9 +204,9 @@ pub fn under_load_everything_arrives_once(make: &Make) {
                 rng.jitter();
                 // An executor without room is asked again.
                 let mut body = move || number;
-                while let Err(refused) = own.submit(body) {
-                    assert!(refused.reason.is_saturated(), "{}", refused.reason);
-                    body = refused.task;
+                while let Err(rejected) = own.submit(body) {
+                    assert!(rejected.reason.is_saturated(), "{}", rejected.reason);
+                    body = rejected.task;
                     std::thread::yield_now();
                 }
             }

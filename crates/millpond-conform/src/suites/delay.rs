@@ -19,13 +19,13 @@ macro_rules! delay_suite {
         $crate::bodies! { delay, ($make as $crate::suites::delay::Delays);
             nothing_comes_out_before_its_time
             elements_come_out_in_the_order_of_their_times
-            what_is_not_due_can_be_seen
-            what_is_not_due_is_not_polled_nor_drained
-            what_is_not_due_can_be_removed
+            an_element_that_is_not_due_can_be_peeked
+            an_element_that_is_not_due_is_neither_polled_nor_drained
+            an_element_that_is_not_due_can_be_removed
             removing_any_element_keeps_the_order_of_the_others
             a_consumer_sleeps_until_the_first_is_due
             a_new_first_element_is_not_missed
-            a_leader_that_leaves_is_followed
+            a_leader_that_gives_up_is_replaced
             a_time_that_never_comes_never_comes
             a_real_delay_is_waited_out
             consumers_get_everything_as_it_falls_due
@@ -33,7 +33,7 @@ macro_rules! delay_suite {
     };
 }
 
-/// A delay queue on a clock that is moved by hand.
+/// A delay queue on a manual clock.
 fn by_hand(make: &Delays) -> (Arc<DelayQueue<Item>>, ManualClock) {
     let hand = ManualClock::new();
     (Arc::new(make().with_clock(hand.clock())), hand)
@@ -70,7 +70,7 @@ pub fn elements_come_out_in_the_order_of_their_times(make: &Delays) {
 }
 
 /// Holds: DelayQueueTest.testPeekDelayed
-pub fn what_is_not_due_can_be_seen(make: &Delays) {
+pub fn an_element_that_is_not_due_can_be_peeked(make: &Delays) {
     let (queue, hand) = by_hand(make);
     assert_eq!(queue.next_due(), Deadline::NEVER);
     let due = hand.clock().deadline(HOUR);
@@ -84,7 +84,7 @@ pub fn what_is_not_due_can_be_seen(make: &Delays) {
 }
 
 /// Holds: DelayQueueTest.testPollDelayed, DelayQueueTest.testRemoveDelayed
-pub fn what_is_not_due_is_not_polled_nor_drained(make: &Delays) {
+pub fn an_element_that_is_not_due_is_neither_polled_nor_drained(make: &Delays) {
     let (queue, hand) = by_hand(make);
     queue.offer_after(item(1), HOUR).unwrap();
     queue.offer_after(item(2), HOUR * 2).unwrap();
@@ -99,7 +99,7 @@ pub fn what_is_not_due_is_not_polled_nor_drained(make: &Delays) {
 }
 
 /// Holds: DelayQueueTest.testRemoveObject
-pub fn what_is_not_due_can_be_removed(make: &Delays) {
+pub fn an_element_that_is_not_due_can_be_removed(make: &Delays) {
     let (queue, _hand) = by_hand(make);
     queue.offer_after(item(1), HOUR).unwrap();
     queue.offer_after(item(2), HOUR * 2).unwrap();
@@ -143,7 +143,7 @@ pub fn a_consumer_sleeps_until_the_first_is_due(make: &Delays) {
     assert_eq!(consumer.finish(), Ok(item(1)));
 }
 
-/// Who sleeps until a later time looks again when something earlier comes.
+/// A consumer that sleeps until a later time checks again when an earlier element comes.
 pub fn a_new_first_element_is_not_missed(make: &Delays) {
     let (queue, hand) = by_hand(make);
     queue.offer_after(item(9), HOUR * 9).unwrap();
@@ -156,7 +156,7 @@ pub fn a_new_first_element_is_not_missed(make: &Delays) {
 }
 
 /// One watches the time for all; if that one goes, another one takes over.
-pub fn a_leader_that_leaves_is_followed(make: &Delays) {
+pub fn a_leader_that_gives_up_is_replaced(make: &Delays) {
     let (queue, hand) = by_hand(make);
     queue.offer_after(item(1), HOUR).unwrap();
     let consumers: Vec<_> = (0..2)

@@ -16,24 +16,24 @@ pub type Deques = fn(usize) -> BlockingDeque<Item>;
 macro_rules! deque_suite {
     ($make:expr) => {
         $crate::bodies! { deque, ($make as $crate::suites::deque::Deques);
-            each_end_takes_elements_in_while_there_is_room
+            each_end_accepts_elements_while_there_is_room
             each_end_gives_what_is_there_and_then_nothing
             each_end_shows_its_element_and_leaves_it
-            what_is_pushed_first_comes_first
-            what_is_put_at_an_end_is_in
+            elements_pushed_at_the_front_come_out_first
+            an_element_put_at_either_end_is_contained
             take_gives_the_elements_from_its_end
-            the_first_equal_element_is_removed_from_the_end_where_one_looks
-            looking_backwards_is_the_reverse_of_looking_forwards
-            removing_backwards_removes_what_the_look_chooses
+            the_equal_element_nearest_to_the_chosen_end_is_removed
+            visiting_backwards_is_the_reverse_of_visiting_forwards
+            removing_backwards_removes_the_elements_the_predicate_chooses
             a_put_at_either_end_waits_until_it_is_interrupted
             a_put_at_either_end_waits_for_a_take_at_either_end
-            a_timed_offer_at_either_end_waits_its_time_out
+            a_timed_offer_at_either_end_waits_for_its_whole_timeout
             a_take_at_either_end_waits_until_it_is_interrupted
             a_pending_interrupt_ends_every_form_that_may_wait
-            a_timed_poll_without_patience_is_a_poll
-            a_timed_poll_at_either_end_waits_its_time_out
+            a_timed_poll_with_timeout_zero_is_a_poll
+            a_timed_poll_at_either_end_waits_for_its_whole_timeout
             a_timed_poll_gets_what_is_offered_at_either_end
-            consumers_at_both_ends_share_what_comes
+            consumers_at_both_ends_share_the_elements
         }
     };
 }
@@ -92,7 +92,7 @@ fn holding(make: &Deques, capacity: usize, ranks: &[u32]) -> Arc<Deque> {
 /// Holds: LinkedBlockingDequeTest.testOfferFirst, LinkedBlockingDequeTest.testOfferLast
 /// Holds: LinkedBlockingDequeTest.testAddFirst, LinkedBlockingDequeTest.testAddLast
 /// Holds: LinkedBlockingDequeTest.testPush
-pub fn each_end_takes_elements_in_while_there_is_room(make: &Deques) {
+pub fn each_end_accepts_elements_while_there_is_room(make: &Deques) {
     for (end, expected) in [(FIRST, [2, 1, 0]), (LAST, [0, 1, 2])] {
         let deque = make(3);
         for rank in 0..3 {
@@ -103,8 +103,8 @@ pub fn each_end_takes_elements_in_while_there_is_room(make: &Deques) {
                 "it is the one at the end"
             );
         }
-        let refused = (end.offer)(&deque, item(9)).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (item(9), Reason::Full));
+        let rejected = (end.offer)(&deque, item(9)).unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (item(9), Reason::Full));
         assert_eq!(ranks(&deque), expected);
     }
 }
@@ -137,7 +137,7 @@ pub fn each_end_shows_its_element_and_leaves_it(make: &Deques) {
 }
 
 /// Holds: LinkedBlockingDequeTest.testPushWithPeek
-pub fn what_is_pushed_first_comes_first(make: &Deques) {
+pub fn elements_pushed_at_the_front_come_out_first(make: &Deques) {
     let deque = holding(make, 4, &[1, 2]);
     deque.offer_first(item(9)).unwrap();
     assert_eq!(deque.peek(), Some(item(9)));
@@ -145,7 +145,7 @@ pub fn what_is_pushed_first_comes_first(make: &Deques) {
 }
 
 /// Holds: LinkedBlockingDequeTest.testPutFirst, LinkedBlockingDequeTest.testPutLast
-pub fn what_is_put_at_an_end_is_in(make: &Deques) {
+pub fn an_element_put_at_either_end_is_contained(make: &Deques) {
     for (end, _) in ENDS {
         let deque = make(4);
         for rank in 0..4 {
@@ -169,7 +169,7 @@ pub fn take_gives_the_elements_from_its_end(make: &Deques) {
 
 /// Holds: LinkedBlockingDequeTest.testRemoveFirstOccurrence
 /// Holds: LinkedBlockingDequeTest.testRemoveLastOccurrence
-pub fn the_first_equal_element_is_removed_from_the_end_where_one_looks(make: &Deques) {
+pub fn the_equal_element_nearest_to_the_chosen_end_is_removed(make: &Deques) {
     let deque = make(4);
     for mark in 0..4 {
         deque.offer_last(item(5).marked(mark)).unwrap();
@@ -184,7 +184,7 @@ pub fn the_first_equal_element_is_removed_from_the_end_where_one_looks(make: &De
 
 /// Holds: LinkedBlockingDequeTest.testDescendingIterator
 /// Holds: LinkedBlockingDequeTest.testDescendingIteratorOrdering
-pub fn looking_backwards_is_the_reverse_of_looking_forwards(make: &Deques) {
+pub fn visiting_backwards_is_the_reverse_of_visiting_forwards(make: &Deques) {
     let deque = holding(make, 5, &[3, 1, 4, 1]);
     let mut backwards = deque.reversed().snapshot();
     assert_eq!(backwards.len(), 4);
@@ -193,7 +193,7 @@ pub fn looking_backwards_is_the_reverse_of_looking_forwards(make: &Deques) {
 }
 
 /// Holds: LinkedBlockingDequeTest.testDescendingIteratorRemove
-pub fn removing_backwards_removes_what_the_look_chooses(make: &Deques) {
+pub fn removing_backwards_removes_the_elements_the_predicate_chooses(make: &Deques) {
     let deque = holding(make, 5, &[0, 1, 2, 3]);
     let mut looked = 0;
     let taken = deque.reversed().remove_where(1, &mut |_| {
@@ -220,9 +220,9 @@ pub fn a_put_at_either_end_waits_until_it_is_interrupted(make: &Deques) {
         let deque = holding(make, 2, &[0, 1]);
         let producer = at(&deque, move |deque| (end.put)(deque, item(9)));
         producer.interrupt_at("queue.put");
-        let refused = producer.finish().unwrap_err();
+        let rejected = producer.finish().unwrap_err();
         assert_eq!(
-            (refused.element, refused.reason),
+            (rejected.element, rejected.reason),
             (item(9), Reason::Interrupted)
         );
         assert_eq!(ranks(&deque), [0, 1]);
@@ -245,18 +245,18 @@ pub fn a_put_at_either_end_waits_for_a_take_at_either_end(make: &Deques) {
 }
 
 /// Holds: LinkedBlockingDequeTest.testTimedOfferFirst, LinkedBlockingDequeTest.testTimedOfferLast
-pub fn a_timed_offer_at_either_end_waits_its_time_out(make: &Deques) {
+pub fn a_timed_offer_at_either_end_waits_for_its_whole_timeout(make: &Deques) {
     for (end, _) in ENDS {
         let deque = holding(make, 2, &[0, 1]);
         let timed_out = Gate::new();
         let opener = timed_out.clone();
         let producer = at(&deque, move |deque| {
             let watch = Stopwatch::start();
-            let refused = (end.offer_timeout)(deque, item(9), delays::timeout()).unwrap_err();
+            let rejected = (end.offer_timeout)(deque, item(9), delays::timeout()).unwrap_err();
             watch.assert_at_least(delays::timeout());
-            assert_eq!(refused.reason, Reason::TimedOut);
+            assert_eq!(rejected.reason, Reason::TimedOut);
             opener.open();
-            (end.offer_timeout)(deque, refused.element, delays::longer())
+            (end.offer_timeout)(deque, rejected.element, delays::longer())
         });
         timed_out.wait();
         producer.interrupt_at("queue.put");
@@ -285,7 +285,7 @@ pub fn a_take_at_either_end_waits_until_it_is_interrupted(make: &Deques) {
         assert_eq!(
             consumer.finish(),
             Err(Interrupted),
-            "an interrupt is no time-out"
+            "an interrupt is no timeout"
         );
     }
 }
@@ -306,11 +306,11 @@ pub fn a_pending_interrupt_ends_every_form_that_may_wait(make: &Deques) {
                 again();
                 assert_eq!((end.poll_timeout)(&own, delays::longer()), Err(Interrupted));
                 again();
-                let refused = (end.put)(&own, item(9)).unwrap_err();
-                assert_eq!(refused.reason, Reason::Interrupted);
+                let rejected = (end.put)(&own, item(9)).unwrap_err();
+                assert_eq!(rejected.reason, Reason::Interrupted);
                 again();
-                let refused = (end.offer_timeout)(&own, item(9), delays::longer()).unwrap_err();
-                assert_eq!(refused.reason, Reason::Interrupted);
+                let rejected = (end.offer_timeout)(&own, item(9), delays::longer()).unwrap_err();
+                assert_eq!(rejected.reason, Reason::Interrupted);
             });
             actor.finish();
             assert_eq!(ranks(&deque), fill);
@@ -319,7 +319,7 @@ pub fn a_pending_interrupt_ends_every_form_that_may_wait(make: &Deques) {
 }
 
 /// Holds: LinkedBlockingDequeTest.testTimedPollFirst0, LinkedBlockingDequeTest.testTimedPollLast0
-pub fn a_timed_poll_without_patience_is_a_poll(make: &Deques) {
+pub fn a_timed_poll_with_timeout_zero_is_a_poll(make: &Deques) {
     for (end, _) in ENDS {
         let deque = holding(make, 2, &[5]);
         assert_eq!(
@@ -333,7 +333,7 @@ pub fn a_timed_poll_without_patience_is_a_poll(make: &Deques) {
 }
 
 /// Holds: LinkedBlockingDequeTest.testTimedPollFirst
-pub fn a_timed_poll_at_either_end_waits_its_time_out(make: &Deques) {
+pub fn a_timed_poll_at_either_end_waits_for_its_whole_timeout(make: &Deques) {
     for (end, _) in ENDS {
         let deque = holding(make, 2, &[5]);
         assert_eq!(
@@ -364,8 +364,8 @@ pub fn a_timed_poll_gets_what_is_offered_at_either_end(make: &Deques) {
     }
 }
 
-/// An element serves one of those who wait, at whichever end they stand.
-pub fn consumers_at_both_ends_share_what_comes(make: &Deques) {
+/// An element serves one waiting consumer, at either end.
+pub fn consumers_at_both_ends_share_the_elements(make: &Deques) {
     let deque = holding(make, 2, &[]);
     let consumers = [FIRST, LAST].map(|end| {
         let consumer = at(&deque, move |deque| (end.take)(deque).unwrap().rank);

@@ -18,7 +18,7 @@ macro_rules! executor_suite {
     ($make:expr) => {
         $crate::bodies! { executor, ($make as $crate::suites::executor::Make);
             an_action_is_run_once
-            a_value_goes_to_whoever_joins
+            a_value_goes_to_the_thread_that_joins
             an_action_is_done_when_it_has_run
             an_action_with_a_preset_value_gives_that_value
             a_panic_is_found_on_the_handle
@@ -28,8 +28,8 @@ macro_rules! executor_suite {
             one_that_fails_among_all_fails_alone
             any_of_nothing_is_an_error
             any_is_one_that_succeeds
-            any_fails_when_all_fail_and_tells_why
-            a_timed_any_that_fails_reports_failures_and_not_a_time_out
+            any_fails_when_all_fail_and_says_why
+            a_timed_any_that_fails_reports_failures_and_not_a_timeout
             batches_end_at_once_for_an_interrupted_caller
             closures_are_dropped_once
         }
@@ -62,7 +62,7 @@ pub fn an_action_is_run_once(make: &Make) {
 /// Holds: ThreadPoolExecutorTest.testSubmitCallable
 /// Holds: ThreadPoolExecutorSubclassTest.testSubmitCallable
 /// Holds: ScheduledExecutorTest.testSubmitCallable, ScheduledExecutorSubclassTest.testSubmitCallable
-pub fn a_value_goes_to_whoever_joins(make: &Make) {
+pub fn a_value_goes_to_the_thread_that_joins(make: &Make) {
     let handle = make().submit(|| "flour").unwrap();
     assert_eq!(handle.join().unwrap(), "flour");
 }
@@ -112,7 +112,7 @@ pub fn a_panic_costs_the_executor_nothing(make: &Make) {
     let joined = loop {
         match executor.submit(|| 11) {
             Ok(handle) => break handle.join().unwrap(),
-            Err(refused) => assert!(refused.reason.is_saturated()),
+            Err(rejected) => assert!(rejected.reason.is_saturated()),
         }
     };
     assert_eq!(joined, 11);
@@ -225,7 +225,7 @@ pub fn any_is_one_that_succeeds(make: &Make) {
 /// Holds: AbstractExecutorServiceTest.testInvokeAny4, ExecutorService/InvokeTest.testInvokeAny3
 /// Holds: ThreadPoolExecutorTest.testInvokeAny4, ThreadPoolExecutorSubclassTest.testInvokeAny4
 /// Holds: ScheduledExecutorTest.testInvokeAny4
-pub fn any_fails_when_all_fail_and_tells_why(make: &Make) {
+pub fn any_fails_when_all_fail_and_says_why(make: &Make) {
     let tasks = (0..3).map(|number| {
         move || match number {
             0 => panic_any("panicked"),
@@ -249,7 +249,7 @@ pub fn any_fails_when_all_fail_and_tells_why(make: &Make) {
 
 /// Holds: AbstractExecutorServiceTest.testTimedInvokeAny4
 /// Holds: ScheduledExecutorTest.testTimedInvokeAny4, ScheduledExecutorSubclassTest.testTimedInvokeAny4
-pub fn a_timed_any_that_fails_reports_failures_and_not_a_time_out(make: &Make) {
+pub fn a_timed_any_that_fails_reports_failures_and_not_a_timeout(make: &Make) {
     let watch = Stopwatch::start();
     let tasks = [|| Err::<(), _>("no grain")];
     let error = make()
@@ -277,7 +277,7 @@ pub fn batches_end_at_once_for_an_interrupted_caller(make: &Make) {
     assert!(!caller.finish(), "what is reported is cleared");
 }
 
-/// Closures and values, run or refused, joined or not.
+/// Closures and values, run or rejected, joined or not.
 pub fn closures_are_dropped_once(make: &Make) {
     let count = DropCount::new();
     let executor = make();
@@ -285,7 +285,7 @@ pub fn closures_are_dropped_once(make: &Make) {
         let token = count.token();
         match executor.submit(move || token) {
             Ok(mut handle) => handle.wait().unwrap(),
-            Err(refused) => drop(refused.task),
+            Err(rejected) => drop(rejected.task),
         }
     }
     drop(executor);

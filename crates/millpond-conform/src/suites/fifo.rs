@@ -7,14 +7,14 @@ use super::item::{Make, ROOM, empty, offer_all, polled, ranks};
 macro_rules! fifo_suite {
     ($make:expr) => {
         $crate::bodies! { fifo, ($make as $crate::suites::item::Make);
-            who_comes_first_goes_first
+            the_first_element_in_is_the_first_out
             the_order_survives_removals
         }
     };
 }
 
 /// Ranks do not matter here.
-pub fn who_comes_first_goes_first(make: &Make) {
+pub fn the_first_element_in_is_the_first_out(make: &Make) {
     let queue = empty(make);
     for turn in 0..3 * ROOM as u32 {
         offer_all(&queue, [9, 3, turn, 7, 3]);

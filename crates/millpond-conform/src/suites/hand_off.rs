@@ -1,7 +1,7 @@
 //! Behaviours of a queue without capacity: a rendezvous of producers and consumers.
 
-use super::item::{Item, item};
-use crate::kit::{Actor, DropCount, Gate, Stopwatch, Stress, delays, until};
+use super::item::{Item, Queue, assert_timed_offer_waits, item};
+use crate::kit::{Actor, DropCount, Gate, Stress, delays, until};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, QueueExt, Reason,
@@ -19,18 +19,18 @@ macro_rules! hand_off_suite {
     ($make:expr) => {
         $crate::bodies! { hand_off, ($make as $crate::suites::hand_off::Hands);
             it_is_empty_and_full_at_once
-            an_offer_without_a_consumer_is_refused
+            an_offer_without_a_consumer_fails
             a_poll_without_a_producer_gives_nothing
             nothing_can_be_seen_or_removed_even_while_producers_wait
             a_put_waits_until_it_is_interrupted_and_leaves_nothing
             a_put_meets_a_take_and_a_second_put_waits_again
-            a_timed_offer_waits_its_time_out_and_not_less
+            a_timed_offer_waits_for_its_whole_timeout
             an_offer_meets_a_waiting_consumer
-            a_drain_takes_from_waiting_producers_and_frees_them
-            those_who_wait_are_served_by_the_rule
-            the_rule_holds_when_some_give_up
+            a_drain_takes_from_waiting_producers_and_wakes_them
+            waiters_are_served_in_the_order_of_the_policy
+            the_order_holds_when_some_waiters_give_up
             its_capacity_cannot_be_changed
-            debug_text_tells_who_waits
+            debug_text_counts_the_waiters
             futures_and_threads_meet
             a_future_that_gives_up_gets_its_element_back
             nothing_that_was_handed_over_is_kept
@@ -73,16 +73,16 @@ pub fn it_is_empty_and_full_at_once(make: &Hands) {
 /// Holds: SynchronousQueueTest.testOffer, SynchronousQueueTest.testOffer_fair
 /// Holds: SynchronousQueueTest.testAdd, SynchronousQueueTest.testAdd_fair
 /// Holds: SynchronousQueueTest.testAddAll_ISE, SynchronousQueueTest.testAddAll_ISE_fair
-pub fn an_offer_without_a_consumer_is_refused(make: &Hands) {
+pub fn an_offer_without_a_consumer_fails(make: &Hands) {
     let queue = make();
     for rank in 0..3 {
-        let refused = queue.offer(item(rank)).unwrap_err();
-        assert_eq!(refused.reason, Reason::Full);
-        assert_eq!(refused.element, item(rank));
+        let rejected = queue.offer(item(rank)).unwrap_err();
+        assert_eq!(rejected.reason, Reason::Full);
+        assert_eq!(rejected.element, item(rank));
     }
     for timeout in delays::instants() {
-        let refused = queue.offer_timeout(item(1), timeout).unwrap_err();
-        assert_eq!(refused.reason, Reason::TimedOut);
+        let rejected = queue.offer_timeout(item(1), timeout).unwrap_err();
+        assert_eq!(rejected.reason, Reason::TimedOut);
     }
     assert_eq!(queue.poll(), None, "nothing is left behind");
 }
@@ -123,9 +123,9 @@ pub fn a_put_waits_until_it_is_interrupted_and_leaves_nothing(make: &Hands) {
     let producer = waiting_producer(&queue, 1);
     assert_eq!(queue.waiting_producers(), 1);
     producer.interrupt();
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(refused.reason, Reason::Interrupted);
-    assert_eq!(refused.element, item(1));
+    let rejected = producer.finish().unwrap_err();
+    assert_eq!(rejected.reason, Reason::Interrupted);
+    assert_eq!(rejected.element, item(1));
     assert_eq!(queue.waiting_producers(), 0);
     assert_eq!(queue.poll(), None);
     let own = Arc::clone(&queue);
@@ -151,25 +151,9 @@ pub fn a_put_meets_a_take_and_a_second_put_waits_again(make: &Hands) {
 }
 
 /// Holds: SynchronousQueueTest.testTimedOffer
-pub fn a_timed_offer_waits_its_time_out_and_not_less(make: &Hands) {
-    let queue = hands(make);
-    let (own, timed_out) = (Arc::clone(&queue), Gate::new());
-    let opener = timed_out.clone();
-    let producer = Actor::start("producer", move || {
-        let watch = Stopwatch::start();
-        let refused = own.offer_timeout(item(1), delays::timeout()).unwrap_err();
-        watch.assert_at_least(delays::timeout());
-        assert_eq!(refused.reason, Reason::TimedOut);
-        opener.open();
-        own.offer_timeout(refused.element, delays::longer())
-    });
-    timed_out.wait();
-    producer.interrupt_at("queue.put");
-    let refused = producer.finish().unwrap_err();
-    assert_eq!(
-        (refused.element, refused.reason),
-        (item(1), Reason::Interrupted)
-    );
+pub fn a_timed_offer_waits_for_its_whole_timeout(make: &Hands) {
+    let queue: Queue = hands(make);
+    assert_timed_offer_waits(&queue, item(1));
 }
 
 /// Holds: SynchronousQueueTest.testOfferInExecutor, SynchronousQueueTest.testOfferInExecutor_fair
@@ -185,7 +169,7 @@ pub fn an_offer_meets_a_waiting_consumer(make: &Hands) {
 
 /// Holds: SynchronousQueueTest.testDrainTo, SynchronousQueueTest.testDrainTo_fair
 /// Holds: SynchronousQueueTest.testDrainToWithActivePut_fair
-pub fn a_drain_takes_from_waiting_producers_and_frees_them(make: &Hands) {
+pub fn a_drain_takes_from_waiting_producers_and_wakes_them(make: &Hands) {
     let queue = hands(make);
     let mut sink = Vec::new();
     assert_eq!(queue.drain_into(&mut sink), 0, "nobody puts");
@@ -201,7 +185,7 @@ pub fn a_drain_takes_from_waiting_producers_and_frees_them(make: &Hands) {
 }
 
 /// Holds: jtreg queues.SynchronousQueue/Fairness
-pub fn those_who_wait_are_served_by_the_rule(make: &Hands) {
+pub fn waiters_are_served_in_the_order_of_the_policy(make: &Hands) {
     let queue = hands(make);
     let expected = if queue.is_fair() {
         [0, 1, 2]
@@ -228,8 +212,8 @@ pub fn those_who_wait_are_served_by_the_rule(make: &Hands) {
     }
 }
 
-/// Somebody who leaves the line changes nothing for the others.
-pub fn the_rule_holds_when_some_give_up(make: &Hands) {
+/// A waiter that gives up changes nothing for the others.
+pub fn the_order_holds_when_some_waiters_give_up(make: &Hands) {
     let queue = hands(make);
     let mut producers: Vec<_> = (0..3).map(|rank| waiting_producer(&queue, rank)).collect();
     let gone = producers.remove(1);
@@ -255,7 +239,7 @@ pub fn its_capacity_cannot_be_changed(make: &Hands) {
 }
 
 /// The text says which kind it is and how many wait on each side.
-pub fn debug_text_tells_who_waits(make: &Hands) {
+pub fn debug_text_counts_the_waiters(make: &Hands) {
     let queue = hands(make);
     let producer = waiting_producer(&queue, 1);
     let text = format!("{queue:?}");
@@ -283,7 +267,7 @@ pub fn futures_and_threads_meet(make: &Hands) {
     assert!(matches!(receiving.as_mut().poll(&mut context), Poll::Ready(got) if got == item(2)));
 }
 
-/// Whoever drops a future in the middle has neither put nor taken.
+/// A future that is dropped in the middle has neither put nor taken.
 pub fn a_future_that_gives_up_gets_its_element_back(make: &Hands) {
     let count = DropCount::new();
     let queue = hands(make);

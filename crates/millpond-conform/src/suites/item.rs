@@ -1,7 +1,7 @@
 //! What the queues of the suites hold, and how the suites get their queues.
 
-use crate::kit::{DropCount, DropToken};
-use millpond::queue::{BlockingQueue, CapacityError, QueueExt};
+use crate::kit::{Actor, DropCount, DropToken, Gate, Stopwatch, delays};
+use millpond::queue::{BlockingQueue, CapacityError, QueueExt, Reason};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -105,4 +105,26 @@ pub(super) fn polled(queue: &Queue) -> Vec<u32> {
     std::iter::from_fn(|| queue.poll())
         .map(|item| item.rank)
         .collect()
+}
+
+/// A producer that offers `element` with a timeout to a queue without room: it waits for the whole
+/// timeout, waits again, and is interrupted.
+pub(super) fn assert_timed_offer_waits(queue: &Queue, element: Item) {
+    let (own, offered, timed_out) = (Arc::clone(queue), element.clone(), Gate::new());
+    let opener = timed_out.clone();
+    let producer = Actor::start("producer", move || {
+        let watch = Stopwatch::start();
+        let rejected = own.offer_timeout(offered, delays::timeout()).unwrap_err();
+        watch.assert_at_least(delays::timeout());
+        assert_eq!(rejected.reason, Reason::TimedOut);
+        opener.open();
+        own.offer_timeout(rejected.element, delays::longer())
+    });
+    timed_out.wait();
+    producer.interrupt_at("queue.put");
+    let rejected = producer.finish().unwrap_err();
+    assert_eq!(
+        (rejected.element, rejected.reason),
+        (element, Reason::Interrupted)
+    );
 }

@@ -26,10 +26,10 @@ macro_rules! lifecycle_suite {
             closing_a_draining_executor_waits
             closing_a_terminated_executor_does_nothing
             an_interrupt_during_a_close_stops_the_tasks_and_is_kept
-            nothing_is_taken_after_a_shutdown
-            stopping_interrupts_what_runs
-            waiting_for_the_end_has_its_limits
-            what_the_tasks_wrote_is_there_after_the_end
+            nothing_is_accepted_after_a_shutdown
+            stopping_interrupts_running_tasks
+            awaiting_termination_ends_at_its_timeout_or_by_an_interrupt
+            writes_of_the_tasks_are_visible_after_termination
             a_dropped_executor_lets_its_tasks_go_on
         }
     };
@@ -183,13 +183,13 @@ pub fn an_interrupt_during_a_close_stops_the_tasks_and_is_kept(make: &Make) {
 /// Holds: ExecutorService/SubmitTest.testExecuteAfterShutdown
 /// Holds: ExecutorService/InvokeTest.testInvokeAnyAfterShutdown
 /// Holds: ExecutorService/InvokeTest.testInvokeAllAfterShutdown1
-pub fn nothing_is_taken_after_a_shutdown(make: &Make) {
+pub fn nothing_is_accepted_after_a_shutdown(make: &Make) {
     let service = guarded(make);
     service.shutdown();
     for _ in ["draining", "terminated"] {
-        let refused = service.submit(|| 7).unwrap_err();
-        assert!(refused.reason.is_shut_down());
-        assert_eq!((refused.task)(), 7, "the closure comes back whole");
+        let rejected = service.submit(|| 7).unwrap_err();
+        assert!(rejected.reason.is_shut_down());
+        assert_eq!((rejected.task)(), 7, "the closure comes back whole");
         assert!(service.execute(|| panic!("it ran")).is_err());
         let error = service.invoke_all([|| ()]).unwrap_err();
         assert!(matches!(error, InvokeAllError::Rejected(reason) if reason.is_shut_down()));
@@ -201,7 +201,7 @@ pub fn nothing_is_taken_after_a_shutdown(make: &Make) {
 
 /// Holds: ExecutorService/SubmitTest.testSubmitRunnableWithShutdownNow
 /// Holds: ExecutorService/SubmitTest.testSubmitCallableWithShutdownNow
-pub fn stopping_interrupts_what_runs(make: &Make) {
+pub fn stopping_interrupts_running_tasks(make: &Make) {
     let service = guarded(make);
     let (started, sink) = (Latch::new(2), FailureSink::new());
     let handles = [0, 1].map(|number| {
@@ -223,7 +223,7 @@ pub fn stopping_interrupts_what_runs(make: &Make) {
 }
 
 /// With a deadline it gives up, without it waits, and an interrupt ends either.
-pub fn waiting_for_the_end_has_its_limits(make: &Make) {
+pub fn awaiting_termination_ends_at_its_timeout_or_by_an_interrupt(make: &Make) {
     let (service, gate) = (guarded(make), Gate::new());
     let held = Held::start(&**service, std::slice::from_ref(&gate));
     service.shutdown();
@@ -249,7 +249,7 @@ pub fn waiting_for_the_end_has_its_limits(make: &Make) {
 }
 
 /// Everything that happened in the tasks happened before the end.
-pub fn what_the_tasks_wrote_is_there_after_the_end(make: &Make) {
+pub fn writes_of_the_tasks_are_visible_after_termination(make: &Make) {
     for _ in 0..50 {
         let service = guarded(make);
         let cell = Arc::new(AtomicUsize::new(0));

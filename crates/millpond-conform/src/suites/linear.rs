@@ -67,9 +67,10 @@ impl Line {
             Asked::Offer(rank) => {
                 let room = self.capacity.is_none_or(|most| self.ranks.len() < most);
                 if room {
-                    let place = match self.by_rank {
-                        true => self.ranks.partition_point(|other| *other <= rank),
-                        false => self.ranks.len(),
+                    let place = if self.by_rank {
+                        self.ranks.partition_point(|other| *other <= rank)
+                    } else {
+                        self.ranks.len()
                     };
                     self.ranks.insert(place, rank);
                 }

@@ -22,10 +22,10 @@ macro_rules! priority_suite {
             the_comparator_decides_the_order
             equals_come_out_in_the_order_of_arrival
             the_least_comes_first_whatever_comes_when
-            a_look_goes_in_the_order_in_which_elements_come_out
+            a_visit_is_in_the_order_in_which_elements_come_out
             any_mix_of_steps_agrees_with_a_sorted_set
             a_comparator_that_panics_leaves_the_queue_whole
-            who_waits_long_enough_is_not_overtaken_any_more
+            an_element_that_has_aged_enough_is_not_overtaken_any_more
         }
     };
 }
@@ -45,7 +45,7 @@ pub fn the_comparator_decides_the_order(make: &By) {
     assert_eq!(polled(&queue), [5, 4, 3, 1, 1]);
 }
 
-/// Stable: who came first goes first.
+/// Stable: equal elements come out in the order of arrival.
 pub fn equals_come_out_in_the_order_of_arrival(make: &By) {
     let queue = make(Item::cmp);
     for mark in 0..50 {
@@ -70,8 +70,8 @@ pub fn the_least_comes_first_whatever_comes_when(make: &By) {
     assert_eq!(polled(&queue), [3, 7, 9]);
 }
 
-/// What one sees is what one gets.
-pub fn a_look_goes_in_the_order_in_which_elements_come_out(make: &By) {
+/// A visit sees the elements in the order in which they come out.
+pub fn a_visit_is_in_the_order_in_which_elements_come_out(make: &By) {
     let queue = make(Item::cmp);
     for rank in [3, 1, 4, 1, 5, 9, 2, 6] {
         queue.offer(item(rank)).unwrap();
@@ -160,7 +160,7 @@ pub fn a_comparator_that_panics_leaves_the_queue_whole(_: &By) {
 }
 
 /// Low priority is delayed, but never starved.
-pub fn who_waits_long_enough_is_not_overtaken_any_more(make: &By) {
+pub fn an_element_that_has_aged_enough_is_not_overtaken_any_more(make: &By) {
     let hand = ManualClock::new();
     let queue = make(Item::cmp)
         .aging(Duration::from_secs(1), |item| item.rank)

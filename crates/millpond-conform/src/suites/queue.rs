@@ -18,28 +18,28 @@ macro_rules! queue_suite {
         $crate::bodies! { queue, ($make as $crate::suites::item::Make);
             an_empty_queue_is_empty_in_every_view
             length_follows_what_comes_and_goes
-            what_is_put_is_in_until_it_is_taken
+            an_element_is_contained_until_it_is_taken
             poll_gives_the_elements_in_order_and_then_nothing
             take_gives_the_elements_in_order
-            what_is_added_in_bulk_comes_out_in_order
+            elements_added_in_bulk_come_out_in_order
             peek_shows_the_next_element_and_leaves_it
             clearing_empties_the_queue_and_leaves_it_usable
             containing_all_is_containing_each
             unwanted_elements_are_removed_and_the_rest_keeps_its_order
             wanted_elements_are_kept_and_the_rest_goes
             removing_one_takes_the_first_that_is_equal
-            a_removed_element_makes_place_for_another
+            a_removed_element_makes_room_for_another
             a_snapshot_holds_every_element_once_in_order
             a_snapshot_is_in_order_after_many_turns
             a_snapshot_is_not_changed_by_what_comes_later
             a_visit_ends_when_it_is_told_to
-            removing_during_a_look_takes_what_the_look_chooses
+            removing_during_a_visit_takes_the_elements_the_predicate_chooses
             a_predicate_that_panics_removes_nothing
             draining_moves_everything_in_order
             a_bounded_drain_leaves_the_rest
             a_drain_of_at_most_nothing_moves_nothing
             a_drain_into_a_sink_that_fails_loses_only_what_the_sink_was_given
-            debug_text_tells_how_many_there_are
+            debug_text_counts_the_elements
             an_emptied_queue_holds_on_to_nothing
             a_dropped_queue_drops_its_elements
             an_interrupt_comes_before_an_element_that_is_there
@@ -97,7 +97,7 @@ pub fn length_follows_what_comes_and_goes(make: &Make) {
 /// Holds: ArrayBlockingQueueTest.testContains, LinkedBlockingQueueTest.testContains
 /// Holds: LinkedBlockingDequeTest.testContains, DelayQueueTest.testContains
 /// Holds: LinkedTransferQueueTest.testContains
-pub fn what_is_put_is_in_until_it_is_taken(make: &Make) {
+pub fn an_element_is_contained_until_it_is_taken(make: &Make) {
     let queue = empty(make);
     for rank in 0..ROOM as u32 {
         queue.put(item(rank)).unwrap();
@@ -132,7 +132,7 @@ pub fn take_gives_the_elements_in_order(make: &Make) {
 /// Holds: DelayQueueTest.testAddAll5, LinkedTransferQueueTest.testAddAll5
 /// Holds: ArrayBlockingQueueTest.testConstructor7, LinkedBlockingQueueTest.testConstructor6
 /// Holds: LinkedBlockingDequeTest.testConstructor6, PriorityBlockingQueueTest.testConstructor6
-pub fn what_is_added_in_bulk_comes_out_in_order(make: &Make) {
+pub fn elements_added_in_bulk_come_out_in_order(make: &Make) {
     let (source, queue) = (with(make, 5), empty(make));
     let moved = source.drain_to(usize::MAX, &mut |item| queue.offer(item).unwrap());
     assert_eq!(moved, 5);
@@ -214,7 +214,7 @@ pub fn removing_one_takes_the_first_that_is_equal(make: &Make) {
 }
 
 /// Holds: LinkedTransferQueueTest.testRemoveElementAndAdd
-pub fn a_removed_element_makes_place_for_another(make: &Make) {
+pub fn a_removed_element_makes_room_for_another(make: &Make) {
     let queue = empty(make);
     for _ in 0..3 * ROOM {
         offer_all(&queue, [1]);
@@ -297,7 +297,7 @@ pub fn a_visit_ends_when_it_is_told_to(make: &Make) {
 
 /// Holds: ArrayBlockingQueueTest.testIteratorRemove, LinkedBlockingQueueTest.testIteratorRemove
 /// Holds: PriorityBlockingQueueTest.testIteratorRemove, DelayQueueTest.testIteratorRemove
-pub fn removing_during_a_look_takes_what_the_look_chooses(make: &Make) {
+pub fn removing_during_a_visit_takes_the_elements_the_predicate_chooses(make: &Make) {
     let queue = with(make, 5);
     let mut looked = 0;
     let taken = queue.remove_where(1, &mut |_| {
@@ -390,7 +390,7 @@ pub fn a_drain_into_a_sink_that_fails_loses_only_what_the_sink_was_given(make: &
 /// Holds: ArrayBlockingQueueTest.testToString, LinkedBlockingQueueTest.testToString
 /// Holds: LinkedBlockingDequeTest.testToString, PriorityBlockingQueueTest.testToString
 /// Holds: DelayQueueTest.testToString, LinkedTransferQueueTest.testToString
-pub fn debug_text_tells_how_many_there_are(make: &Make) {
+pub fn debug_text_counts_the_elements(make: &Make) {
     let queue = with(make, 3);
     let text = format!("{queue:?}");
     let names_it = text.contains("Queue") || text.contains("Deque");
@@ -436,9 +436,12 @@ pub fn an_interrupt_comes_before_an_element_that_is_there(make: &Make) {
     let queue = with(make, 1);
     for timed in [false, true] {
         let own = Arc::clone(&queue);
-        let consumer = Actor::start_interrupted("consumer", move || match timed {
-            false => own.take().map(Some),
-            true => own.poll_timeout(delays::longer()),
+        let consumer = Actor::start_interrupted("consumer", move || {
+            if timed {
+                own.poll_timeout(delays::longer())
+            } else {
+                own.take().map(Some)
+            }
         });
         assert_eq!(consumer.finish(), Err(Interrupted));
     }

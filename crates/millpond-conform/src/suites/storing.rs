@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 macro_rules! storing_suite {
     ($make:expr) => {
         $crate::bodies! { storing, ($make as $crate::suites::item::Make);
-            whoever_offers_first_never_polls_in_vain
+            a_thread_that_offers_first_never_polls_in_vain
             offers_race_with_removals_and_lose_nothing
-            looks_race_with_changes_and_see_only_what_was_there
+            visits_race_with_changes_and_see_only_elements_that_were_there
             drains_race_with_puts_and_lose_nothing
         }
     };
 }
 
 /// Holds: jtreg queues.BlockingQueue/MissedPoll
-pub fn whoever_offers_first_never_polls_in_vain(make: &Make) {
+pub fn a_thread_that_offers_first_never_polls_in_vain(make: &Make) {
     Stress::new("missed_poll").one_in(4).run(|round| {
         let queue = make(4).unwrap();
         let actors: Vec<_> = (0..3)
@@ -73,7 +73,7 @@ pub fn offers_race_with_removals_and_lose_nothing(make: &Make) {
 
 /// Holds: Collection8Test.testStreamForEachConcurrentStressTest
 /// Holds: jtreg queues.LinkedTransferQueue/SpliteratorTraverseAddRemoveTest
-pub fn looks_race_with_changes_and_see_only_what_was_there(make: &Make) {
+pub fn visits_race_with_changes_and_see_only_elements_that_were_there(make: &Make) {
     Stress::new("looks").one_in(20).run(|round| {
         let count = Arc::new(DropCount::new());
         let queue = make(4).unwrap();

@@ -26,7 +26,7 @@ macro_rules! stress_suite {
     };
 }
 
-/// Puts an element, by any form, until it is in. What comes back is tried again.
+/// Puts an element, by any form, until it is accepted. A returned element is tried again.
 fn put_somehow(queue: &Queue, mut element: Item, rng: &mut Rng) {
     loop {
         rng.jitter();
@@ -37,7 +37,7 @@ fn put_somehow(queue: &Queue, mut element: Item, rng: &mut Rng) {
         };
         match done {
             Ok(()) => return,
-            Err(refused) => element = refused.element,
+            Err(rejected) => element = rejected.element,
         }
     }
 }
@@ -112,7 +112,7 @@ impl Traffic {
         }
     }
 
-    /// Waits for all and returns what each consumer got, in its order.
+    /// Waits for all and returns the elements of each consumer, in its order.
     pub(super) fn finish(self) -> Vec<Vec<u32>> {
         self.producers.into_iter().for_each(Actor::finish);
         self.consumers.into_iter().map(Actor::finish).collect()
@@ -183,8 +183,8 @@ pub fn interrupted_producers_and_consumers_end_at_once(make: &Make) {
                 let queue = Arc::clone(&queue);
                 round.actor("producer", move |_| {
                     loop {
-                        if let Err(refused) = queue.put(item(1)) {
-                            return refused.reason;
+                        if let Err(rejected) = queue.put(item(1)) {
+                            return rejected.reason;
                         }
                     }
                 })
@@ -236,7 +236,7 @@ pub fn an_interrupt_of_a_consumer_is_reported_or_still_pending(make: &Make) {
 pub fn an_interrupt_of_a_producer_is_reported_or_still_pending(make: &Make) {
     Stress::new("interrupted producer").one_in(4).run(|round| {
         let queue = make(1).unwrap();
-        // Where there is room it is taken, so that the producer waits.
+        // Any room is taken, so that the producer waits.
         let _ = queue.offer(item(0));
         let (own, sent) = (Arc::clone(&queue), Gate::new());
         let seen = sent.clone();

@@ -27,20 +27,20 @@ macro_rules! task_suite {
             a_timed_join_delivers_a_panic_too
             a_task_cancelled_before_its_start_never_runs
             a_task_interrupted_before_its_start_never_runs
-            cancelling_a_finished_task_is_refused
-            interrupting_a_finished_task_is_refused_and_reaches_nobody
+            cancelling_a_finished_task_fails
+            interrupting_a_finished_task_fails_and_reaches_no_thread
             an_interrupt_stops_the_body_and_finishes_the_handle_at_once
             a_cancel_lets_the_body_go_on_and_drops_its_value
-            a_cancelled_task_has_no_value_for_anyone_who_waits
-            a_join_without_patience_times_out_at_once
-            a_timed_join_waits_its_time_out_and_not_less
-            a_join_with_endless_patience_waits_for_the_value
+            a_cancelled_task_has_no_value_for_any_waiter
+            a_join_with_timeout_zero_times_out_at_once
+            a_timed_join_waits_for_its_whole_timeout
+            a_join_with_the_largest_timeout_waits_for_the_value
             a_waiter_is_interrupted_and_the_task_goes_on
             done_means_done
-            everyone_who_waits_is_served
-            what_the_task_wrote_is_there_after_the_join
+            every_waiter_gets_the_outcome
+            writes_of_the_task_are_visible_after_the_join
             an_awaiting_future_is_woken_once
-            debug_text_tells_the_state
+            debug_text_shows_the_state
             tasks_and_values_are_dropped_once
             joins_race_with_runs_and_cancels_and_lose_nothing
         }
@@ -144,7 +144,7 @@ pub fn a_task_interrupted_before_its_start_never_runs(start: &Start) {
 }
 
 /// A plain cancel of a finished task changes nothing.
-pub fn cancelling_a_finished_task_is_refused(start: &Start) {
+pub fn cancelling_a_finished_task_fails(start: &Start) {
     let (task, mut handle) = task::new(|| 7);
     start(task);
     handle.wait().unwrap();
@@ -153,7 +153,7 @@ pub fn cancelling_a_finished_task_is_refused(start: &Start) {
 }
 
 /// Holds: FutureTaskTest.testCancelAfterRun2
-pub fn interrupting_a_finished_task_is_refused_and_reaches_nobody(start: &Start) {
+pub fn interrupting_a_finished_task_fails_and_reaches_no_thread(start: &Start) {
     let (first, mut handle) = task::new(|| 7);
     start(first);
     handle.wait().unwrap();
@@ -227,7 +227,7 @@ pub fn a_cancel_lets_the_body_go_on_and_drops_its_value(start: &Start) {
 }
 
 /// A waiting thread learns of a cancel, whether it waits with a deadline or without.
-pub fn a_cancelled_task_has_no_value_for_anyone_who_waits(start: &Start) {
+pub fn a_cancelled_task_has_no_value_for_any_waiter(start: &Start) {
     let (handle, gate) = held_back(*start);
     let handle = handle.shared();
     let waiters = [None, Some(delays::longer())].map(|timeout| {
@@ -252,7 +252,7 @@ pub fn a_cancelled_task_has_no_value_for_anyone_who_waits(start: &Start) {
 
 /// Holds: FutureTaskTest.testGet_NegativeInfinityTimeout
 /// Holds: jtreg FutureTask/Executors/ECS.FutureTask/NegativeTimeout
-pub fn a_join_without_patience_times_out_at_once(start: &Start) {
+pub fn a_join_with_timeout_zero_times_out_at_once(start: &Start) {
     let (mut handle, gate) = held_back(*start);
     let watch = Stopwatch::start();
     for timeout in delays::instants() {
@@ -264,7 +264,7 @@ pub fn a_join_without_patience_times_out_at_once(start: &Start) {
 }
 
 /// Holds: FutureTaskTest.testGet_TimeoutException
-pub fn a_timed_join_waits_its_time_out_and_not_less(start: &Start) {
+pub fn a_timed_join_waits_for_its_whole_timeout(start: &Start) {
     let (mut handle, gate) = held_back(*start);
     let watch = Stopwatch::start();
     let error = handle.join_timeout(delays::timeout()).unwrap_err();
@@ -275,7 +275,7 @@ pub fn a_timed_join_waits_its_time_out_and_not_less(start: &Start) {
 }
 
 /// The largest patiences mean for ever, and do not wrap around into the past.
-pub fn a_join_with_endless_patience_waits_for_the_value(start: &Start) {
+pub fn a_join_with_the_largest_timeout_waits_for_the_value(start: &Start) {
     for timeout in delays::eternities() {
         let (mut handle, gate) = held_back(*start);
         let waiter = Actor::start("waiter", move || handle.join_timeout(timeout).unwrap());
@@ -323,7 +323,7 @@ pub fn done_means_done(start: &Start) {
 }
 
 /// Any number may wait for one task, in threads, with and without a deadline.
-pub fn everyone_who_waits_is_served(start: &Start) {
+pub fn every_waiter_gets_the_outcome(start: &Start) {
     let (handle, gate) = held_back(*start);
     let handle = handle.shared();
     let waiters: Vec<_> = (0..4)
@@ -344,8 +344,8 @@ pub fn everyone_who_waits_is_served(start: &Start) {
     }
 }
 
-/// What was written before is visible in the task, and what it wrote after the join.
-pub fn what_the_task_wrote_is_there_after_the_join(start: &Start) {
+/// Earlier writes of the submitter are visible in the task, and the task's writes after the join.
+pub fn writes_of_the_task_are_visible_after_the_join(start: &Start) {
     let start = *start;
     Stress::new("visible").one_in(10).run(|_| {
         let cell = Arc::new(AtomicUsize::new(0));
@@ -382,7 +382,7 @@ pub fn an_awaiting_future_is_woken_once(start: &Start) {
 
 /// Holds: FutureTaskTest.testToString_incomplete, FutureTaskTest.testToString_normal
 /// Holds: FutureTaskTest.testToString_exception, FutureTaskTest.testToString_cancelled
-pub fn debug_text_tells_the_state(start: &Start) {
+pub fn debug_text_shows_the_state(start: &Start) {
     let (task, mut handle) = TaskSpec::new().name("grind").build(|| 7);
     let text = format!("{handle:?}");
     assert!(text.contains("grind") && text.contains("queued"), "{text}");
@@ -442,7 +442,7 @@ pub fn tasks_and_values_are_dropped_once(start: &Start) {
     until("everything is dropped", || count.alive() == 0);
 }
 
-/// Every interleaving of run, join, cancel and time-out ends in exactly one outcome.
+/// Every interleaving of run, join, cancel and timeout ends in exactly one outcome.
 pub fn joins_race_with_runs_and_cancels_and_lose_nothing(start: &Start) {
     let start = *start;
     let count = Arc::new(DropCount::new());

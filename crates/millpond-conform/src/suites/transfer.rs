@@ -15,15 +15,15 @@ macro_rules! transfer_suite {
         $crate::bodies! { transfer, ($make as $crate::suites::transfer::Transfers);
             waiting_consumers_are_counted
             a_transfer_waits_until_its_element_is_taken
-            each_transfer_is_freed_by_its_own_take
-            what_is_put_behind_a_transfer_comes_after_it
+            each_transfer_returns_by_its_own_take
+            an_element_put_behind_a_transfer_comes_after_it
             a_transfer_gives_up_when_it_is_interrupted
-            a_try_without_a_consumer_leaves_nothing
-            a_try_meets_a_waiting_consumer
-            a_timed_transfer_waits_its_time_out_and_leaves_nothing
-            a_timed_transfer_waits_behind_what_came_earlier
+            try_transfer_without_a_consumer_leaves_nothing
+            try_transfer_meets_a_waiting_consumer
+            a_timed_transfer_waits_for_its_whole_timeout_and_leaves_nothing
+            a_timed_transfer_waits_behind_earlier_elements
             a_timed_transfer_that_fails_leaves_the_others
-            whoever_removes_a_transferred_element_has_received_it
+            removing_a_transferred_element_counts_as_receiving_it
             transfers_that_give_up_leave_nothing_behind
         }
     };
@@ -77,7 +77,7 @@ pub fn a_transfer_waits_until_its_element_is_taken(make: &Transfers) {
 }
 
 /// Holds: LinkedTransferQueueTest.testTransfer3
-pub fn each_transfer_is_freed_by_its_own_take(make: &Transfers) {
+pub fn each_transfer_returns_by_its_own_take(make: &Transfers) {
     let queue = Arc::new(make());
     let first = waiting_transfer(&queue, item(1));
     let second = waiting_transfer(&queue, item(2));
@@ -90,7 +90,7 @@ pub fn each_transfer_is_freed_by_its_own_take(make: &Transfers) {
 }
 
 /// Holds: LinkedTransferQueueTest.testTransfer4
-pub fn what_is_put_behind_a_transfer_comes_after_it(make: &Transfers) {
+pub fn an_element_put_behind_a_transfer_comes_after_it(make: &Transfers) {
     let queue = Arc::new(make());
     let sender = waiting_transfer(&queue, item(9));
     queue.offer(item(1)).unwrap();
@@ -106,31 +106,34 @@ pub fn a_transfer_gives_up_when_it_is_interrupted(make: &Transfers) {
     let sender = waiting_transfer(&queue, item(9));
     queue.put(item(1)).unwrap();
     sender.interrupt();
-    let refused = sender.finish().unwrap_err();
+    let rejected = sender.finish().unwrap_err();
     assert_eq!(
-        (refused.element, refused.reason),
+        (rejected.element, rejected.reason),
         (item(9), Reason::Interrupted)
     );
     assert_eq!(queue.snapshot(), [item(1)]);
 }
 
 /// Holds: LinkedTransferQueueTest.testTryTransfer2
-pub fn a_try_without_a_consumer_leaves_nothing(make: &Transfers) {
+pub fn try_transfer_without_a_consumer_leaves_nothing(make: &Transfers) {
     let queue = make();
-    let refused = queue.try_transfer(item(1)).unwrap_err();
-    assert_eq!((refused.element, refused.reason), (item(1), Reason::Full));
+    let rejected = queue.try_transfer(item(1)).unwrap_err();
+    assert_eq!((rejected.element, rejected.reason), (item(1), Reason::Full));
     assert!(queue.is_empty());
     assert_eq!(queue.poll(), None);
 }
 
 /// Holds: LinkedTransferQueueTest.testTryTransfer3, LinkedTransferQueueTest.testTryTransfer4
-pub fn a_try_meets_a_waiting_consumer(make: &Transfers) {
+pub fn try_transfer_meets_a_waiting_consumer(make: &Transfers) {
     for timed in [false, true] {
         let queue = Arc::new(make());
         let own = Arc::clone(&queue);
-        let consumer = Actor::start("consumer", move || match timed {
-            false => own.take().unwrap(),
-            true => own.poll_timeout(delays::longer()).unwrap().unwrap(),
+        let consumer = Actor::start("consumer", move || {
+            if timed {
+                own.poll_timeout(delays::longer()).unwrap().unwrap()
+            } else {
+                own.take().unwrap()
+            }
         });
         consumer.await_parked("queue.take");
         queue.try_transfer(item(1)).unwrap();
@@ -140,27 +143,27 @@ pub fn a_try_meets_a_waiting_consumer(make: &Transfers) {
 }
 
 /// Holds: LinkedTransferQueueTest.testTryTransfer6
-pub fn a_timed_transfer_waits_its_time_out_and_leaves_nothing(make: &Transfers) {
+pub fn a_timed_transfer_waits_for_its_whole_timeout_and_leaves_nothing(make: &Transfers) {
     let queue = make();
     let watch = Stopwatch::start();
-    let refused = queue
+    let rejected = queue
         .transfer_timeout(item(1), delays::timeout())
         .unwrap_err();
     watch.assert_at_least(delays::timeout());
     assert_eq!(
-        (refused.element, refused.reason),
+        (rejected.element, rejected.reason),
         (item(1), Reason::TimedOut)
     );
     assert!(queue.is_empty());
     for timeout in delays::instants() {
-        let refused = queue.transfer_timeout(item(1), timeout).unwrap_err();
-        assert_eq!(refused.reason, Reason::TimedOut);
+        let rejected = queue.transfer_timeout(item(1), timeout).unwrap_err();
+        assert_eq!(rejected.reason, Reason::TimedOut);
     }
     assert!(queue.is_empty());
 }
 
 /// Holds: LinkedTransferQueueTest.testTryTransfer7
-pub fn a_timed_transfer_waits_behind_what_came_earlier(make: &Transfers) {
+pub fn a_timed_transfer_waits_behind_earlier_elements(make: &Transfers) {
     for timeout in delays::eternities() {
         let queue = Arc::new(make());
         queue.offer(item(1)).unwrap();
@@ -187,7 +190,7 @@ pub fn a_timed_transfer_that_fails_leaves_the_others(make: &Transfers) {
 }
 
 /// Taking an element out by any way is taking it.
-pub fn whoever_removes_a_transferred_element_has_received_it(make: &Transfers) {
+pub fn removing_a_transferred_element_counts_as_receiving_it(make: &Transfers) {
     for way in 0..3 {
         let queue = Arc::new(make());
         let sender = waiting_transfer(&queue, item(1));

@@ -12,17 +12,17 @@ use std::time::Duration;
 macro_rules! waiting_suite {
     ($make:expr) => {
         $crate::bodies! { waiting, ($make as $crate::suites::item::Make);
-            a_poll_without_patience_is_a_poll
-            a_timed_poll_waits_its_time_out_and_not_less
-            a_timed_poll_gets_what_is_put_meanwhile
-            a_poll_with_endless_patience_waits_for_an_element
+            a_poll_with_timeout_zero_is_a_poll
+            a_timed_poll_waits_for_its_whole_timeout_on_an_empty_queue
+            a_timed_poll_gets_an_element_that_is_put_meanwhile
+            a_poll_with_the_largest_timeout_waits_for_an_element
             a_waiting_poll_is_interrupted_and_says_so
             a_waiting_take_is_interrupted_and_says_so
             an_interrupt_that_is_pending_ends_a_take_at_once
             an_interrupt_that_is_reported_is_cleared
             a_consumer_that_gave_up_gets_nothing_afterwards
             consumers_that_gave_up_leave_nothing_behind
-            a_call_that_comes_too_late_is_passed_on
+            a_wake_up_that_comes_too_late_is_passed_on_to_the_next_consumer
             elements_pass_between_threads
             a_waker_is_replaced_by_the_next_poll
         }
@@ -33,7 +33,7 @@ macro_rules! waiting_suite {
 /// Holds: LinkedBlockingDequeTest.testTimedPoll0, PriorityBlockingQueueTest.testTimedPoll0
 /// Holds: LinkedTransferQueueTest.testTimedPoll0, SynchronousQueueTest.testTimedPoll0
 /// Holds: SynchronousQueueTest.testTimedPoll0_fair
-pub fn a_poll_without_patience_is_a_poll(make: &Make) {
+pub fn a_poll_with_timeout_zero_is_a_poll(make: &Make) {
     let queue = empty(make);
     let watch = Stopwatch::start();
     for timeout in delays::instants() {
@@ -46,7 +46,7 @@ pub fn a_poll_without_patience_is_a_poll(make: &Make) {
     assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
 }
 
-/// Somebody who puts an element of this rank.
+/// A producer that puts an element of this rank.
 fn producer(queue: &Queue, rank: u32) -> Actor<()> {
     let queue = Arc::clone(queue);
     Actor::start("producer", move || queue.put(item(rank)).unwrap())
@@ -62,7 +62,7 @@ fn interrupt_when_drained<R>(consumer: &Actor<R>, queue: &Queue) {
 /// Holds: ArrayBlockingQueueTest.testTimedPoll, PriorityBlockingQueueTest.testTimedPoll
 /// Holds: DelayQueueTest.testTimedPoll, LinkedTransferQueueTest.testTimedPoll
 /// Holds: SynchronousQueueTest.testTimedPoll
-pub fn a_timed_poll_waits_its_time_out_and_not_less(make: &Make) {
+pub fn a_timed_poll_waits_for_its_whole_timeout_on_an_empty_queue(make: &Make) {
     let queue = empty(make);
     let watch = Stopwatch::start();
     assert_eq!(queue.poll_timeout(delays::timeout()), Ok(None));
@@ -75,7 +75,7 @@ pub fn a_timed_poll_waits_its_time_out_and_not_less(make: &Make) {
 }
 
 /// Holds: BlockingQueueTest.testTimedPollWithOffer, SynchronousQueueTest.testTimedPollWithOffer
-pub fn a_timed_poll_gets_what_is_put_meanwhile(make: &Make) {
+pub fn a_timed_poll_gets_an_element_that_is_put_meanwhile(make: &Make) {
     let queue = empty(make);
     let (own, timed_out) = (Arc::clone(&queue), Gate::new());
     let opener = timed_out.clone();
@@ -95,7 +95,7 @@ pub fn a_timed_poll_gets_what_is_put_meanwhile(make: &Make) {
 }
 
 /// The largest patiences mean for ever, and do not wrap around into the past.
-pub fn a_poll_with_endless_patience_waits_for_an_element(make: &Make) {
+pub fn a_poll_with_the_largest_timeout_waits_for_an_element(make: &Make) {
     for timeout in delays::eternities() {
         let queue = empty(make);
         let own = Arc::clone(&queue);
@@ -119,7 +119,7 @@ pub fn a_waiting_poll_is_interrupted_and_says_so(make: &Make) {
     interrupt_when_drained(&consumer, &queue);
     let (first, second) = consumer.finish();
     assert_eq!(first, Ok(Some(item(5))), "what is there comes first");
-    assert_eq!(second, Err(Interrupted), "an interrupt is no time-out");
+    assert_eq!(second, Err(Interrupted), "an interrupt is no timeout");
 }
 
 /// Holds: LinkedBlockingQueueTest.testBlockingTake, LinkedBlockingDequeTest.testBlockingTake
@@ -150,9 +150,12 @@ pub fn an_interrupt_that_is_pending_ends_a_take_at_once(make: &Make) {
     let queue = empty(make);
     for timed in [false, true] {
         let own = Arc::clone(&queue);
-        let consumer = Actor::start_interrupted("consumer", move || match timed {
-            false => own.take().map(Some),
-            true => own.poll_timeout(delays::longer()),
+        let consumer = Actor::start_interrupted("consumer", move || {
+            if timed {
+                own.poll_timeout(delays::longer())
+            } else {
+                own.take().map(Some)
+            }
         });
         assert_eq!(consumer.finish(), Err(Interrupted));
     }
@@ -203,8 +206,8 @@ pub fn consumers_that_gave_up_leave_nothing_behind(make: &Make) {
     assert_eq!(bell.count(), 0);
 }
 
-/// A consumer that is called and then gives up does not swallow the call.
-pub fn a_call_that_comes_too_late_is_passed_on(make: &Make) {
+/// A consumer that is woken and then gives up does not swallow the wake-up.
+pub fn a_wake_up_that_comes_too_late_is_passed_on_to_the_next_consumer(make: &Make) {
     let count = DropCount::new();
     let queue = empty(make);
     let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| CountingWaker::new()).unzip();
@@ -250,7 +253,7 @@ pub fn elements_pass_between_threads(make: &Make) {
     assert!(queue.is_empty());
 }
 
-/// Whoever polls again with another waker is woken through that one.
+/// A future that is polled again with another waker is woken through that one.
 pub fn a_waker_is_replaced_by_the_next_poll(make: &Make) {
     let queue = empty(make);
     let (old_bell, old) = CountingWaker::new();

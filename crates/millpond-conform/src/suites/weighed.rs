@@ -14,14 +14,14 @@ macro_rules! weighed_suite {
     ($make:expr) => {
         $crate::bodies! { weighed, ($make as $crate::suites::weighed::Scales);
             weight_counts_and_not_the_number
-            a_bound_of_nothing_is_refused
-            what_is_too_heavy_comes_back_at_once_from_every_form
-            what_weighs_nothing_always_fits
+            a_bound_of_zero_is_an_error
+            an_element_that_is_too_heavy_is_returned_at_once_by_every_form
+            an_element_of_weight_zero_always_fits
             a_heavy_element_waits_for_as_much_room_as_it_needs
             a_light_element_does_not_wait_behind_a_heavy_one
             one_heavy_element_makes_room_for_many
-            a_higher_bound_frees_those_who_wait
-            a_lower_bound_keeps_the_elements_and_returns_what_can_never_fit
+            a_higher_bound_wakes_waiting_producers
+            a_lower_bound_keeps_the_elements_and_returns_those_that_can_never_fit
             the_bound_holds_at_every_moment
         }
     };
@@ -58,28 +58,28 @@ pub fn weight_counts_and_not_the_number(make: &Scales) {
 }
 
 /// Nothing could ever be in it.
-pub fn a_bound_of_nothing_is_refused(make: &Scales) {
+pub fn a_bound_of_zero_is_an_error(make: &Scales) {
     assert!(matches!(make(0), Err(CapacityError::Zero)));
     let queue = scales(make, 5);
     assert_eq!(queue.set_bound(0), Err(CapacityError::Zero));
     assert_eq!(queue.bound(), 5);
 }
 
-/// Waiting would not help, so nobody waits.
-pub fn what_is_too_heavy_comes_back_at_once_from_every_form(make: &Scales) {
+/// Waiting would not help, so no producer waits.
+pub fn an_element_that_is_too_heavy_is_returned_at_once_by_every_form(make: &Scales) {
     let queue = scales(make, 5);
     let too_heavy = Reason::TooHeavy {
         weight: 6,
         bound: 5,
     };
     let watch = Stopwatch::start();
-    for refused in [
+    for rejected in [
         queue.offer(item(6)),
         queue.put(item(6)),
         queue.offer_timeout(item(6), delays::longer()),
     ] {
-        let refused = refused.unwrap_err();
-        assert_eq!((refused.element, refused.reason), (item(6), too_heavy));
+        let rejected = rejected.unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (item(6), too_heavy));
     }
     watch.assert_prompt();
     assert!(too_heavy.to_string().contains("raise the bound"));
@@ -89,7 +89,7 @@ pub fn what_is_too_heavy_comes_back_at_once_from_every_form(make: &Scales) {
 }
 
 /// Also when it is full.
-pub fn what_weighs_nothing_always_fits(make: &Scales) {
+pub fn an_element_of_weight_zero_always_fits(make: &Scales) {
     let queue = scales(make, 2);
     queue.offer(item(2)).unwrap();
     queue.offer(item(0)).unwrap();
@@ -112,7 +112,7 @@ pub fn a_heavy_element_waits_for_as_much_room_as_it_needs(make: &Scales) {
     assert_eq!(queue.weight(), 6);
 }
 
-/// What fits goes in.
+/// Elements that fit are accepted.
 pub fn a_light_element_does_not_wait_behind_a_heavy_one(make: &Scales) {
     let queue = scales(make, 6);
     queue.offer(item(5)).unwrap();
@@ -123,7 +123,7 @@ pub fn a_light_element_does_not_wait_behind_a_heavy_one(make: &Scales) {
     assert_eq!(heavy.finish().unwrap_err().reason, Reason::Interrupted);
 }
 
-/// All who fit into the new room are called, not only one.
+/// All producers that fit into the new room are woken, not only one.
 pub fn one_heavy_element_makes_room_for_many(make: &Scales) {
     let queue = scales(make, 6);
     queue.offer(item(6)).unwrap();
@@ -135,8 +135,8 @@ pub fn one_heavy_element_makes_room_for_many(make: &Scales) {
     assert_eq!((queue.len(), queue.weight()), (3, 6));
 }
 
-/// More room is room for those who wait.
-pub fn a_higher_bound_frees_those_who_wait(make: &Scales) {
+/// A higher bound is room for waiting producers.
+pub fn a_higher_bound_wakes_waiting_producers(make: &Scales) {
     let queue = scales(make, 2);
     queue.offer(item(2)).unwrap();
     let producers: Vec<_> = [1, 2].map(|rank| waiting_producer(&queue, rank)).into();
@@ -147,25 +147,25 @@ pub fn a_higher_bound_frees_those_who_wait(make: &Scales) {
     assert_eq!((queue.weight(), queue.bound()), (5, 5));
 }
 
-/// Who waits with what can never fit any more gets it back.
-pub fn a_lower_bound_keeps_the_elements_and_returns_what_can_never_fit(make: &Scales) {
+/// A producer that waits with an element that can never fit any more gets it back.
+pub fn a_lower_bound_keeps_the_elements_and_returns_those_that_can_never_fit(make: &Scales) {
     let queue = scales(make, 6);
     queue.offer(item(6)).unwrap();
     let heavy = waiting_producer(&queue, 5);
     queue.set_bound(3).unwrap();
-    let refused = heavy.finish().unwrap_err();
+    let rejected = heavy.finish().unwrap_err();
     let too_heavy = Reason::TooHeavy {
         weight: 5,
         bound: 3,
     };
-    assert_eq!((refused.element, refused.reason), (item(5), too_heavy));
+    assert_eq!((rejected.element, rejected.reason), (item(5), too_heavy));
     assert_eq!(queue.snapshot(), [item(6)]);
     assert_eq!(queue.remaining_capacity(), 0);
     assert_eq!(queue.poll(), Some(item(6)));
     queue.offer(item(3)).unwrap();
 }
 
-/// Whoever looks, whenever: never more than the bound.
+/// At every moment: never more than the bound.
 pub fn the_bound_holds_at_every_moment(make: &Scales) {
     let make = *make;
     Stress::new("the bound holds").one_in(10).run(|round| {

@@ -136,7 +136,7 @@ fn seconds_may_be_left_out_and_are_none_then() {
 }
 
 #[test]
-fn an_expression_that_never_comes_is_refused_with_the_reason_and_at_once() {
+fn an_expression_that_never_matches_is_an_error_at_once_with_the_reason() {
     for never in [
         "0 0 30 2 *",
         "0 0 31 2 *",
@@ -166,7 +166,7 @@ fn an_expression_that_never_comes_is_refused_with_the_reason_and_at_once() {
 }
 
 #[test]
-fn an_expression_that_comes_once_in_a_long_time_is_taken() {
+fn an_expression_that_matches_once_in_a_long_time_is_accepted() {
     // 29 February on a Friday, and the fifth Monday of a February.
     for (rare, day) in [
         ("0 0 29 2 +FRI", "2036-02-29"),

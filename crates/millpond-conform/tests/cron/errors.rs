@@ -1,4 +1,4 @@
-//! What is wrong is said so that a person knows what to do.
+//! Error messages say what is wrong and what to do.
 
 use millpond::schedule::Cron;
 

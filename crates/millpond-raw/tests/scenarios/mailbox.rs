@@ -72,7 +72,7 @@ pub(crate) fn two_requesters_take_turns() {
     assert!(mailbox.lock(soon()).is_ok());
 }
 
-/// Closing against a requester: it is told, and not served afterwards.
+/// Closing against a requester: it gets an error, and is not served afterwards.
 pub(crate) fn closing_and_requesting_agree() {
     let mailbox = Arc::new(Mailbox::new());
     let server = spawn_all(1, {

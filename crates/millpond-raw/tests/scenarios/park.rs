@@ -50,7 +50,7 @@ pub(crate) fn no_wake_is_lost() {
     join_all(others);
 }
 
-/// A wake that races with a deadline is taken or kept, never dropped: after a time-out the token is
+/// A wake that races with a deadline is taken or kept, never dropped: after a timeout the token is
 /// there for the next park, and never twice.
 pub(crate) fn a_wake_at_the_deadline_is_taken_or_kept() {
     let block = Arc::new(ThreadBlock::new());

@@ -4,7 +4,7 @@
 //! tomorrow, so what was green stays green until the code changes. Fresh seeds belong to
 //! `cargo xtask soak`, which sets `MILLPOND_SEED`, prints it, and has time.
 //!
-//! `cargo xtask seeds` refuses every other source of randomness in tests.
+//! `cargo xtask seeds` rejects every other source of randomness in tests.
 
 #![allow(
     dead_code,

@@ -5,8 +5,9 @@
     reason = "each test program is a crate of its own and takes what it needs"
 )]
 
-use millpond::executor::{Executor, Lifecycle, RejectReason, Rejected, ThreadPerTask};
-use millpond::task::Task;
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, ThreadPerTask};
+use millpond::interrupt::{self, Interrupted};
+use millpond::task::{Task, TaskHandle};
 use millpond_testkit::Actor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -16,11 +17,11 @@ use std::time::Duration;
 /// Longer than anything takes that works.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// Refuses everything.
+/// Rejects everything.
 #[derive(Debug)]
-pub(crate) struct Refusing;
+pub(crate) struct Rejecting;
 
-impl Executor for Refusing {
+impl Executor for Rejecting {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let reason = RejectReason::saturated(7, 7, 2);
         Err(Rejected::new(task, reason))
@@ -31,7 +32,7 @@ impl Executor for Refusing {
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     tasks: Mutex<Vec<Task>>,
-    /// How many it takes before it refuses.
+    /// How many it accepts before it rejects.
     pub(crate) room: AtomicUsize,
 }
 
@@ -69,7 +70,7 @@ impl Executor for Shelf {
                 room.checked_sub(1)
             });
         if took.is_err() {
-            return Refusing.execute_task(task);
+            return Rejecting.execute_task(task);
         }
         self.tasks.lock().unwrap().push(task);
         Ok(())
@@ -86,7 +87,7 @@ pub(crate) fn gate() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     })
 }
 
-/// A signal with a limit to the timeout of who waits for it.
+/// A signal whose wait has a timeout.
 pub(crate) fn signal() -> (Sender<()>, Expect) {
     let (send, receive) = mpsc::channel();
     (send, Expect(receive))
@@ -105,18 +106,37 @@ impl Expect {
     }
 }
 
-/// A pool of threads for a test, whose end is part of the test.
-pub(crate) struct Crew(pub(crate) Arc<ThreadPerTask>);
+/// Submits a task and returns when it has started.
+pub(crate) fn start_on<T: Send + 'static>(
+    executor: &ThreadPerTask,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> TaskHandle<T> {
+    let (started, start) = signal();
+    let handle = executor.submit(move || {
+        started.send(()).unwrap();
+        body()
+    });
+    start.wait();
+    handle.unwrap()
+}
 
-impl Crew {
+/// Submits a task that sleeps until it is interrupted, and returns when it has started.
+pub(crate) fn start_sleeper(executor: &ThreadPerTask) -> TaskHandle<Result<(), Interrupted>> {
+    start_on(executor, || interrupt::sleep(LONG))
+}
+
+/// A thread for each task of a test, whose termination is part of the test.
+pub(crate) struct PerTask(pub(crate) Arc<ThreadPerTask>);
+
+impl PerTask {
     pub(crate) fn of(threads: usize) -> Self {
-        Crew(Arc::new(
-            ThreadPerTask::builder("crew", threads).build().unwrap(),
+        PerTask(Arc::new(
+            ThreadPerTask::builder("per-task", threads).build().unwrap(),
         ))
     }
 }
 
-impl Drop for Crew {
+impl Drop for PerTask {
     fn drop(&mut self) {
         self.0.shutdown();
         let over = self.0.await_termination_timeout(LONG);

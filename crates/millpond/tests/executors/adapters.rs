@@ -109,24 +109,26 @@ mod rayon_pool {
 
 #[cfg(feature = "futures")]
 mod futures_spawner {
-    use crate::executor_kit::{Crew, LONG, Refusing};
+    use crate::executor_kit::{LONG, PerTask, Rejecting};
     use futures_task::{FutureObj, Spawn};
     use millpond::executor::Spawner;
     use std::sync::{Arc, mpsc};
 
     #[test]
     fn a_spawned_future_runs_without_its_handle() {
-        let crew = Crew::of(2);
+        let per_task = PerTask::of(2);
         let (send, receive) = mpsc::channel();
         let future = FutureObj::new(Box::new(async move { send.send(7).unwrap() }));
-        Spawner::new(Arc::clone(&crew.0)).spawn_obj(future).unwrap();
+        Spawner::new(Arc::clone(&per_task.0))
+            .spawn_obj(future)
+            .unwrap();
         assert_eq!(receive.recv_timeout(LONG).unwrap(), 7);
     }
 
     #[test]
-    fn a_refusal_is_an_error() {
+    fn a_rejection_is_an_error() {
         let future = FutureObj::new(Box::new(async {}));
-        let spawned = Spawner::new(Arc::new(Refusing)).spawn_obj(future);
+        let spawned = Spawner::new(Arc::new(Rejecting)).spawn_obj(future);
         assert!(spawned.is_err());
     }
 }

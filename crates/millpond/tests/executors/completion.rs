@@ -1,6 +1,6 @@
 //! Results in the order in which they come.
 
-use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, interrupted_before, quiet_panic};
+use crate::executor_kit::{LONG, PerTask, Rejecting, Shelf, gate, interrupted_before, quiet_panic};
 use millpond::executor::{
     CompletionService, DirectExecutor, Executor, Rejected, SaturationPolicy, ThreadPerTask,
 };
@@ -27,7 +27,7 @@ fn a_result_carries_the_id_that_submit_returned() {
 }
 
 #[test]
-fn nothing_is_there_until_a_task_ends() {
+fn nothing_is_ready_until_a_task_ends() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
     let results = CompletionService::new(Arc::clone(&shelf));
@@ -42,7 +42,7 @@ fn nothing_is_there_until_a_task_ends() {
 }
 
 #[test]
-fn they_come_in_the_order_in_which_they_end() {
+fn completions_are_in_the_order_in_which_the_tasks_end() {
     let _watch = watch();
     let shelf = Shelf::with_room(3);
     let results = CompletionService::new(Arc::clone(&shelf));
@@ -59,7 +59,7 @@ fn they_come_in_the_order_in_which_they_end() {
 }
 
 #[test]
-fn values_panics_and_dropped_tasks_all_arrive_once() {
+fn values_panics_and_dropped_tasks_are_each_delivered_once() {
     let _watch = watch();
     let shelf = Shelf::with_room(3);
     let results = CompletionService::new(Arc::clone(&shelf));
@@ -82,23 +82,23 @@ fn values_panics_and_dropped_tasks_all_arrive_once() {
 }
 
 #[test]
-fn a_refusal_gives_the_closure_back_and_nothing_arrives() {
+fn a_rejection_returns_the_closure_and_nothing_completes() {
     let _watch = watch();
-    let results = CompletionService::new(Refusing);
+    let results = CompletionService::new(Rejecting);
     let drops = DropCount::new();
     let token = drops.token();
-    let refused = results.submit(move || drop(token)).unwrap_err();
+    let rejected = results.submit(move || drop(token)).unwrap_err();
     assert_eq!((results.pending(), results.ready_len()), (0, 0));
     assert_eq!(drops.dropped(), 0);
-    (refused.task)();
+    (rejected.task)();
     assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
-fn the_first_good_one_is_used_and_the_others_are_stopped() {
+fn the_first_success_is_used_and_the_others_are_interrupted() {
     let _watch = watch();
-    let crew = Crew::of(4);
-    let results = CompletionService::new(Arc::clone(&crew.0));
+    let per_task = PerTask::of(4);
+    let results = CompletionService::new(Arc::clone(&per_task.0));
     for _ in 0..2 {
         results
             .submit(|| millpond::interrupt::sleep(LONG).map(|()| 0))
@@ -121,7 +121,7 @@ fn the_first_good_one_is_used_and_the_others_are_stopped() {
 }
 
 #[test]
-fn one_can_be_cancelled_and_arrives_as_such() {
+fn a_task_can_be_cancelled_and_is_delivered_as_cancelled() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
     let results = CompletionService::new(Arc::clone(&shelf));
@@ -137,7 +137,7 @@ fn one_can_be_cancelled_and_arrives_as_such() {
 }
 
 #[test]
-fn waiting_ends_with_the_patience() {
+fn waiting_ends_at_the_timeout() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timeout", 1)
@@ -197,18 +197,18 @@ fn under_load_every_completion_is_delivered_once() {
             })
         })
         .collect();
-    let bringers: Vec<_> = (0..2)
-        .map(|bringer| {
+    let submitters: Vec<_> = (0..2)
+        .map(|submitter| {
             let results = Arc::clone(&results);
             std::thread::spawn(move || {
                 for n in 0..300 {
-                    results.submit(move || bringer * 1000 + n).unwrap();
+                    results.submit(move || submitter * 1000 + n).unwrap();
                 }
             })
         })
         .collect();
-    for bringer in bringers {
-        bringer.join().unwrap();
+    for submitter in submitters {
+        submitter.join().unwrap();
     }
     let seen: Vec<_> = takers.into_iter().flat_map(|t| t.join().unwrap()).collect();
     assert_eq!(seen.len(), 600);
@@ -236,7 +236,7 @@ fn is_expired<T>(result: &Result<T, TaskError>) -> bool {
 }
 
 #[test]
-fn what_is_too_late_when_it_is_brought_arrives_as_expired() {
+fn a_task_that_is_late_when_submitted_completes_as_expired() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
     let results = CompletionService::new(Arc::clone(&shelf));
@@ -248,15 +248,15 @@ fn what_is_too_late_when_it_is_brought_arrives_as_expired() {
     assert!(is_expired(&arrived.result), "{arrived:?}");
     shelf.run_all();
     assert_eq!((results.pending(), results.ready_len()), (0, 0), "once");
-    // A refusal gives it back whole, however late it is.
-    let results = CompletionService::new(Refusing);
-    let refused = results.submit_with(late, || 7).unwrap_err();
-    assert_eq!((refused.task)(), 7);
+    // A rejection returns it whole, however late it is.
+    let results = CompletionService::new(Rejecting);
+    let rejected = results.submit_with(late, || 7).unwrap_err();
+    assert_eq!((rejected.task)(), 7);
     assert_eq!((results.pending(), results.ready_len()), (0, 0));
 }
 
 #[test]
-fn what_nobody_starts_arrives_at_its_deadline_however_the_hand_gets_there() {
+fn a_task_that_is_never_started_completes_at_its_deadline_however_the_clock_gets_there() {
     let _watch = watch();
     let hand = ManualClock::new();
     let shelf = Shelf::with_room(2);
@@ -278,7 +278,7 @@ fn what_nobody_starts_arrives_at_its_deadline_however_the_hand_gets_there() {
 }
 
 #[test]
-fn what_runs_past_its_deadline_arrives_with_its_value() {
+fn a_task_that_runs_past_its_deadline_completes_with_its_value() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("mill", 1)
@@ -304,7 +304,7 @@ fn what_runs_past_its_deadline_arrives_with_its_value() {
 }
 
 #[test]
-fn nobody_watches_the_time_for_results_that_nobody_waits_for() {
+fn no_timer_is_set_for_results_without_a_waiting_thread() {
     let _watch = watch();
     let hand = ManualClock::new();
     let spec = TaskSpec::new().clock(hand.clock());
@@ -315,7 +315,7 @@ fn nobody_watches_the_time_for_results_that_nobody_waits_for() {
     results.submit_with(spec.clone(), || 2).unwrap();
     results.submit_with(spec, || 3).unwrap();
     assert_eq!(hand.sleepers(), 0);
-    // Who waits, by another clock even, has an eye on it; and takes that along.
+    // A waiting thread, even by another clock, watches the deadline, and stops watching when it leaves.
     assert!(
         results
             .poll_timeout(Duration::from_millis(1))
@@ -329,7 +329,7 @@ fn nobody_watches_the_time_for_results_that_nobody_waits_for() {
 }
 
 #[test]
-fn who_waits_is_woken_by_the_deadline_of_a_task_whichever_clock_it_is_by() {
+fn a_waiter_is_woken_by_the_deadline_of_a_task_whichever_clock_it_uses() {
     let _watch = watch();
     for is_by_the_same in [true, false] {
         let (hand, other) = (ManualClock::new(), ManualClock::new());
@@ -341,7 +341,7 @@ fn who_waits_is_woken_by_the_deadline_of_a_task_whichever_clock_it_is_by() {
         let results = Arc::new(CompletionService::new(timed));
         let own = Arc::clone(&results);
         let waits = thread::spawn(move || own.take().unwrap());
-        // It may be waiting already: then it hears of the new deadline.
+        // It may be waiting already: then it is woken for the new deadline.
         let id = results.submit_with(spec, || 7).unwrap();
         for _ in 0..5 {
             while by.sleepers() == 0 {

@@ -1,6 +1,6 @@
 //! Futures on executors that know nothing of futures.
 
-use crate::executor_kit::{Crew, LONG, Refusing, Shelf, quiet_panic};
+use crate::executor_kit::{LONG, PerTask, Rejecting, Shelf, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, SpawnFuture};
 use millpond::task::{self, CancelReason, TaskError, TaskSpec};
 use millpond::time::{Clock, Deadline};
@@ -87,12 +87,12 @@ fn a_future_that_yields_a_million_times_needs_no_more_stack_in_its_caller() {
 #[test]
 fn a_future_hops_between_threads_and_other_tasks() {
     let _watch = watch();
-    let crew = Crew::of(8);
-    let executor = Arc::clone(&crew.0);
+    let per_task = PerTask::of(8);
+    let executor = Arc::clone(&per_task.0);
     let handles: Vec<_> = (0..4)
         .map(|n| {
             let (task, inner) = task::new(move || n);
-            let future = crew
+            let future = per_task
                 .0
                 .spawn_future(async move { inner.await.unwrap() * 10 });
             executor.execute_task(task).unwrap();
@@ -115,23 +115,23 @@ fn a_panic_in_a_poll_goes_to_the_handle() {
 }
 
 #[test]
-fn a_refused_future_comes_back_unpolled() {
+fn a_rejected_future_is_returned_unpolled() {
     let _watch = watch();
     let drops = DropCount::new();
     let token = drops.token();
-    let refused = Arc::new(Refusing)
+    let rejected = Arc::new(Rejecting)
         .spawn_future(async move {
             drop(token);
             7
         })
         .unwrap_err();
     assert_eq!(drops.dropped(), 0);
-    let handle = DirectExecutor::new().spawn_future(refused.task).unwrap();
+    let handle = DirectExecutor::new().spawn_future(rejected.task).unwrap();
     assert_eq!((handle.join().unwrap(), drops.dropped()), (7, 1));
 }
 
 #[test]
-fn a_later_poll_that_is_refused_cancels_the_handle_and_drops_the_future() {
+fn a_later_poll_that_is_rejected_cancels_the_handle_and_drops_the_future() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
     let (drops, waits) = (DropCount::new(), Waits::default());
@@ -223,14 +223,14 @@ fn a_future_that_lost_its_waker_is_dropped_and_its_handle_cancelled() {
 }
 
 #[test]
-fn joining_in_place_waits_for_the_future() {
+fn run_or_join_waits_for_the_future() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (task, inner) = task::new(|| 7);
-    let handle = crew.0.spawn_future(async move { inner.await.unwrap() });
+    let handle = per_task.0.spawn_future(async move { inner.await.unwrap() });
     let handle = handle.unwrap();
     let joiner = std::thread::spawn(move || handle.run_or_join());
-    crew.0.execute_task(task).unwrap();
+    per_task.0.execute_task(task).unwrap();
     assert_eq!(joiner.join().unwrap().unwrap(), 7);
 }
 

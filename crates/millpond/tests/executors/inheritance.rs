@@ -28,7 +28,7 @@ fn is_expired(error: &TaskError) -> bool {
     matches!(error, TaskError::Cancelled(CancelReason::Expired))
 }
 
-/// The deadlines of the tasks that `make` brings to an executor, inside a task that has a deadline.
+/// The deadlines of the tasks that `make` submits to an executor, inside a task that has a deadline.
 fn deadlines_of(make: impl FnOnce(&Arc<Shelf>) + Send + 'static) -> (Deadline, Vec<Deadline>) {
     let deadline = Clock::system().deadline(HOUR);
     let shelf = Shelf::with_room(10);
@@ -124,7 +124,7 @@ fn the_unjoined_tasks_of_a_scope_run_after_the_deadline_of_the_task_around_it() 
 }
 
 #[test]
-fn work_that_a_serial_executor_has_taken_without_a_handle_is_done_after_the_deadline() {
+fn tasks_without_a_handle_that_a_serial_executor_has_accepted_run_after_the_deadline() {
     let _watch = watch();
     let (shelf, deadline) = (Shelf::with_room(10), Clock::system().deadline(HOUR));
     let serial = SerialExecutor::new(Arc::clone(&shelf)).key("audit");
@@ -141,7 +141,7 @@ fn work_that_a_serial_executor_has_taken_without_a_handle_is_done_after_the_dead
     assert_eq!(hear.recv().unwrap(), Deadline::NEVER);
 }
 
-/// Executors of each kind, by this clock. None of them gets to the tasks that the test brings.
+/// Executors of each kind, by this clock. None of them runs the tasks of the test.
 fn executors(clock: &Clock) -> Vec<(&'static str, Arc<dyn Executor>)> {
     let threads = ThreadPerTask::builder("clocks", 1).clock(clock.clone());
     let threads = Arc::new(threads.build().unwrap());
@@ -171,7 +171,7 @@ fn a_described_task_goes_by_the_clock_of_its_executor() {
             .unwrap();
         let deadline = hand.clock().deadline(HOUR);
         let described = || TaskSpec::new().name("described").deadline(deadline);
-        // Nobody has begun it when its hour is over.
+        // No worker has started it when its deadline comes.
         let waits = name != "threads"; // there is no queue to wait in
         let handle = waits.then(|| executor.submit_with(described(), || 7).unwrap());
         let results = CompletionService::new(Arc::clone(&executor));
@@ -191,7 +191,7 @@ fn a_described_task_goes_by_the_clock_of_its_executor() {
 }
 
 #[test]
-fn the_time_outs_of_a_described_task_run_by_the_clock_of_its_executor() {
+fn the_timeouts_of_a_described_task_use_the_clock_of_its_executor() {
     let _watch = watch();
     let hand = ManualClock::new();
     for (name, executor) in executors(&hand.clock()) {
@@ -200,7 +200,7 @@ fn the_time_outs_of_a_described_task_run_by_the_clock_of_its_executor() {
         let mut handle = executor
             .submit_with(spec, move || while may_go.recv().is_ok() {})
             .unwrap();
-        // In real time nothing passes; by the hand a whole day.
+        // In real time nothing passes; by the manual clock a whole day.
         let tomorrow = hand.clock().deadline(24 * HOUR);
         hand.advance(24 * HOUR);
         let waited = handle.join_until(tomorrow);

@@ -1,7 +1,7 @@
 //! Batches: all, any, in time or not, and callers that are interrupted.
 
 use crate::executor_kit::{
-    Crew, LONG, Refusing, Shelf, gate, interrupted_before, quiet_panic, signal,
+    LONG, PerTask, Rejecting, Shelf, gate, interrupted_before, quiet_panic, signal,
 };
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Failure, InvokeAllError, InvokeAnyError, Lifecycle, ThreadPerTask,
@@ -23,33 +23,36 @@ fn is_abandoned<T>(result: &Result<T, TaskError>) -> bool {
 #[test]
 fn all_values_come_in_the_order_of_their_tasks() {
     let _watch = watch();
-    let crew = Crew::of(8);
-    let results = crew.0.invoke_all((0..8).map(|n| move || n * n)).unwrap();
+    let per_task = PerTask::of(8);
+    let results = per_task
+        .0
+        .invoke_all((0..8).map(|n| move || n * n))
+        .unwrap();
     let values: Vec<_> = results.into_iter().map(Result::unwrap).collect();
     assert_eq!(values, [0, 1, 4, 9, 16, 25, 36, 49]);
 }
 
 #[test]
-fn all_of_nothing_is_nothing_whatever_the_patience() {
+fn all_of_nothing_is_nothing_whatever_the_timeout() {
     let _watch = watch();
     let none: [fn() -> u8; 0] = [];
-    assert!(Refusing.invoke_all(none).unwrap().is_empty());
+    assert!(Rejecting.invoke_all(none).unwrap().is_empty());
     for timeout in [Duration::ZERO, Duration::MAX] {
-        let results = Refusing.invoke_all_timeout(none, timeout).unwrap();
+        let results = Rejecting.invoke_all_timeout(none, timeout).unwrap();
         assert!(results.is_empty());
     }
 }
 
 #[test]
-fn a_panic_shows_in_its_own_place_only() {
+fn a_panic_is_in_its_own_slot_only() {
     let _watch = watch();
-    let crew = Crew::of(3);
+    let per_task = PerTask::of(3);
     let tasks: [Closure<u8>; 3] = [
         Box::new(|| 1),
         Box::new(|| quiet_panic("two")),
         Box::new(|| 3),
     ];
-    let results = crew.0.invoke_all_timeout(tasks, LONG).unwrap();
+    let results = per_task.0.invoke_all_timeout(tasks, LONG).unwrap();
     assert!(matches!(results[0], Ok(1)));
     assert!(
         matches!(&results[1], Err(TaskError::Panicked(panic)) if panic.message() == Some("two"))
@@ -57,9 +60,12 @@ fn a_panic_shows_in_its_own_place_only() {
     assert!(matches!(results[2], Ok(3)));
 }
 
-#[test]
-fn at_the_deadline_what_runs_is_asked_to_stop() {
-    let _watch = watch();
+/// The result of `invoke` for two tasks that sleep, whose deadline comes when both have started. Demands that both
+/// were interrupted.
+fn at_the_deadline<T: Clone + Send + 'static, R>(
+    value: T,
+    invoke: impl FnOnce(&ThreadPerTask, [Closure<T>; 2], Duration) -> R,
+) -> R {
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 2)
         .clock(hand.clock())
@@ -67,13 +73,14 @@ fn at_the_deadline_what_runs_is_asked_to_stop() {
         .unwrap();
     let (told, tell) = mpsc::channel();
     let (started, start) = signal();
-    let tasks = (0..2).map(|n| {
-        let (told, started) = (told.clone(), started.clone());
-        move || {
+    let tasks = [(); 2].map(|()| {
+        let (told, started, value) = (told.clone(), started.clone(), value.clone());
+        let body = move || {
             started.send(()).unwrap();
             told.send(interrupt::sleep(LONG)).unwrap();
-            n
-        }
+            value
+        };
+        Box::new(body) as Closure<T>
     });
     let mover = std::thread::spawn({
         let hand = hand.clone();
@@ -86,16 +93,23 @@ fn at_the_deadline_what_runs_is_asked_to_stop() {
             hand.advance(Duration::from_secs(1));
         }
     });
-    let results = threads
-        .invoke_all_timeout(tasks, Duration::from_secs(1))
-        .unwrap();
+    let result = invoke(&threads, tasks, Duration::from_secs(1));
     mover.join().unwrap();
-    assert_eq!(results.len(), 2);
-    assert!(results.iter().all(is_abandoned));
     for _ in 0..2 {
         assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
     }
     threads.close().unwrap();
+    result
+}
+
+#[test]
+fn at_the_deadline_running_tasks_are_interrupted() {
+    let _watch = watch();
+    let results = at_the_deadline(7, |threads, tasks, timeout| {
+        threads.invoke_all_timeout(tasks, timeout).unwrap()
+    });
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(is_abandoned));
 }
 
 #[test]
@@ -145,7 +159,7 @@ fn a_task_that_finished_in_time_keeps_its_value_though_another_did_not() {
 }
 
 #[test]
-fn after_the_deadline_nothing_more_is_brought() {
+fn after_the_deadline_nothing_more_is_submitted() {
     let _watch = watch();
     let hand = ManualClock::new();
     let ran = Arc::new(AtomicUsize::new(0));
@@ -169,7 +183,7 @@ fn after_the_deadline_nothing_more_is_brought() {
 }
 
 #[test]
-fn a_refusal_in_the_middle_cancels_the_others() {
+fn a_rejection_in_the_middle_cancels_the_others() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
     let drops = DropCount::new();
@@ -202,21 +216,21 @@ fn an_iterator_that_panics_cancels_what_it_gave() {
 }
 
 #[test]
-fn after_a_shutdown_batches_are_refused() {
+fn after_a_shutdown_batches_are_rejected() {
     let _watch = watch();
-    let crew = Crew::of(1);
-    crew.0.shutdown();
-    let all = crew.0.invoke_all([|| 1]).unwrap_err();
+    let per_task = PerTask::of(1);
+    per_task.0.shutdown();
+    let all = per_task.0.invoke_all([|| 1]).unwrap_err();
     assert!(matches!(all, InvokeAllError::Rejected(reason) if reason.is_shut_down()));
-    let any = crew.0.invoke_any([|| Ok::<_, ()>(1)]).unwrap_err();
+    let any = per_task.0.invoke_any([|| Ok::<_, ()>(1)]).unwrap_err();
     assert!(matches!(any, InvokeAnyError::Rejected(reason) if reason.is_shut_down()));
 }
 
 #[test]
-fn an_interrupted_caller_of_all_stops_what_runs() {
+fn an_interrupted_caller_of_all_interrupts_running_tasks() {
     let _watch = watch();
     for timed in [false, true] {
-        let crew = Crew::of(2);
+        let per_task = PerTask::of(2);
         let (told, tell) = mpsc::channel();
         let tasks: Vec<_> = (0..2)
             .map(|_| {
@@ -224,12 +238,13 @@ fn an_interrupted_caller_of_all_stops_what_runs() {
                 move || told.send(interrupt::sleep(LONG)).unwrap()
             })
             .collect();
-        let executor = Arc::clone(&crew.0);
+        let executor = Arc::clone(&per_task.0);
         let name = if timed { "all-timed" } else { "all-untimed" };
         let (error, still) = interrupt_at(name, "task.join", move || {
-            let error = match timed {
-                true => executor.invoke_all_timeout(tasks, LONG).unwrap_err(),
-                false => executor.invoke_all(tasks).unwrap_err(),
+            let error = if timed {
+                executor.invoke_all_timeout(tasks, LONG).unwrap_err()
+            } else {
+                executor.invoke_all(tasks).unwrap_err()
             };
             (error, interrupt::is_interrupted())
         });
@@ -244,7 +259,7 @@ fn an_interrupted_caller_of_all_stops_what_runs() {
 }
 
 #[test]
-fn a_caller_that_is_interrupted_already_brings_nothing() {
+fn a_caller_that_is_already_interrupted_submits_nothing() {
     let _watch = watch();
     let shelf = Shelf::with_room(9);
     let (all, still) = interrupted_before({
@@ -278,20 +293,20 @@ fn any_of_nothing_is_an_error_and_no_hang() {
 #[test]
 fn any_returns_a_success_though_others_fail() {
     let _watch = watch();
-    let crew = Crew::of(4);
+    let per_task = PerTask::of(4);
     let tasks: [Closure<Result<u8, &str>>; 4] = [
         Box::new(|| Err("one")),
         Box::new(|| quiet_panic("two")),
         Box::new(|| Ok(3)),
         Box::new(|| Err("four")),
     ];
-    assert_eq!(crew.0.invoke_any(tasks).unwrap(), 3);
+    assert_eq!(per_task.0.invoke_any(tasks).unwrap(), 3);
 }
 
 #[test]
 fn any_waits_for_the_only_success_though_it_comes_last() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (open, wait) = gate();
     let tasks: [Closure<Result<u8, &str>>; 2] = [
         Box::new(move || {
@@ -303,11 +318,11 @@ fn any_waits_for_the_only_success_though_it_comes_last() {
             Err("at once")
         }),
     ];
-    assert_eq!(crew.0.invoke_any_timeout(tasks, LONG).unwrap(), 1);
+    assert_eq!(per_task.0.invoke_any_timeout(tasks, LONG).unwrap(), 1);
 }
 
 #[test]
-fn any_tells_every_failure_if_all_fail() {
+fn any_reports_every_failure_if_all_fail() {
     let _watch = watch();
     let tasks: [Closure<Result<u8, &str>>; 3] = [
         Box::new(|| Err("one")),
@@ -330,21 +345,21 @@ fn any_tells_every_failure_if_all_fail() {
 }
 
 #[test]
-fn any_does_not_bring_more_after_a_success() {
+fn any_submits_no_more_after_a_success() {
     let _watch = watch();
-    let brought = AtomicUsize::new(0);
+    let submitted = AtomicUsize::new(0);
     let tasks = (0..9).map(|n| {
-        brought.fetch_add(1, Ordering::SeqCst);
+        submitted.fetch_add(1, Ordering::SeqCst);
         move || if n == 1 { Ok(n) } else { Err(n) }
     });
     assert_eq!(DirectExecutor::new().invoke_any(tasks).unwrap(), 1);
-    assert_eq!(brought.load(Ordering::SeqCst), 2);
+    assert_eq!(submitted.load(Ordering::SeqCst), 2);
 }
 
 #[test]
 fn the_first_success_stops_the_others() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (told, tell) = mpsc::channel();
     let (started, start) = signal();
     let tasks: [Closure<Result<u8, ()>>; 2] = [
@@ -358,56 +373,25 @@ fn the_first_success_stops_the_others() {
             Ok(2)
         }),
     ];
-    assert_eq!(crew.0.invoke_any(tasks).unwrap(), 2);
+    assert_eq!(per_task.0.invoke_any(tasks).unwrap(), 2);
     assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
 }
 
 #[test]
 fn any_out_of_time_cancels_all() {
     let _watch = watch();
-    let hand = ManualClock::new();
-    let threads = ThreadPerTask::builder("any", 2)
-        .clock(hand.clock())
-        .build()
-        .unwrap();
-    let (told, tell) = mpsc::channel();
-    let (started, start) = signal();
-    let tasks = (0..2).map(|_| {
-        let (told, started) = (told.clone(), started.clone());
-        move || {
-            started.send(()).unwrap();
-            told.send(interrupt::sleep(LONG)).unwrap();
-            Err::<u8, _>(())
-        }
+    let error = at_the_deadline(Err::<u8, ()>(()), |threads, tasks, timeout| {
+        threads.invoke_any_timeout(tasks, timeout).unwrap_err()
     });
-    let mover = std::thread::spawn({
-        let hand = hand.clone();
-        move || {
-            start.wait();
-            start.wait();
-            while hand.sleepers() == 0 {
-                std::thread::yield_now();
-            }
-            hand.advance(Duration::from_secs(1));
-        }
-    });
-    let error = threads
-        .invoke_any_timeout(tasks, Duration::from_secs(1))
-        .unwrap_err();
-    mover.join().unwrap();
     assert!(matches!(error, InvokeAnyError::TimedOut));
-    for _ in 0..2 {
-        assert_eq!(tell.recv_timeout(LONG).unwrap(), Err(Interrupted));
-    }
-    threads.close().unwrap();
 }
 
 #[test]
-fn an_interrupted_caller_of_any_stops_what_runs() {
+fn an_interrupted_caller_of_any_interrupts_running_tasks() {
     let _watch = watch();
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (told, tell) = mpsc::channel();
-    let executor = Arc::clone(&crew.0);
+    let executor = Arc::clone(&per_task.0);
     let error = interrupt_at("any-caller", "executor.invoke_any", move || {
         executor
             .invoke_any([move || {
@@ -423,9 +407,9 @@ fn an_interrupted_caller_of_any_stops_what_runs() {
 }
 
 #[test]
-fn a_refused_candidate_does_not_cost_the_others() {
+fn a_rejected_candidate_does_not_cancel_the_others() {
     let _watch = watch();
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (open, wait) = gate();
     let tasks: [Closure<Result<u8, ()>>; 2] = [
         Box::new(move || {
@@ -436,7 +420,7 @@ fn a_refused_candidate_does_not_cost_the_others() {
     ];
     let opener = std::thread::spawn(move || open.send(()).unwrap());
     // The second finds the one thread taken, or free again; either way there is a success.
-    assert!(crew.0.invoke_any(tasks).is_ok());
+    assert!(per_task.0.invoke_any(tasks).is_ok());
     opener.join().unwrap();
 }
 
@@ -475,8 +459,7 @@ fn a_stop_releases_the_callers_of_batches() {
 
 /// The candidates have the deadline of the task around them.
 #[test]
-fn a_candidate_that_runs_past_the_deadline_of_its_caller_is_heard_of_and_one_that_is_late_is_not_run()
- {
+fn a_candidate_that_runs_past_the_deadline_of_its_caller_succeeds_and_an_expired_one_is_not_run() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("mill", 2).clock(hand.clock());

@@ -21,11 +21,11 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Closing = Box<dyn FnOnce()>;
 
-/// An executor with one thread, which is busy: who brings more tasks than it has room for waits.
+/// An executor with one thread, which is busy: submitting more tasks than there is room for waits.
 struct Full {
     kind: &'static str,
     executor: Arc<dyn Executor>,
-    /// Where the submitter waits.
+    /// The site where the submitter waits.
     site: &'static str,
     hand: ManualClock,
     /// Dropping it ends the task that keeps the thread busy.
@@ -116,7 +116,7 @@ fn a_serial_key() -> Full {
     let busy = full("serial", Arc::new(busy), site, hand, move || {
         own.close().unwrap()
     });
-    // Its tasks are behind nobody of their own key, but there is no thread for them.
+    // Its tasks are behind no other of their key, but there is no thread for them.
     let executor = Arc::new(key);
     Full { executor, ..busy }
 }
@@ -146,8 +146,8 @@ where
     (0..3).map(task).collect()
 }
 
-/// Calls it in a thread of this name, moves the hand by a second when it waits for room, and returns what came
-/// of it.
+/// Calls it on a thread of this name, advances the clock by a second when it waits for room, and returns
+/// the result.
 fn when_a_second_passes<T: Send + 'static>(
     full: &Full,
     name: &'static str,
@@ -217,7 +217,7 @@ fn any_of_a_batch_that_waits_for_room_times_out_at_the_deadline() {
 }
 
 #[test]
-fn an_interrupt_while_all_of_a_batch_wait_for_room_is_an_interrupt_and_no_refusal() {
+fn an_interrupt_while_all_of_a_batch_wait_for_room_is_an_interrupt_and_no_rejection() {
     let _watch = watch();
     for full in all_kinds() {
         let (kind, ran) = (full.kind, Arc::new(AtomicUsize::new(0)));
@@ -250,9 +250,9 @@ fn an_interrupt_while_any_of_a_batch_waits_for_room_ends_the_wait() {
     }
 }
 
-/// A pool that lets nobody wait longer than a second, and a caller with more time.
+/// A pool with a blocking timeout of a second, and a caller with more time.
 #[test]
-fn a_batch_with_more_patience_than_the_executor_is_refused_when_that_of_the_executor_ends() {
+fn a_batch_with_a_longer_timeout_than_the_executor_is_rejected_when_that_of_the_executor_ends() {
     let _watch = watch();
     let hand = ManualClock::new();
     let pool = small_pool(&hand, SECOND);

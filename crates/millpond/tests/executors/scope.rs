@@ -1,6 +1,6 @@
 //! Tasks that borrow: what a scope does on the executors of the house.
 
-use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, signal};
+use crate::executor_kit::{LONG, PerTask, Rejecting, Shelf, gate, signal};
 use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Rejected, SaturationPolicy, ScopeError, SerialExecutor,
     ThreadPerTask,
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Every kind of executor that the house has for everybody, and a shelf that runs nothing itself.
+/// Every public kind of executor, and a shelf that runs nothing itself.
 fn executors() -> Vec<(&'static str, Arc<dyn Executor>)> {
     let threads = |bound| {
         let builder = ThreadPerTask::builder("scope", bound);
@@ -102,7 +102,7 @@ fn a_value_may_borrow_what_the_scope_may() {
 }
 
 #[test]
-fn a_task_brings_further_tasks_and_the_scope_waits_for_them() {
+fn a_task_spawns_further_tasks_and_the_scope_waits_for_them() {
     // One thread at its bound would let a task wait for the place that it has itself.
     for (name, executor) in executors()
         .into_iter()
@@ -125,7 +125,7 @@ fn a_task_brings_further_tasks_and_the_scope_waits_for_them() {
 }
 
 #[test]
-fn what_nobody_has_started_runs_in_the_owner_in_its_order() {
+fn tasks_that_no_worker_has_started_run_in_the_owner_in_order() {
     let shelf = Shelf::with_room(usize::MAX);
     let order = Mutex::new(Vec::new());
     shelf.scope(|s| {
@@ -166,15 +166,15 @@ fn a_scope_in_a_worker_of_its_own_executor_does_not_wait_for_a_worker() {
 }
 
 #[test]
-fn an_owner_that_waits_for_one_task_runs_what_that_one_brings() {
+fn an_owner_that_joins_a_task_runs_what_that_task_spawns() {
     let worker = OneWorker::start();
-    let (brought, expect) = signal();
+    let (submitted, expect) = signal();
     let ran_in = Mutex::new(None);
     worker.scope(|s| {
         let outer = s.execute(|| {
             // The only worker is here, and waits in a way that does not run it.
             let mut inner = s.submit(|| thread::current().id()).unwrap();
-            brought.send(()).unwrap();
+            submitted.send(()).unwrap();
             *ran_in.lock().unwrap() = inner.join_timeout(LONG).ok();
         });
         outer.unwrap();
@@ -234,15 +234,15 @@ fn a_scope_in_a_task_of_its_own_key_does_not_wait_for_itself() {
 }
 
 #[test]
-fn a_refusal_gives_the_closure_back_with_what_it_borrows() {
+fn a_rejection_returns_the_closure_with_what_it_borrows() {
     let text = String::from("rye");
-    let length = Refusing.scope(|s| {
-        let refused = s.submit(|| text.len()).unwrap_err();
-        assert!(refused.reason.is_saturated());
-        (refused.task)()
+    let length = Rejecting.scope(|s| {
+        let rejected = s.submit(|| text.len()).unwrap_err();
+        assert!(rejected.reason.is_saturated());
+        (rejected.task)()
     });
     assert_eq!(length, 3);
-    let error = Refusing.scope(|s| Ok::<_, ScopeError>(s.submit(|| text.len())?.join()?));
+    let error = Rejecting.scope(|s| Ok::<_, ScopeError>(s.submit(|| text.len())?.join()?));
     assert!(
         error
             .unwrap_err()
@@ -252,7 +252,7 @@ fn a_refusal_gives_the_closure_back_with_what_it_borrows() {
 }
 
 #[test]
-fn a_join_runs_a_task_that_nobody_has_started() {
+fn a_join_runs_a_task_that_no_worker_has_started() {
     let shelf = Shelf::with_room(1);
     let here = thread::current().id();
     shelf.scope(|s| {
@@ -264,11 +264,11 @@ fn a_join_runs_a_task_that_nobody_has_started() {
 
 #[test]
 fn a_join_waits_for_a_task_that_runs_elsewhere() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         let handle = s
             .submit(|| {
                 started.send(()).unwrap();
@@ -284,7 +284,7 @@ fn a_join_waits_for_a_task_that_runs_elsewhere() {
 }
 
 #[test]
-fn a_join_with_a_time_out_does_not_run_the_task_and_can_be_repeated() {
+fn a_join_with_a_timeout_does_not_run_the_task_and_can_be_repeated() {
     let (shelf, manual) = (Shelf::with_room(1), ManualClock::new());
     shelf.scope(|s| {
         let spec = TaskSpec::new().clock(manual.clock());
@@ -326,7 +326,7 @@ fn a_name_and_a_deadline_are_passed_on_wherever_the_task_runs() {
 }
 
 #[test]
-fn a_task_whose_deadline_has_passed_is_cancelled_by_whoever_finds_it() {
+fn a_task_whose_deadline_has_passed_is_cancelled_by_the_thread_that_finds_it() {
     let manual = ManualClock::new();
     let spec = || {
         let deadline = Deadline::at(manual.clock().now());
@@ -340,7 +340,7 @@ fn a_task_whose_deadline_has_passed_is_cancelled_by_whoever_finds_it() {
         assert!(handle.is_finished() && handle.is_cancelled());
         assert!(expired(handle.join()));
     });
-    // By who joins it, and by the end of the scope.
+    // By the thread that joins it, and by the end of the scope.
     Shelf::with_room(2).scope(|s| {
         let _left = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();
         let joined = s.submit_with(spec(), || ran.store(true, SeqCst)).unwrap();
@@ -351,12 +351,12 @@ fn a_task_whose_deadline_has_passed_is_cancelled_by_whoever_finds_it() {
 
 #[test]
 fn scopes_in_scopes_borrow_from_both() {
-    let crew = Crew::of(4);
+    let per_task = PerTask::of(4);
     let outer = [1, 2];
     let total = AtomicUsize::new(0);
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         for n in &outer {
-            let bring = s.execute(|| {
+            let submit = s.execute(|| {
                 let inner = [10, 20];
                 DirectExecutor::new().scope(|t| {
                     for m in &inner {
@@ -364,7 +364,7 @@ fn scopes_in_scopes_borrow_from_both() {
                     }
                 });
             });
-            bring.unwrap();
+            submit.unwrap();
         }
     });
     assert_eq!(total.into_inner(), 90);
@@ -372,6 +372,6 @@ fn scopes_in_scopes_borrow_from_both() {
 
 #[test]
 fn an_empty_scope_returns_what_its_closure_does() {
-    assert_eq!(Refusing.scope(|_| 7), 7);
-    assert_eq!(Refusing.try_scope(|_| Err::<(), _>("no")), Err("no"));
+    assert_eq!(Rejecting.scope(|_| 7), 7);
+    assert_eq!(Rejecting.try_scope(|_| Err::<(), _>("no")), Err("no"));
 }

@@ -1,6 +1,6 @@
 //! Leaving a scope early: cancelling the rest, failing, being interrupted.
 
-use crate::executor_kit::{Crew, LONG, Shelf, gate, interrupted_before, quiet_panic, signal};
+use crate::executor_kit::{LONG, PerTask, Shelf, gate, interrupted_before, quiet_panic, signal};
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Lifecycle, RejectReason, ScopeError, ScopeOptions,
 };
@@ -44,12 +44,12 @@ fn cancelling_a_task_that_has_not_started_drops_its_closure_at_once() {
 
 #[test]
 fn cancelling_a_running_task_finishes_its_handle_and_the_scope_waits() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let ended = AtomicBool::new(false);
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         let handle = s.submit(|| {
             started.send(()).unwrap();
             opened.lock().unwrap().take().unwrap()();
@@ -68,10 +68,10 @@ fn cancelling_a_running_task_finishes_its_handle_and_the_scope_waits() {
 
 #[test]
 fn interrupting_a_running_task_reaches_it() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let result = Mutex::new(None);
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         let body = || *result.lock().unwrap() = Some(until_interrupted(&started));
         let handle = s.submit(body).unwrap();
         start.wait();
@@ -82,9 +82,9 @@ fn interrupting_a_running_task_reaches_it() {
 
 #[test]
 fn a_cancelled_task_that_still_runs_can_be_interrupted() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         let handle = s.submit(|| until_interrupted(&started)).unwrap();
         start.wait();
         assert!(handle.cancel());
@@ -93,11 +93,11 @@ fn a_cancelled_task_that_still_runs_can_be_interrupted() {
 }
 
 #[test]
-fn cancelling_the_rest_drops_what_waits_and_interrupts_what_runs() {
-    let crew = Crew::of(1);
+fn cancelling_the_rest_drops_queued_tasks_and_interrupts_running_ones() {
+    let per_task = PerTask::of(1);
     let shelf = Shelf::with_room(2);
     let (drops, (started, start)) = (DropCount::new(), signal());
-    crew.0.scope(|runs| {
+    per_task.0.scope(|runs| {
         shelf.scope(|waits| {
             let running = runs.submit(|| until_interrupted(&started)).unwrap();
             let tokens = [drops.token(), drops.token()];
@@ -118,18 +118,18 @@ fn a_cancelled_scope_takes_no_more_tasks() {
     DirectExecutor::new().scope(|s| {
         s.cancel_rest();
         assert!(s.is_cancelled());
-        let refused = s.submit(|| 7).unwrap_err();
-        assert!(matches!(refused.reason, RejectReason::Cancelled));
-        assert_eq!((refused.task)(), 7);
+        let rejected = s.submit(|| 7).unwrap_err();
+        assert!(matches!(rejected.reason, RejectReason::Cancelled));
+        assert_eq!((rejected.task)(), 7);
     });
 }
 
 #[test]
-fn whoever_cancels_the_rest_is_not_one_of_them() {
-    let crew = Crew::of(2);
+fn the_task_that_cancels_the_rest_is_not_cancelled() {
+    let per_task = PerTask::of(2);
     let (started, start) = mpsc::channel();
     let start = Mutex::new(start);
-    crew.0.scope(|s| {
+    per_task.0.scope(|s| {
         let slow = s.submit(|| until_interrupted(&started)).unwrap();
         let found = s
             .submit(|| {
@@ -149,7 +149,7 @@ fn whoever_cancels_the_rest_is_not_one_of_them() {
 }
 
 #[test]
-fn whoever_cancels_the_rest_in_place_is_not_one_of_them() {
+fn an_inlined_task_that_cancels_the_rest_is_not_cancelled() {
     let shelf = Shelf::with_room(2);
     let ran = AtomicUsize::new(0);
     shelf.scope(|s| {
@@ -180,12 +180,13 @@ fn without_being_asked_a_panic_cancels_nothing() {
 
 #[test]
 fn if_asked_the_first_panic_cancels_the_rest() {
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (started, start) = mpsc::channel();
     let start = Mutex::new(start);
     let slow = Mutex::new(None);
     let text = panic_of(|| {
-        crew.0
+        per_task
+            .0
             .scope_with(ScopeOptions::new().cancel_on_failure(), |s| {
                 let body = || *slow.lock().unwrap() = Some(until_interrupted(&started));
                 s.execute(body).unwrap();
@@ -197,8 +198,8 @@ fn if_asked_the_first_panic_cancels_the_rest() {
                 while !failing.is_finished() {
                     thread::yield_now();
                 }
-                let refused = s.execute(|| ()).unwrap_err();
-                assert!(matches!(refused.reason, RejectReason::Cancelled));
+                let rejected = s.execute(|| ()).unwrap_err();
+                assert!(matches!(rejected.reason, RejectReason::Cancelled));
             });
     });
     assert_eq!(text, "the dam broke");
@@ -253,9 +254,9 @@ fn an_error_of_a_fallible_scope_cancels_the_rest_and_a_value_does_not() {
 
 #[test]
 fn a_fallible_scope_ends_at_the_first_join_that_fails() {
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (started, start) = signal();
-    let error = crew.0.try_scope(|s| {
+    let error = per_task.0.try_scope(|s| {
         let slow = s.submit(|| until_interrupted(&started))?;
         start.wait();
         s.submit(|| quiet_panic("the dam broke"))?.join()?;
@@ -269,9 +270,9 @@ fn a_fallible_scope_ends_at_the_first_join_that_fails() {
 #[test]
 fn an_interrupted_caller_stops_its_tasks_waits_for_them_and_is_still_interrupted() {
     let still = interrupt_at("scope-owner", "scope.end", || {
-        let crew = Crew::of(1);
+        let per_task = PerTask::of(1);
         let ended = AtomicBool::new(false);
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let handle = s.submit(|| {
                 let slept = interrupt::sleep(LONG);
                 ended.store(slept == Err(Interrupted), SeqCst);
@@ -292,7 +293,7 @@ fn an_interrupted_caller_stops_its_tasks_waits_for_them_and_is_still_interrupted
 }
 
 #[test]
-fn an_interrupt_of_the_caller_reaches_the_task_that_it_runs_in_place() {
+fn an_interrupt_of_the_caller_reaches_the_task_that_it_runs_inline() {
     let still = interrupt_at("scope-in-place", "interrupt.sleep", || {
         let shelf = Shelf::with_room(2);
         let (slept, ran) = (Mutex::new(None), AtomicBool::new(false));
@@ -324,11 +325,11 @@ fn a_caller_that_is_interrupted_before_the_end_starts_nothing_more() {
 #[test]
 fn a_join_that_is_interrupted_says_so_and_the_scope_waits() {
     let (joined, ended) = interrupt_at("scope-joiner", "scope.join", || {
-        let crew = Crew::of(1);
+        let per_task = PerTask::of(1);
         let (open, opened) = gate();
         let opened = Mutex::new(Some(opened));
         let ended = AtomicBool::new(false);
-        let joined = crew.0.scope(|s| {
+        let joined = per_task.0.scope(|s| {
             let handle = s.submit(|| {
                 opened.lock().unwrap().take().unwrap()();
                 ended.store(true, SeqCst);
@@ -349,12 +350,12 @@ fn a_join_that_is_interrupted_says_so_and_the_scope_waits() {
 
 #[test]
 fn stopping_the_executor_reaches_the_running_tasks_of_a_scope() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
-    let slept = crew.0.scope(|s| {
+    let slept = per_task.0.scope(|s| {
         let mut handle = s.submit(|| until_interrupted(&started)).unwrap();
         start.wait();
-        assert!(crew.0.shutdown_now().is_empty());
+        assert!(per_task.0.shutdown_now().is_empty());
         handle.join_timeout(LONG)
     });
     assert_eq!(slept.unwrap(), Err(Interrupted));

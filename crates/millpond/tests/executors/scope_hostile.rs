@@ -1,7 +1,7 @@
 //! Scopes on executors that keep no promise: nothing borrowed outlives the scope, nothing that was
 //! taken is lost, and nothing hangs.
 
-use crate::executor_kit::{Crew, LONG, Shelf, forget, quiet_panic, signal};
+use crate::executor_kit::{LONG, PerTask, Shelf, forget, quiet_panic, signal};
 use millpond::executor::{Executor, ExecutorExt, RejectReason, Rejected, ScopeOptions};
 use millpond::task::{CancelReason, Task, TaskSpec};
 use millpond_raw::park::probe;
@@ -22,7 +22,7 @@ enum Whim {
     Drops,
     Cancels,
     KeepsForLater,
-    Refuses,
+    Rejects,
     /// Runs it, and says that it did not, with another task as the proof.
     RunsAndRefuses,
     /// Gives another task back and drops this one.
@@ -36,7 +36,7 @@ const WHIMS: [Whim; 9] = [
     Whim::Drops,
     Whim::Cancels,
     Whim::KeepsForLater,
-    Whim::Refuses,
+    Whim::Rejects,
     Whim::RunsAndRefuses,
     Whim::Swaps,
 ];
@@ -84,7 +84,7 @@ impl Executor for Hostile {
             Whim::Drops => drop(task),
             Whim::Cancels => drop(task.cancel(CancelReason::ShutDown)),
             Whim::KeepsForLater => self.later.lock().unwrap().push(task),
-            Whim::Refuses => return Err(Rejected::new(task, RejectReason::ShutDown)),
+            Whim::Rejects => return Err(Rejected::new(task, RejectReason::ShutDown)),
             Whim::RunsAndRefuses => {
                 drop(task.run());
                 return Err(Rejected::new(other(), RejectReason::ShutDown));
@@ -95,7 +95,7 @@ impl Executor for Hostile {
     }
 }
 
-/// Brings `count` tasks that write to what they borrow, each in its own way, and counts.
+/// Submits `count` tasks that write to what they borrow, each in its own way, and counts.
 fn work_on(executor: &dyn Executor, count: usize) {
     let mut cells: Vec<Box<usize>> = (0..count).map(|_| Box::new(0)).collect();
     let drops = DropCount::new();
@@ -109,16 +109,16 @@ fn work_on(executor: &dyn Executor, count: usize) {
                 &**cell
             };
             if n % 3 == 0 {
-                if let Err(refused) = s.execute(body) {
-                    (refused.task)();
+                if let Err(rejected) = s.execute(body) {
+                    (rejected.task)();
                 }
                 continue;
             }
             match s.submit(body) {
                 Ok(handle) if n % 3 == 1 => handles.push(handle),
                 Ok(left_to_the_scope) => drop(left_to_the_scope),
-                Err(refused) => {
-                    (refused.task)();
+                Err(rejected) => {
+                    (rejected.task)();
                 }
             }
         }
@@ -129,7 +129,7 @@ fn work_on(executor: &dyn Executor, count: usize) {
     });
     assert!(sum <= count * (count + 1) / 2);
     assert_eq!(drops.dropped(), count, "every closure is gone, once");
-    // Every one was run, by somebody, or given back.
+    // Every one was run, by some thread, or returned.
     assert!(cells.iter().enumerate().all(|(n, cell)| **cell == n + 1));
 }
 
@@ -138,7 +138,7 @@ fn whatever_an_executor_does_every_task_runs_once_before_the_scope_returns() {
     for whim in WHIMS {
         let hostile = Hostile::with_thread([whim]);
         work_on(&hostile, 12);
-        // What comes long after the scope finds nothing.
+        // A stub that is run long after the scope finds nothing.
         for task in hostile.take_kept() {
             assert!(task.is_gone());
             drop(task.run());
@@ -147,19 +147,19 @@ fn whatever_an_executor_does_every_task_runs_once_before_the_scope_returns() {
 }
 
 #[test]
-fn a_refusal_of_every_second_gives_exactly_those_back() {
-    let (hostile, _) = Hostile::new([Whim::KeepsForLater, Whim::Refuses]);
+fn an_executor_that_rejects_every_second_task_returns_exactly_those() {
+    let (hostile, _) = Hostile::new([Whim::KeepsForLater, Whim::Rejects]);
     let ran = Mutex::new(Vec::new());
-    let refused: Vec<usize> = hostile.scope(|s| {
+    let rejected: Vec<usize> = hostile.scope(|s| {
         let ran = &ran;
-        let bring = |n| {
+        let submit = |n| {
             s.execute(move || ran.lock().unwrap().push(n))
                 .err()
                 .map(|_| n)
         };
-        (0..6).filter_map(bring).collect()
+        (0..6).filter_map(submit).collect()
     });
-    assert_eq!(refused, [1, 3, 5]);
+    assert_eq!(rejected, [1, 3, 5]);
     assert_eq!(*ran.lock().unwrap(), [0, 2, 4]);
 }
 
@@ -204,7 +204,7 @@ fn tasks_that_are_handed_back_while_the_scope_lasts_are_done_all_the_same() {
 }
 
 #[test]
-fn a_join_with_a_time_out_runs_what_the_executor_has_given_up() {
+fn a_join_with_a_timeout_runs_a_task_that_the_executor_has_dropped() {
     for whim in [Whim::Drops, Whim::Cancels] {
         let (hostile, _) = Hostile::new([whim]);
         let text = String::from("rye");
@@ -217,7 +217,7 @@ fn a_join_with_a_time_out_runs_what_the_executor_has_given_up() {
 }
 
 #[test]
-fn a_join_that_waits_hears_when_the_executor_gives_the_task_up() {
+fn a_waiting_join_is_woken_when_the_executor_drops_the_task() {
     let shelf = Shelf::with_room(1);
     let text = String::from("rye");
     let length = shelf.scope(|s| {
@@ -240,7 +240,7 @@ fn a_join_that_waits_hears_when_the_executor_gives_the_task_up() {
 }
 
 #[test]
-fn a_task_that_is_lost_and_cancelled_is_gone() {
+fn a_task_that_is_lost_and_cancelled_is_dropped() {
     let (hostile, _) = Hostile::new([Whim::Leaks]);
     let drops = DropCount::new();
     hostile.scope(|s| {
@@ -264,7 +264,7 @@ impl Dice {
     }
 }
 
-/// Tasks that bring tasks, panic, cancel and are joined anywhere, on an executor that does anything.
+/// Tasks that submit tasks, panic, cancel and are joined anywhere, on an executor that does anything.
 fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
     let mut dice = Dice(seed);
     let cells: Vec<Box<AtomicUsize>> = (0..24).map(|_| Box::default()).collect();
@@ -280,7 +280,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
                 let (alive, drops) = (&alive, &drops);
                 let token = drops.token();
                 alive.fetch_add(1, SeqCst);
-                let brought = s.submit(move || {
+                let submitted = s.submit(move || {
                     let _token = token;
                     cell.fetch_add(1, SeqCst);
                     match what {
@@ -299,7 +299,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
                     }
                     &**cell
                 });
-                let Ok(mut handle) = brought else { continue };
+                let Ok(mut handle) = submitted else { continue };
                 match then {
                     0 => drop(handle.join()),
                     1 => drop(handle.cancel()),
@@ -326,7 +326,7 @@ fn anything_on(executor: &(dyn Executor + Sync), seed: u64) {
 }
 
 #[test]
-fn whatever_happens_to_whom_nothing_borrowed_is_left() {
+fn whatever_happens_to_a_task_nothing_borrowed_is_left() {
     for seed in 1..=150_u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let script: Vec<_> = (0..7).map(|_| WHIMS[dice.roll(WHIMS.len())]).collect();
@@ -341,8 +341,8 @@ fn whatever_happens_to_whom_nothing_borrowed_is_left() {
 
 #[test]
 fn whatever_happens_on_threads_nothing_borrowed_is_left() {
-    let crew = Crew::of(3);
+    let per_task = PerTask::of(3);
     for seed in 1..=150_u64 {
-        anything_on(&*crew.0, seed);
+        anything_on(&*per_task.0, seed);
     }
 }

@@ -1,6 +1,6 @@
 //! What panics in a scope, and what is dropped in it.
 
-use crate::executor_kit::{Crew, Shelf, forget, gate, quiet_panic, signal};
+use crate::executor_kit::{PerTask, Shelf, forget, gate, quiet_panic, signal};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, Rejected, Scope};
 use millpond::task::Task;
 use millpond_testkit::DropCount;
@@ -39,14 +39,14 @@ fn a_panic_that_is_joined_stays_with_the_handle() {
 }
 
 #[test]
-fn a_panic_that_nobody_joined_goes_on_when_everything_has_ended() {
-    let crew = Crew::of(2);
+fn a_panic_that_was_not_joined_is_resumed_when_everything_has_ended() {
+    let per_task = PerTask::of(2);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let ended = AtomicBool::new(false);
     let text = panic_of(|| {
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let slow = s.execute(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
@@ -69,9 +69,10 @@ fn a_panic_that_nobody_joined_goes_on_when_everything_has_ended() {
 #[test]
 fn a_handle_that_is_dropped_or_forgotten_leaves_its_panic_to_the_scope() {
     fn leave<T>(handle: T, forgets: bool) {
-        match forgets {
-            true => forget(handle),
-            false => drop(handle),
+        if forgets {
+            forget(handle)
+        } else {
+            drop(handle)
         }
     }
 
@@ -101,7 +102,7 @@ fn the_closures_own_panic_wins() {
 }
 
 #[test]
-fn of_several_panics_the_first_goes_on() {
+fn of_several_panics_the_first_is_resumed() {
     let shelf = Shelf::with_room(3);
     let text = panic_of(|| {
         shelf.scope(|s| {
@@ -114,13 +115,13 @@ fn of_several_panics_the_first_goes_on() {
 }
 
 #[test]
-fn the_panic_of_a_cancelled_task_goes_nowhere() {
-    let crew = Crew::of(1);
+fn the_panic_of_a_cancelled_task_is_not_resumed() {
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let text = panic_of(|| {
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let handle = s.submit(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
@@ -137,13 +138,13 @@ fn the_panic_of_a_cancelled_task_goes_nowhere() {
 
 #[test]
 fn a_closure_that_panics_waits_for_its_tasks() {
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (started, start) = signal();
     let (open, opened) = gate();
     let opened = Mutex::new(Some(opened));
     let ended = AtomicBool::new(false);
     let text = panic_of(|| {
-        crew.0.scope(|s| {
+        per_task.0.scope(|s| {
             let slow = s.execute(|| {
                 started.send(()).unwrap();
                 opened.lock().unwrap().take().unwrap()();
@@ -160,7 +161,7 @@ fn a_closure_that_panics_waits_for_its_tasks() {
 }
 
 #[test]
-fn a_value_that_nobody_took_is_dropped_before_the_scope_returns() {
+fn a_value_that_was_not_joined_is_dropped_before_the_scope_returns() {
     let drops = DropCount::new();
     for executor in [
         &DirectExecutor::new() as &dyn Executor,
@@ -179,20 +180,20 @@ fn a_value_that_nobody_took_is_dropped_before_the_scope_returns() {
 }
 
 #[test]
-fn a_destructor_of_a_value_may_bring_a_task() {
-    struct Brings<'scope, 'env> {
+fn a_destructor_of_a_value_may_spawn_a_task() {
+    struct Submits<'scope, 'env> {
         scope: &'scope Scope<'scope, 'env>,
         ran: &'env AtomicUsize,
         more: usize,
     }
 
-    impl Drop for Brings<'_, '_> {
+    impl Drop for Submits<'_, '_> {
         fn drop(&mut self) {
-            let Brings { scope, ran, more } = *self;
+            let Submits { scope, ran, more } = *self;
             if more > 0 {
                 let next = move || {
                     ran.fetch_add(1, SeqCst);
-                    Brings {
+                    Submits {
                         scope,
                         ran,
                         more: more - 1,
@@ -209,7 +210,7 @@ fn a_destructor_of_a_value_may_bring_a_task() {
     ] {
         let ran = AtomicUsize::new(0);
         executor.scope(|scope| {
-            let first = scope.submit(|| Brings {
+            let first = scope.submit(|| Submits {
                 scope,
                 ran: &ran,
                 more: 3,
@@ -226,7 +227,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
     let ran = AtomicBool::new(false);
     let text = panic_of(|| {
         shelf.scope(|s| {
-            // Closures that are dropped unrun, values that nobody takes.
+            // Closures that are dropped unrun, values that are never taken.
             let grenade = Grenade;
             s.submit(move || drop(grenade)).unwrap().cancel();
             s.execute(|| Grenade).unwrap();
@@ -239,7 +240,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
 }
 
 #[test]
-fn an_executor_that_panics_has_not_taken_the_task() {
+fn an_executor_that_panics_has_not_accepted_the_task() {
     #[derive(Debug)]
     struct Panics;
 

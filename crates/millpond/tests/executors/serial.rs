@@ -1,6 +1,6 @@
 //! One after another, per key.
 
-use crate::executor_kit::{Crew, LONG, Refusing, Shelf, gate, quiet_panic, signal};
+use crate::executor_kit::{LONG, PerTask, Rejecting, Shelf, gate, quiet_panic, signal};
 use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy,
     SerialExecutor, ThreadPerTask,
@@ -25,23 +25,23 @@ impl Dice {
 }
 
 #[test]
-fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
+fn four_threads_submit_a_thousand_each_and_every_key_keeps_its_order() {
     let _watch = watch();
     const KEYS: u64 = 7;
-    let crew = ThreadPerTask::builder("serial", 4)
+    let per_task = ThreadPerTask::builder("serial", 4)
         .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
-    let serial = SerialExecutor::new(crew);
+    let serial = SerialExecutor::new(per_task);
     let seen: Arc<Mutex<Vec<(u64, usize, usize)>>> = Arc::default();
     let inside: Arc<Vec<AtomicBool>> =
         Arc::new((0..KEYS).map(|_| AtomicBool::new(false)).collect());
-    let bringers: Vec<_> = (0..4)
-        .map(|bringer| {
+    let submitters: Vec<_> = (0..4)
+        .map(|submitter| {
             let serial = serial.clone();
             let (seen, inside) = (Arc::clone(&seen), Arc::clone(&inside));
             std::thread::spawn(move || {
-                let mut dice = Dice(0x9E37_79B9 + bringer as u64);
+                let mut dice = Dice(0x9E37_79B9 + submitter as u64);
                 let mut handles = Vec::new();
                 for n in 0..1000 {
                     let key = dice.roll(KEYS);
@@ -50,7 +50,7 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
                     let body = move || {
                         let alone = &inside[key as usize];
                         assert!(!alone.swap(true, Ordering::SeqCst), "one at a time");
-                        seen.lock().unwrap().push((key, bringer, n));
+                        seen.lock().unwrap().push((key, submitter, n));
                         alone.store(false, Ordering::SeqCst);
                         if panics {
                             quiet_panic("now and then");
@@ -69,21 +69,21 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
             })
         })
         .collect();
-    for bringer in bringers {
-        bringer.join().unwrap();
+    for submitter in submitters {
+        submitter.join().unwrap();
     }
     serial.inner().close().unwrap();
     assert_eq!(serial.busy_keys(), 0, "idle keys are forgotten");
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 4000);
     for key in 0..KEYS {
-        for bringer in 0..4 {
+        for submitter in 0..4 {
             let order: Vec<_> = seen
                 .iter()
-                .filter(|(k, b, _)| (*k, *b) == (key, bringer))
+                .filter(|(k, b, _)| (*k, *b) == (key, submitter))
                 .map(|(_, _, n)| *n)
                 .collect();
-            assert!(order.is_sorted(), "key {key}, bringer {bringer}");
+            assert!(order.is_sorted(), "key {key}, submitter {submitter}");
         }
     }
 }
@@ -91,8 +91,8 @@ fn four_threads_bring_a_thousand_each_and_every_key_keeps_its_order() {
 #[test]
 fn keys_do_not_wait_for_each_other() {
     let _watch = watch();
-    let crew = Crew::of(100);
-    let serial = SerialExecutor::new(Arc::clone(&crew.0));
+    let per_task = PerTask::of(100);
+    let serial = SerialExecutor::new(Arc::clone(&per_task.0));
     let (open, wait) = gate();
     let slow = serial.key(0).submit(wait).unwrap();
     for key in 1..100 {
@@ -117,7 +117,7 @@ fn a_panic_does_not_stall_its_key_and_goes_to_the_hook() {
 }
 
 #[test]
-fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
+fn a_task_that_submits_another_of_its_key_is_followed_by_it() {
     let _watch = watch();
     let serial = SerialExecutor::new(DirectExecutor::new());
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -138,27 +138,27 @@ fn a_task_that_brings_another_of_its_key_is_followed_by_it() {
 }
 
 #[test]
-fn a_refusal_below_gives_the_task_back_and_leaves_no_key() {
+fn a_rejection_by_the_inner_executor_returns_the_task_and_leaves_no_key() {
     let _watch = watch();
-    let serial = SerialExecutor::new(Refusing);
+    let serial = SerialExecutor::new(Rejecting);
     let drops = DropCount::new();
     let token = drops.token();
-    let refused = serial.key("a").submit(move || drop(token)).unwrap_err();
-    assert!(refused.reason.is_saturated());
+    let rejected = serial.key("a").submit(move || drop(token)).unwrap_err();
+    assert!(rejected.reason.is_saturated());
     assert_eq!((drops.dropped(), serial.busy_keys()), (0, 0));
-    (refused.task)();
+    (rejected.task)();
     assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
-fn a_key_goes_on_after_a_refusal() {
+fn a_key_goes_on_after_a_rejection() {
     let _watch = watch();
     let shelf = Shelf::with_room(0);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
     let key = serial.key("a");
-    let refused = key.submit(|| 1).unwrap_err();
+    let rejected = key.submit(|| 1).unwrap_err();
     shelf.room.store(1, Ordering::SeqCst);
-    let handle = key.submit(refused.task).unwrap();
+    let handle = key.submit(rejected.task).unwrap();
     let behind = key.submit(|| 2).unwrap();
     shelf.run_all();
     assert_eq!((handle.join().unwrap(), behind.join().unwrap()), (1, 2));
@@ -166,7 +166,7 @@ fn a_key_goes_on_after_a_refusal() {
 }
 
 #[test]
-fn what_waits_behind_a_queued_drain_needs_no_room_below() {
+fn tasks_behind_a_queued_drain_need_no_room_in_the_inner_executor() {
     let _watch = watch();
     let shelf = Shelf::with_room(1);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
@@ -181,7 +181,7 @@ fn what_waits_behind_a_queued_drain_needs_no_room_below() {
 }
 
 #[test]
-fn an_executor_below_that_drops_what_it_took_cancels_the_key() {
+fn an_inner_executor_that_drops_an_accepted_drain_cancels_the_key() {
     let _watch = watch();
     let shelf = Shelf::with_room(2);
     let serial = SerialExecutor::new(Arc::clone(&shelf));
@@ -201,16 +201,16 @@ fn an_executor_below_that_drops_what_it_took_cancels_the_key() {
     assert_eq!(again.join().unwrap(), 7);
 }
 
-/// Refuses while it lets somebody else bring a task of the same key.
+/// Rejects a drain while another thread submits a task of the same key.
 #[derive(Debug)]
-struct RefusesSlowly {
+struct RejectsSlowly {
     asked: AtomicUsize,
     during: mpsc::SyncSender<()>,
     go_on: Mutex<mpsc::Receiver<()>>,
     shelf: Arc<Shelf>,
 }
 
-impl Executor for RefusesSlowly {
+impl Executor for RejectsSlowly {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         if self.asked.fetch_add(1, Ordering::SeqCst) > 0 {
             return self.shelf.execute_task(task);
@@ -222,18 +222,18 @@ impl Executor for RefusesSlowly {
 }
 
 #[test]
-fn a_refusal_hits_nobody_whom_the_drain_of_another_is_sure_to_run() {
+fn a_rejection_hits_no_task_that_another_drain_is_sure_to_run() {
     let _watch = watch();
     let (during, asked) = mpsc::sync_channel(1);
     let (go_on, may_go_on) = mpsc::channel();
     let shelf = Shelf::with_room(9);
-    let serial = SerialExecutor::new(RefusesSlowly {
+    let serial = SerialExecutor::new(RejectsSlowly {
         asked: AtomicUsize::new(0),
         during,
         go_on: Mutex::new(may_go_on),
         shelf: Arc::clone(&shelf),
     });
-    // The drain of the second is accepted before that of the first is refused. It runs both.
+    // The drain of the second is accepted before that of the first is rejected. It runs both.
     let turn = Arc::new(AtomicUsize::new(0));
     let take_turn = |turn: &Arc<AtomicUsize>| {
         let turn = Arc::clone(turn);
@@ -254,7 +254,7 @@ fn a_refusal_hits_nobody_whom_the_drain_of_another_is_sure_to_run() {
 }
 
 #[test]
-fn an_executor_below_that_panics_does_not_stall_the_key() {
+fn an_inner_executor_that_panics_does_not_stall_the_key() {
     let _watch = watch();
     #[derive(Debug)]
     struct Panics(AtomicBool);
@@ -277,7 +277,7 @@ fn an_executor_below_that_panics_does_not_stall_the_key() {
 }
 
 #[test]
-fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
+fn a_bounded_key_rejects_beyond_its_bound_and_other_keys_are_not_affected() {
     let _watch = watch();
     let shelf = Shelf::with_room(9);
     let serial = SerialExecutor::builder(Arc::clone(&shelf))
@@ -286,9 +286,9 @@ fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
         .unwrap();
     let key = serial.key("a");
     let handles = [key.submit(|| 1).unwrap(), key.submit(|| 2).unwrap()];
-    let refused = key.submit(|| 3).unwrap_err();
+    let rejected = key.submit(|| 3).unwrap_err();
     assert!(matches!(
-        refused.reason,
+        rejected.reason,
         RejectReason::Saturated {
             queued: 2,
             capacity: 2,
@@ -300,8 +300,8 @@ fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
     shelf.run_all();
     assert_eq!(handles.map(|handle| handle.join().unwrap()), [1, 2]);
     assert_eq!(other.join().unwrap(), 4);
-    assert_eq!((refused.task)(), 3);
-    let none = SerialExecutor::<u8, _>::builder(Refusing)
+    assert_eq!((rejected.task)(), 3);
+    let none = SerialExecutor::<u8, _>::builder(Rejecting)
         .capacity_per_key(0)
         .build();
     assert_eq!(
@@ -311,10 +311,10 @@ fn a_bounded_key_refuses_what_is_too_much_and_others_do_not_notice() {
 }
 
 #[test]
-fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
+fn stopping_the_inner_executor_interrupts_the_running_task_and_cancels_those_behind_it() {
     let _watch = watch();
-    let crew = Crew::of(1);
-    let serial = SerialExecutor::new(Arc::clone(&crew.0));
+    let per_task = PerTask::of(1);
+    let serial = SerialExecutor::new(Arc::clone(&per_task.0));
     let (started, start) = signal();
     let running = serial
         .key("a")
@@ -325,7 +325,7 @@ fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
         .unwrap();
     let behind = serial.key("a").submit(|| 2).unwrap();
     start.wait();
-    crew.0.shutdown_now();
+    per_task.0.shutdown_now();
     assert_eq!(running.join().unwrap(), Err(Interrupted));
     assert!(matches!(
         behind.join(),
@@ -334,7 +334,7 @@ fn stopping_below_interrupts_the_running_task_and_cancels_those_behind() {
 }
 
 #[test]
-fn a_key_that_panics_when_it_is_compared_stalls_nobody() {
+fn a_key_that_panics_when_it_is_compared_stalls_no_other_key() {
     let _watch = watch();
     #[derive(Debug)]
     struct Touchy(&'static AtomicBool);
@@ -359,10 +359,10 @@ fn a_key_that_panics_when_it_is_compared_stalls_nobody() {
     let serial = SerialExecutor::new(Arc::clone(&shelf));
     let first = serial.key(Touchy(&TOUCHED)).submit(|| 1).unwrap();
     TOUCHED.store(true, Ordering::SeqCst);
-    let brought = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let submitted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         serial.key(Touchy(&TOUCHED)).submit(|| 2)
     }));
-    assert!(brought.is_err(), "its bringer hears of it");
+    assert!(submitted.is_err(), "its submitter gets the panic");
     shelf.run_all();
     assert_eq!(first.join().unwrap(), 1);
     TOUCHED.store(false, Ordering::SeqCst);
@@ -391,12 +391,12 @@ fn a_hundred_thousand_keys_leave_nothing_behind() {
 #[test]
 fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
     let _watch = watch();
-    let crew = ThreadPerTask::builder("lane", 4)
+    let per_task = ThreadPerTask::builder("lane", 4)
         .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
-    let serial = Arc::new(SerialExecutor::new(crew));
-    let bringers: Vec<_> = (0..3)
+    let serial = Arc::new(SerialExecutor::new(per_task));
+    let submitters: Vec<_> = (0..3)
         .map(|_| {
             let serial = Arc::clone(&serial);
             std::thread::spawn(move || {
@@ -408,21 +408,21 @@ fn a_submit_that_races_with_the_end_of_its_lane_is_never_lost() {
             })
         })
         .collect();
-    for bringer in bringers {
-        bringer.join().unwrap();
+    for submitter in submitters {
+        submitter.join().unwrap();
     }
     serial.inner().close().unwrap();
     assert_eq!(serial.busy_keys(), 0);
 }
 
-/// Takes, refuses, drops or panics, as the dice say; what it takes it runs on threads.
+/// Accepts, rejects, drops or panics at random; accepted tasks run on threads.
 #[derive(Debug)]
-struct Moody {
+struct Unreliable {
     below: ThreadPerTask,
     dice: Mutex<u64>,
 }
 
-impl Executor for Moody {
+impl Executor for Unreliable {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         let mood = {
             let mut seed = self.dice.lock().unwrap();
@@ -445,21 +445,21 @@ impl Executor for Moody {
 }
 
 #[test]
-fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
+fn whatever_the_inner_executor_does_every_task_ends_and_order_holds() {
     let _watch = watch();
     for seed in 1..=60_u64 {
         let below = ThreadPerTask::builder("moody", 3)
             .at_bound(SaturationPolicy::Block)
             .build()
             .unwrap();
-        let serial = Arc::new(SerialExecutor::new(Moody {
+        let serial = Arc::new(SerialExecutor::new(Unreliable {
             below,
             dice: Mutex::new(seed),
         }));
         let drops = Arc::new(DropCount::new());
         let seen: Arc<Mutex<Vec<(usize, usize)>>> = Arc::default();
-        let bringers: Vec<_> = (0..3)
-            .map(|bringer| {
+        let submitters: Vec<_> = (0..3)
+            .map(|submitter| {
                 let (serial, seen, drops) =
                     (Arc::clone(&serial), Arc::clone(&seen), Arc::clone(&drops));
                 std::thread::spawn(move || {
@@ -468,13 +468,13 @@ fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
                         let (seen, token) = (Arc::clone(&seen), drops.token());
                         let body = move || {
                             let _token = token;
-                            seen.lock().unwrap().push((bringer, n));
+                            seen.lock().unwrap().push((submitter, n));
                         };
-                        let brought =
+                        let submitted =
                             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                                 serial.key("one").submit(body)
                             }));
-                        if let Ok(Ok(handle)) = brought {
+                        if let Ok(Ok(handle)) = submitted {
                             handles.push(handle);
                         }
                     }
@@ -487,8 +487,8 @@ fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
                 })
             })
             .collect();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         serial.inner().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0, "seed {seed}");
@@ -498,8 +498,8 @@ fn whatever_the_executor_below_does_every_task_ends_and_order_holds() {
             "seed {seed}: every closure is gone, once"
         );
         let seen = seen.lock().unwrap();
-        for bringer in 0..3 {
-            let mine = seen.iter().filter(|(b, _)| *b == bringer);
+        for submitter in 0..3 {
+            let mine = seen.iter().filter(|(b, _)| *b == submitter);
             assert!(mine.map(|(_, n)| n).is_sorted(), "seed {seed}");
         }
     }

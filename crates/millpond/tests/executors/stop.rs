@@ -1,7 +1,7 @@
 //! What a stop of an executor is to the bodies that it runs, and to what runs inside and between
 //! them.
 
-use crate::executor_kit::{LONG, gate, quiet_panic, signal};
+use crate::executor_kit::{LONG, gate, quiet_panic, signal, start_sleeper};
 use millpond::executor::{
     DirectExecutor, ExecutorExt, Lifecycle, RejectReason, SaturationPolicy, SerialExecutor,
     ThreadPerTask,
@@ -62,7 +62,7 @@ fn a_body_that_has_reported_the_stop_is_not_interrupted_again() {
 }
 
 #[test]
-fn what_must_not_be_interrupted_is_not_stopped_and_notices_afterwards() {
+fn an_uninterruptible_section_is_not_stopped_and_notices_afterwards() {
     let (queue, name) = (Arc::new(FifoQueue::bounded(1).unwrap()), "stop-masked");
     let threads = threads(name);
     let handle = threads
@@ -85,7 +85,7 @@ fn what_must_not_be_interrupted_is_not_stopped_and_notices_afterwards() {
 }
 
 #[test]
-fn a_task_run_in_place_is_stopped_with_its_thread_and_so_is_the_one_around_it() {
+fn an_inlined_task_is_stopped_with_its_thread_and_so_is_the_enclosing_task() {
     let told = stop_at("stop-place", "interrupt.sleep", || {
         let (_queued, inner) = task::new(|| interrupt::sleep(LONG));
         let inside = inner.run_or_join().unwrap();
@@ -95,7 +95,7 @@ fn a_task_run_in_place_is_stopped_with_its_thread_and_so_is_the_one_around_it() 
 }
 
 #[test]
-fn a_task_that_cleans_up_after_a_stop_may_run_others_in_place() {
+fn a_task_that_cleans_up_after_a_stop_may_run_others_inline() {
     let cleaned = stop_at("stop-clean", "interrupt.sleep", || {
         assert_eq!(interrupt::sleep(LONG), Err(Interrupted));
         let direct = DirectExecutor::new();
@@ -177,14 +177,8 @@ fn a_stop_reaches_through_keys_on_keys_and_cancels_what_waits_in_both() {
 
 #[test]
 fn a_body_that_closes_another_executor_when_it_is_stopped_stops_that_one_and_stays_interrupted() {
-    let (inner, (started, start)) = (threads("stop-inner"), signal());
-    let blocked = inner
-        .submit(move || {
-            started.send(()).unwrap();
-            interrupt::sleep(LONG)
-        })
-        .unwrap();
-    start.wait();
+    let inner = threads("stop-inner");
+    let blocked = start_sleeper(&inner);
     let site = "thread_per_task.await_termination";
     let closed = stop_at("stop-closer", site, move || {
         inner.close().unwrap();
@@ -195,18 +189,18 @@ fn a_body_that_closes_another_executor_when_it_is_stopped_stops_that_one_and_sta
 }
 
 #[test]
-fn a_bringer_whose_own_executor_is_stopped_gives_up() {
+fn a_submitter_whose_own_executor_is_stopped_gives_up() {
     let full = ThreadPerTask::builder("stop-full", 1)
         .at_bound(SaturationPolicy::Block)
         .build()
         .unwrap();
     let (open, wait) = gate();
     full.execute(wait).unwrap();
-    let refused = stop_at("stop-bringer", "thread_per_task.execute", move || {
-        let refused = full.submit(|| 7).unwrap_err();
-        (full, (refused.task)(), refused.reason)
+    let rejected = stop_at("stop-submitter", "thread_per_task.execute", move || {
+        let rejected = full.submit(|| 7).unwrap_err();
+        (full, (rejected.task)(), rejected.reason)
     });
-    assert!(matches!(refused, (_, 7, RejectReason::Interrupted)));
+    assert!(matches!(rejected, (_, 7, RejectReason::Interrupted)));
     open.send(()).unwrap();
-    refused.0.close().unwrap();
+    rejected.0.close().unwrap();
 }

@@ -1,6 +1,6 @@
-//! What every executor promises: submitting, refusing, panicking, passing on.
+//! What every executor promises: submitting, rejecting, panicking, passing on.
 
-use crate::executor_kit::{Crew, Refusing, Shelf, quiet_panic};
+use crate::executor_kit::{PerTask, Rejecting, Shelf, quiet_panic};
 use millpond::executor::{DirectExecutor, Executor, ExecutorExt, RejectReason, Rejected};
 use millpond::task::{CancelReason, Task, TaskError, TaskSpec};
 use millpond::time::{Deadline, ManualClock};
@@ -40,49 +40,51 @@ fn a_task_without_a_value_joins_with_the_unit() {
 }
 
 #[test]
-fn a_refusal_gives_the_very_closure_back_and_drops_nothing() {
+fn a_rejection_returns_the_very_closure_and_drops_nothing() {
     let _watch = watch();
     let drops = DropCount::new();
     let token = drops.token();
     let text = String::from("the very same");
     let address = text.as_ptr();
-    let refused = Refusing
+    let rejected = Rejecting
         .submit(move || {
             let _token = token;
             text
         })
         .unwrap_err();
     assert_eq!(drops.dropped(), 0);
-    let back = (refused.task)();
+    let back = (rejected.task)();
     assert_eq!(back.as_ptr(), address, "the closure and all that it owns");
     assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
-fn a_refused_fire_and_forget_closure_comes_back_too() {
+fn a_rejected_fire_and_forget_closure_is_returned_too() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
-    let refused = Refusing.execute(move || send.send(7).unwrap()).unwrap_err();
+    let rejected = Rejecting
+        .execute(move || send.send(7).unwrap())
+        .unwrap_err();
     assert!(receive.try_recv().is_err());
-    (refused.task)();
+    (rejected.task)();
     assert_eq!(receive.try_recv().unwrap(), 7);
 }
 
 #[test]
-fn a_dropped_refusal_drops_the_closure_once() {
+fn a_dropped_rejection_drops_the_closure_once() {
     let _watch = watch();
     let drops = DropCount::new();
     let token = drops.token();
-    drop(Refusing.submit(move || drop(token)));
+    drop(Rejecting.submit(move || drop(token)));
     assert_eq!(drops.dropped(), 1);
 }
 
 #[test]
-fn a_refusal_says_what_to_do() {
+fn a_rejection_says_what_to_do() {
     let _watch = watch();
-    let refused = Refusing.execute(|| ()).unwrap_err();
+    let rejected = Rejecting.execute(|| ()).unwrap_err();
     assert_eq!(
-        refused.to_string(),
+        rejected.to_string(),
         "the task was rejected: the queue is full (7 of 7) and all 2 workers are busy: try again \
          later, or give it more room"
     );
@@ -169,12 +171,12 @@ fn a_task_passes_its_name_and_deadline_on() {
     let deadline = ManualClock::new()
         .clock()
         .deadline(Duration::from_secs(86_400));
-    let crew = Crew::of(3);
-    let below = Arc::clone(&crew.0);
+    let per_task = PerTask::of(3);
+    let below = Arc::clone(&per_task.0);
     let outer = TaskSpec::new()
         .name(String::from("order"))
         .deadline(deadline);
-    let handle = crew
+    let handle = per_task
         .0
         .submit_with(outer, move || {
             let plain = below.submit(|| ()).unwrap();
@@ -238,7 +240,7 @@ fn a_join_that_is_interrupted_says_so_and_the_task_goes_on() {
 }
 
 #[test]
-fn an_executor_that_gives_another_task_back_is_told_off() {
+fn an_executor_that_returns_another_task_makes_submit_panic() {
     let _watch = watch();
     #[derive(Debug)]
     struct Swaps;

@@ -1,6 +1,6 @@
 //! A thread per task: the bound, the factory that fails, and the end.
 
-use crate::executor_kit::{Crew, LONG, gate, quiet_panic, signal};
+use crate::executor_kit::{LONG, PerTask, gate, quiet_panic, signal, start_on, start_sleeper};
 use millpond::executor::{
     ExecutorExt, Lifecycle, RejectReason, SaturationPolicy, TerminationError, ThreadPerTask,
 };
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Refuses every second thread, in the way that is chosen.
+/// Refuses every second thread, in the chosen way.
 #[derive(Debug)]
 struct Faulty {
     asked: AtomicUsize,
@@ -67,13 +67,14 @@ fn no_threads_at_all_cannot_be_asked_for() {
 #[test]
 fn each_task_has_a_thread_of_its_own() {
     let _watch = watch();
-    let crew = Crew::of(3);
+    let per_task = PerTask::of(3);
     let (open, opened) = mpsc::channel::<()>();
     let opened = Arc::new(std::sync::Mutex::new(opened));
     let handles: Vec<_> = (0..3)
         .map(|_| {
             let opened = Arc::clone(&opened);
-            crew.0
+            per_task
+                .0
                 .submit(move || {
                     let _ = opened.lock().unwrap().recv_timeout(LONG);
                     std::thread::current().id()
@@ -81,21 +82,21 @@ fn each_task_has_a_thread_of_its_own() {
                 .unwrap()
         })
         .collect();
-    assert_eq!(crew.0.threads(), 3);
+    assert_eq!(per_task.0.threads(), 3);
     drop(open);
     let threads: HashSet<_> = handles.into_iter().map(|h| h.join().unwrap()).collect();
     assert_eq!(threads.len(), 3);
 }
 
 #[test]
-fn at_the_bound_a_task_is_given_back() {
+fn at_the_bound_a_task_is_rejected() {
     let _watch = watch();
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (open, wait) = gate();
-    let first = crew.0.submit(wait).unwrap();
-    let refused = crew.0.submit(|| 7).unwrap_err();
+    let first = per_task.0.submit(wait).unwrap();
+    let rejected = per_task.0.submit(|| 7).unwrap_err();
     assert!(matches!(
-        refused.reason,
+        rejected.reason,
         RejectReason::Saturated {
             queued: 0,
             capacity: 0,
@@ -103,13 +104,13 @@ fn at_the_bound_a_task_is_given_back() {
             ..
         }
     ));
-    assert_eq!((refused.task)(), 7);
+    assert_eq!((rejected.task)(), 7);
     open.send(()).unwrap();
     first.join().unwrap();
 }
 
 #[test]
-fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
+fn at_the_bound_a_submitter_may_wait_for_a_thread_to_end() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("blocking", 1)
         .at_bound(SaturationPolicy::Block)
@@ -118,25 +119,26 @@ fn at_the_bound_a_bringer_may_wait_for_a_thread_to_end() {
     let threads = Arc::new(threads);
     let (open, wait) = gate();
     let first = threads.submit(wait).unwrap();
-    let bringer = std::thread::Builder::new().name("tpt-bringer".into());
-    let bringer = bringer
+    let submitter = std::thread::Builder::new().name("tpt-submitter".into());
+    let submitter = submitter
         .spawn({
             let threads = Arc::clone(&threads);
             move || threads.submit(|| 7).unwrap().join().unwrap()
         })
         .unwrap();
     probe::await_wait(LONG, |wait| {
-        wait.name.as_deref() == Some("tpt-bringer") && wait.site.name() == "thread_per_task.execute"
+        wait.name.as_deref() == Some("tpt-submitter")
+            && wait.site.name() == "thread_per_task.execute"
     })
     .unwrap();
     open.send(()).unwrap();
-    assert_eq!(bringer.join().unwrap(), 7);
+    assert_eq!(submitter.join().unwrap(), 7);
     first.join().unwrap();
     threads.close().unwrap();
 }
 
 #[test]
-fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
+fn a_waiting_submitter_is_released_by_a_timeout_a_shutdown_or_an_interrupt() {
     let _watch = watch();
     let hand = ManualClock::new();
     let threads = ThreadPerTask::builder("timed", 1)
@@ -148,21 +150,21 @@ fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
     let (open, wait) = gate();
     let first = threads.submit(wait).unwrap();
 
-    let bring = |threads: &Arc<ThreadPerTask>| {
+    let submit = |threads: &Arc<ThreadPerTask>| {
         let threads = Arc::clone(threads);
         move || threads.submit(|| ()).map(drop).unwrap_err().reason
     };
-    let patient = std::thread::spawn(bring(&threads));
+    let patient = std::thread::spawn(submit(&threads));
     while hand.sleepers() == 0 {
         std::thread::yield_now();
     }
     hand.advance(Duration::from_secs(3600));
     assert!(patient.join().unwrap().is_saturated());
 
-    let reason = interrupt_at("tpt-int", "thread_per_task.execute", bring(&threads));
+    let reason = interrupt_at("tpt-int", "thread_per_task.execute", submit(&threads));
     assert!(matches!(reason, RejectReason::Interrupted));
 
-    let patient = std::thread::spawn(bring(&threads));
+    let patient = std::thread::spawn(submit(&threads));
     while hand.sleepers() == 0 {
         std::thread::yield_now();
     }
@@ -174,7 +176,7 @@ fn a_bringer_that_waits_is_released_by_its_clock_a_shutdown_or_an_interrupt() {
 }
 
 #[test]
-fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
+fn a_thread_that_cannot_be_started_returns_the_closure_and_frees_its_slot() {
     let _watch = watch();
     for how in [How::Errs, How::Panics] {
         let threads = ThreadPerTask::builder("faulty", 1)
@@ -184,15 +186,15 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
         for round in 0..10 {
             let drops = DropCount::new();
             let token = drops.token();
-            let refused = threads
+            let rejected = threads
                 .submit(move || {
                     drop(token);
                     round
                 })
                 .unwrap_err();
-            assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+            assert!(matches!(rejected.reason, RejectReason::SpawnFailed(_)));
             assert_eq!((drops.dropped(), threads.threads()), (0, 0));
-            let handle = threads.submit(refused.task).unwrap();
+            let handle = threads.submit(rejected.task).unwrap();
             assert_eq!(handle.join().unwrap(), round);
             assert_eq!(drops.dropped(), 1);
             // The one place is free again only when the thread has left.
@@ -205,7 +207,7 @@ fn a_thread_that_cannot_be_started_gives_the_closure_and_the_place_back() {
 }
 
 #[test]
-fn a_factory_that_loses_the_body_cancels_the_task_and_frees_the_place() {
+fn a_factory_that_loses_the_body_cancels_the_task_and_frees_its_slot() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("faulty", 1)
         .threads(Faulty::new(How::LosesTheBody))
@@ -249,66 +251,56 @@ fn after_a_shutdown_closures_come_back() {
     threads.shutdown();
     threads.shutdown();
     assert!(threads.is_shutdown() && threads.is_terminated());
-    let refused = threads.submit(|| 7).unwrap_err();
-    assert!(refused.reason.is_shut_down());
-    assert_eq!((refused.task)(), 7);
+    let rejected = threads.submit(|| 7).unwrap_err();
+    assert!(rejected.reason.is_shut_down());
+    assert_eq!((rejected.task)(), 7);
     assert!(threads.execute(|| ()).unwrap_err().reason.is_shut_down());
 }
 
 #[test]
-fn an_orderly_shutdown_interrupts_nobody_and_waits_for_the_bodies() {
+fn an_orderly_shutdown_interrupts_no_body_and_waits_for_all() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (open, wait) = gate();
-    let (started, start) = signal();
-    let handle = crew
-        .0
-        .submit(move || {
-            started.send(()).unwrap();
-            wait();
-            interrupt::is_interrupted()
-        })
-        .unwrap();
-    start.wait();
-    crew.0.shutdown();
-    assert!(!crew.0.is_terminated());
-    assert_eq!(crew.0.await_termination_timeout(Duration::ZERO), Ok(false));
+    let handle = start_on(&per_task.0, move || {
+        wait();
+        interrupt::is_interrupted()
+    });
+    per_task.0.shutdown();
+    assert!(!per_task.0.is_terminated());
+    assert_eq!(
+        per_task.0.await_termination_timeout(Duration::ZERO),
+        Ok(false)
+    );
     open.send(()).unwrap();
-    assert_eq!(crew.0.await_termination_timeout(LONG), Ok(true));
+    assert_eq!(per_task.0.await_termination_timeout(LONG), Ok(true));
     assert!(!handle.join().unwrap());
 }
 
 #[test]
 fn a_cancelled_body_that_still_runs_keeps_the_executor_alive() {
     let _watch = watch();
-    let crew = Crew::of(1);
+    let per_task = PerTask::of(1);
     let (open, wait) = gate();
-    let (started, start) = signal();
-    let handle = crew
-        .0
-        .submit(move || {
-            started.send(()).unwrap();
-            wait();
-        })
-        .unwrap();
-    start.wait();
+    let handle = start_on(&per_task.0, wait);
     assert!(handle.cancel());
     assert!(handle.join().unwrap_err().is_cancelled());
-    crew.0.shutdown();
-    assert_eq!(crew.0.threads(), 1);
-    assert!(!crew.0.is_terminated());
-    assert!(crew.0.submit(|| ()).is_err());
+    per_task.0.shutdown();
+    assert_eq!(per_task.0.threads(), 1);
+    assert!(!per_task.0.is_terminated());
+    assert!(per_task.0.submit(|| ()).is_err());
     open.send(()).unwrap();
 }
 
 #[test]
 fn stopping_interrupts_the_bodies_that_block() {
     let _watch = watch();
-    let crew = Crew::of(2);
+    let per_task = PerTask::of(2);
     let (started, start) = signal();
     let with_handle = {
         let started = started.clone();
-        crew.0
+        per_task
+            .0
             .submit(move || {
                 started.send(()).unwrap();
                 interrupt::sleep(LONG)
@@ -316,7 +308,8 @@ fn stopping_interrupts_the_bodies_that_block() {
             .unwrap()
     };
     let (send, receive) = mpsc::channel();
-    crew.0
+    per_task
+        .0
         .execute(move || {
             started.send(()).unwrap();
             send.send(interrupt::sleep(LONG)).unwrap();
@@ -324,7 +317,7 @@ fn stopping_interrupts_the_bodies_that_block() {
         .unwrap();
     start.wait();
     start.wait();
-    assert!(crew.0.shutdown_now().is_empty(), "both have started");
+    assert!(per_task.0.shutdown_now().is_empty(), "both have started");
     assert_eq!(with_handle.join().unwrap(), Err(interrupt::Interrupted));
     assert_eq!(
         receive.recv_timeout(LONG).unwrap(),
@@ -332,7 +325,7 @@ fn stopping_interrupts_the_bodies_that_block() {
     );
 }
 
-/// Starts threads only when it is told.
+/// Starts threads only when the test asks for it.
 #[derive(Clone, Default)]
 struct Late(Arc<std::sync::Mutex<Vec<Body>>>);
 
@@ -350,7 +343,7 @@ impl ThreadFactory for Late {
 }
 
 #[test]
-fn stopping_hands_back_what_no_thread_has_begun() {
+fn stopping_returns_the_tasks_that_no_thread_has_started() {
     let _watch = watch();
     let late = Late::default();
     let threads = ThreadPerTask::builder("late", 2)
@@ -366,7 +359,7 @@ fn stopping_hands_back_what_no_thread_has_begun() {
         body();
     }
     assert!(threads.is_terminated());
-    // In the order in which they were brought: run one, drop the other.
+    // In the order in which they were submitted: run one, drop the other.
     drop(unstarted.remove(0).run());
     drop(unstarted);
     assert_eq!(first.join().unwrap(), 7);
@@ -377,11 +370,11 @@ fn stopping_hands_back_what_no_thread_has_begun() {
 }
 
 #[test]
-fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
+fn a_stop_that_races_with_submits_leaves_no_join_waiting() {
     let _watch = watch();
     for _ in 0..200 {
         let threads = Arc::new(ThreadPerTask::builder("race", 64).build().unwrap());
-        let bringers: Vec<_> = (0..2)
+        let submitters: Vec<_> = (0..2)
             .map(|_| {
                 let threads = Arc::clone(&threads);
                 std::thread::spawn(move || {
@@ -389,7 +382,7 @@ fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
                     for _ in 0..8 {
                         match threads.submit(|| interrupt::sleep(LONG)) {
                             Ok(handle) => handles.push(handle),
-                            Err(refused) => assert!(refused.reason.is_shut_down()),
+                            Err(rejected) => assert!(rejected.reason.is_shut_down()),
                         }
                     }
                     handles
@@ -397,8 +390,8 @@ fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
             })
             .collect();
         drop(threads.shutdown_now());
-        for bringer in bringers {
-            for mut handle in bringer.join().unwrap() {
+        for submitter in submitters {
+            for mut handle in submitter.join().unwrap() {
                 match handle.join_timeout(LONG) {
                     Ok(slept) => assert_eq!(slept, Err(interrupt::Interrupted)),
                     Err(error) => assert!(error.is_cancelled(), "{error}"),
@@ -410,7 +403,7 @@ fn a_stop_that_races_with_submits_leaves_nobody_waiting() {
 }
 
 #[test]
-fn closing_waits_for_what_runs() {
+fn closing_waits_for_running_tasks() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("close", 2).build().unwrap();
     let (open, wait) = gate();
@@ -424,17 +417,10 @@ fn closing_waits_for_what_runs() {
 }
 
 #[test]
-fn closing_that_is_interrupted_stops_what_runs_and_stays_interrupted() {
+fn closing_that_is_interrupted_stops_running_tasks_and_stays_interrupted() {
     let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("close", 1).build().unwrap());
-    let (started, start) = signal();
-    let handle = threads
-        .submit(move || {
-            started.send(()).unwrap();
-            interrupt::sleep(LONG)
-        })
-        .unwrap();
-    start.wait();
+    let handle = start_sleeper(&threads);
     let site = "thread_per_task.await_termination";
     let still = interrupt_at("tpt-closer", site, move || {
         threads.close().unwrap();
@@ -457,7 +443,7 @@ fn waiting_for_the_end_can_be_interrupted() {
 }
 
 #[test]
-fn dropping_the_executor_lets_what_runs_go_on() {
+fn dropping_the_executor_lets_running_tasks_go_on() {
     let _watch = watch();
     let threads = ThreadPerTask::builder("dropped", 1).build().unwrap();
     let (open, wait) = gate();
@@ -473,7 +459,7 @@ fn dropping_the_executor_lets_what_runs_go_on() {
 }
 
 #[test]
-fn shutting_an_idle_executor_down_releases_who_waits_for_its_end() {
+fn shutting_an_idle_executor_down_releases_those_that_await_termination() {
     let _watch = watch();
     let threads = Arc::new(ThreadPerTask::builder("idle", 1).build().unwrap());
     let (send, receive) = mpsc::channel();

@@ -13,11 +13,11 @@ use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 /// How long a test waits for what must come. Nothing waits as long as that unless it is broken.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns when the thread is really parked in a queue.
 pub(crate) fn await_parked(thread: &Thread) {
-    probe::await_wait(PATIENCE, |wait| {
+    probe::await_wait(TIMEOUT, |wait| {
         wait.thread == thread.id() && wait.site.name().starts_with("queue.")
     })
     .expect("the thread comes to wait in a queue");

@@ -1,6 +1,6 @@
 //! Every interleaving of a whole pool with one worker or two and one submitter, weak memory included.
 //!
-//! The pool is the real one: control word, line, crew, worker, clock. What keeps it small enough is
+//! The pool is the real one: control word, queue, workers, clock. What keeps it small enough is
 //! that a model has few steps between its threads: with up to two preemptions a scenario takes from
 //! 300 to 20,000 interleavings. Two scenarios with three busy threads are walked with one preemption;
 //! with two they have 130,000 and 220,000, which `LOOM_MAX_PREEMPTIONS=2` walks in some minutes.
@@ -72,20 +72,23 @@ fn a_task_in_a_queue_without_order_meets_the_last_worker_leaving() {
     model(2, || retire_against_submit(Queue::own(Loose::new())));
 }
 
-/// SEAL-1: the queue is sealed, then the control word moves on. What was enqueued before is run, what comes later is rejected.
+/// A thread that submits a task, which runs unless the pool was shut down before.
+fn spawn_submitter(pool: &ThreadPool) -> JoinHandle<()> {
+    let pool = pool.clone();
+    spawn(move || match pool.submit(|| 7) {
+        Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
+        Err(rejected) => assert!(rejected.reason.is_shut_down()),
+    })
+}
+
+/// SEAL-1: the queue is sealed, then the control word moves on. A task enqueued before is run, a later one rejected.
 #[test]
 fn a_task_meets_a_shutdown() {
     model(2, || {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
         let pool = builder.build().unwrap();
         pool.prestart_core().unwrap();
-        let submitter = spawn({
-            let pool = pool.clone();
-            move || match pool.submit(|| 7) {
-                Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
-            }
-        });
+        let submitter = spawn_submitter(&pool);
         end(&pool);
         submitter.join().unwrap();
     });
@@ -97,13 +100,7 @@ fn a_task_that_starts_a_worker_meets_a_shutdown() {
     model(2, || {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
         let pool = builder.build().unwrap();
-        let submitter = spawn({
-            let pool = pool.clone();
-            move || match pool.submit(|| 7) {
-                Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
-            }
-        });
+        let submitter = spawn_submitter(&pool);
         end(&pool);
         submitter.join().unwrap();
     });
@@ -116,15 +113,9 @@ fn a_task_in_a_queue_without_order_meets_a_shutdown() {
         let (builder, _hand) = pool(1, 1, Queue::own(Loose::new()));
         let pool = builder.build().unwrap();
         pool.prestart_core().unwrap();
-        let submitter = spawn({
-            let pool = pool.clone();
-            move || match pool.submit(|| 7) {
-                Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
-            }
-        });
+        let submitter = spawn_submitter(&pool);
         pool.close().unwrap();
-        // What slipped in is with its submitter again, or was run.
+        // A task that slipped in was returned to its submitter, or run.
         submitter.join().unwrap();
         assert_empty(&pool);
     });
@@ -140,23 +131,23 @@ fn a_task_meets_a_stop() {
             let pool = pool.clone();
             move || match pool.submit(|| 7) {
                 Ok(handle) => matches!(handle.join(), Ok(7)) as usize,
-                Err(refused) => {
-                    assert!(refused.reason.is_shut_down());
+                Err(rejected) => {
+                    assert!(rejected.reason.is_shut_down());
                     2
                 }
             }
         });
         let back = pool.shutdown_now().len();
         pool.await_termination().unwrap();
-        // Run, handed back or refused, and one of them.
+        // Run, returned or rejected, and exactly one of them.
         let ended = submitter.join().unwrap();
         assert_eq!(back, usize::from(ended == 0));
     });
 }
 
-/// A worker that has been told of new limits by an epoch sees them (`[E-epoch]`).
+/// A worker that notices a new epoch sees the new limits (`[E-epoch]`).
 #[test]
-fn an_idle_worker_hears_of_new_limits() {
+fn an_idle_worker_notices_new_limits() {
     model(2, || {
         let (builder, _hand) = pool(1, 1, Queue::bounded(1));
         let end = Arc::new(Gate::default());
@@ -190,9 +181,9 @@ fn new_limits_meet_a_task() {
     });
 }
 
-/// One who waits for a hand is on the list of the doors before it looks at the limits.
+/// A submitter that waits for a worker is on the wait list before it reads the limits.
 #[test]
-fn a_larger_maximum_meets_one_who_waits_for_a_hand() {
+fn a_larger_maximum_meets_a_submitter_that_waits_for_a_worker() {
     model(1, || {
         let (builder, _hand) = pool(1, 1, Queue::hand_off());
         let pool = builder
@@ -213,7 +204,7 @@ fn a_larger_maximum_meets_one_who_waits_for_a_hand() {
     });
 }
 
-/// `[E-free]`: who sees that the free worker has taken a task does not count on it for the next. The
+/// `[E-free]`: a submitter that sees that the free worker has taken a task does not count on it. The
 /// first task waits for the second, so each needs a worker.
 #[test]
 fn a_submitter_does_not_count_on_a_worker_that_was_free() {
@@ -229,8 +220,8 @@ fn a_submitter_does_not_count_on_a_worker_that_was_free() {
     });
 }
 
-/// `[C-all]`: what a task and the last hook wrote is seen by whoever sees that the pool has ended,
-/// without a lock between them. It looks once, from a thread of its own: loom shows nobody an old
+/// `[C-all]`: a thread that sees that the pool has terminated sees what a task and the last hook wrote,
+/// without a lock between them. It checks once, on a thread of its own: loom shows no thread an old
 /// value again after a yield.
 #[test]
 fn an_end_that_is_seen_shows_what_was_written_before() {
@@ -256,9 +247,9 @@ fn an_end_that_is_seen_shows_what_was_written_before() {
     });
 }
 
-/// `[E-stay]`: a worker that stays for a task that is not yet due hears that it is gone.
+/// `[E-stay]`: a worker that stays for a task that is not yet due notices that it is gone.
 #[test]
-fn a_worker_that_stays_for_a_task_hears_that_it_is_gone() {
+fn a_worker_that_stays_for_a_task_notices_that_it_is_gone() {
     model(2, || {
         let (builder, _hand) = pool(0, 1, Queue::own(Loose::never_due()));
         let end = Arc::new(Gate::default());
@@ -276,7 +267,7 @@ fn a_worker_that_stays_for_a_task_hears_that_it_is_gone() {
     });
 }
 
-/// What was written by whom.
+/// The writes, by thread.
 #[derive(Default)]
 struct Note {
     task: AtomicUsize,
@@ -337,12 +328,12 @@ impl ThreadFactory for Watched {
     }
 }
 
-/// A queue as a user might write it: how many are in it is told without any order.
+/// A queue as a user might write it: its length is read without any ordering.
 #[derive(Debug)]
 struct Loose {
     queue: FifoQueue<Task>,
     count: AtomicUsize,
-    /// Whether it gives out what is in it.
+    /// Whether its elements may be taken.
     is_due: bool,
 }
 

@@ -35,7 +35,7 @@ impl ThreadFactory for Absent {
 /// `[H-gone]`: an engine that sees the count finds the tombstone. A submitter that saw the count and not the tombstone
 /// would be rejected, and so would be all later ones.
 #[test]
-fn a_task_that_is_cancelled_while_the_full_queue_is_cleared_gives_its_place_back() {
+fn a_task_that_is_cancelled_while_the_full_queue_is_purged_frees_its_slot() {
     model(2, || {
         let hand = ManualClock::new();
         let absent = Absent::default();

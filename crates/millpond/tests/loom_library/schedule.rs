@@ -1,8 +1,8 @@
 //! Every interleaving of a scheduled pool with one task, weak memory included.
 //!
-//! The pool is the real one, with its wheel, its books and its alarm by a manual clock. The executor is as
-//! small as can be: it runs a task where it is brought. So the threads are those of the model, one that
-//! moves the hand or schedules and one that is in its way.
+//! The pool is the real one, with its wheel and its alarm on a manual clock. The executor is as
+//! small as can be: it runs a task in the submitting thread. So the threads are those of the model, one
+//! that advances the clock or schedules, and one that races with it.
 
 use crate::model;
 use millpond::executor::{Executor, Lifecycle, Rejected, TryExecuteError};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs tasks where they are brought.
+/// Runs tasks in the submitting thread.
 #[derive(Debug)]
 struct InPlace(Clock);
 
@@ -66,7 +66,7 @@ impl Drop for Mark {
     }
 }
 
-/// SCHEDULE-1: it is scheduled before the shutdown, and runs at its time, or it is refused. Java forgot it
+/// SCHEDULE-1: it is scheduled before the shutdown and runs at its time, or it is rejected. Java lost it
 /// between the two.
 #[test]
 fn a_task_that_is_scheduled_meets_a_shutdown() {
@@ -85,8 +85,8 @@ fn a_task_that_is_scheduled_meets_a_shutdown() {
                 assert_eq!(handle.join().unwrap(), 7);
                 assert_eq!(count.of(), [1, 1]);
             }
-            Err(refused) => {
-                assert!(refused.reason.is_shut_down());
+            Err(rejected) => {
+                assert!(rejected.reason.is_shut_down());
                 assert_eq!(count.of(), [0, 0], "it came back");
             }
         }
@@ -96,7 +96,7 @@ fn a_task_that_is_scheduled_meets_a_shutdown() {
     });
 }
 
-/// The same for a task that is due at once, and for who waits for the end meanwhile.
+/// The same for a task that is due at once, while a thread awaits termination.
 #[test]
 fn a_task_that_is_due_meets_a_shutdown() {
     model(2, || {
@@ -105,7 +105,7 @@ fn a_task_that_is_due_meets_a_shutdown() {
             let timers = timers.clone();
             move || match timers.schedule(Duration::ZERO, || 7) {
                 Ok(handle) => assert_eq!(handle.join().unwrap(), 7),
-                Err(refused) => assert!(refused.reason.is_shut_down()),
+                Err(rejected) => assert!(rejected.reason.is_shut_down()),
             }
         });
         timers.close().unwrap();
@@ -141,7 +141,7 @@ fn a_task_that_is_cancelled_meets_its_time() {
     });
 }
 
-/// DISPATCH-1: the alarm rings while it is set for what comes sooner.
+/// DISPATCH-1: the alarm fires while it is being set for an earlier task.
 #[test]
 fn a_task_that_is_scheduled_meets_an_alarm() {
     model(2, || {
@@ -153,7 +153,7 @@ fn a_task_that_is_scheduled_meets_an_alarm() {
         });
         let second = timers.schedule(Duration::ZERO, || 8).unwrap();
         clock.join().unwrap();
-        // Nobody moves any more, and both are due.
+        // No thread moves any more, and both are due.
         assert!(first.is_finished() && second.is_finished());
         timers.close().unwrap();
         assert_eq!(hand.sleepers(), 0);

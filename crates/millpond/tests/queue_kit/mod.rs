@@ -1,4 +1,4 @@
-//! A queue of every flavor as one who knows nothing about queues would write it: a list that is
+//! A queue of every flavor in its most naive form: a list that is
 //! searched from end to end.
 
 #![allow(
@@ -25,7 +25,7 @@ pub(crate) const EQUALS: u8 = 2;
 /// Milliseconds per level in the aging queue, whose level is the value.
 pub(crate) const PER_LEVEL: u64 = 3;
 
-/// What is in the queue: a value that means something to the flavor, and who it is.
+/// An element of the queue: a value that means something to the flavor, and an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) value: u8,
@@ -71,7 +71,7 @@ impl Model {
         self.held.iter().map(|held| self.weight(held.value)).sum()
     }
 
-    /// What is left of the bound; `None` if it is exceeded already.
+    /// The rest of the bound; `None` if it is exceeded already.
     pub(crate) fn free(&self) -> Option<u64> {
         self.bound.unwrap_or(u64::MAX).checked_sub(self.used())
     }
@@ -83,7 +83,7 @@ impl Model {
         }
         match self.free() {
             Some(free) if weight <= free => Ok(()),
-            // What weighs nothing fits beyond a lowered bound, too.
+            // An element of weight zero fits beyond a lowered bound, too.
             _ if weight == 0 => Ok(()),
             _ => Err(Refusal::Full),
         }

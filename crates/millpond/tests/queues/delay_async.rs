@@ -24,7 +24,7 @@ fn bell() -> (Waker, mpsc::Receiver<()>) {
     (Waker::from(Arc::new(Bell(ring))), rung)
 }
 
-/// Polls whenever the bell rings, until the future is ready.
+/// Polls whenever the waker is called, until the future is ready.
 fn block_on<R>(future: impl Future<Output = R>) -> R {
     let (waker, rung) = bell();
     let mut future = pin!(future);
@@ -37,7 +37,7 @@ fn block_on<R>(future: impl Future<Output = R>) -> R {
 }
 
 #[test]
-fn a_future_is_woken_when_the_hand_of_a_manual_clock_reaches_the_time() {
+fn a_future_is_woken_when_a_manual_clock_reaches_the_time() {
     let hand = ManualClock::new();
     let queue = DelayQueue::new().with_clock(hand.clock());
     queue

@@ -1,6 +1,6 @@
 //! What a hand-off queue promises, on real threads, with tasks, futures and a manual clock.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, all, await_parked, hand_offs, parked};
+use crate::handoff_kit::{ParkedTask, TIMEOUT, all, await_parked, hand_offs, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     AsyncQueue, BlockingQueue, CapacityError, HandOffQueue, OfferError, QueueExt, Reason,
@@ -17,7 +17,7 @@ use std::time::Duration;
 fn refusal<T>(result: Result<(), OfferError<T>>) -> Option<(T, Reason)> {
     result
         .err()
-        .map(|refused| (refused.element, refused.reason))
+        .map(|rejected| (rejected.element, rejected.reason))
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_put_waits_for_the_take_of_its_element() {
 }
 
 #[test]
-fn an_offer_reaches_a_consumer_who_waits() {
+fn an_offer_reaches_a_waiting_consumer() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
@@ -84,18 +84,18 @@ fn an_offer_reaches_a_consumer_who_waits() {
 }
 
 #[test]
-fn an_offer_reaches_a_consumer_whose_patience_is_finite() {
+fn an_offer_reaches_a_consumer_that_waits_with_a_timeout() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
-        let consumer = parked(move || hands.poll_timeout(PATIENCE));
+        let consumer = parked(move || hands.poll_timeout(TIMEOUT));
         queue.offer("sack").unwrap();
         assert_eq!(consumer.join().unwrap(), Ok(Some("sack")));
     }
 }
 
 #[test]
-fn a_poll_takes_from_a_producer_who_waits() {
+fn a_poll_takes_from_a_waiting_producer() {
     let _watch = watch();
     for queue in hand_offs() {
         let producer = Arc::clone(&queue);
@@ -106,7 +106,7 @@ fn a_poll_takes_from_a_producer_who_waits() {
 }
 
 #[test]
-fn no_patience_at_all_tries_once() {
+fn a_timeout_of_zero_tries_once() {
     let _watch = watch();
     for queue in hand_offs() {
         assert_eq!(
@@ -130,7 +130,7 @@ fn no_patience_at_all_tries_once() {
 }
 
 #[test]
-fn the_largest_patience_is_for_ever() {
+fn the_largest_timeout_is_for_ever() {
     let _watch = watch();
     for queue in all() {
         let hands = Arc::clone(&queue);
@@ -141,7 +141,7 @@ fn the_largest_patience_is_for_ever() {
 }
 
 #[test]
-fn who_waits_too_long_for_a_consumer_gets_the_element_back() {
+fn a_producer_that_times_out_gets_its_element_back() {
     let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
@@ -161,7 +161,7 @@ fn who_waits_too_long_for_a_consumer_gets_the_element_back() {
 }
 
 #[test]
-fn who_waits_too_long_for_a_producer_gets_nothing_and_leaves_nothing() {
+fn a_consumer_that_times_out_gets_nothing_and_leaves_nothing() {
     let _watch = watch();
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
         let hand = ManualClock::new();
@@ -217,7 +217,7 @@ fn an_interrupted_consumer_leaves_nothing() {
         let consumer = ParkedTask::new(move || hands.take());
         assert_eq!(consumer.interrupt(), Err(Interrupted));
         let hands = Arc::clone(&queue);
-        let consumer = ParkedTask::new(move || hands.poll_timeout(PATIENCE));
+        let consumer = ParkedTask::new(move || hands.poll_timeout(TIMEOUT));
         assert_eq!(consumer.interrupt(), Err(Interrupted));
         assert_eq!(refusal(queue.offer(1)), Some((1, Reason::Full)));
     }
@@ -254,9 +254,10 @@ fn a_fair_queue_serves_producers_in_the_order_they_came_and_an_unfair_one_backwa
             })
             .collect();
         let taken: Vec<_> = (0..5).map(|_| queue.take().unwrap()).collect();
-        match queue.is_fair() {
-            true => assert_eq!(taken, [0, 1, 2, 3, 4]),
-            false => assert_eq!(taken, [4, 3, 2, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(taken, [0, 1, 2, 3, 4])
+        } else {
+            assert_eq!(taken, [4, 3, 2, 1, 0])
         }
         producers
             .into_iter()
@@ -279,9 +280,10 @@ fn a_fair_queue_serves_consumers_in_the_order_they_came_and_an_unfair_one_backwa
             .into_iter()
             .map(|consumer| consumer.join().unwrap())
             .collect();
-        match queue.is_fair() {
-            true => assert_eq!(taken, [0, 1, 2, 3, 4]),
-            false => assert_eq!(taken, [4, 3, 2, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(taken, [0, 1, 2, 3, 4])
+        } else {
+            assert_eq!(taken, [4, 3, 2, 1, 0])
         }
     }
 }
@@ -309,9 +311,10 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
         hand.advance(Duration::from_secs(1));
         assert_eq!(refusal(times_out.result()), Some((2, Reason::TimedOut)));
         let taken: Vec<_> = std::iter::from_fn(|| queue.poll()).collect();
-        match queue.is_fair() {
-            true => assert_eq!(taken, [0, 1, 3, 5]),
-            false => assert_eq!(taken, [5, 3, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(taken, [0, 1, 3, 5])
+        } else {
+            assert_eq!(taken, [5, 3, 1, 0])
         }
         for producer in stays.into_iter().chain([also_stays, last]) {
             producer.result().unwrap();
@@ -320,7 +323,7 @@ fn the_order_holds_when_some_of_the_waiting_time_out_or_are_interrupted() {
 }
 
 #[test]
-fn a_drain_takes_from_the_producers_who_wait_and_frees_them() {
+fn a_drain_takes_from_waiting_producers_and_wakes_them() {
     let _watch = watch();
     for queue in hand_offs() {
         let mut drained = Vec::new();
@@ -417,7 +420,7 @@ fn a_future_that_receives_and_is_dropped_makes_way_for_the_next() {
 }
 
 #[test]
-fn what_was_handed_to_a_dropped_future_goes_to_the_next_consumer_who_waits() {
+fn an_element_handed_to_a_dropped_future_goes_to_the_next_waiting_consumer() {
     let _watch = watch();
     for queue in hand_offs() {
         let mut first = queue.recv();
@@ -442,9 +445,10 @@ fn an_element_put_back_is_the_first_to_be_taken() {
         queue.put_back(9);
         assert_eq!(queue.len(), 0);
         let order: Vec<_> = std::iter::from_fn(|| queue.poll()).collect();
-        match queue.is_fair() {
-            true => assert_eq!(order, [9, 8, 0, 1]),
-            false => assert_eq!(order, [9, 8, 1, 0]),
+        if queue.is_fair() {
+            assert_eq!(order, [9, 8, 0, 1])
+        } else {
+            assert_eq!(order, [9, 8, 1, 0])
         }
         sends
             .iter_mut()
@@ -463,17 +467,14 @@ fn only_the_matched_are_woken_and_only_by_their_latest_waker() {
         };
         // The first polled is the first in line; an unfair queue serves the other.
         let [first, last] = &mut waits;
-        let (served, other) = match queue.is_fair() {
-            true => {
-                assert!(poll(first, 0).is_pending());
-                assert!(poll(last, 2).is_pending());
-                (first, last)
-            }
-            false => {
-                assert!(poll(first, 2).is_pending());
-                assert!(poll(last, 0).is_pending());
-                (last, first)
-            }
+        let (served, other) = if queue.is_fair() {
+            assert!(poll(first, 0).is_pending());
+            assert!(poll(last, 2).is_pending());
+            (first, last)
+        } else {
+            assert!(poll(first, 2).is_pending());
+            assert!(poll(last, 0).is_pending());
+            (last, first)
         };
         assert!(poll(served, 1).is_pending(), "it moves to another task");
         queue.offer("sack").unwrap();
@@ -513,7 +514,7 @@ fn after_the_hand_over_the_queue_keeps_neither_elements_nor_wakers() {
 }
 
 #[test]
-fn a_queue_that_is_dropped_drops_what_nobody_fetched() {
+fn a_queue_that_is_dropped_drops_the_elements_left_in_it() {
     let _watch = watch();
     let sack = Arc::new(());
     for queue in [HandOffQueue::fair(), HandOffQueue::unfair()] {
@@ -559,7 +560,7 @@ fn a_waker_that_panics_costs_only_itself() {
 }
 
 #[test]
-fn it_says_who_waits() {
+fn its_debug_text_counts_the_waiters() {
     let _watch = watch();
     let queue = HandOffQueue::<u8>::unfair();
     let mut receiving = queue.recv();

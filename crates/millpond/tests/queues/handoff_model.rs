@@ -46,7 +46,7 @@ const STEPS: [Step; 11] = [
     Step::YoungestReceiverLeaves,
 ];
 
-/// What a step came to. `Element`s that come out of it belong to the caller again.
+/// The result of a step. `Element`s in it belong to the caller again.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     In,
@@ -129,7 +129,7 @@ struct Run<'a> {
     senders: Vec<Sender<'a>>,
     receivers: Vec<Receiver>,
     made: usize,
-    /// What came out or back.
+    /// The elements that came out or were returned.
     seen: Vec<Element>,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
         };
         let real = match self.real.queue.offer(element) {
             Ok(()) => Answer::In,
-            Err(refused) => Answer::Back(refused.element),
+            Err(rejected) => Answer::Back(rejected.element),
         };
         self.agree(real, model);
     }
@@ -266,9 +266,10 @@ impl<'a> Run<'a> {
         } = self.senders.remove(at);
         let before = self.model.producers.len();
         self.model.producers.retain(|producer| *producer != element);
-        let model = match self.model.producers.len() < before {
-            true => Answer::Back(element),
-            false => Answer::Nothing,
+        let model = if self.model.producers.len() < before {
+            Answer::Back(element)
+        } else {
+            Answer::Nothing
         };
         let real = future.into_element().map_or(Answer::Nothing, Answer::Back);
         self.agree(real, model);
@@ -290,7 +291,7 @@ impl<'a> Run<'a> {
         assert!(receiver.place.node.is_none(), "the place is given up");
     }
 
-    /// What holds after every step.
+    /// Checked after every step.
     fn check(&self) {
         let len = match self.kind {
             Kind::Transfer => self.model.producers.len(),
@@ -308,7 +309,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Everybody goes home, and every element must have been seen once.
+    /// All waiters give up, and every element must have been seen once.
     fn finish(mut self) {
         while !self.receivers.is_empty() {
             self.receiver_leaves(0);

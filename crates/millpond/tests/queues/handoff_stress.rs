@@ -1,4 +1,4 @@
-//! Many threads on one hand-off or transfer queue: every element is seen once, whoever gives up.
+//! Many threads on one hand-off or transfer queue: every element is seen once, whichever side gives up.
 
 use crate::handoff_kit::all;
 use millpond::queue::{BlockingQueue, Taken, TransferQueue, WaitSlot};
@@ -24,7 +24,7 @@ struct Grain {
 
 type Grains = Arc<dyn BlockingQueue<Grain>>;
 
-/// Runs the crew: each producer calls `give` for its elements, each consumer `take` for its share.
+/// Runs the threads: each producer calls `give` for its elements, each consumer `take` for its share.
 fn grind(
     queue: &Grains,
     give: impl Fn(&Grains, Grain) + Copy + Send + 'static,
@@ -86,8 +86,8 @@ fn everything_is_taken_once_when_both_sides_keep_running_out_of_time() {
         grind(
             &queue,
             |queue, mut grain| {
-                while let Err(refused) = queue.offer_timeout(grain, SOON) {
-                    grain = refused.element;
+                while let Err(rejected) = queue.offer_timeout(grain, SOON) {
+                    grain = rejected.element;
                 }
             },
             |queue| {
@@ -102,7 +102,7 @@ fn everything_is_taken_once_when_both_sides_keep_running_out_of_time() {
 }
 
 #[test]
-fn everything_is_taken_once_when_places_are_taken_and_given_up_all_the_time() {
+fn everything_is_taken_once_when_wait_slots_are_taken_and_given_up_all_the_time() {
     let _watch = watch();
     for queue in all() {
         grind(
@@ -141,7 +141,7 @@ fn everything_is_taken_once_when_offers_and_polls_never_wait() {
     for queue in all() {
         grind(
             &queue,
-            // Somebody must wait in a hand-off queue; here those who put.
+            // One side must wait in a hand-off queue; here it is the producers.
             |queue, grain| queue.put(grain).unwrap(),
             |queue| {
                 loop {
@@ -155,8 +155,8 @@ fn everything_is_taken_once_when_offers_and_polls_never_wait() {
         grind(
             &queue,
             |queue, mut grain| {
-                while let Err(refused) = queue.offer(grain) {
-                    grain = refused.element;
+                while let Err(rejected) = queue.offer(grain) {
+                    grain = rejected.element;
                     std::thread::yield_now();
                 }
             },
@@ -176,7 +176,7 @@ fn an_interrupt_at_any_moment_either_comes_too_late_or_gives_the_element_back() 
             let (task, handle) = task::new(move || {
                 let came_back = match producer.put(round) {
                     Ok(()) => None,
-                    Err(refused) => Some(refused.element),
+                    Err(rejected) => Some(rejected.element),
                 };
                 report.send(came_back).unwrap();
             });
@@ -229,7 +229,7 @@ fn every_transfer_that_succeeds_was_received_and_every_other_came_back() {
             std::thread::spawn(move || -> Vec<usize> {
                 let mut taken = Vec::new();
                 loop {
-                    // Looked at before the queue is: what comes after it is nobody's.
+                    // Read before the queue is: an interrupt that comes later is not for this call.
                     let last = closed.load(Ordering::SeqCst);
                     match queue.poll_timeout(Duration::from_micros(20)).unwrap() {
                         Some(number) => taken.push(number),

@@ -1,6 +1,6 @@
 //! What a transfer queue promises, on real threads, with tasks, futures and a manual clock.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, await_parked, parked};
+use crate::handoff_kit::{ParkedTask, TIMEOUT, await_parked, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{AsyncQueue, BlockingQueue, CapacityError, QueueExt, Reason, TransferQueue};
 use millpond::time::ManualClock;
@@ -46,7 +46,7 @@ fn elements_come_out_in_the_order_they_went_in() {
 }
 
 #[test]
-fn what_was_offered_and_not_taken_is_always_found_by_the_next_poll() {
+fn an_offered_element_is_always_found_by_the_next_poll() {
     let _watch = watch();
     let queue = Arc::new(TransferQueue::unbounded());
     let rounds = 2_000;
@@ -123,9 +123,12 @@ fn predicates_that_panic_leave_the_queue_whole() {
     }));
     assert!(failed.is_err());
     let failed = catch_unwind(AssertUnwindSafe(|| {
-        queue.visit(&mut |element| match fail_at_2(element) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        queue.visit(&mut |element| {
+            if fail_at_2(element) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         });
     }));
     assert!(failed.is_err());
@@ -158,7 +161,7 @@ fn a_transfer_waits_until_its_element_is_taken() {
 }
 
 #[test]
-fn transfers_and_plain_elements_stand_in_one_line() {
+fn transfers_and_plain_elements_are_in_one_queue() {
     let _watch = watch();
     let queue = filled(1);
     let transfers: Vec<_> = [1, 3]
@@ -181,7 +184,7 @@ fn transfers_and_plain_elements_stand_in_one_line() {
 }
 
 #[test]
-fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
+fn a_transfer_to_a_waiting_consumer_does_not_wait() {
     let _watch = watch();
     let queue = filled(0);
     for timeout in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
@@ -196,17 +199,17 @@ fn a_transfer_to_a_consumer_who_waits_does_not_wait() {
 }
 
 #[test]
-fn trying_to_transfer_needs_a_consumer_who_waits_now() {
+fn try_transfer_needs_a_waiting_consumer() {
     let _watch = watch();
     let queue = filled(0);
-    let refused = queue.try_transfer(7).unwrap_err();
-    assert_eq!((refused.element, refused.reason), (7, Reason::Full));
+    let rejected = queue.try_transfer(7).unwrap_err();
+    assert_eq!((rejected.element, rejected.reason), (7, Reason::Full));
     assert!(queue.is_empty());
 
     let hands = Arc::clone(&queue);
     let in_take = parked(move || hands.take().map(Some));
     let hands = Arc::clone(&queue);
-    let in_poll = parked(move || hands.poll_timeout(PATIENCE));
+    let in_poll = parked(move || hands.poll_timeout(TIMEOUT));
     queue.try_transfer(8).unwrap();
     queue.try_transfer(9).unwrap();
     assert_eq!(in_take.join().unwrap(), Ok(Some(8)));
@@ -215,7 +218,7 @@ fn trying_to_transfer_needs_a_consumer_who_waits_now() {
 }
 
 #[test]
-fn trying_to_transfer_past_elements_in_line_is_refused() {
+fn try_transfer_does_not_pass_queued_elements() {
     let _watch = watch();
     let queue = filled(1);
     assert_eq!(queue.try_transfer(7).unwrap_err().element, 7);
@@ -245,7 +248,7 @@ fn waiting_consumers_are_counted_until_they_are_served_or_give_up() {
 }
 
 #[test]
-fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
+fn a_transfer_that_times_out_removes_its_element_from_the_middle_of_the_queue() {
     let _watch = watch();
     let hand = ManualClock::new();
     let queue = Arc::new(TransferQueue::unbounded().with_clock(hand.clock()));
@@ -255,8 +258,8 @@ fn a_transfer_out_of_time_takes_its_element_out_of_the_middle_of_the_line() {
     queue.put(2).unwrap();
     assert_eq!(queue.snapshot(), [0, 1, 2]);
     hand.advance(Duration::from_secs(1));
-    let refused = transfer.join().unwrap().unwrap_err();
-    assert_eq!((refused.element, refused.reason), (1, Reason::TimedOut));
+    let rejected = transfer.join().unwrap().unwrap_err();
+    assert_eq!((rejected.element, rejected.reason), (1, Reason::TimedOut));
     assert_eq!(queue.snapshot(), [0, 2]);
 }
 
@@ -265,7 +268,7 @@ fn a_transfer_behind_another_element_is_freed_by_the_second_take() {
     let _watch = watch();
     let queue = filled(1);
     let producer = Arc::clone(&queue);
-    let transfer = parked(move || producer.transfer_timeout(1, PATIENCE));
+    let transfer = parked(move || producer.transfer_timeout(1, TIMEOUT));
     assert_eq!(queue.take(), Ok(0));
     assert_eq!(queue.take(), Ok(1));
     transfer.join().unwrap().unwrap();
@@ -277,13 +280,16 @@ fn an_interrupted_transfer_gets_its_element_back() {
     let queue = filled(1);
     let producer = Arc::clone(&queue);
     let transfer = ParkedTask::new(move || producer.transfer(1));
-    let refused = transfer.interrupt().unwrap_err();
-    assert_eq!((refused.element, refused.reason), (1, Reason::Interrupted));
+    let rejected = transfer.interrupt().unwrap_err();
+    assert_eq!(
+        (rejected.element, rejected.reason),
+        (1, Reason::Interrupted)
+    );
     assert_eq!(queue.snapshot(), [0]);
 }
 
 #[test]
-fn an_interrupted_consumer_is_gone_from_the_line() {
+fn an_interrupted_consumer_leaves_the_wait_list() {
     let _watch = watch();
     let queue = filled(0);
     let hands = Arc::clone(&queue);
@@ -294,7 +300,7 @@ fn an_interrupted_consumer_is_gone_from_the_line() {
 }
 
 #[test]
-fn whoever_removes_the_element_of_a_transfer_has_received_it() {
+fn removing_the_element_of_a_transfer_counts_as_receiving_it() {
     let _watch = watch();
     let queue = filled(0);
     let producer = Arc::clone(&queue);
@@ -344,7 +350,7 @@ fn sending_never_waits_and_receiving_does() {
 }
 
 #[test]
-fn what_was_handed_to_a_dropped_future_is_not_lost() {
+fn an_element_handed_to_a_dropped_future_is_not_lost() {
     let _watch = watch();
     let queue = filled(0);
     let mut receiving = queue.recv();
@@ -371,7 +377,7 @@ fn a_drain_while_another_thread_puts_loses_nothing() {
 }
 
 #[test]
-fn a_long_line_is_dropped_without_a_deep_stack_and_without_a_leak() {
+fn a_long_queue_is_dropped_without_a_deep_stack_and_without_a_leak() {
     let _watch = watch();
     let sack = Arc::new(());
     let queue = TransferQueue::unbounded();
@@ -405,7 +411,7 @@ fn destructors_of_elements_may_use_the_queue() {
 }
 
 #[test]
-fn it_says_how_many_it_holds_and_who_waits() {
+fn its_debug_text_counts_the_elements_and_the_waiters() {
     let _watch = watch();
     let queue = filled(2);
     assert_eq!(

@@ -1,6 +1,6 @@
-//! What blocks, and what ends it: time-outs, interrupts, dropped futures, panics, changed bounds.
+//! What blocks, and what ends it: timeouts, interrupts, dropped futures, panics, changed bounds.
 
-use crate::handoff_kit::{PATIENCE, ParkedTask, parked};
+use crate::handoff_kit::{ParkedTask, TIMEOUT, parked};
 use millpond::interrupt::Interrupted;
 use millpond::queue::{
     AsyncQueue, BlockingDeque, BlockingQueue, CapacityError, DelayQueue, FifoQueue, Offered,
@@ -69,16 +69,22 @@ fn an_interrupt_ends_a_wait_and_gives_the_element_back() {
         assert_eq!(interrupted(move || empty.take()), Err(Interrupted));
         let timed = Arc::clone(&queue);
         assert_eq!(
-            interrupted(move || timed.poll_timeout(PATIENCE)),
+            interrupted(move || timed.poll_timeout(TIMEOUT)),
             Err(Interrupted)
         );
         fill(&*queue);
         let full = Arc::clone(&queue);
-        let refused = interrupted(move || full.put(3)).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::Interrupted));
+        let rejected = interrupted(move || full.put(3)).unwrap_err();
+        assert_eq!(
+            (rejected.element, rejected.reason),
+            (3, Reason::Interrupted)
+        );
         let full = Arc::clone(&queue);
-        let refused = interrupted(move || full.offer_timeout(3, Duration::MAX)).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::Interrupted));
+        let rejected = interrupted(move || full.offer_timeout(3, Duration::MAX)).unwrap_err();
+        assert_eq!(
+            (rejected.element, rejected.reason),
+            (3, Reason::Interrupted)
+        );
         assert_eq!(queue.snapshot(), [1, 2]);
     }
 }
@@ -123,27 +129,27 @@ fn a_timed_wait_ends_when_the_time_is_up_and_not_before() {
         let full = Arc::clone(&queue);
         let producer = parked(move || full.offer_timeout(3, Duration::from_secs(3)));
         hand.advance(Duration::from_secs(3));
-        let refused = producer.join().unwrap().unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
+        let rejected = producer.join().unwrap().unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (3, Reason::TimedOut));
     }
 }
 
 #[test]
-fn zero_patience_tries_once() {
+fn zero_timeout_tries_once() {
     let _watch = watch();
     for queue in all(&Clock::system()) {
         assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(None));
         queue.offer_timeout(1, Duration::ZERO).unwrap();
         queue.offer_timeout(2, Duration::ZERO).unwrap();
-        let refused = queue.offer_timeout(3, Duration::ZERO).unwrap_err();
-        assert_eq!((refused.element, refused.reason), (3, Reason::TimedOut));
+        let rejected = queue.offer_timeout(3, Duration::ZERO).unwrap_err();
+        assert_eq!((rejected.element, rejected.reason), (3, Reason::TimedOut));
         assert_eq!(queue.poll_timeout(Duration::ZERO), Ok(Some(1)));
         assert_eq!(queue.poll_timeout(Duration::MAX), Ok(Some(2)));
     }
 }
 
 #[test]
-fn capacity_zero_is_refused_and_the_old_one_stays() {
+fn capacity_zero_is_an_error_and_the_old_one_stays() {
     let _watch = watch();
     assert_eq!(
         FifoQueue::<u8>::bounded(0).unwrap_err(),
@@ -190,7 +196,7 @@ fn an_absurd_capacity_costs_nothing() {
 }
 
 #[test]
-fn a_higher_bound_lets_in_all_who_wait() {
+fn a_higher_bound_lets_in_all_waiting_producers() {
     let _watch = watch();
     for queue in all(&Clock::system()) {
         fill(&*queue);
@@ -287,7 +293,7 @@ fn a_comparator_that_panics_leaves_the_queue_as_it_was() {
 }
 
 #[test]
-fn a_consumer_whose_comparator_panics_passes_its_call_on() {
+fn a_consumer_whose_comparator_panics_passes_its_wake_up_on() {
     let _watch = watch();
     let (queue, grumpy) = grumpy_queue();
     let bells: [_; 4] = std::array::from_fn(|_| CountingWaker::new());
@@ -352,7 +358,7 @@ fn an_aged_element_waits_only_for_what_comes_within_its_handicap() {
 }
 
 #[test]
-fn a_lighter_producer_is_called_when_the_heavy_one_that_was_called_does_not_fit() {
+fn a_lighter_producer_is_woken_when_the_heavy_one_that_was_woken_does_not_fit() {
     let _watch = watch();
     let queue = WeightedQueue::bounded(10, |weight: &u64| *weight).unwrap();
     queue.offer(10).unwrap();
@@ -374,7 +380,7 @@ fn a_lighter_producer_is_called_when_the_heavy_one_that_was_called_does_not_fit(
 }
 
 #[test]
-fn what_weighs_nothing_is_let_in_beyond_a_bound_that_was_lowered() {
+fn an_element_of_weight_zero_is_accepted_beyond_a_lowered_bound() {
     let _watch = watch();
     let queue = WeightedQueue::bounded(2, |weight: &u64| *weight).unwrap();
     queue.offer_all([1, 1]).unwrap();
@@ -385,7 +391,7 @@ fn what_weighs_nothing_is_let_in_beyond_a_bound_that_was_lowered() {
     let (mut nothing, mut heavy) = (Some(0), Some(1));
     let waits = queue.poll_offer(&mut heavy, &mut heavy_place, &waker);
     assert_eq!(waits, Offered::Wait);
-    // It passes the one who waits.
+    // It overtakes the producer that waits.
     let is_in = queue.poll_offer(&mut nothing, &mut place, &waker);
     assert_eq!(is_in, Offered::In);
     assert_eq!(bell.count(), 0);
@@ -393,7 +399,7 @@ fn what_weighs_nothing_is_let_in_beyond_a_bound_that_was_lowered() {
 }
 
 #[test]
-fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
+fn a_new_first_element_finds_a_leader_even_if_the_last_waiter_led() {
     let _watch = watch();
     let hand = ManualClock::new();
     let queue = DelayQueue::new().with_clock(hand.clock());
@@ -403,7 +409,7 @@ fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
     let _ = queue.poll_take(&mut young, &young_waker);
     queue.offer_after("late", Duration::from_secs(9)).unwrap();
     let late = Taken::Wait(queue.next_due());
-    // The young one looks by chance, before the old one that was called.
+    // The young consumer happens to poll before the old one that was woken.
     assert_eq!(queue.poll_take(&mut young, &young_waker), late);
     assert_eq!(
         queue.poll_take(&mut old, &old_waker),
@@ -421,7 +427,7 @@ fn a_new_first_element_finds_a_watcher_even_if_the_youngest_led() {
 }
 
 #[test]
-fn what_is_due_never_is_kept_and_can_be_removed() {
+fn an_element_that_is_never_due_is_kept_and_can_be_removed() {
     let _watch = watch();
     let queue = DelayQueue::new();
     queue.offer_after("never", Duration::MAX).unwrap();
@@ -432,7 +438,7 @@ fn what_is_due_never_is_kept_and_can_be_removed() {
 }
 
 #[test]
-fn a_delayed_element_comes_to_one_who_waits_for_it() {
+fn a_delayed_element_reaches_a_waiting_consumer() {
     let _watch = watch();
     let hand = ManualClock::new();
     let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));
@@ -446,7 +452,7 @@ fn a_delayed_element_comes_to_one_who_waits_for_it() {
 }
 
 #[test]
-fn a_dropped_receiver_passes_its_call_on() {
+fn a_dropped_receiver_passes_its_wake_up_on() {
     let _watch = watch();
     let queue = FifoQueue::bounded(1).unwrap();
     let ((first_bell, first), (second_bell, second)) = (CountingWaker::new(), CountingWaker::new());
@@ -488,7 +494,7 @@ fn a_sender_that_gives_up_gets_its_element_back() {
 }
 
 #[test]
-fn nobody_who_gave_up_is_left_in_the_line() {
+fn no_waiter_that_gave_up_is_left_in_the_wait_list() {
     let _watch = watch();
     let queue = FifoQueue::<u8>::unbounded();
     for _ in 0..1000 {

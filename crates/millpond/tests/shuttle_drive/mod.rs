@@ -37,7 +37,7 @@ pub(crate) fn pct(usual: usize, scenario: impl Fn() + Send + Sync + 'static) {
         let scheduler = PctScheduler::new_from_seed(seed_kit::seed(), depth, schedules);
         Runner::new(scheduler, shuttle::Config::default()).run(scenario());
     }
-    // Not by a macro: what those write into a test that passes nobody sees.
+    // Not by a print macro: the test harness hides what those write in a test that passes.
     let line = format!("{} schedules walked\n", 4 * schedules);
     let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -1,7 +1,7 @@
-//! What the models of the pool share: the books, and devices that block as tasks do.
+//! Shared by the models of the pool: the books, and devices that block as tasks do.
 //!
 //! Every task of a model has a number and a page in the [`Books`]. When the model ends the books
-//! must balance: each task was run, handed back, refused or cancelled, exactly one of them, and its
+//! must balance: each task was run, returned, rejected or cancelled, exactly one of them, and its
 //! closure was dropped once. The books are std's, so that the checker does not branch on them.
 
 #![allow(
@@ -11,7 +11,9 @@
 )]
 
 use super::shuttle_drive;
-use millpond::executor::{ExecutorExt, Lifecycle, RejectReason, Rejected};
+use millpond::executor::{
+    ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy, ThreadPerTask,
+};
 use millpond::manage::RunState;
 use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, ThreadPool};
 use millpond::task::{CancelReason, Task, TaskError, TaskHandle, TaskSpec};
@@ -47,7 +49,15 @@ pub(crate) fn pool(core: usize, max: usize, queue: Queue) -> (PoolBuilder, Manua
     (builder, hand)
 }
 
-/// What became of the call that brought a task.
+/// An executor with a thread for each task. At so many threads a submitter waits.
+pub(crate) fn threads(count: usize) -> ThreadPerTask {
+    ThreadPerTask::builder("model", count)
+        .at_bound(SaturationPolicy::Block)
+        .build()
+        .unwrap()
+}
+
+/// The result of the call that submitted a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brought {
     NotYet,
@@ -81,7 +91,7 @@ pub(crate) struct Page {
     pub(crate) runs: usize,
     pub(crate) hand_backs: usize,
     pub(crate) drops: usize,
-    /// What the handle heard; none for a task without one, or of which nobody asked.
+    /// The outcome of the handle; none for a task without a handle, or one that was not joined.
     pub(crate) cancelled: Option<CancelReason>,
 }
 
@@ -91,7 +101,7 @@ pub(crate) struct Books {
     pages: Arc<[Mutex<Page>]>,
 }
 
-/// A task's own copy of its page number; whoever drops the closure drops it.
+/// A task's own copy of its page number, dropped with the closure.
 struct Mark {
     books: Books,
     number: usize,
@@ -156,12 +166,12 @@ impl Books {
         self.write(number, |page| page.brought = brought);
     }
 
-    /// Brings task `number`, which does nothing.
+    /// Submits task `number`, which does nothing.
     pub(crate) fn bring(&self, pool: &ThreadPool, number: usize) -> Option<TaskHandle<()>> {
         self.bring_doing(pool, number, || ())
     }
 
-    /// Brings task `number`, which does this.
+    /// Submits task `number`, which does this.
     pub(crate) fn bring_doing(
         &self,
         pool: &ThreadPool,
@@ -177,12 +187,12 @@ impl Books {
         handle
     }
 
-    /// Brings task `number` without a handle.
+    /// Submits task `number` without a handle.
     pub(crate) fn throw(&self, pool: &ThreadPool, number: usize) {
         self.note(number, &pool.execute(self.closure(number, || ())));
     }
 
-    /// Brings task `number` and waits for what becomes of it.
+    /// Submits task `number` and waits for its outcome.
     pub(crate) fn bring_and_join(&self, pool: &ThreadPool, number: usize) {
         self.join(number, self.bring(pool, number));
     }
@@ -205,8 +215,8 @@ impl Books {
         }
     }
 
-    /// Notes what a stop handed back, and drops it. What somebody has run in place or cancelled
-    /// meanwhile is no longer in it.
+    /// Notes the tasks that a stop returned, and drops them. A task that has been inlined or cancelled
+    /// meanwhile is no longer among them.
     pub(crate) fn handed_back(&self, tasks: Vec<Task>) {
         for task in tasks {
             let number = task.name().and_then(|name| name.parse().ok());
@@ -217,7 +227,7 @@ impl Books {
         }
     }
 
-    /// Demands that the pool has ended and that the books balance. Whoever was cancelled was so for
+    /// Demands that the pool has terminated and that the books balance. A task was cancelled for
     /// one of `reasons`.
     pub(crate) fn balance(&self, pool: &ThreadPool, reasons: &[CancelReason]) -> Sums {
         pool.await_termination().unwrap();
@@ -261,7 +271,7 @@ fn assert_ended(last: &PoolSnapshot) {
     assert_eq!(left, (0, 0, 0, 0), "{last:?}");
 }
 
-/// What the books come to.
+/// The totals of the books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) taken: usize,
@@ -271,7 +281,7 @@ pub(crate) struct Sums {
     pub(crate) refused: usize,
 }
 
-/// Starts one bringer for each of these tasks; each waits for what becomes of its own.
+/// Starts one submitter for each of these tasks; each waits for the outcome of its own.
 pub(crate) fn bringers(
     books: &Books,
     pool: &ThreadPool,
@@ -348,9 +358,10 @@ impl ThreadFactory for Moody {
         let turn = self
             .asked
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        match turn < 32 && self.plan >> turn & 1 == 1 {
-            true => Err(io::ErrorKind::WouldBlock.into()),
-            false => self.threads.start(body),
+        if turn < 32 && self.plan >> turn & 1 == 1 {
+            Err(io::ErrorKind::WouldBlock.into())
+        } else {
+            self.threads.start(body)
         }
     }
 }

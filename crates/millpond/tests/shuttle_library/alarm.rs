@@ -1,7 +1,7 @@
-//! PCT schedules of alarms on a clock with a timer of its own: futures that set them, look again and drop them,
-//! while the hand of the clock moves, the timer's thread comes and goes, and threads are refused.
+//! PCT schedules of alarms on a clock with a timer of its own: futures that set them, poll again and drop them,
+//! while the clock advances, the timer's thread starts and ends, and threads are refused.
 //!
-//! The futures are those of delay queues, each with one element. The hand is moved by a thread of the
+//! The futures are those of delay queues, each with one element. The clock is advanced by a thread of the
 //! model, so that time comes before, after or in the middle of every step. A future that is forgotten
 //! shows as a deadlock, which shuttle reports: the thread that polls it sleeps until it is woken.
 //!
@@ -35,8 +35,8 @@ fn pct(scenario: impl Fn() + Send + Sync + 'static) {
     crate::shuttle_drive::pct(500, scenario);
 }
 
-/// Counts the threads that it starts, and refuses as many as it is told to. What it does with the body
-/// of one that it refuses differs: a thread may also be had and die before it runs.
+/// Counts the threads that it starts, and refuses a given number of them. What it does with the body
+/// of one that it refuses differs: a thread may also start and die before it runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moody(Arc<Counts>);
 
@@ -137,7 +137,7 @@ fn in_thread(delay: Duration, clock: &Clock) -> JoinHandle<()> {
     })
 }
 
-/// Moves the hand, step by step.
+/// Advances the clock, step by step.
 fn mover(hand: &ManualClock, by: Duration) -> JoinHandle<()> {
     let hand = hand.clone();
     spawn(move || {
@@ -147,6 +147,29 @@ fn mover(hand: &ManualClock, by: Duration) -> JoinHandle<()> {
     })
 }
 
+/// Runs the scenario on a manual clock whose timer has its threads from `make`. In the end the timer
+/// must have let them go.
+fn with_timer(
+    make: impl Fn() -> Moody + Send + Sync + 'static,
+    scenario: impl Fn(&ManualClock, &Clock, &Moody) + Send + Sync + 'static,
+) {
+    pct(move || {
+        let (hand, threads) = (ManualClock::new(), make());
+        let clock = hand.clock().with_timer(threads.clone());
+        scenario(&hand, &clock, &threads);
+        threads.end(&hand);
+    });
+}
+
+/// Two threads wait for different times.
+fn two_wait(hand: &ManualClock, clock: &Clock, _: &Moody) {
+    join_all([
+        in_thread(LATER, clock),
+        in_thread(SOON, clock),
+        mover(hand, LATER),
+    ]);
+}
+
 fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     for thread in threads {
         thread.join().expect("it does not panic");
@@ -154,41 +177,28 @@ fn join_all(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 #[test]
-fn whoever_waits_for_a_time_is_woken_when_it_comes() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        join_all([
-            in_thread(LATER, &clock),
-            in_thread(SOON, &clock),
-            mover(&hand, LATER),
-        ]);
-        threads.end(&hand);
-    });
+fn a_thread_that_waits_for_a_time_is_woken_when_it_comes() {
+    with_timer(Moody::default, two_wait);
 }
 
 #[test]
 fn an_alarm_that_becomes_the_next_one_does_not_wait_for_the_other() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let later = in_thread(LATER, &clock);
+    with_timer(Moody::default, |hand, clock, _| {
+        let later = in_thread(LATER, clock);
         // The last step may come between the look that finds it early and the alarm. Then no step is
         // left that would wake the thread.
-        join_all([in_thread(SOON, &clock), mover(&hand, SOON)]);
-        join_all([later, mover(&hand, SOON)]);
-        threads.end(&hand);
+        join_all([in_thread(SOON, clock), mover(hand, SOON)]);
+        join_all([later, mover(hand, SOON)]);
     });
 }
 
 #[test]
 fn a_thread_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
+    with_timer(Moody::default, |hand, clock, _| {
         // Each alarm comes when the thread of the one before is about to end, or has.
         let done = Arc::new(AtomicBool::new(false));
         let says_so = Arc::clone(&done);
+        let clock = clock.clone();
         let waits = spawn(move || {
             for _ in 0..3 {
                 block_on(due_after(Duration::from_secs(1), &clock).recv());
@@ -200,16 +210,13 @@ fn a_thread_that_ends_leaves_no_alarm_behind_and_another_comes_for_the_next() {
             thread::yield_now();
         }
         join_all([waits]);
-        threads.end(&hand);
     });
 }
 
 #[test]
-fn an_alarm_that_is_taken_back_takes_no_other_along() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let fickle = due_after(SOON, &clock);
+fn cancelling_an_alarm_cancels_no_other() {
+    with_timer(Moody::default, |hand, clock, _| {
+        let fickle = due_after(SOON, clock);
         let drops = spawn(move || {
             let here = park::current();
             let waker = here.waker();
@@ -220,74 +227,59 @@ fn an_alarm_that_is_taken_back_takes_no_other_along() {
             }
             drop(receiving);
         });
-        join_all([drops, in_thread(LATER, &clock), mover(&hand, LATER)]);
-        threads.end(&hand);
+        join_all([drops, in_thread(LATER, clock), mover(hand, LATER)]);
     });
 }
 
 #[test]
-fn a_look_with_another_waker_is_the_one_that_is_answered() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let queue = due_after(SOON, &clock);
+fn the_waker_of_the_latest_poll_is_the_one_that_is_woken() {
+    with_timer(Moody::default, |hand, clock, _| {
+        let queue = due_after(SOON, clock);
         let waits = spawn(move || {
             let mut receiving = queue.recv();
-            // A first look, by one who does not wait for the answer.
+            // A first poll, with a waker that does nothing.
             let mut context = Context::from_waker(Waker::noop());
             if Pin::new(&mut receiving).poll(&mut context).is_pending() {
                 block_on(receiving);
             }
         });
-        join_all([waits, mover(&hand, LATER)]);
-        threads.end(&hand);
+        join_all([waits, mover(hand, LATER)]);
     });
 }
 
 #[test]
-fn threads_that_are_refused_or_lost_make_it_busy_but_nobody_is_forgotten() {
+fn threads_that_are_refused_or_lost_leave_no_alarm_forgotten() {
     for make in [Moody::refusing as fn(usize) -> Moody, Moody::losing] {
-        pct(move || {
-            let (hand, threads) = (ManualClock::new(), make(2));
-            let clock = hand.clock().with_timer(threads.clone());
-            join_all([
-                in_thread(LATER, &clock),
-                in_thread(SOON, &clock),
-                mover(&hand, LATER),
-            ]);
-            threads.end(&hand);
-        });
+        with_timer(move || make(2), two_wait);
     }
 }
 
 #[test]
-fn without_any_thread_futures_look_for_themselves_until_the_time_comes() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::refusing(usize::MAX));
-        let clock = hand.clock().with_timer(threads.clone());
-        let queue = due_after(SOON, &clock);
+fn without_any_thread_futures_poll_until_the_time_comes() {
+    let refusing = || Moody::refusing(usize::MAX);
+    with_timer(refusing, |hand, clock, threads| {
+        let queue = due_after(SOON, clock);
         let asked = threads.clone();
         let waits = spawn(move || {
             let (_, polls) = block_on(queue.recv());
             // Every look that found it early asked for a thread once.
             assert_eq!(asked.asked(), polls - 1);
         });
-        join_all([waits, mover(&hand, LATER)]);
-        threads.end(&hand);
+        join_all([waits, mover(hand, LATER)]);
     });
 }
 
-/// A future that is polled by its own waker: in the thread that rings.
+/// A future that is polled by its own waker, on the thread that fires the alarm.
 struct Inside {
     place: Mutex<Place>,
     is_done: AtomicBool,
     done: Waker,
 }
 
-/// Where it is while nobody polls it. It is polled under no lock.
+/// The future while it is not being polled. It is polled under no lock.
 struct Place {
     future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Whether it was woken while somebody polled it.
+    /// Whether it was woken while it was being polled.
     is_woken: bool,
 }
 
@@ -320,14 +312,12 @@ impl Wake for Inside {
     }
 }
 
-/// Sets the next alarm from inside the waker that the alarm before rings, three times; while another
-/// thread sets earlier and later ones and takes them back.
+/// Sets the next alarm from inside the waker that the previous alarm wakes, three times; while another
+/// thread sets earlier and later ones and cancels them.
 #[test]
 fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
-    pct(|| {
-        let (hand, threads) = (ManualClock::new(), Moody::default());
-        let clock = hand.clock().with_timer(threads.clone());
-        let queue = due_after(IDLE, &clock);
+    with_timer(Moody::default, |hand, clock, _| {
+        let queue = due_after(IDLE, clock);
         queue.offer_after(2, SOON).expect("there is room");
         queue.offer_after(3, LATER).expect("there is room");
         let inside = Arc::new(Inside {
@@ -354,13 +344,12 @@ fn an_alarm_that_is_set_from_inside_a_waker_is_not_lost() {
                 }
             }
         });
-        let moves = mover(&hand, LATER);
+        let moves = mover(hand, LATER);
         Arc::clone(&inside).wake();
         join_all([fickle, moves]);
         // No step is left that would wake the thread: an alarm that is set too late must do it itself.
         while !inside.is_done.load(Ordering::SeqCst) {
             park::current().park(Site::new("test.inside"));
         }
-        threads.end(&hand);
     });
 }

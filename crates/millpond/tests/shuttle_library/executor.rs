@@ -3,49 +3,27 @@
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
+use crate::shuttle_kit::{pct, threads, until_interrupted};
 use millpond::executor::{
-    CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy,
-    SerialExecutor, SpawnFuture, ThreadPerTask,
+    CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SerialExecutor,
+    SpawnFuture, ThreadPerTask,
 };
 use millpond::task::{self, Task, TaskSpec};
 use millpond::time::ManualClock;
-use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::current;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(500, scenario);
-}
-
-fn threads(count: usize) -> ThreadPerTask {
-    ThreadPerTask::builder("model", count)
-        .at_bound(SaturationPolicy::Block)
-        .build()
-        .unwrap()
-}
-
-/// Blocks until the running task is interrupted.
-fn until_interrupted() {
-    let here = park::current();
-    current::with_interrupt_waker(&here.waker(), || {
-        while !current::is_set() {
-            here.park(Site::new("model.body"));
-        }
-    });
-}
-
-/// Refuses every second task, and drops every fifth of the rest.
+/// Rejects every second task, and drops every fifth of the rest.
 #[derive(Debug)]
-struct Moody {
+struct Unreliable {
     below: ThreadPerTask,
     asked: AtomicUsize,
 }
 
-impl Executor for Moody {
+impl Executor for Unreliable {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         match self.asked.fetch_add(1, Ordering::SeqCst) % 4 {
             0 => Err(Rejected::new(task, RejectReason::ShutDown)),
@@ -60,10 +38,10 @@ impl Executor for Moody {
 }
 
 #[test]
-fn a_stop_reaches_every_task_that_was_taken() {
+fn a_stop_reaches_every_accepted_task() {
     pct(|| {
         let executor = Arc::new(threads(4));
-        let bringer = spawn({
+        let submitter = spawn({
             let executor = Arc::clone(&executor);
             move || {
                 let handles = [
@@ -74,28 +52,28 @@ fn a_stop_reaches_every_task_that_was_taken() {
             }
         });
         drop(executor.shutdown_now());
-        bringer.join().unwrap();
+        submitter.join().unwrap();
         executor.await_termination().unwrap();
         assert_eq!(executor.threads(), 0);
     });
 }
 
 #[test]
-fn a_bringer_at_the_bound_gets_a_place_or_learns_of_the_shutdown() {
+fn a_submitter_at_the_bound_gets_a_slot_or_notices_the_shutdown() {
     pct(|| {
         let executor = Arc::new(threads(1));
-        let bringers: Vec<_> = (0..2)
+        let submitters: Vec<_> = (0..2)
             .map(|n| {
                 let executor = Arc::clone(&executor);
                 spawn(move || match executor.submit(move || n) {
                     Ok(handle) => assert_eq!(handle.join().unwrap(), n),
-                    Err(refused) => assert!(refused.reason.is_shut_down()),
+                    Err(rejected) => assert!(rejected.reason.is_shut_down()),
                 })
             })
             .collect();
         executor.shutdown();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         executor.await_termination().unwrap();
     });
@@ -106,13 +84,13 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
     pct(|| {
         let serial = SerialExecutor::new(threads(2));
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let bringers: Vec<_> = (0..2)
-            .map(|bringer| {
+        let submitters: Vec<_> = (0..2)
+            .map(|submitter| {
                 let (serial, seen) = (serial.clone(), Arc::clone(&seen));
                 spawn(move || {
                     let handles = [0, 1].map(|n| {
                         let seen = Arc::clone(&seen);
-                        let body = move || seen.lock().push((bringer, n));
+                        let body = move || seen.lock().push((submitter, n));
                         serial.key("one").submit(body).unwrap()
                     });
                     for handle in handles {
@@ -121,28 +99,28 @@ fn a_lane_runs_all_in_order_and_is_forgotten() {
                 })
             })
             .collect();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         serial.inner().close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
         let seen = seen.lock();
         assert_eq!(seen.len(), 4);
-        for bringer in 0..2 {
-            let mine = seen.iter().filter(|(b, _)| *b == bringer);
+        for submitter in 0..2 {
+            let mine = seen.iter().filter(|(b, _)| *b == submitter);
             assert!(mine.map(|(_, n)| n).is_sorted());
         }
     });
 }
 
 #[test]
-fn a_lane_over_a_moody_executor_strands_nobody() {
+fn a_lane_over_an_unreliable_executor_leaves_no_task_behind() {
     pct(|| {
-        let serial = SerialExecutor::new(Moody {
+        let serial = SerialExecutor::new(Unreliable {
             below: threads(2),
             asked: AtomicUsize::new(0),
         });
-        let bringers: Vec<_> = (0..3)
+        let submitters: Vec<_> = (0..3)
             .map(|_| {
                 let serial = serial.clone();
                 spawn(move || {
@@ -155,8 +133,8 @@ fn a_lane_over_a_moody_executor_strands_nobody() {
                 })
             })
             .collect();
-        for bringer in bringers {
-            bringer.join().unwrap();
+        for submitter in submitters {
+            submitter.join().unwrap();
         }
         serial.inner().below.close().unwrap();
         assert_eq!(serial.busy_keys(), 0);
@@ -164,10 +142,10 @@ fn a_lane_over_a_moody_executor_strands_nobody() {
 }
 
 #[test]
-fn stopping_below_a_lane_releases_all_of_it() {
+fn stopping_the_inner_executor_of_a_lane_releases_all_of_it() {
     pct(|| {
         let serial = SerialExecutor::new(Arc::new(threads(1)));
-        let bringer = spawn({
+        let submitter = spawn({
             let serial = serial.clone();
             move || {
                 let handles = [0, 1].map(|_| serial.key("one").submit(until_interrupted).ok());
@@ -177,7 +155,7 @@ fn stopping_below_a_lane_releases_all_of_it() {
             }
         });
         drop(serial.inner().shutdown_now());
-        bringer.join().unwrap();
+        submitter.join().unwrap();
         serial.inner().await_termination().unwrap();
         assert_eq!(serial.busy_keys(), 0);
     });
@@ -227,7 +205,7 @@ fn cancelling_a_future_against_its_poll_drops_it_once() {
 }
 
 #[test]
-fn every_arrival_is_taken_once() {
+fn every_completion_is_taken_once() {
     pct(|| {
         let results = Arc::new(CompletionService::new(threads(2)));
         let takers: Vec<_> = (0..2)
@@ -244,7 +222,7 @@ fn every_arrival_is_taken_once() {
     });
 }
 
-/// Keeps tasks until somebody takes them.
+/// Keeps tasks until they are taken.
 #[derive(Debug, Default)]
 struct Shelf(Mutex<Vec<Task>>);
 
@@ -255,10 +233,10 @@ impl Executor for Shelf {
     }
 }
 
-/// The hand is moved, in two steps, while the task is brought, while its alarm is being set, and while
-/// somebody runs it, or nobody does.
+/// The clock is advanced, in two steps, while the task is submitted, while its alarm is being set, and
+/// while another thread runs it, or none does.
 #[test]
-fn a_task_with_a_deadline_arrives_once_whoever_ends_it() {
+fn a_task_with_a_deadline_completes_once_whichever_thread_ends_it() {
     for runs in [true, false] {
         let scenario = move || {
             let hand = ManualClock::new();

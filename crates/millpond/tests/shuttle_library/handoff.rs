@@ -1,4 +1,4 @@
-//! PCT schedules of producers, consumers and those who give up, on hand-off and transfer queues.
+//! PCT schedules of producers, consumers and waiters that give up, on hand-off and transfer queues.
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
@@ -75,7 +75,7 @@ fn offer_and_leave(queue: &Queue, number: u32) -> Option<u32> {
     element
 }
 
-/// Begins to take, and gives up at once. Returns what it got all the same.
+/// Begins to take, and gives up at once. Returns an element if it got one all the same.
 fn take_and_leave(queue: &Queue) -> Option<u32> {
     let mut place = WaitSlot::default();
     match queue.poll_take(&mut place, Waker::noop()) {
@@ -85,7 +85,7 @@ fn take_and_leave(queue: &Queue) -> Option<u32> {
 }
 
 #[test]
-fn an_element_of_those_who_give_up_is_in_one_place() {
+fn an_element_of_a_producer_that_gives_up_is_in_one_place() {
     for make in flavors() {
         pct(move || {
             let queue = make();
@@ -142,9 +142,10 @@ fn a_time_out_races_with_the_match_and_one_of_them_wins() {
     for unfair in [false, true] {
         pct(move || {
             let hand = ManualClock::new();
-            let queue = match unfair {
-                true => HandOffQueue::unfair(),
-                false => HandOffQueue::fair(),
+            let queue = if unfair {
+                HandOffQueue::unfair()
+            } else {
+                HandOffQueue::fair()
             };
             let queue = Arc::new(queue.with_clock(hand.clock()));
             let running = Arc::new(());
@@ -170,8 +171,8 @@ fn a_time_out_races_with_the_match_and_one_of_them_wins() {
             let taken = consumer.join().unwrap();
             match put {
                 Ok(()) => assert_eq!(taken, Some(0)),
-                Err(refused) => {
-                    assert_eq!((refused.element, refused.reason), (0, Reason::TimedOut));
+                Err(rejected) => {
+                    assert_eq!((rejected.element, rejected.reason), (0, Reason::TimedOut));
                     assert_eq!(taken, None);
                 }
             }
@@ -199,7 +200,11 @@ fn an_interrupt_races_with_the_match_and_one_of_them_wins() {
             };
             handle.interrupt();
             runner.join().unwrap();
-            let back = offered.join().unwrap().err().map(|refused| refused.element);
+            let back = offered
+                .join()
+                .unwrap()
+                .err()
+                .map(|rejected| rejected.element);
             let mut seen: Vec<u32> = got.lock().take().into_iter().chain(back).collect();
             seen.extend(queue.poll());
             assert_each_once(seen, 1);

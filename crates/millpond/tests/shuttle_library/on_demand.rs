@@ -1,5 +1,5 @@
 //! PCT schedules of a thread on demand (`src/thread/on_demand.rs`): producers that push while it is started,
-//! refused, lost, parks and leaves.
+//! refused, lost, parks and exits.
 //!
 //! The module is private to the library, so it is compiled into this program once more. A job that is forgotten
 //! shows as a deadlock: the model waits for all of them.
@@ -153,7 +153,7 @@ fn a_thread_on_demand_that_parks_is_woken() {
 }
 
 #[test]
-fn refused_threads_on_demand_lose_no_job() {
+fn threads_on_demand_that_are_refused_lose_no_job() {
     pct(|| every_job_is_run_once(&Shared::new(Moody::refusing(1), false)));
     pct(|| every_job_is_run_once(&Shared::new(Moody::refusing(usize::MAX), false)));
 }

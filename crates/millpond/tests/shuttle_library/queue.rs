@@ -1,5 +1,5 @@
 //! PCT schedules of two and three threads on every flavor: what they see is what one thread after the
-//! other could have seen, nobody is forgotten, and nothing leaks.
+//! other could have seen, no waiter is forgotten, and nothing leaks.
 //!
 //! Each thread notes when each of its calls began and ended. Afterwards [`explained`] looks for an
 //! order of all calls in which none comes before one that had ended when it began, and in which the
@@ -110,7 +110,7 @@ enum Call {
     SetCapacity(usize),
 }
 
-/// What a call answered.
+/// The answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Done(bool),
@@ -149,7 +149,7 @@ fn answer(queue: &dyn Subject, call: Call, alive: &Arc<()>) -> Answer {
     }
 }
 
-/// What the model answers; `None` if the call would still wait.
+/// The answer of the model; `None` if the call would still wait.
 fn modelled(model: &mut Model, call: Call) -> Option<Answer> {
     // Unlike all that are in, and it tells the value.
     let newest = model.held.iter().map(|held| held.id >> 8).max();
@@ -280,27 +280,27 @@ fn offers_and_polls_that_do_not_wait() {
 }
 
 #[test]
-fn a_consumer_that_gives_up_passes_its_call_on() {
+fn a_consumer_that_gives_up_passes_its_wake_up_on() {
     check_counted(4, &[], &[&[Put(9), Put(1)], &[Take], &[PollTimeout]]);
 }
 
 #[test]
-fn a_dropped_receiver_passes_its_call_on() {
+fn a_dropped_receiver_passes_its_wake_up_on() {
     check_counted(4, &[], &[&[Put(9), Put(1)], &[Take], &[ReceiveOnce]]);
 }
 
 #[test]
-fn a_producer_that_gives_up_passes_its_call_on() {
+fn a_producer_that_gives_up_passes_its_wake_up_on() {
     check_counted(1, &[9], &[&[Take, Take], &[Put(5)], &[OfferTimeout(1)]]);
 }
 
 #[test]
-fn a_dropped_sender_passes_its_call_on() {
+fn a_dropped_sender_passes_its_wake_up_on() {
     check_counted(1, &[9], &[&[Take, Take], &[Put(5)], &[SendOnce(1)]]);
 }
 
 #[test]
-fn raising_the_capacity_lets_all_in_who_fit() {
+fn raising_the_capacity_lets_in_all_producers_that_fit() {
     check_counted(1, &[9], &[&[Put(5)], &[Put(1)], &[SetCapacity(3)]]);
 }
 
@@ -315,7 +315,7 @@ fn two_producers_and_two_consumers() {
 }
 
 #[test]
-fn light_ones_pass_a_heavy_one_that_waits() {
+fn light_producers_pass_a_heavy_one_that_waits() {
     check(
         Flavor::Weighed,
         4,
@@ -325,7 +325,7 @@ fn light_ones_pass_a_heavy_one_that_waits() {
 }
 
 #[test]
-fn a_heavy_one_that_gives_up_makes_way() {
+fn a_heavy_producer_that_gives_up_makes_way() {
     check(
         Flavor::Weighed,
         4,
@@ -340,12 +340,12 @@ fn a_heavy_one_that_gives_up_makes_way() {
 }
 
 #[test]
-fn one_who_can_never_fit_any_more_hears_so() {
+fn a_producer_that_can_no_longer_fit_is_told_so() {
     check(Flavor::Weighed, 4, &[1], &[&[Put(4)], &[SetCapacity(3)]]);
 }
 
 #[test]
-fn both_ends_of_a_deque_wait_in_one_line() {
+fn waiters_at_both_ends_of_a_deque_share_one_wait_list() {
     pct(|| {
         let queue = Arc::new(BlockingDeque::bounded(1).unwrap());
         let front = Arc::clone(&queue);
@@ -366,7 +366,7 @@ fn both_ends_of_a_deque_wait_in_one_line() {
 }
 
 #[test]
-fn a_new_first_element_finds_a_consumer_who_watches() {
+fn a_new_first_element_reaches_a_waiting_consumer() {
     pct(|| {
         let hand = ManualClock::new();
         let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));
@@ -391,7 +391,7 @@ fn a_new_first_element_finds_a_consumer_who_watches() {
 }
 
 #[test]
-fn a_leader_that_gives_up_is_followed() {
+fn a_leader_that_gives_up_promotes_a_follower() {
     pct(|| {
         let hand = ManualClock::new();
         let queue = Arc::new(DelayQueue::new().with_clock(hand.clock()));

@@ -1,8 +1,8 @@
-//! PCT schedules of a scheduled pool: tasks that run once, while the hand of the clock moves and the end
-//! comes.
+//! PCT schedules of a scheduled pool: tasks that run once, while the clock advances and the pool is
+//! shut down.
 //!
 //! A task that is forgotten shows in two ways: it was due and is not finished when nothing moves any more
-//! ([`at_rest`]), or the pool does not end, which is a deadlock of who waits for that.
+//! ([`at_rest`]), or the pool does not terminate, which is a deadlock of the thread that awaits it.
 //!
 //! Each scenario runs under 150 schedules for each depth.
 #![allow(
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Starts a thread for each of these tasks, which schedules it and hands over what it got.
+/// Starts a thread for each of these tasks, which schedules it and returns the result.
 fn schedulers<E: Executor + 'static>(
     books: &Books,
     timers: &ScheduledPool<E>,
@@ -52,9 +52,9 @@ fn refused_only_too_late(books: &Books, tasks: usize) {
     }
 }
 
-/// SCHEDULE-1: a task comes before the shutdown, and runs at its time, or after it, and is refused.
+/// SCHEDULE-1: a task comes before the shutdown and runs at its time, or comes after it and is rejected.
 #[test]
-fn what_is_scheduled_beside_a_shutdown_runs_or_is_refused() {
+fn a_task_scheduled_during_a_shutdown_runs_or_is_rejected() {
     pct(|| {
         let (builder, hand) = in_place();
         let (timers, books) = (builder.build(), Books::new(3));
@@ -77,7 +77,7 @@ fn what_is_scheduled_beside_a_shutdown_runs_or_is_refused() {
 
 /// The same with an executor that ends with the pool, and must not do so before.
 #[test]
-fn an_executor_that_ends_with_the_pool_runs_what_was_scheduled_beside_the_shutdown() {
+fn an_executor_that_ends_with_the_pool_runs_tasks_scheduled_during_the_shutdown() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let (timers, books) = (builder.build(), Books::new(2));
@@ -112,7 +112,7 @@ fn shutdown_without_delayed_tasks<E: Executor + 'static>(
     timers.shutdown();
     let held = held_by(threads);
     clock.join().unwrap();
-    // Nobody has to wait for the time of what was cancelled.
+    // Terminating does not wait for the due time of a cancelled task.
     ends(&timers, hand);
     hear(&books, held);
     books.add_up(&[CancelReason::ShutDown]);
@@ -125,16 +125,16 @@ fn shutdown_without_delayed_tasks<E: Executor + 'static>(
 }
 
 #[test]
-fn what_may_not_run_after_a_shutdown_runs_before_it_or_is_cancelled_or_refused() {
+fn a_task_that_may_not_run_after_a_shutdown_runs_before_it_or_is_cancelled_or_rejected() {
     pct(|| {
         let (builder, hand) = in_place();
         shutdown_without_delayed_tasks(builder, &hand);
     });
 }
 
-/// The policy is changed beside the shutdown: whoever sweeps, nothing that is due is swept away.
+/// The policy is changed during the shutdown: whichever thread purges, no due task is purged.
 #[test]
-fn what_is_due_runs_though_delayed_tasks_are_switched_off_beside_the_shutdown() {
+fn a_due_task_runs_though_delayed_tasks_are_switched_off_during_the_shutdown() {
     pct(|| {
         let (builder, hand) = in_place();
         let (timers, books) = (builder.build(), Books::new(2));
@@ -142,7 +142,7 @@ fn what_is_due_runs_though_delayed_tasks_are_switched_off_beside_the_shutdown() 
             let timers = timers.clone();
             move || timers.set_run_delayed_after_shutdown(false)
         });
-        // It becomes later before the task comes, so whoever has read the clock before finds it in the future.
+        // Time advances before the task comes, so a thread that has read the clock before finds it in the future.
         let threads = [0, 1].map(|number| {
             let (books, timers, hand) = (books.clone(), timers.clone(), hand.clone());
             spawn(move || {
@@ -162,7 +162,7 @@ fn what_is_due_runs_though_delayed_tasks_are_switched_off_beside_the_shutdown() 
 }
 
 #[test]
-fn what_is_due_at_a_shutdown_reaches_the_workers_though_delayed_tasks_may_not_run() {
+fn a_task_that_is_due_at_a_shutdown_reaches_the_workers_though_delayed_tasks_may_not_run() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         shutdown_without_delayed_tasks(builder, &hand);
@@ -180,13 +180,13 @@ fn stop_against_tasks<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &M
     clock.join().unwrap();
     hear(&books, held);
     ends(timers, hand);
-    // Who was on its way to the executor is handed back to nobody.
+    // A task that was on its way to the executor is returned by no call.
     books.add_up(&[CancelReason::ShutDown, CancelReason::Rejected]);
     refused_only_too_late(&books, 3);
 }
 
 #[test]
-fn a_stop_reaches_what_is_scheduled_on_an_executor_that_ends_with_the_pool() {
+fn a_stop_reaches_tasks_scheduled_on_an_executor_that_ends_with_the_pool() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         stop_against_tasks(&builder.build(), &hand);
@@ -194,7 +194,7 @@ fn a_stop_reaches_what_is_scheduled_on_an_executor_that_ends_with_the_pool() {
 }
 
 #[test]
-fn a_stop_reaches_what_is_scheduled_on_an_executor_that_goes_on() {
+fn a_stop_reaches_tasks_scheduled_on_an_executor_that_goes_on() {
     pct(|| {
         let (builder, hand) = pool(2, 2, Queue::bounded(4));
         let workers = builder.build().unwrap();
@@ -214,14 +214,14 @@ impl Hooks for Last {
 }
 
 #[test]
-fn the_last_handle_that_drops_ends_the_pool_after_what_was_scheduled() {
+fn dropping_the_last_handle_ends_the_pool_after_its_scheduled_tasks() {
     pct(|| {
         let (builder, hand) = pool(1, 1, Queue::bounded(4));
         let gate = Gate::new();
         let workers = builder.hooks(Last(gate.clone())).build().unwrap();
         let (timers, books) = (ScheduledPool::owning(workers).build(), Books::new(3));
         let threads = schedulers(&books, &timers, [(0, SECOND), (1, Duration::ZERO)], || ());
-        // This one takes a handle along and may be the one who drops the last.
+        // This thread has a handle and may be the one that drops the last.
         let own = timers.clone();
         let mut held = vec![schedule(&books, &timers, 2, SECOND, move || drop(own))];
         drop(timers);
@@ -266,7 +266,7 @@ fn cancel_against_fire<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &
 }
 
 #[test]
-fn what_is_cancelled_when_it_is_due_runs_or_is_dropped_and_the_handle_says_which() {
+fn a_task_that_is_cancelled_when_due_runs_or_is_dropped_and_the_handle_says_which() {
     pct(|| {
         let (builder, hand) = in_place();
         cancel_against_fire(&builder.build(), &hand);
@@ -274,7 +274,7 @@ fn what_is_cancelled_when_it_is_due_runs_or_is_dropped_and_the_handle_says_which
 }
 
 #[test]
-fn what_is_cancelled_on_its_way_to_a_worker_runs_or_is_dropped() {
+fn a_task_that_is_cancelled_on_its_way_to_a_worker_runs_or_is_dropped() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         cancel_against_fire(&builder.build(), &hand);
@@ -283,7 +283,7 @@ fn what_is_cancelled_on_its_way_to_a_worker_runs_or_is_dropped() {
 
 /// The last task of a pool that is shut down is cancelled: its alarm goes with it.
 #[test]
-fn a_pool_whose_last_task_is_cancelled_beside_the_shutdown_ends_without_an_alarm() {
+fn a_pool_whose_last_task_is_cancelled_during_the_shutdown_terminates_without_an_alarm() {
     pct(|| {
         let (builder, hand) = in_place();
         let (timers, books) = (builder.build(), Books::new(1));
@@ -301,9 +301,9 @@ fn a_pool_whose_last_task_is_cancelled_beside_the_shutdown_ends_without_an_alarm
     });
 }
 
-/// DISPATCH-1: the alarm is set for what comes later, taken back for what comes sooner, and rings between.
+/// DISPATCH-1: the alarm is set for a later task, replaced for an earlier one, and fires in between.
 #[test]
-fn nothing_is_forgotten_when_two_schedule_while_the_clock_moves() {
+fn no_task_is_forgotten_when_two_threads_schedule_while_the_clock_moves() {
     pct(|| {
         let (builder, hand) = in_place();
         let (timers, books) = (builder.build(), Books::new(4));
@@ -336,9 +336,9 @@ fn nothing_is_forgotten_when_two_schedule_while_the_clock_moves() {
     });
 }
 
-/// Who is waited for is taken back, and the alarm rings for nothing; the others are not behind it.
+/// The next due task is cancelled, and its alarm fires for nothing; the others do not wait behind it.
 #[test]
-fn a_cancel_of_what_the_alarm_is_set_for_takes_no_other_along() {
+fn cancelling_the_task_that_the_alarm_is_set_for_delays_no_other() {
     pct(|| {
         let (builder, hand) = in_place();
         let (timers, books) = (builder.build(), Books::new(3));
@@ -367,9 +367,9 @@ fn a_cancel_of_what_the_alarm_is_set_for_takes_no_other_along() {
     });
 }
 
-/// Somebody else shuts the executor down: what is due then is cancelled, and the pool still ends.
+/// Another thread shuts the executor down: due tasks are cancelled then, and the pool still terminates.
 #[test]
-fn an_executor_that_others_shut_down_runs_or_refuses_what_is_due() {
+fn an_executor_that_others_shut_down_runs_or_rejects_due_tasks() {
     pct(|| {
         let (builder, hand) = pool(1, 1, Queue::bounded(4));
         let workers = builder.build().unwrap();
@@ -388,7 +388,7 @@ fn an_executor_that_others_shut_down_runs_or_refuses_what_is_due() {
 
 /// A task waits for one that only its own worker can run.
 #[test]
-fn a_worker_that_joins_what_it_has_scheduled_runs_it_if_nobody_else_can() {
+fn a_worker_that_joins_its_own_scheduled_task_runs_it_if_no_other_can() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let (timers, books) = (builder.build(), Books::new(2));
@@ -411,9 +411,9 @@ fn a_worker_that_joins_what_it_has_scheduled_runs_it_if_nobody_else_can() {
     });
 }
 
-/// The same beside a stop: who waits in the worker is interrupted.
+/// The same during a stop: the join in the worker is interrupted.
 #[test]
-fn a_worker_that_joins_what_it_has_scheduled_hears_of_a_stop() {
+fn a_worker_that_joins_its_own_scheduled_task_notices_a_stop() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let (timers, books) = (builder.build(), Books::new(1));
@@ -436,9 +436,9 @@ fn a_worker_that_joins_what_it_has_scheduled_hears_of_a_stop() {
     });
 }
 
-/// LIVENESS-2: when the end has come the handles have their outcomes, also if somebody else runs the tasks.
+/// LIVENESS-2: after termination the handles have their outcomes, also if another executor runs the tasks.
 #[test]
-fn a_pool_that_is_over_has_delivered_what_became_of_its_tasks() {
+fn a_terminated_pool_has_delivered_the_outcomes_of_its_tasks() {
     pct(|| {
         let (builder, hand) = in_place();
         let timers = builder.build();

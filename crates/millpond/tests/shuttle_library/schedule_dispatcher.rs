@@ -1,6 +1,6 @@
 //! PCT schedules of the dispatcher: what is due meets an executor that makes its callers wait.
 //!
-//! The executor is a pool of one worker, which is held, and a queue of one place. Who comes then waits for
+//! The executor is a pool of one worker, which is held, and a queue of capacity one. A further task waits for
 //! room, and only the dispatcher may do that.
 #![allow(
     clippy::disallowed_types,
@@ -55,7 +55,7 @@ fn in_a_row(
 
 /// DISPATCH-2: whether it goes straight to the executor or through the dispatcher's queue.
 #[test]
-fn what_the_dispatcher_brings_comes_in_the_order_of_its_time() {
+fn the_dispatcher_submits_tasks_in_the_order_of_their_due_times() {
     pct(|| {
         let (workers, gate, hand) = narrow();
         let (timers, books) = (ScheduledPool::owning(workers).build(), Books::new(5));
@@ -139,7 +139,7 @@ fn stop_without_room(timers: &ScheduledPool<ThreadPool>, gate: &Gate, hand: &Man
 }
 
 #[test]
-fn a_stop_hands_back_what_the_dispatcher_waits_with() {
+fn a_stop_returns_the_task_that_the_dispatcher_is_waiting_to_submit() {
     pct(|| {
         let (workers, gate, hand) = narrow();
         let timers = ScheduledPool::owning(workers).build();
@@ -150,7 +150,7 @@ fn a_stop_hands_back_what_the_dispatcher_waits_with() {
 }
 
 #[test]
-fn a_stop_hands_back_what_the_dispatcher_waits_with_at_an_executor_that_goes_on() {
+fn a_stop_returns_the_task_that_the_dispatcher_is_waiting_to_submit_to_an_executor_that_goes_on() {
     pct(|| {
         let (workers, gate, hand) = narrow();
         let timers = ScheduledPool::on(workers.clone()).build();
@@ -164,7 +164,7 @@ fn a_stop_hands_back_what_the_dispatcher_waits_with_at_an_executor_that_goes_on(
 
 /// While others move the clock and make room, so that a stop may also run out of timeout.
 #[test]
-fn two_stops_while_the_dispatcher_waits_hand_each_task_back_at_most_once() {
+fn two_stops_while_the_dispatcher_waits_return_each_task_at_most_once() {
     pct(|| {
         let (workers, gate, hand) = narrow();
         let timers = ScheduledPool::on(workers.clone()).build();
@@ -189,7 +189,7 @@ fn two_stops_while_the_dispatcher_waits_hand_each_task_back_at_most_once() {
 
 /// The body ends when the stop has returned; the clock stands still, so no timeout runs out.
 #[test]
-fn a_stop_waits_for_no_body_that_begins_in_the_thread_of_the_dispatcher() {
+fn a_stop_waits_for_no_body_that_begins_on_the_dispatcher_thread() {
     pct(|| {
         let (hand, gate) = (ManualClock::new(), Gate::new());
         let timers = ScheduledPool::on(DirectExecutor::new()).clock(hand.clock());
@@ -207,7 +207,7 @@ fn a_stop_waits_for_no_body_that_begins_in_the_thread_of_the_dispatcher() {
     });
 }
 
-/// Starts threads that are lost before their first step, as many as it is told to.
+/// Starts threads that are lost before their first step, a given number of them.
 #[derive(Debug)]
 struct Losing(AtomicUsize);
 
@@ -241,7 +241,7 @@ fn dispatchers_that_fail(factory: impl ThreadFactory) {
 }
 
 #[test]
-fn a_dispatcher_that_is_refused_at_first_comes_later() {
+fn a_dispatcher_thread_that_is_refused_at_first_is_started_later() {
     pct(|| dispatchers_that_fail(Moody::new(0b11)));
 }
 
@@ -250,9 +250,9 @@ fn a_dispatcher_that_is_lost_at_first_is_replaced() {
     pct(|| dispatchers_that_fail(Losing(AtomicUsize::new(2))));
 }
 
-/// An executor that runs tasks where they are brought: all of them go through the dispatcher's queue.
+/// An executor that runs tasks in the submitting thread: all of them go through the dispatcher's queue.
 #[test]
-fn the_dispatcher_runs_what_would_run_in_the_thread_of_the_timer() {
+fn the_dispatcher_runs_tasks_that_would_run_on_the_timer_thread() {
     pct(|| {
         let hand = ManualClock::new();
         let timers = ScheduledPool::on(DirectExecutor::new()).clock(hand.clock());

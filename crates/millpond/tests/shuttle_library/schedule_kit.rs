@@ -25,7 +25,7 @@ pub(crate) fn pct(scenario: fn()) {
     shuttle_drive::pct(150, scenario);
 }
 
-/// Runs what is due where it is brought: in the thread that moves the hand, or in one that schedules. So
+/// Runs due tasks in the submitting thread: the one that advances the clock, or one that schedules. So
 /// a model has no threads but its own, and when these rest, nothing moves.
 #[derive(Debug)]
 pub(crate) struct InPlace(Clock);
@@ -59,7 +59,7 @@ pub(crate) fn on_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, Manua
     )
 }
 
-/// The same without leaders: what is due is with the executor when the hand has been moved.
+/// The same without leaders: due tasks are with the executor when the clock has been advanced.
 pub(crate) fn on_called_workers(workers: usize) -> (ScheduledBuilder<ThreadPool>, ManualClock) {
     let (builder, hand) = pool(workers, workers, Queue::bounded(8));
     (ScheduledPool::owning(builder.build().unwrap()), hand)
@@ -86,7 +86,7 @@ pub(crate) fn schedule<E: Executor + 'static>(
     let due = timers.clock().deadline(delay);
     let (handle, brought) = match timers.schedule_with(spec, due, books.closure(number, body)) {
         Ok(handle) => (Some(handle), Ok(())),
-        Err(refused) => (None, Err(refused)),
+        Err(rejected) => (None, Err(rejected)),
     };
     books.note(number, &brought);
     (number, handle)
@@ -101,13 +101,13 @@ pub(crate) fn hear(books: &Books, held: impl IntoIterator<Item = Held>) {
     }
 }
 
-/// Notes what a stop handed back, and drops it; tasks without a name are not in the books.
+/// Notes the tasks that a stop returned, and drops them; tasks without a name are not in the books.
 pub(crate) fn handed_back(books: &Books, tasks: Vec<Task>) {
     let noted = tasks.into_iter().filter(|task| task.name().is_some());
     books.handed_back(noted.collect());
 }
 
-/// Nobody moves: what has not been run is not yet due.
+/// No thread moves: a task that has not been run is not yet due.
 pub(crate) fn at_rest(held: &[Held], hand: &ManualClock) {
     let now = Deadline::at(hand.clock().now());
     for (number, handle) in held {
@@ -118,13 +118,13 @@ pub(crate) fn at_rest(held: &[Held], hand: &ManualClock) {
     }
 }
 
-/// Moves the hand, second by second.
+/// Advances the clock, second by second.
 pub(crate) fn mover(hand: &ManualClock, seconds: u32) -> JoinHandle<()> {
     let hand = hand.clone();
     spawn(move || (0..seconds).for_each(|_| hand.advance(SECOND)))
 }
 
-/// Moves the hand until it is so far.
+/// Advances the clock until the condition holds.
 pub(crate) fn move_until(hand: &ManualClock, is_over: impl Fn() -> bool) {
     while !is_over() {
         hand.advance(SECOND);
@@ -132,7 +132,7 @@ pub(crate) fn move_until(hand: &ManualClock, is_over: impl Fn() -> bool) {
     }
 }
 
-/// The pool, which somebody has shut down, ends and leaves nothing behind: no entry, and no alarm.
+/// The pool, which has been shut down, terminates and leaves nothing behind: no entry, and no alarm.
 pub(crate) fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &ManualClock) {
     timers.await_termination().unwrap();
     assert!(timers.is_terminated());
@@ -141,27 +141,27 @@ pub(crate) fn ends<E: Executor + 'static>(timers: &ScheduledPool<E>, hand: &Manu
     assert_eq!(hand.sleepers(), 0, "an alarm is left behind: {last:?}");
 }
 
-/// What the closure of a series has seen.
+/// The calls of a series' closure, and its drop.
 #[derive(Default)]
-pub(crate) struct Diary {
+pub(crate) struct CallLog {
     calls: AtomicUsize,
     inside: AtomicUsize,
     drops: AtomicUsize,
 }
 
 /// Inside the closure, and gone with it.
-pub(crate) struct Pen(Arc<Diary>);
+pub(crate) struct CallRecorder(Arc<CallLog>);
 
-impl Pen {
+impl CallRecorder {
     /// Writes a call down, around what the closure does.
     pub(crate) fn call(&self, body: impl FnOnce()) {
-        let diary = &self.0;
-        assert_eq!(diary.drops.load(Ordering::SeqCst), 0, "called when gone");
-        let before = diary.inside.fetch_add(1, Ordering::SeqCst);
+        let log = &self.0;
+        assert_eq!(log.drops.load(Ordering::SeqCst), 0, "called when gone");
+        let before = log.inside.fetch_add(1, Ordering::SeqCst);
         assert_eq!(before, 0, "two are inside");
-        diary.calls.fetch_add(1, Ordering::SeqCst);
+        log.calls.fetch_add(1, Ordering::SeqCst);
         body();
-        diary.inside.fetch_sub(1, Ordering::SeqCst);
+        log.inside.fetch_sub(1, Ordering::SeqCst);
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -169,24 +169,24 @@ impl Pen {
     }
 }
 
-impl Drop for Pen {
+impl Drop for CallRecorder {
     fn drop(&mut self) {
         self.0.drops.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-impl Diary {
-    pub(crate) fn new() -> (Arc<Self>, Pen) {
-        let diary = Arc::new(Diary::default());
-        let pen = Pen(Arc::clone(&diary));
-        (diary, pen)
+impl CallLog {
+    pub(crate) fn new() -> (Arc<Self>, CallRecorder) {
+        let log = Arc::new(CallLog::default());
+        let recorder = CallRecorder(Arc::clone(&log));
+        (log, recorder)
     }
 
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// The series has ended and nobody is inside: its closure is gone.
+    /// The series has ended and no call is under way: its closure is gone.
     pub(crate) fn assert_closed(&self) {
         assert_eq!(self.inside.load(Ordering::SeqCst), 0);
         assert_eq!(self.drops.load(Ordering::SeqCst), 1);

@@ -1,7 +1,7 @@
-//! PCT schedules of leaders (LEADER-1 and TIMERLEADER-1): idle workers that wait for what is due, and leave
-//! for a task, for good, or for a moment, while somebody schedules.
+//! PCT schedules of leaders (LEADER-1 and TIMERLEADER-1): idle workers that wait for due times, and stop
+//! leading for a task, for good, or for a moment, while other threads schedule.
 //!
-//! A task that is forgotten is one that nobody runs when its time has come: a deadlock of who joins it.
+//! A forgotten task is one that no worker runs when its time has come: a deadlock of the thread that joins it.
 //!
 //! Most scenarios of the other files have leaders, too: every second walk ([`on_workers`]). Each scenario here
 //! runs under 150 schedules for each depth.
@@ -23,7 +23,7 @@ fn started(timers: &ScheduledPool<ThreadPool>) {
     timers.executor().prestart_all_core().unwrap();
 }
 
-/// The first task waits for the second: somebody else must find that one.
+/// The first task waits for the second: another worker must find that one.
 fn due_while_the_leader_is_busy(second: Duration) {
     let (builder, hand) = on_leaders(2);
     let (timers, books, gate) = (builder.build(), Books::new(2), Gate::new());
@@ -42,17 +42,17 @@ fn due_while_the_leader_is_busy(second: Duration) {
 }
 
 #[test]
-fn what_becomes_due_while_the_leader_is_busy_runs_beside_it() {
+fn a_task_that_becomes_due_while_the_leader_is_busy_runs_beside_it() {
     pct(|| due_while_the_leader_is_busy(2 * SECOND));
 }
 
 #[test]
-fn what_is_due_at_the_same_time_runs_beside_what_the_leader_runs() {
+fn tasks_that_are_due_at_the_same_time_run_beside_that_of_the_leader() {
     pct(|| due_while_the_leader_is_busy(SECOND));
 }
 
 #[test]
-fn a_leader_that_rests_hears_of_what_is_due_earlier() {
+fn a_sleeping_leader_notices_a_task_that_is_due_earlier() {
     pct(|| {
         let (builder, hand) = on_leaders(1);
         let (timers, books) = (builder.build(), Books::new(3));
@@ -76,7 +76,7 @@ fn a_leader_that_rests_hears_of_what_is_due_earlier() {
 }
 
 #[test]
-fn a_leader_runs_what_others_submit_and_forgets_nothing_that_is_due() {
+fn a_leader_runs_submitted_tasks_and_forgets_no_due_one() {
     pct(|| {
         let (builder, hand) = on_leaders(1);
         let (timers, books) = (builder.build(), Books::new(2));
@@ -100,9 +100,9 @@ fn a_leader_runs_what_others_submit_and_forgets_nothing_that_is_due() {
     });
 }
 
-/// The alarm rings for what is due when nobody is left.
+/// The alarm fires for due tasks when no worker is left.
 #[test]
-fn a_leader_that_has_been_idle_for_too_long_leaves_and_what_is_due_runs_all_the_same() {
+fn a_leader_exits_when_idle_too_long_and_due_tasks_run_all_the_same() {
     pct(|| {
         let (workers, hand) = pool(1, 2, Queue::bounded(8));
         let workers = workers.core_may_time_out(true).build().unwrap();
@@ -124,7 +124,7 @@ fn a_leader_that_has_been_idle_for_too_long_leaves_and_what_is_due_runs_all_the_
 }
 
 #[test]
-fn a_stop_reaches_what_a_leader_has_in_its_hands() {
+fn a_stop_reaches_the_task_that_a_leader_is_about_to_run() {
     pct(|| {
         let (builder, hand) = on_leaders(2);
         let (timers, books) = (builder.build(), Books::new(3));
@@ -137,14 +137,14 @@ fn a_stop_reaches_what_a_leader_has_in_its_hands() {
         clock.join().unwrap();
         hear(&books, held);
         ends(&timers, &hand);
-        // Who was on its way to the executor is handed back to nobody.
+        // A task that was on its way to the executor is returned by no call.
         books.add_up(&[CancelReason::ShutDown, CancelReason::Rejected]);
     });
 }
 
 /// SCHEDULE-1 with a leader at its post.
 #[test]
-fn what_is_scheduled_beside_a_shutdown_is_run_by_the_leader_or_refused() {
+fn a_task_scheduled_during_a_shutdown_is_run_by_the_leader_or_rejected() {
     pct(|| {
         let (builder, hand) = on_leaders(1);
         let (timers, books) = (builder.build(), Books::new(2));
@@ -163,7 +163,7 @@ fn what_is_scheduled_beside_a_shutdown_is_run_by_the_leader_or_refused() {
         ends(&timers, &hand);
         let sums = books.add_up(&[]);
         assert_eq!(sums.run, sums.taken);
-        let refused = |number: usize| matches!(books.page(number).brought, Brought::Refused(_));
-        assert!(!refused(0) || refused(1), "the second came later");
+        let rejected = |number: usize| matches!(books.page(number).brought, Brought::Refused(_));
+        assert!(!rejected(0) || rejected(1), "the second came later");
     });
 }

@@ -1,6 +1,6 @@
-//! PCT schedules of series: their runs against cancels, interrupts, refusals and the end of the pool.
+//! PCT schedules of series: their runs against cancels, interrupts, rejections and the end of the pool.
 //!
-//! The closure of a model notes when it is called and when it is dropped ([`Diary`]): by one thread at a
+//! The closure of a model notes when it is called and when it is dropped ([`CallLog`]): by one thread at a
 //! time, unless it is shared, never when it is gone, and it goes once.
 #![allow(
     clippy::disallowed_types,
@@ -8,7 +8,7 @@
 )]
 
 use crate::schedule_kit::{
-    Diary, SECOND, ends, in_place, move_until, mover, on_called_workers, on_workers, pct,
+    CallLog, SECOND, ends, in_place, move_until, mover, on_called_workers, on_workers, pct,
 };
 use crate::shuttle_kit::{Gate, join_all, pool, until_interrupted};
 use millpond::executor::{ExecutorExt, Lifecycle};
@@ -32,24 +32,24 @@ fn cancelled<T: std::fmt::Debug>(said: Result<T, TaskError>, reasons: &[CancelRe
 fn cancel_against_runs(every: Every, overlap: Overlap) {
     let (builder, hand) = in_place();
     let timers = builder.build();
-    let (diary, pen) = Diary::new();
+    let (log, recorder) = CallLog::new();
     let series = timers.series(every).overlap(overlap);
-    let series = series.start(move || pen.call(|| ())).unwrap();
+    let series = series.start(move || recorder.call(|| ())).unwrap();
     let clock = mover(&hand, 3);
     let canceller = spawn({
-        let diary = Arc::clone(&diary);
+        let log = Arc::clone(&log);
         move || {
             assert!(series.cancel());
-            // One that had begun may still come to its first line.
-            (series, diary.calls() + 1)
+            // A run that had begun may still reach its first line.
+            (series, log.calls() + 1)
         }
     });
     let (series, most) = canceller.join().unwrap();
     clock.join().unwrap();
     hand.advance(2 * SECOND);
-    assert!(diary.calls() <= most, "a run begins after the cancel");
+    assert!(log.calls() <= most, "a run begins after the cancel");
     cancelled(series.join(), &[CancelReason::Requested]);
-    diary.assert_closed();
+    log.assert_closed();
     timers.shutdown();
     ends(&timers, &hand);
 }
@@ -75,8 +75,8 @@ fn a_series_that_is_cancelled_while_a_worker_runs_it_ends_once() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let timers = builder.build();
-        let (diary, pen) = Diary::new();
-        let body = move || pen.call(|| ());
+        let (log, recorder) = CallLog::new();
+        let body = move || recorder.call(|| ());
         let series = timers.schedule_at_fixed_rate(Duration::ZERO, SECOND, body);
         let series = series.unwrap();
         let clock = mover(&hand, 1);
@@ -85,7 +85,7 @@ fn a_series_that_is_cancelled_while_a_worker_runs_it_ends_once() {
         cancelled(series.join(), &[CancelReason::Requested]);
         timers.shutdown();
         ends(&timers, &hand);
-        diary.assert_closed();
+        log.assert_closed();
     });
 }
 
@@ -93,16 +93,16 @@ fn a_series_that_is_cancelled_while_a_worker_runs_it_ends_once() {
 fn shutdown_against_runs(overlap: Overlap) {
     let (builder, hand) = on_workers(1);
     let timers = builder.build();
-    let (diary, pen) = Diary::new();
+    let (log, recorder) = CallLog::new();
     let series = timers.series(Every::rate(SECOND)).overlap(overlap);
     let series = series.first_after(Duration::ZERO);
-    let series = series.start(move || pen.call(|| ())).unwrap();
+    let series = series.start(move || recorder.call(|| ())).unwrap();
     let clock = mover(&hand, 2);
     timers.shutdown();
     cancelled(series.join(), &[CancelReason::ShutDown]);
     clock.join().unwrap();
     ends(&timers, &hand);
-    diary.assert_closed();
+    log.assert_closed();
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn a_run_that_has_not_begun_when_the_pool_is_shut_down_does_not_take_place() {
         let (timers, gate) = (builder.build(), Gate::new());
         let held = gate.clone();
         timers.execute(move || held.wait()).unwrap();
-        let (diary, pen) = Diary::new();
-        let body = move || pen.call(|| ());
+        let (log, recorder) = CallLog::new();
+        let body = move || recorder.call(|| ());
         let series = timers.schedule_at_fixed_rate(SECOND, SECOND, body).unwrap();
         let clock = mover(&hand, 2);
         timers.shutdown();
@@ -132,8 +132,8 @@ fn a_run_that_has_not_begun_when_the_pool_is_shut_down_does_not_take_place() {
         clock.join().unwrap();
         cancelled(series.join(), &[CancelReason::ShutDown]);
         ends(&timers, &hand);
-        assert_eq!(diary.calls(), 0);
-        diary.assert_closed();
+        assert_eq!(log.calls(), 0);
+        log.assert_closed();
     });
 }
 
@@ -142,10 +142,10 @@ fn a_series_that_may_go_on_after_a_shutdown_comes_to_its_own_end() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let timers = builder.run_series_after_shutdown(true).build();
-        let (diary, pen) = Diary::new();
+        let (log, recorder) = CallLog::new();
         let twice = move || {
-            pen.call(|| ());
-            match pen.calls() {
+            recorder.call(|| ());
+            match recorder.calls() {
                 2 => ControlFlow::Break("enough"),
                 _ => ControlFlow::Continue(()),
             }
@@ -160,8 +160,8 @@ fn a_series_that_may_go_on_after_a_shutdown_comes_to_its_own_end() {
         assert_eq!(series.join().unwrap(), "enough");
         shutter.join().unwrap();
         ends(&timers, &hand);
-        assert_eq!(diary.calls(), 2);
-        diary.assert_closed();
+        assert_eq!(log.calls(), 2);
+        log.assert_closed();
     });
 }
 
@@ -169,8 +169,8 @@ fn a_series_that_may_go_on_after_a_shutdown_comes_to_its_own_end() {
 fn stop_against_runs(runs_the_last: bool) {
     let (builder, hand) = on_workers(1);
     let timers = builder.on_event(|_| ()).build();
-    let (diary, pen) = Diary::new();
-    let body = move || pen.call(|| ());
+    let (log, recorder) = CallLog::new();
+    let body = move || recorder.call(|| ());
     let series = timers.schedule_at_fixed_rate(Duration::ZERO, SECOND, body);
     let series = series.unwrap();
     let clock = mover(&hand, 2);
@@ -178,15 +178,16 @@ fn stop_against_runs(runs_the_last: bool) {
     clock.join().unwrap();
     assert!(back.len() <= 1, "one series, one last run");
     for task in back {
-        match runs_the_last {
-            true => drop(task.run()),
-            false => drop(task),
+        if runs_the_last {
+            drop(task.run())
+        } else {
+            drop(task)
         }
     }
     let reasons = [CancelReason::ShutDown, CancelReason::Rejected];
     cancelled(series.join(), &reasons);
     ends(&timers, &hand);
-    diary.assert_closed();
+    log.assert_closed();
 }
 
 #[test]
@@ -199,12 +200,12 @@ fn a_stop_ends_a_series_after_its_last_run() {
     pct(|| stop_against_runs(true));
 }
 
-/// The run blocks until it is asked to stop; who is not asked blocks for ever.
+/// The run blocks until it is interrupted; without an interrupt it blocks for ever.
 fn interrupt_against_run(cancels_first: bool) {
     let (builder, hand) = on_workers(1);
     let timers = builder.build();
-    let (diary, pen) = Diary::new();
-    let body = move || pen.call(until_interrupted);
+    let (log, recorder) = CallLog::new();
+    let body = move || recorder.call(until_interrupted);
     let series = timers.schedule_with_fixed_delay(Duration::ZERO, SECOND, body);
     let series = series.unwrap();
     let clock = mover(&hand, 1);
@@ -216,8 +217,8 @@ fn interrupt_against_run(cancels_first: bool) {
     cancelled(series.join(), &[CancelReason::Requested]);
     timers.shutdown();
     ends(&timers, &hand);
-    assert!(diary.calls() <= 1);
-    diary.assert_closed();
+    assert!(log.calls() <= 1);
+    log.assert_closed();
 }
 
 #[test]
@@ -236,10 +237,10 @@ fn a_series_that_skips_has_one_run_at_a_time_and_counts_the_others() {
     pct(|| {
         let (builder, hand) = on_called_workers(2);
         let timers = builder.build();
-        let ((diary, pen), gate) = (Diary::new(), Gate::new());
+        let ((log, recorder), gate) = (CallLog::new(), Gate::new());
         let body = {
             let gate = gate.clone();
-            move || pen.call(|| gate.wait())
+            move || recorder.call(|| gate.wait())
         };
         let series = timers.series(Every::rate(SECOND)).overlap(Overlap::Skip);
         let series = series.start(body).unwrap();
@@ -255,14 +256,14 @@ fn a_series_that_skips_has_one_run_at_a_time_and_counts_the_others() {
         timers.shutdown();
         ends(&timers, &hand);
         // A run that had not begun when the cancel came is neither.
-        let sum = diary.calls() + skipped;
+        let sum = log.calls() + skipped;
         assert!((2..=3).contains(&sum), "{sum}");
         assert_eq!(timers.snapshot().skipped as usize, skipped);
-        diary.assert_closed();
+        log.assert_closed();
     });
 }
 
-/// The first run waits for the second: they overlap, or nobody ends.
+/// The first run waits for the second: they overlap, or neither ends.
 #[test]
 fn runs_that_may_overlap_run_beside_each_other() {
     pct(|| {
@@ -296,7 +297,7 @@ fn runs_that_may_overlap_run_beside_each_other() {
     });
 }
 
-/// A pool that is full refuses a run: the series goes on with the next.
+/// A full pool rejects a run: the series goes on with the next.
 fn refused_runs(every: Every) {
     let (builder, hand) = pool(1, 1, Queue::bounded(1));
     let workers = builder.rejection(RejectionPolicy::Abort).build().unwrap();
@@ -306,43 +307,43 @@ fn refused_runs(every: Every) {
     let held = gate.clone();
     workers.execute(move || held.wait()).unwrap();
     workers.execute(|| ()).unwrap();
-    let (diary, pen) = Diary::new();
-    let series = timers.series(every).start(move || pen.call(|| ()));
+    let (log, recorder) = CallLog::new();
+    let series = timers.series(every).start(move || recorder.call(|| ()));
     let series = series.unwrap();
-    // The first is refused, the others are if they come before the worker is free.
+    // The first is rejected, the others are if they come before the worker is free.
     hand.advance(SECOND);
-    assert_eq!((series.rejected(), diary.calls()), (1, 0));
+    assert_eq!((series.rejected(), log.calls()), (1, 0));
     let opener = spawn(move || gate.open());
-    move_until(&hand, || diary.calls() >= 2);
+    move_until(&hand, || log.calls() >= 2);
     opener.join().unwrap();
     assert!(!series.is_finished());
     series.cancel();
     cancelled(series.join(), &[CancelReason::Requested]);
     timers.shutdown();
     ends(&timers, &hand);
-    diary.assert_closed();
+    log.assert_closed();
     workers.close().unwrap();
 }
 
 #[test]
-fn a_run_that_is_refused_does_not_end_a_series_at_a_rate() {
+fn a_rejected_run_does_not_end_a_series_at_a_rate() {
     pct(|| refused_runs(Every::rate(SECOND)));
 }
 
 #[test]
-fn a_run_that_is_refused_does_not_end_a_series_with_a_delay() {
+fn a_rejected_run_does_not_end_a_series_with_a_delay() {
     pct(|| refused_runs(Every::delay(SECOND)));
 }
 
 /// The next try is planned while the series is cancelled or the pool shut down.
 #[test]
-fn a_series_that_tries_again_ends_with_its_failure_or_for_who_was_first() {
+fn a_series_that_retries_ends_with_its_failure_or_with_the_shutdown() {
     pct(|| {
         let (builder, hand) = on_workers(1);
         let timers = builder.on_event(|_| ()).build();
-        let (diary, pen) = Diary::new();
+        let (log, recorder) = CallLog::new();
         let fails = move || {
-            pen.call(|| ());
+            recorder.call(|| ());
             Err::<(), _>("no flour")
         };
         let again = OnFailure::Retry(Backoff::starting_at(SECOND).tries(1));
@@ -355,10 +356,10 @@ fn a_series_that_tries_again_ends_with_its_failure_or_for_who_was_first() {
         });
         join_all(vec![clock, shutter]);
         match series.join() {
-            Err(TaskError::Failed(_)) => assert!((1..=2).contains(&diary.calls())),
+            Err(TaskError::Failed(_)) => assert!((1..=2).contains(&log.calls())),
             said => cancelled(said, &[CancelReason::ShutDown]),
         }
         ends(&timers, &hand);
-        diary.assert_closed();
+        log.assert_closed();
     });
 }

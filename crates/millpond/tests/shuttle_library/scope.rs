@@ -1,42 +1,19 @@
-//! PCT schedules of scopes on real executors: the end against tasks that run, are brought, cancelled,
-//! handed back, interrupted.
+//! PCT schedules of scopes on real executors: the end against tasks that run, are submitted, cancelled,
+//! returned, interrupted.
 //!
 //! Each scenario runs under 500 schedules for each depth.
 
+use crate::shuttle_kit::{pct, threads, until_interrupted};
 use millpond::executor::{
-    Executor, ExecutorExt, Lifecycle, Rejected, SaturationPolicy, ScopeOptions, SerialExecutor,
-    ThreadPerTask,
+    Executor, ExecutorExt, Lifecycle, Rejected, ScopeOptions, SerialExecutor,
 };
 use millpond::interrupt;
 use millpond::task::{self, Task};
-use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use millpond_raw::sync::thread::spawn;
-use millpond_raw::task::current;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-
-fn pct(scenario: fn()) {
-    crate::shuttle_drive::pct(500, scenario);
-}
-
-fn threads(count: usize) -> ThreadPerTask {
-    ThreadPerTask::builder("model", count)
-        .at_bound(SaturationPolicy::Block)
-        .build()
-        .unwrap()
-}
-
-/// Blocks until the running task is interrupted.
-fn until_interrupted() {
-    let here = park::current();
-    current::with_interrupt_waker(&here.waker(), || {
-        while !current::is_set() {
-            here.park(Site::new("model.body"));
-        }
-    });
-}
 
 /// Takes tasks; another thread runs, drops or keeps them.
 #[derive(Debug, Default)]
@@ -128,18 +105,18 @@ fn a_task_that_is_handed_back_run_late_or_dropped_runs_once() {
 }
 
 #[test]
-fn a_failure_reaches_what_runs_and_what_waits() {
+fn a_failure_cancels_running_and_queued_tasks() {
     pct(|| {
         let executor = threads(3);
         let ended = AtomicUsize::new(0);
         let failed = catch_unwind(AssertUnwindSafe(|| {
             executor.scope_with(ScopeOptions::new().cancel_on_failure(), |s| {
                 for _ in 0..2 {
-                    let brought = s.execute(|| {
+                    let submitted = s.execute(|| {
                         until_interrupted();
                         ended.fetch_add(1, Relaxed);
                     });
-                    brought.unwrap();
+                    submitted.unwrap();
                 }
                 drop(s.execute(|| resume_unwind(Box::new("on purpose"))));
             });
@@ -200,12 +177,12 @@ fn tasks_of_a_key_run_one_at_a_time_though_the_owner_waits() {
         serial.key("one").scope(|s| {
             for n in 0..3 {
                 let (busy, order) = (&busy, &order);
-                let brought = s.execute(move || {
+                let submitted = s.execute(move || {
                     assert_eq!(busy.fetch_add(1, Relaxed), 0);
                     order.lock().push(n);
                     busy.fetch_sub(1, Relaxed);
                 });
-                brought.unwrap();
+                submitted.unwrap();
             }
         });
         assert_eq!(*order.lock(), [0, 1, 2]);

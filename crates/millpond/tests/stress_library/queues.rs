@@ -81,22 +81,22 @@ fn resizing(last: usize) -> impl FnOnce(Arc<dyn BlockingQueue<Element>>) + Send 
 }
 
 #[test]
-fn an_array_queue_of_one() {
+fn a_preallocated_fifo_queue_of_one() {
     every_element_comes_out_once(Arc::new(FifoQueue::bounded(1).unwrap()), drop);
 }
 
 #[test]
-fn an_array_queue_that_is_resized() {
+fn a_preallocated_fifo_queue_that_is_resized() {
     every_element_comes_out_once(Arc::new(FifoQueue::bounded(64).unwrap()), resizing(64));
 }
 
 #[test]
-fn a_linked_queue_without_a_bound() {
+fn an_unbounded_fifo_queue() {
     every_element_comes_out_once(Arc::new(FifoQueue::unbounded()), drop);
 }
 
 #[test]
-fn a_linked_queue_in_which_others_search() {
+fn a_growing_fifo_queue_that_other_threads_search() {
     every_element_comes_out_once(Arc::new(FifoQueue::bounded_growing(8).unwrap()), |queue| {
         for _ in 0..200 {
             assert!(

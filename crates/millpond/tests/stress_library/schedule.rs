@@ -1,5 +1,5 @@
-//! Scheduled pools under everything at once: threads schedule, cancel, interrupt, let go, resize the pool
-//! below, change the policies and end it in the middle, while bodies panic and threads do not start.
+//! Scheduled pools under everything at once: threads schedule, cancel, interrupt, drop handles, resize the
+//! inner pool, change the policies and end it in the middle, while bodies panic and threads do not start.
 //!
 //! Whatever happens, the books balance. Of every task that was accepted:
 //!
@@ -32,10 +32,10 @@ use std::time::Duration;
 const SEED: u64 = 0x7363_6865;
 const ROUNDS: u64 = 60;
 const EACH: usize = 24;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What became of one closure.
+/// The history of one closure.
 #[derive(Debug, Default)]
 struct Entry {
     is_accepted: AtomicBool,
@@ -43,7 +43,7 @@ struct Entry {
     ran: AtomicU32,
     dropped: AtomicU32,
     handed_back: AtomicU32,
-    /// Whether its handle was let go, so that nobody knows what it would have said.
+    /// Whether its handle was dropped, so that its outcome is unknown.
     is_alone: AtomicBool,
     /// Whether its handle said that it was cancelled.
     is_cancelled: AtomicBool,
@@ -147,14 +147,16 @@ impl Bank {
         entry.is_series.store(true, Ordering::Relaxed);
         let (inside, own) = (Inside(Arc::clone(&entry)), Mutex::new(rng.fork()));
         let period = rng.micros(500);
-        let every = match rng.once_in(2) {
-            true => Every::rate(period),
-            false => Every::delay(period),
+        let every = if rng.once_in(2) {
+            Every::rate(period)
+        } else {
+            Every::delay(period)
         };
         let series = self.timers.series(every).name(name);
-        let series = series.first_after(match rng.once_in(4) {
-            true => HOUR,
-            false => rng.micros(500),
+        let series = series.first_after(if rng.once_in(4) {
+            HOUR
+        } else {
+            rng.micros(500)
         });
         let series = series.overlap(match rng.below(3) {
             0 => Overlap::Skip,
@@ -190,9 +192,10 @@ impl Bank {
     fn play(&self, mut rng: Rng) -> Vec<(Arc<Entry>, Handle)> {
         let mut kept = Vec::new();
         for _ in 0..EACH {
-            kept.extend(match rng.once_in(3) {
-                true => self.series(&mut rng),
-                false => self.once(&mut rng),
+            kept.extend(if rng.once_in(3) {
+                self.series(&mut rng)
+            } else {
+                self.once(&mut rng)
             });
             rng.jitter();
             if kept.is_empty() || rng.once_in(2) {
@@ -243,7 +246,7 @@ impl Bank {
         }
     }
 
-    /// Handed back: each once, and unrun (SCHEDULE-STRESS-4). Some are run, and the others dropped.
+    /// Returned: each once, and unrun (SCHEDULE-STRESS-4). Some are run, and the others dropped.
     fn take_back(&self, back: Vec<Task>, rng: &mut Rng) {
         for task in back {
             let number = task.name().and_then(|name| name.parse::<usize>().ok());
@@ -255,9 +258,10 @@ impl Bank {
                 let ran = entry.ran.load(Ordering::Relaxed);
                 assert_eq!(ran, 0, "handed back, and had run (SCHEDULE-STRESS-4)");
             }
-            match rng.once_in(2) {
-                true => drop(task.run()),
-                false => drop(task),
+            if rng.once_in(2) {
+                drop(task.run())
+            } else {
+                drop(task)
             }
         }
     }
@@ -274,7 +278,7 @@ fn policy(rng: &mut Rng) -> RejectionPolicy {
     }
 }
 
-/// What a handle came to.
+/// The outcome of a handle.
 fn note(entry: &Entry, joined: &Result<(), TaskError>) {
     let is_cancelled = match joined {
         Ok(()) => false,
@@ -318,9 +322,10 @@ fn round(seed: u64) {
         .build()
         .expect("it makes sense");
     let is_own = rng.once_in(2);
-    let builder = match is_own {
-        true => ScheduledPool::owning(pool.clone()),
-        false => ScheduledPool::on(pool.clone()),
+    let builder = if is_own {
+        ScheduledPool::owning(pool.clone())
+    } else {
+        ScheduledPool::on(pool.clone())
     };
     let timers = builder
         .run_delayed_after_shutdown(rng.once_in(2))
@@ -357,10 +362,10 @@ fn round(seed: u64) {
     for player in players {
         kept.extend(player.join().expect("it only plays"));
     }
-    // What waits for ever, and series that would go on.
+    // Tasks that wait for ever, and series that would go on.
     bank.timers.set_run_delayed_after_shutdown(false);
     bank.timers.set_run_series_after_shutdown(false);
-    let ended = bank.timers.await_termination_timeout(PATIENCE);
+    let ended = bank.timers.await_termination_timeout(TIMEOUT);
     assert_eq!(
         ended,
         Ok(true),
@@ -371,10 +376,10 @@ fn round(seed: u64) {
     bank.over.store(true, Ordering::Relaxed);
     meddler.join().expect("it only meddles");
     pool.shutdown();
-    let ended = pool.await_termination_timeout(PATIENCE);
+    let ended = pool.await_termination_timeout(TIMEOUT);
     assert_eq!(ended, Ok(true), "the pool below does not end: {pool:?}");
     for (entry, mut handle) in kept {
-        note(&entry, &handle.join(PATIENCE));
+        note(&entry, &handle.join(TIMEOUT));
     }
     let now = bank.timers.snapshot();
     assert_eq!(
@@ -386,7 +391,7 @@ fn round(seed: u64) {
 }
 
 #[test]
-fn whatever_happens_to_what_is_scheduled_the_books_balance() {
+fn whatever_happens_every_scheduled_task_is_accounted_for() {
     let chosen = std::env::var("MILLPOND_STRESS_SEED").ok();
     let first = chosen.map_or(SEED, |seed| seed.parse().expect("a seed is a number"));
     for number in 0..ROUNDS {

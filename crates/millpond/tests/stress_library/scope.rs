@@ -56,14 +56,14 @@ impl Executor for Workers {
 }
 
 #[test]
-fn what_tasks_write_is_there_when_the_scope_has_ended() {
+fn writes_of_tasks_are_visible_when_the_scope_has_ended() {
     let workers = Workers::start(3);
     for round in 0..ROUNDS {
         let mut cells: Vec<Box<usize>> = (0..20).map(Box::new).collect();
         workers.scope(|s| {
             for cell in &mut cells {
-                if let Err(refused) = s.execute(|| **cell += round) {
-                    (refused.task)();
+                if let Err(rejected) = s.execute(|| **cell += round) {
+                    (rejected.task)();
                 }
             }
         });
@@ -89,7 +89,7 @@ fn values_and_tasks_of_tasks_are_there_too() {
                     let first = Box::new(*part[0]);
                     let rest = match rest {
                         Ok(rest) => rest.join().expect("it does not fail"),
-                        Err(refused) => (refused.task)(),
+                        Err(rejected) => (rejected.task)(),
                     };
                     Box::new(*first + rest)
                 })
@@ -99,7 +99,7 @@ fn values_and_tasks_of_tasks_are_there_too() {
                 .into_iter()
                 .map(|part| match part {
                     Ok(part) => *part.join().expect("it does not fail"),
-                    Err(refused) => *(refused.task)(),
+                    Err(rejected) => *(rejected.task)(),
                 })
                 .sum()
         });

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a factory does with the next wish.
+/// The behaviour of a factory at the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Start,
@@ -87,7 +87,7 @@ fn bread(threads: &Arc<Moody>) -> (ManualClock, DelayQueue<&'static str>) {
 }
 
 #[test]
-fn a_future_whose_thread_is_refused_is_woken_at_once_and_asks_again_with_every_look() {
+fn a_future_whose_timer_thread_is_refused_is_woken_at_once_and_asks_again_with_every_poll() {
     let threads = Moody::new(&[Next::Refuse; 9]);
     let (hand, queue) = bread(&threads);
     let bell = Arc::new(CountingWaker::default());
@@ -103,7 +103,7 @@ fn a_future_whose_thread_is_refused_is_woken_at_once_and_asks_again_with_every_l
 }
 
 #[test]
-fn a_factory_that_refuses_loses_or_panics_once_is_forgiven() {
+fn the_timer_recovers_from_a_factory_that_fails_loses_or_panics_once() {
     for mood in [Next::Refuse, Next::Lose, Next::Panic] {
         let threads = Moody::new(&[mood]);
         let (hand, queue) = bread(&threads);
@@ -148,7 +148,7 @@ fn alarms_in_a_row_share_one_thread_which_ends_when_it_has_had_none_for_a_second
 }
 
 #[test]
-fn alarms_for_the_same_instant_all_ring() {
+fn alarms_for_the_same_instant_all_fire() {
     let threads = Moody::new(&[]);
     let hand = ManualClock::new();
     let clock = hand.clock().with_timer(Arc::clone(&threads));
@@ -169,7 +169,7 @@ fn alarms_for_the_same_instant_all_ring() {
 }
 
 #[test]
-fn an_alarm_that_is_taken_back_lets_go_of_its_waker_and_never_rings() {
+fn a_cancelled_alarm_drops_its_waker_and_never_fires() {
     let threads = Moody::new(&[]);
     let (hand, queue) = bread(&threads);
     let bell = Arc::new(CountingWaker::default());

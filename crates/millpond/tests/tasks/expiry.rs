@@ -1,4 +1,4 @@
-//! Who waits for a task hears when its deadline comes, and not when its turn does.
+//! A waiting thread is woken at the deadline of the task, and not when the task's turn comes.
 
 use millpond::executor::ExecutorExt;
 use millpond::pool::{Queue, ThreadPool};
@@ -23,7 +23,7 @@ fn is_expired(error: &TaskError) -> bool {
 }
 
 #[test]
-fn a_join_ends_when_the_deadline_of_a_task_comes_that_nobody_starts() {
+fn a_join_ends_at_the_deadline_of_a_task_that_no_worker_starts() {
     let hand = ManualClock::new();
     let (task, handle) = with_a_second(&hand.clock()).build(|| 7);
     let joiner = thread::spawn(move || handle.join());
@@ -81,7 +81,7 @@ fn a_task_that_has_started_in_time_may_take_its_time() {
 }
 
 #[test]
-fn in_a_pool_its_place_is_given_back_and_it_counts_as_expired() {
+fn in_a_pool_its_queue_slot_is_freed_and_it_counts_as_expired() {
     let hand = ManualClock::new();
     let pool = ThreadPool::builder("mill")
         .max(1)

@@ -32,7 +32,7 @@ fn a_value_is_joined_from_another_thread() {
 }
 
 #[test]
-fn joining_an_unfinished_task_without_patience_times_out_at_once() {
+fn joining_an_unfinished_task_with_timeout_zero_times_out_at_once() {
     let _watch = watch();
     let (_task, mut handle) = task::new(|| ());
     assert!(
@@ -63,7 +63,7 @@ fn a_time_out_leaves_the_handle_as_good_as_new() {
 }
 
 #[test]
-fn the_largest_patience_means_for_ever_and_not_the_past() {
+fn the_largest_timeout_means_for_ever_and_not_the_past() {
     let _watch = watch();
     let (task, mut handle) = task::new(|| 7);
     let (tell, runner) = run_when_told(task);
@@ -210,7 +210,7 @@ fn a_task_may_be_interrupted_after_it_was_cancelled() {
 }
 
 #[test]
-fn what_must_not_be_interrupted_is_not_and_the_interrupt_is_kept() {
+fn an_uninterruptible_section_is_not_interrupted_and_the_interrupt_is_kept() {
     let _watch = watch();
     let (started, has_started) = mpsc::channel();
     let (interrupted, was_interrupted) = mpsc::channel::<()>();
@@ -248,7 +248,7 @@ fn a_panic_is_delivered_with_its_payload() {
 }
 
 #[test]
-fn a_panic_that_nobody_waits_for_comes_back_to_the_runner() {
+fn a_panic_without_a_handle_is_returned_to_the_runner() {
     let _watch = watch();
     let task = TaskSpec::new().build_detached(|| panic!("the dam broke"));
     match task.run() {
@@ -266,7 +266,7 @@ fn destructors_that_panic_cost_nothing_but_themselves() {
             std::panic::resume_unwind(Box::new("the pin was out"));
         }
     }
-    // In a closure that never runs, in one that is cancelled, in a value nobody takes, in a payload.
+    // In a closure that never runs, in one that is cancelled, in a value that is never taken, in a payload.
     let grenade = Grenade;
     drop(task::new(move || drop(grenade)));
     let grenade = Grenade;
@@ -352,7 +352,7 @@ fn a_shared_panic_shows_its_text_to_everyone() {
 }
 
 #[test]
-fn a_handle_that_aborts_on_drop_takes_its_task_along() {
+fn a_handle_that_aborts_on_drop_cancels_its_task() {
     let _watch = watch();
     let (task, handle) = task::new(|| 7);
     drop(handle.abort_on_drop());
@@ -365,7 +365,7 @@ fn a_handle_that_aborts_on_drop_takes_its_task_along() {
 }
 
 #[test]
-fn a_task_run_in_place_needs_nobody_else() {
+fn a_task_run_inline_needs_no_worker() {
     let _watch = watch();
     let here = std::thread::current().id();
     let (queued, handle) = task::new(move || std::thread::current().id() == here);
@@ -374,7 +374,7 @@ fn a_task_run_in_place_needs_nobody_else() {
 }
 
 #[test]
-fn handles_say_what_they_are_and_how_they_are() {
+fn debug_texts_of_handles_say_kind_and_state() {
     let _watch = watch();
     let (task, handle) = TaskSpec::new().name("thumbnail").build(|| ());
     let text = format!("{handle:?}");

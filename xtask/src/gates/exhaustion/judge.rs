@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hang_is_a_fault_whoever_notices_it() {
+    fn a_hang_is_a_fault_however_it_is_noticed() {
         let wedged = ran(End::Signal(6), "wedged: `a` has not ended within 8s\n");
         let ended = "it did not end within 2s after it was shut down\n";
         for hang in [wedged, ran(End::Code(101), ended), ran(End::OutOfTime, "")] {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_dropped_is_a_fault() {
+    fn a_leak_is_a_fault() {
         assert_eq!(
             fault(failed(SUITE, "2 were never dropped")),
             Some(Fault::Lost)
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lacks_nothing_has_to_pass_and_may_be_busy() {
+    fn a_test_that_lacks_nothing_has_to_pass_and_may_use_cpu_time() {
         let mut busy = ran(End::Code(0), "");
         busy.cpu = 9 * CPU;
         assert_eq!(of_unrefused(&busy), Verdict::Passed);

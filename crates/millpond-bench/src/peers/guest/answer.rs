@@ -1,4 +1,4 @@
-//! What the program answers to an order: one line, `done` with its figures or `failed` with a reason.
+//! The program's answer to an order: one line, `done` with its figures or `failed` with a reason.
 //!
 //! ```
 //! use millpond_bench::peers::guest::answer::{line, parse};
@@ -22,7 +22,7 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// What the program says went wrong, or that this is not an answer.
+/// The failure that the program reports, or that this is not an answer.
 pub fn parse(line: &str) -> Result<Sample> {
     let line = line.trim();
     if let Some(reason) = line.strip_prefix("failed ") {
@@ -54,7 +54,7 @@ pub fn parse(line: &str) -> Result<Sample> {
     Ok(sample)
 }
 
-/// The line for an outcome, as [`parse`] reads it. What became of a rush does not fit into one.
+/// The line for an outcome, as [`parse`] reads it. The fates of a rush do not fit into one.
 pub fn line(outcome: &Result<Sample>) -> String {
     let sample = match outcome {
         Ok(sample) => sample,

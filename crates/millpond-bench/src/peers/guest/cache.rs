@@ -18,7 +18,7 @@ pub fn folder() -> PathBuf {
     caches.unwrap_or_else(env::temp_dir).join("millpond")
 }
 
-/// The folder `name` for this `key`, filled by `make` if it is not there yet. Whoever finds it finds it
+/// The folder `name` for this `key`, filled by `make` if it is not there yet. A reader finds it
 /// whole: it is filled under another name.
 ///
 /// # Errors
@@ -48,18 +48,18 @@ fn made_in<K: Hash>(
     fs::create_dir_all(&unfinished)
         .with_context(|| format!("cannot make the folder {}", unfinished.display()))?;
     let filled = make(&unfinished).and_then(|()| {
-        // Somebody else may have been faster: then theirs is as good.
+        // Another process may have been faster: then its folder is as good.
         match fs::rename(&unfinished, &made) {
             Err(error) if !made.is_dir() => Err(error.into()),
             _ => Ok(()),
         }
     });
-    // Gone already if it has got its name.
+    // Gone already if it has been renamed.
     let _ = fs::remove_dir_all(&unfinished);
     filled.map(|()| made)
 }
 
-/// A name that nobody else has, in this process or another.
+/// A unique name, in this process and others.
 fn unique() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

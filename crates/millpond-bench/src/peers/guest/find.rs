@@ -1,16 +1,16 @@
-//! Where programs are on this machine.
+//! Finds programs on this machine.
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Where `program` is: in the folder `bin` of the home that the variable `home` names, or on the PATH.
+/// The path of `program`: in the folder `bin` of the home that the variable `home` names, or on the PATH.
 pub fn program(program: &str, home: Option<&str>) -> Option<PathBuf> {
     let home = home.and_then(env::var_os);
     among(program, home.as_deref(), env::var_os("PATH").as_deref())
 }
 
-/// A home comes first: whoever sets one means it.
+/// A home comes first: it was set on purpose.
 fn among(program: &str, home: Option<&OsStr>, path: Option<&OsStr>) -> Option<PathBuf> {
     let at_home = home.into_iter().map(|home| Path::new(home).join("bin"));
     let on_path = path.into_iter().flat_map(env::split_paths);

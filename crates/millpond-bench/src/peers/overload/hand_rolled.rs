@@ -14,7 +14,7 @@ pub struct HandRolled {
 }
 
 impl HandRolled {
-    /// What it is called.
+    /// Its name.
     pub const NAME: &'static str = "crossbeam-channel";
 
     /// Opens one.
@@ -36,7 +36,7 @@ impl Rushed for HandRolled {
         let (over, is_over) = oneshot::channel();
         let task = move || {
             task();
-            // Nobody waits any more only if the round has failed already.
+            // The receiver is gone only if the round has failed already.
             let _ = over.send(());
         };
         let is_in = self.sender.try_send(Box::new(task)).is_ok();

@@ -10,7 +10,7 @@ use millpond::task::{CancelReason, TaskError, TaskHandle, TaskSpec};
 use millpond::time::Deadline;
 use std::time::{Duration, Instant};
 
-/// What a pool does about an overload, other than to refuse what does not fit.
+/// The protection of a pool against overload, besides rejecting tasks that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// Nothing.
@@ -91,7 +91,7 @@ impl Rushed for Millpond {
                 Err(TaskError::Cancelled(CancelReason::Shed | CancelReason::WaitedTooLong)) => {
                     End::Shed
                 }
-                // Nobody cancels a task here, and none panics.
+                // No task is cancelled here, and none panics.
                 Err(_) => return None,
             };
             Some((number, end))

@@ -1,12 +1,12 @@
-//! What a pool is to a rush: something that tasks are offered to, whether there is room or not.
+//! A pool, as a rush uses it: tasks are offered to it, whether there is room or not.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`millpond`] | ours, with and without protection |
 //! | [`hand_rolled`] | threads that take boxed closures out of a bounded channel |
 //!
-//! All have [`WORKERS`](super::pool::WORKERS) threads and room for [`BOUND`] tasks more, and refuse what
-//! does not fit: a submitter never waits.
+//! All have [`WORKERS`](super::pool::WORKERS) threads and room for [`BOUND`] tasks more, and reject tasks
+//! that do not fit: a submitter never waits.
 
 pub mod hand_rolled;
 pub mod millpond;
@@ -26,15 +26,15 @@ pub trait Rushed: fmt::Debug {
     /// Offers a task that came at this time. Returns whether it was taken in.
     fn offer(&mut self, number: usize, came: Instant, task: Job) -> bool;
 
-    /// Waits until all that were taken in are over, and says what became of each, by number. What is
-    /// not over after a long time is left out: it is lost.
+    /// Waits until all accepted tasks have ended, and returns the fate of each, by number. A task that has
+    /// not ended after a long time is left out: it is lost.
     fn ends(&mut self) -> Vec<(usize, End)>;
 
     /// Ends the threads.
     fn close(self: Box<Self>);
 }
 
-/// What became of a task that was taken in, as its pool says.
+/// The fate of an accepted task, as its pool reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It has run.

@@ -18,7 +18,7 @@ pub struct AsyncExecutor {
 }
 
 impl AsyncExecutor {
-    /// What the threads drive.
+    /// The executor that the threads drive.
     pub(in crate::peers) fn executor(&self) -> &Executor<'static> {
         &self.executor
     }

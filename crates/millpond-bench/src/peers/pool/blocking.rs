@@ -1,5 +1,5 @@
 //! `blocking`: the pool that smol runs closures on. There is one in a process, and it stays: its threads
-//! are told apart from others by their names, and who opens it has it alone.
+//! are told apart from others by their names, and one candidate at a time may open it.
 
 use super::{Pool, Queue, Threads, WORKERS, awaited};
 use anyhow::{Context, Result};

@@ -13,7 +13,7 @@ pub struct Claiming(HandRolled<Crossbeam>);
 
 /// A task, shared between the queue and its handle.
 pub trait Claim: Send + Sync {
-    /// Runs it if nobody has begun it.
+    /// Runs it unless another thread has started it.
     fn run_if_unclaimed(&self);
 
     /// Waits for its result.

@@ -35,7 +35,7 @@ impl Pool for Executors {
 
     fn close(self) {
         // It waits for some seconds, and says if that was not enough. Then its threads are late, and
-        // whoever opens the next pool waits for them, as for those that have no way to wait at all.
+        // opening the next pool waits for them, as for those of pools that have no way to wait at all.
         let _ = self.0.shutdown();
     }
 }

@@ -10,13 +10,13 @@ use std::thread::JoinHandle;
 
 /// A channel of boxed closures.
 pub trait JobChannel: Sized + 'static {
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
 
-    /// Where jobs go in.
+    /// The sending end of the jobs.
     type Sender: Send + Sync;
 
-    /// Where jobs come out.
+    /// The receiving end of the jobs.
     type Receiver: Clone + Send + 'static;
 
     /// Opens one.
@@ -176,7 +176,7 @@ impl JobChannel for Kanal {
     }
 
     fn try_send(sender: &Self::Sender, job: Job) -> Result<(), Job> {
-        // What was not sent stays in the option.
+        // A job that was not sent stays in the option.
         let mut job = Some(job);
         let sent = sender.try_send_option(&mut job).expect(GONE);
         match job {

@@ -7,15 +7,15 @@ use millpond::pool::{self, RejectionPolicy, ThreadPool};
 use millpond::task::TaskHandle;
 use std::time::Duration;
 
-/// [`ThreadPool`], with as many workers from the start as all pools have. It keeps figures of its
-/// tasks, as it does unless it is told not to.
+/// [`ThreadPool`], with as many workers from the start as all pools have. It keeps metrics of its
+/// tasks, as it does by default.
 #[derive(Debug)]
 pub struct Millpond<const FIGURES: bool = true>(ThreadPool);
 
-/// The same, told not to.
+/// The same, without metrics.
 pub type WithoutMetrics = Millpond<false>;
 
-/// Longer than any round: who waits for room gets it.
+/// Longer than any round: a submitter that waits for room gets it.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 const REFUSED: &str = "an open pool of the bench refuses nothing";

@@ -1,4 +1,4 @@
-//! What a pool is, to a workload.
+//! A pool, as a workload uses it.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,7 +14,7 @@
 //!
 //! # Left out
 //!
-//! `forte`. Of its versions Rust 1.95 builds 1.0.0-alpha.4 and older ones. There a task that is brought
+//! `forte`. Of its versions Rust 1.95 builds 1.0.0-alpha.4 and older ones. There a task that is submitted
 //! from outside the pool is run by its submitter, unless its heartbeat comes by just then: of a
 //! hundred thousand tasks all were. So none of the questions of a pool can be asked. (Newer ones need
 //! Rust 1.96. In an earlier measurement it hung in two of five runs; a candidate that may hang should be
@@ -37,22 +37,22 @@ pub mod tokio;
 use crate::harness::Absent;
 use anyhow::Result;
 
-/// What pools of boxed closures keep in their queues.
+/// The queue element of pools of boxed closures.
 pub type Job = Box<dyn FnOnce() + Send>;
 
 /// How many threads every pool has, where that is not the question.
 pub const WORKERS: usize = 2;
 
-/// What a pool does when its queue is full.
+/// The policy of a pool whose queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Who brings a task waits for room.
+    /// The submitter waits for room.
     Wait,
-    /// Who brings a task runs it.
+    /// The submitter runs the task.
     CallerRuns,
 }
 
-/// What its queue is like.
+/// The kind of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// It takes whatever comes.
@@ -70,7 +70,7 @@ impl Queue {
         }
     }
 
-    /// Whether the caller runs what does not fit.
+    /// Whether the caller runs tasks that do not fit.
     pub fn caller_runs(self) -> bool {
         matches!(self, Queue::Bounded(_, WhenFull::CallerRuns))
     }
@@ -89,13 +89,13 @@ pub enum Threads {
 
 /// A pool: of [`WORKERS`] threads, where nothing else is said.
 pub trait Pool: Sized + Sync {
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
 
     /// How long its threads live.
     const THREADS: Threads = Threads::Own;
 
-    /// What waits for a task.
+    /// The handle to wait for a task with.
     type Handle;
 
     /// Opens one.
@@ -107,7 +107,7 @@ pub trait Pool: Sized + Sync {
         Self::with_workers(WORKERS, queue)
     }
 
-    /// Opens one of so many threads. Whoever cannot choose how many it has implements
+    /// Opens one of so many threads. A pool that cannot choose its number of threads implements
     /// [`open`](Self::open) instead, and is left out where another number is wanted.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ pub trait Pool: Sized + Sync {
         Err(Absent("its number of threads is not ours to choose".into()).into())
     }
 
-    /// Runs the closure, and nobody waits for it.
+    /// Runs the closure, without a handle to wait for it.
     fn run<F: FnOnce() + Send + 'static>(&self, f: F);
 
     /// Runs the closure, and returns a handle to its result.
@@ -149,7 +149,7 @@ where
 {
     let (sender, receiver) = oneshot::channel();
     let job = move || {
-        // Nobody waits any more only if the round has failed already.
+        // The receiver is gone only if the round has failed already.
         let _ = sender.send(f());
     };
     (job, receiver)

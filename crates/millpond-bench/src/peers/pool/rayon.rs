@@ -1,4 +1,4 @@
-//! `rayon`: a pool of its own, brought tasks from outside with `spawn`. (`rayon` re-exports it from
+//! `rayon`: a pool of its own, with tasks submitted from outside with `spawn`. (`rayon` re-exports it from
 //! `rayon-core`.)
 
 use super::{Pool, Queue, receive, with_handle};

@@ -112,8 +112,8 @@ fn every_pool_with_a_bound_does_the_same_when_it_is_full() {
     }
 }
 
-/// Keeps all workers busy until what it returns is dropped; or for so long that whoever waits for one
-/// of them has failed, and should hear of it.
+/// Keeps all workers busy until the guard is dropped; or for so long that a test that waits for one
+/// of them has failed, and should report that.
 fn keep_busy<P: Pool>(pool: &P) -> mpsc::Sender<()> {
     let (open, gate) = mpsc::channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
@@ -153,7 +153,7 @@ fn the_caller_runs_exactly_what_does_not_fit() {
 }
 
 #[test]
-fn a_waiter_runs_a_task_that_nobody_has_begun() {
+fn a_joiner_runs_a_task_that_no_worker_has_started() {
     waiter_runs_what_nobody_has_begun::<Millpond>();
     waiter_runs_what_nobody_has_begun::<Claiming>();
 }

@@ -1,6 +1,6 @@
 //! A thread for each task: what a pool is there to save.
 //!
-//! Nobody starts a million threads at once, and neither does this: before it starts one more than
+//! No program starts a million threads at once, and neither does this: before it starts one more than
 //! [`MOST_ALIVE`] it waits for the oldest.
 
 use super::{Pool, Queue, Threads};
@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// So many threads at most that nobody has waited for yet.
+/// The maximum number of threads that have not been joined yet.
 pub const MOST_ALIVE: usize = 16;
 
 /// `std::thread::spawn`.
 #[derive(Debug, Default)]
 pub struct ThreadPerTask {
-    /// Those that run or have run a task that nobody waits for.
+    /// Threads that run or have run a task without a handle.
     unwaited: Mutex<VecDeque<JoinHandle<()>>>,
 }
 

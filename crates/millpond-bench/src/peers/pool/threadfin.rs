@@ -4,8 +4,8 @@ use super::{Pool, Queue};
 use anyhow::Result;
 use threadfin::{Task, ThreadPool};
 
-/// `threadfin::ThreadPool`. Where its queue has a bound it waits for room by itself, and gives back what
-/// does not fit if it is asked to try.
+/// `threadfin::ThreadPool`. Where its queue has a bound it waits for room by itself, and `try_execute` gives
+/// a task back that does not fit.
 #[derive(Debug)]
 pub struct Threadfin {
     pool: ThreadPool,

@@ -1,7 +1,7 @@
 //! `async-io`: a timer that a task awaits, on an `async-executor` that is driven as in the suite `pool`.
 //!
 //! The timers themselves are kept by a reactor of the whole process. It has a thread of its own, which
-//! nobody can end.
+//! cannot be ended.
 
 use super::Timers;
 use crate::peers::pool::async_executor::AsyncExecutor;
@@ -45,7 +45,7 @@ impl Timers for AsyncIo {
     }
 
     fn cancel(&mut self, mut ticket: Self::Ticket) {
-        // Dropping the task cancels it; who runs the executor drops what it was to do.
+        // Dropping the task cancels it; the thread that runs the executor drops its future.
         drop(ticket.0.take());
     }
 

@@ -1,7 +1,7 @@
-//! What one may build by hand of our parts: [`DelayQueue`], with threads that take tasks out of it.
+//! A scheduler that a user may build of our parts: [`DelayQueue`], with threads that take tasks out of it.
 //!
-//! Who cancels a task empties it. What is left of it stays in the queue until it is due, as it does in
-//! `scheduled-thread-pool` and, unless told otherwise, in Java.
+//! Cancelling a task empties it. Its tombstone stays in the queue until it is due, as it does in
+//! `scheduled-thread-pool` and, by default, in Java.
 
 use super::Timers;
 use crate::peers::pool::WORKERS;

@@ -1,4 +1,4 @@
-//! What runs a task at a time, to a workload.
+//! A scheduler, as a workload uses it.
 //!
 //! | file | what |
 //! |---|---|
@@ -22,14 +22,14 @@ use std::time::Instant;
 
 /// Runs tasks when they are due.
 pub trait Timers: Sized {
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
 
-    /// How the names of threads begin that it shares with all of the process, if there are some: they
-    /// work for it, too, and are there when nobody does.
+    /// The common beginning of the names of threads that it shares with the whole process, if there are some: they
+    /// work for it, too, and exist when it is idle.
     const BESIDE: Option<&'static str> = None;
 
-    /// What a task is cancelled with.
+    /// The handle to cancel a task with.
     type Ticket;
 
     /// Opens one.
@@ -45,7 +45,7 @@ pub trait Timers: Sized {
     /// Keeps a task from running that has not begun.
     fn cancel(&mut self, ticket: Self::Ticket);
 
-    /// Runs so many tasks, where nobody does who was not asked to. Most have threads for that.
+    /// Runs so many tasks, for a scheduler without threads of its own. Most have threads for that.
     fn drive(&mut self, tasks: u64) {
         let _ = tasks;
     }
@@ -53,7 +53,7 @@ pub trait Timers: Sized {
     /// Forgets what is not due yet, and ends the threads.
     fn close(self);
 
-    /// What the threads have used that it shares with others. They should be asleep: see
+    /// The usage of the threads that it shares with others. They should be asleep: see
     /// [`crate::usage`].
     fn used_beside() -> Usage {
         let names = Self::BESIDE;

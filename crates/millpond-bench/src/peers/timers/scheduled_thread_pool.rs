@@ -7,7 +7,7 @@ use scheduled_thread_pool::{JobHandle, OnPoolDropBehavior, ScheduledThreadPool};
 use std::fmt;
 use std::time::Instant;
 
-/// `scheduled_thread_pool::ScheduledThreadPool`, told to forget what is not due when it is dropped.
+/// `scheduled_thread_pool::ScheduledThreadPool`, set to drop tasks that are not due when it is dropped.
 pub struct Scheduled(ScheduledThreadPool);
 
 impl Timers for Scheduled {

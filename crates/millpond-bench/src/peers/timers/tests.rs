@@ -30,14 +30,14 @@ fn keeps_time<T: Timers>() {
     ran.sort_unstable();
     let expected = [Some(("first", true)), Some(("second", true))];
     assert_eq!(ran, expected, "{}", T::NAME);
-    // Once it is closed nobody holds a task any more, so nothing else can come.
+    // Once it is closed no thread holds a task any more, so nothing else can come.
     timers.close();
     let late: Vec<_> = told.iter().collect();
     assert!(late.is_empty(), "{}: {late:?}", T::NAME);
 }
 
 #[test]
-fn everybody_keeps_time_and_forgets_what_was_cancelled() {
+fn every_candidate_keeps_time_and_fires_no_cancelled_timer() {
     keeps_time::<millpond::Millpond>();
     keeps_time::<delay_queue::Delayed>();
     keeps_time::<scheduled_thread_pool::Scheduled>();

@@ -1,4 +1,4 @@
-//! What one thread can do by itself: each is done again and again, and no other thread takes part.
+//! Operations of one thread by itself: each is repeated, and no other thread takes part.
 
 use super::{Outcome, Stopwatch};
 use crate::harness::Absent;
@@ -49,17 +49,17 @@ pub fn full_fence(watch: &mut dyn Stopwatch) -> Outcome {
     })
 }
 
-/// Our lock, which nobody else wants.
+/// Our lock, uncontended.
 pub fn own_lock(watch: &mut dyn Stopwatch) -> Outcome {
     let lock = CachePadded::new(millpond_raw::sync::Mutex::new(0_u64));
     short(watch, || *black_box(&lock).lock() += 1)
 }
 
-/// std's lock, which nobody else wants.
+/// std's lock, uncontended.
 pub fn std_lock(watch: &mut dyn Stopwatch) -> Outcome {
     let lock = CachePadded::new(std::sync::Mutex::new(0_u64));
     short(watch, || {
-        // Nobody panics while holding it, so a poisoned lock cannot be met.
+        // No thread panics while holding it, so it is never poisoned.
         *black_box(&lock).lock().unwrap() += 1;
     })
 }
@@ -97,7 +97,7 @@ pub fn allocation(watch: &mut dyn Stopwatch) -> Outcome {
     })
 }
 
-/// Wakes whoever waits for a word; nobody does.
+/// Wakes the waiters of a word that has none.
 pub fn wake_nobody(watch: &mut dyn Stopwatch) -> Outcome {
     #[cfg(target_os = "linux")]
     {

@@ -10,9 +10,9 @@
 //! | [`together`] | what two threads cost each other |
 //! | [`wake`] | what it costs to wake a thread, and how long it takes |
 //!
-//! A *probe* does one thing again and again, and a [`Stopwatch`] times it: what is short in one go of
-//! very many rounds, what is long one by one. The bench has one stopwatch, which does as many rounds as
-//! it is told; the page that the program `millpond` shows has another, which does as many as its budget
+//! A *probe* repeats one operation, and a [`Stopwatch`] times it: a short one in one go of
+//! very many rounds, a long one round by round. The bench has one stopwatch, which does a given number of
+//! rounds; the page that the program `millpond` shows has another, which does as many as its budget
 //! has room for. The probes are the same.
 //!
 //! Short probes run in a tight loop, and a processor does part of the next round while it waits for this
@@ -38,7 +38,7 @@ pub const SUITE: Suite = Suite {
     notes: |_| Vec::new(),
 };
 
-/// What a probe comes to: that it was timed, or why it cannot be done here.
+/// The result of a probe: that it was timed, or why it cannot be done here.
 pub type Outcome = Result<(), Absent>;
 
 /// Does one thing again and again.
@@ -46,7 +46,7 @@ pub type Probe = fn(&mut dyn Stopwatch) -> Outcome;
 
 /// Times what a probe does.
 pub trait Stopwatch {
-    /// Times what is shorter than a clock read: `rounds` does it so many times, and is called as often
+    /// Times an operation that is shorter than a clock read: `rounds` does it so many times, and is called as often
     /// as the stopwatch likes.
     fn short(&mut self, rounds: &mut dyn FnMut(u64));
 
@@ -86,7 +86,7 @@ const SHORT: &[Named] = &[
     ),
 ];
 
-/// What is long, and is timed one by one.
+/// A long operation, timed round by round.
 const LONG: &[Named] = &[
     ("wake-up: the call", MACHINE, wake::the_call),
     ("wake-up: until it runs", MACHINE, wake::until_it_runs),
@@ -155,7 +155,7 @@ fn measure(probe: Probe, rounds: u64) -> Result<Sample> {
     Ok(Sample {
         operations: watch.done,
         elapsed: watch.elapsed,
-        // Of the thread that does it. What others do in the meantime is up to them.
+        // Of the thread that runs it. Other threads are not counted.
         usage,
         quantiles: Quantiles::of(&watch.times),
         rush: None,
@@ -214,7 +214,7 @@ mod tests {
                 }
                 Err(error) => panic!("{}: {error:#}", candidate.name),
             };
-            // A wake-up of somebody who was not asleep does not count.
+            // A wake-up of a thread that was not asleep does not count.
             let is_wake = candidate.name.starts_with("wake-up");
             assert!(
                 sample.operations == 300 || is_wake,

@@ -22,7 +22,7 @@ const OVER: u64 = u64::MAX;
 /// How long the sleeper has to fall asleep.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// What the two threads share, each word on a line of its own.
+/// Shared by the two threads, each word on a cache line of its own.
 #[derive(Debug)]
 struct Shared {
     born: Instant,
@@ -106,7 +106,7 @@ fn wake_up(watch: &mut dyn Stopwatch, which: fn([Duration; 2]) -> Duration) -> O
     joined.map_err(|_| Absent("the thread to be woken panicked".into()))
 }
 
-/// Whether the thread with this `stat` file is asleep, at the latest when timeout ends.
+/// Whether the thread with this `stat` file falls asleep before the timeout.
 fn await_sleep(state: Option<&Path>) -> bool {
     let Some(path) = state else {
         thread::sleep(Duration::from_micros(200));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn this_thread_does_not_sleep_while_it_looks() {
+    fn this_thread_is_not_asleep_while_it_reads_its_own_state() {
         if let Ok(stat) = fs::read_to_string("/proc/thread-self/stat") {
             assert!(!is_asleep(&stat), "{stat}");
         }

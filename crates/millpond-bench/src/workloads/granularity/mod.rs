@@ -3,11 +3,11 @@
 //! One caller submits tasks to a pool of two workers, and each task is real work of a known length
 //! ([`crate::spin`]), from a hundred nanoseconds to a millisecond. The figure is *efficiency*: the work
 //! that was asked for, by the time that two CPUs had for it. A pool of perfect workers on a perfect
-//! machine has 100 %. What is missing went into handing over, into waiting, and into what the machine
+//! machine has 100 %. The rest went into handing over, into waiting, and into what the machine
 //! itself cannot do.
 //!
 //! Two candidates have no pool, and say what the machine can do:
-//! - **in the caller** runs each task where it is brought. It has half of two CPUs at best. A pool that
+//! - **in the caller** runs each task in the submitting thread. It has half of two CPUs at best. A pool that
 //!   has less does not pay: the notes say from which length on it does.
 //! - **two threads, no pool** get half of the tasks each, before they start. What they miss of 100 % is
 //!   the machine's: two CPUs may be two halves of one core, and others may have their part of it.
@@ -93,7 +93,7 @@ fn reference(
     }
 }
 
-/// Tasks of this length, brought by one caller.
+/// Tasks of this length, submitted by one caller.
 struct Bring {
     length: Duration,
 }

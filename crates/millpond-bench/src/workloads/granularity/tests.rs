@@ -3,7 +3,7 @@ use crate::figure::Better;
 use crate::report::tests::row;
 
 #[test]
-fn every_candidate_runs_what_it_was_brought_at_both_ends_of_the_curve() {
+fn every_candidate_runs_all_submitted_tasks_at_both_ends_of_the_curve() {
     for length in [LENGTHS[0], LENGTHS[4]].map(Duration::from_nanos) {
         let workload = workload(length);
         assert_eq!(workload.candidates.len(), 8);

@@ -1,8 +1,8 @@
 //! What does a pool use that had work and has none?
 //!
-//! A pool that looks for work now and then takes CPU time from others, and keeps a laptop from
+//! A pool that polls for work takes CPU time from others, and keeps a laptop from
 //! sleeping. Two figures: the CPU time of the pool's own threads, which must be below [`LIMIT`], and
-//! how often they woke up. With [`CROWD`] workers what each of them does shows as many times
+//! how often they woke up. With [`CROWD`] workers the cost of each of them shows as many times
 //! over.
 //!
 //! An operation is a millisecond of nothing. Only threads of the pool are counted.
@@ -24,7 +24,7 @@ pub const SUITE: Suite = Suite {
 /// Everything that a pool without a task may use of a CPU, in percent.
 pub const LIMIT: f64 = 0.1;
 
-/// Many workers, for whom what one does adds up.
+/// Many workers, whose costs add up.
 pub const CROWD: usize = 64;
 
 fn workloads() -> Vec<Workload> {
@@ -35,7 +35,7 @@ fn figures() -> Vec<Figure> {
     vec![Figure::cpu_percent(LIMIT), Figure::wake_ups()]
 }
 
-/// Everybody of the suite `pool`.
+/// All candidates of the suite `pool`.
 fn pair() -> Workload {
     Workload {
         suite: SUITE.name,

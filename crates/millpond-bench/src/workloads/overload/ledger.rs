@@ -1,8 +1,8 @@
-//! What became of each task, by its own account and by that of its pool. The two must agree.
+//! The fate of each task, by its own account and by that of its pool. The two must agree.
 //!
 //! | a task says | its pool says | it counts as |
 //! |---|---|---|
-//! | nothing | refused | refused |
+//! | nothing | rejected | rejected |
 //! | it has run | answered | in time, or late |
 //! | nothing | shed, expired | that |
 //! | nothing | answered, or nothing | lost |
@@ -20,8 +20,8 @@ use std::time::Duration;
 /// It has not run.
 const SILENT: u64 = u64::MAX;
 
-/// What tasks say themselves, by number: how long they took to be answered, in nanoseconds, from the
-/// time when they were to come.
+/// The tasks' own account, by number: how long they took to be answered, in nanoseconds, from the
+/// planned arrival.
 #[derive(Debug)]
 pub struct Ledger {
     answers: Vec<AtomicU64>,
@@ -29,10 +29,10 @@ pub struct Ledger {
     again: AtomicU64,
 }
 
-/// What a ledger comes to.
+/// The sums of a ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// What became of all.
+    /// The fates of all.
     pub fates: Fates,
     /// How long answers took, late ones included.
     pub quantiles: Option<Quantiles>,
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// Compares both accounts. `refused` are the numbers of those that were not taken in; an answer is
+    /// Compares both accounts. `refused` are the numbers of those that were rejected; an answer is
     /// in time if it takes no longer than `timeout`.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Ledger {
     }
 }
 
-/// What a pool says about a task.
+/// The pool's account of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Refused,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_lost_is_found_out() {
+    fn a_lost_task_is_detected() {
         let error = |ends: &[(usize, End)]| {
             let (ledger, plan) = told(3, &[(0, 1)]);
             let settled = ledger.settle(&plan, &[1], ends, PATIENCE);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_ran_although_its_pool_says_otherwise_is_found_out() {
+    fn a_task_that_ran_although_its_pool_says_otherwise_is_detected() {
         let settle = |answers: &[(usize, u64)], refused: &[usize], ends: &[(usize, End)]| {
             let (ledger, plan) = told(1, answers);
             let settled = ledger.settle(&plan, refused, ends, PATIENCE);

@@ -17,7 +17,7 @@
 //! - **Clients** wait for [`PATIENCE`]. An answer after that is worth nothing: it is late.
 //!
 //! A round is seconds long, and there are three of them (with `--quick` of 2 s, otherwise of 10 s). The
-//! books must balance ([`ledger`]): every task was refused, answered, shed or expired, and its pool and
+//! fates must add up ([`ledger`]): every task was rejected, answered, shed or expired, and its pool and
 //! the task itself agree on which. One that is lost ends the run.
 //!
 //! # Candidates
@@ -111,7 +111,7 @@ fn workload() -> Workload {
     let candidate = |&(name, standing, open): &(&'static str, Standing, Open)| Candidate {
         name,
         standing,
-        // Refused or not, shed or not: there is no such thing as the allocations of a task.
+        // Rejected or not, shed or not: there is no such thing as the allocations of a task.
         counts_allocations: false,
         run: Box::new(move |arrivals| rush(open, peak()?, arrivals)),
     };
@@ -130,7 +130,7 @@ fn workload() -> Workload {
     }
 }
 
-/// What to know about the figures, once there are some.
+/// Notes on the figures, once there are some.
 fn notes() -> Vec<String> {
     let note = |peak: &f64| {
         format!(
@@ -168,7 +168,7 @@ fn peak() -> Result<f64> {
             "{BATCH} tasks were submitted and {ended} ran"
         );
         Box::new(pool).close();
-        // What is slower than it could be is not the peak.
+        // A slower run than possible is not the peak.
         best = best.max(BATCH as f64 / elapsed.as_secs_f64());
     }
     Ok(*PEAK.get_or_init(|| best))
@@ -201,8 +201,8 @@ fn rush(open: Open, peak: f64, arrivals: u64) -> Result<Sample> {
     })
 }
 
-/// Offers each task when its time has come, or at once if that is over. Returns the numbers of those
-/// that were refused.
+/// Offers each task at its planned time, or at once if that has passed. Returns the numbers of those
+/// that were rejected.
 fn offer_all(pool: &mut dyn Rushed, plan: &Plan, ledger: &Arc<Ledger>) -> Vec<usize> {
     let mut refused = Vec::new();
     let start = Instant::now();

@@ -31,7 +31,7 @@ fn every_candidate_accounts_for_every_task() {
 }
 
 #[test]
-fn who_is_not_protected_answers_everybody_it_took_in_and_too_late() {
+fn an_unprotected_pool_answers_every_accepted_task_and_too_late() {
     for &(name, standing, open) in ENTRIES {
         if standing == Standing::Ours {
             continue;
@@ -44,7 +44,7 @@ fn who_is_not_protected_answers_everybody_it_took_in_and_too_late() {
 }
 
 #[test]
-fn every_protection_lets_go_of_those_who_have_waited_too_long() {
+fn every_protection_drops_tasks_that_have_waited_too_long() {
     for &(name, standing, open) in ENTRIES {
         if standing != Standing::Ours {
             continue;
@@ -68,7 +68,7 @@ fn a_round_says_what_it_took_and_how_it_went() {
         let value = (figure.of)(&sample);
         assert!(value.is_some_and(|value| value >= 0.0), "{figure:?}");
     }
-    // Nobody is answered before the work is done.
+    // No task is answered before the work is done.
     assert!(sample.quantiles.unwrap().p50() >= WORK.as_nanos() as u64);
 }
 
@@ -115,7 +115,7 @@ fn forgetful(says_it_ran: bool) -> Result<Box<dyn Rushed>> {
 }
 
 #[test]
-fn a_pool_that_loses_a_task_is_found_out_whatever_it_says() {
+fn a_pool_that_loses_a_task_is_detected_whatever_it_reports() {
     let (peak, arrivals) = CALM;
     for open in [(|| forgetful(false)) as Open, || forgetful(true)] {
         let error = rush(open, peak, arrivals).unwrap_err().to_string();
@@ -123,7 +123,7 @@ fn a_pool_that_loses_a_task_is_found_out_whatever_it_says() {
     }
 }
 
-/// Runs what it has refused.
+/// Runs tasks that it has rejected.
 #[derive(Debug)]
 struct TwoFaced(HandRolled);
 
@@ -143,7 +143,7 @@ impl Rushed for TwoFaced {
 }
 
 #[test]
-fn a_pool_that_runs_what_it_has_refused_is_found_out() {
+fn a_pool_that_runs_a_rejected_task_is_detected() {
     let (peak, arrivals) = CALM;
     let open: Open = || Ok(Box::new(TwoFaced(HandRolled::open())));
     let error = rush(open, peak, arrivals).unwrap_err().to_string();

@@ -188,7 +188,7 @@ mod tests {
     use crate::report::tests::row;
 
     #[test]
-    fn every_candidate_runs_what_it_was_brought_with_few_and_many_workers() {
+    fn every_candidate_runs_all_submitted_tasks_with_few_and_many_workers() {
         let corners = [(1, 1), (4, 1), (3, 4)];
         for (producers, workers) in corners {
             let workload = workload(Grid { producers, workers });

@@ -24,7 +24,7 @@
 //! `lambda` is fitted and not read off the point with one worker. That would make every error of that
 //! one point an error of the whole curve.
 
-/// What was fitted.
+/// The fitted law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
     /// Throughput of one worker.

@@ -3,7 +3,7 @@
 //!
 //! | who | what it is |
 //! |---|---|
-//! | Java STPE | `ScheduledThreadPoolExecutor` as it comes: what is cancelled stays in the queue until it is due |
+//! | Java STPE | `ScheduledThreadPoolExecutor` as it comes: a cancelled task stays in the queue until it is due |
 //! | Java STPE, removes | with `setRemoveOnCancelPolicy(true)`: it is taken out at once |
 //! | Go AfterFunc | `time.AfterFunc` and `Stop`: a goroutine for each that is due |
 
@@ -39,7 +39,7 @@ pub(super) const fn java(language: Language) -> Program {
 /// A guest's timers.
 #[derive(Clone, Copy, Debug)]
 pub struct Executor {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     word: &'static str,
     guest: &'static Guest,
@@ -96,7 +96,7 @@ impl Executor {
     }
 }
 
-/// Which guests were there, and why the others were not; nothing of those that nobody asked for.
+/// The guests that were there, and why the others were not; nothing of those that were not asked for.
 pub fn notes() -> Vec<String> {
     let guests = [&JAVA, &JAVA_25, &GO];
     guests.into_iter().filter_map(Guest::note).collect()

@@ -26,7 +26,7 @@ pub(super) fn run(entry: &Entry, work: Work, operations: u64) -> Result<Sample> 
 ///
 /// # Errors
 ///
-/// If there is no such work or nobody to do it here, or it is not done.
+/// If there is no such work or no such candidate here, or it is not done.
 pub fn obey(order: &Order<'_>) -> Result<Sample> {
     let work = super::WORKS
         .into_iter()

@@ -15,7 +15,7 @@ pub const FAR: Duration = Duration::from_secs(3_600);
 /// The seed of all due times.
 const SEED: u64 = 0x7469_6d65_7273;
 
-/// One who keeps such timers.
+/// A scheduler for such timers.
 #[derive(Debug)]
 pub struct Far<T> {
     timers: T,
@@ -49,7 +49,7 @@ impl<T: Timers> Far<T> {
         &self.pool_threads
     }
 
-    /// What its threads have used, and those that work for it beside others.
+    /// The usage of its threads, and of those that it shares with others.
     pub fn used(&self) -> Usage {
         [self.pool_threads.usage(), T::used_beside()]
             .into_iter()

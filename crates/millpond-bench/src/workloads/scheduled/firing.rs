@@ -64,7 +64,7 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
                     early.fetch_add(1, Ordering::Relaxed);
                 }
                 ledger.answered(number, now.saturating_duration_since(due));
-                // The last word: who has seen this count sees the ledger.
+                // Written last: a thread that has seen this count sees the ledger.
                 tally.count(number as u64 + 1);
             };
             drop(timers.schedule(due, task));

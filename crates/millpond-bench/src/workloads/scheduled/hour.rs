@@ -21,7 +21,7 @@ const FALLS_ASLEEP_IN: Duration = Duration::from_millis(if cfg!(test) { 3 } else
 ///
 /// # Errors
 ///
-/// If there is nobody to keep it.
+/// If there is no such scheduler here.
 pub(super) fn begin<T: Timers>(operations: u64) -> Result<Sample> {
     let start = Instant::now();
     let mut far = Far::<T>::open()?;

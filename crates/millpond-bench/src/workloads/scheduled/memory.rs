@@ -1,4 +1,4 @@
-//! What very many timers hold while they wait, and what is left of them when they are cancelled.
+//! The memory of very many timers while they wait, and of their remains when they are cancelled.
 //!
 //! It is read off what the process has of the machine's memory (see [`crate::memory`]), in a process in
 //! which nothing else has happened. A timer is counted with its closure, which has a number of its own,
@@ -64,7 +64,7 @@ pub fn run<T: Timers>(timers: u64) -> Result<Sample> {
     })
 }
 
-/// What is resident once its threads have done what they were told.
+/// The resident memory once its threads have processed their requests.
 fn resident(pool_threads: &PoolThreads) -> Result<u64> {
     wait_until_still(pool_threads);
     memory::resident().context("there is no /proc/self/smaps_rollup")

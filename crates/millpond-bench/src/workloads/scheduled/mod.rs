@@ -12,7 +12,7 @@
 //!
 //! # Candidates
 //!
-//! Ours is the scheduled pool, with as many workers as the others have. What one can build of our delay
+//! Ours is the scheduled pool, with as many workers as the others have. A scheduler built of our delay
 //! queue and threads of one's own is shown beside it.
 //!
 //! A scheduler that *marks* a task as cancelled and leaves it where it is until it is due (our delay queue, the
@@ -53,7 +53,7 @@ pub const SUITE: Suite = Suite {
     notes: |_| abroad::notes(),
 };
 
-/// What is done with timers.
+/// The kinds of work with timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Schedule one and cancel one, while very many wait.
@@ -83,7 +83,7 @@ impl Work {
         }
     }
 
-    /// What it is called in an order.
+    /// Its name in an order.
     fn word(self) -> &'static str {
         match self {
             Work::Pending => "pending",
@@ -113,7 +113,7 @@ impl Work {
         matches!(self, Work::Memory | Work::Hour)
     }
 
-    /// What is resident hardly differs from turn to turn, so few will do.
+    /// Resident memory hardly differs from turn to turn, so few will do.
     fn stretch(self) -> u32 {
         if self.is_alone() { 4 } else { 1 }
     }
@@ -136,7 +136,7 @@ impl Work {
 
 type RunHere = fn(Work, u64) -> Result<Sample>;
 
-/// One who keeps timers, and what can be asked of it.
+/// A scheduler, and the kinds of work that it supports.
 struct Entry {
     name: &'static str,
     standing: Standing,
@@ -172,12 +172,12 @@ fn any(_: Work) -> bool {
     true
 }
 
-/// What happens to those that are cancelled makes no difference where none is.
+/// The treatment of cancelled timers makes no difference where none is cancelled.
 fn with_cancelling(work: Work) -> bool {
     matches!(work, Work::Pending | Work::Memory)
 }
 
-/// Nobody waits for its timers but who asks it for them.
+/// Its timers fire only in the thread that polls it.
 fn with_a_caller(work: Work) -> bool {
     work != Work::Hour
 }

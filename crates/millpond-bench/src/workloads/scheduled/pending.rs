@@ -1,4 +1,4 @@
-//! Schedule a task and cancel one, while very many wait: what time-outs do all day.
+//! Schedule a task and cancel one, while very many wait: what timeouts do all day.
 //!
 //! First so many timers are scheduled, each due in an hour or two, in no order. Then one more is
 //! scheduled and the one of [`LATER`] before it is cancelled, again and again; only that is timed. None
@@ -18,7 +18,7 @@ pub const LATER: usize = 1_000;
 /// One timed operation for so many that wait.
 pub const SHARE: u64 = 10;
 
-/// It ends sooner if it takes this long: somebody may be slow beyond all timeout, as `tokio-util` is
+/// It ends sooner if it takes this long: a candidate may be slow beyond all bounds, as `tokio-util` is
 /// where it is built with its own checks.
 const LONGEST: Duration = Duration::from_millis(500);
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 const TIMERS: u64 = 1_500;
 
 #[test]
-fn every_candidate_does_every_work_that_fits_it_and_its_books_balance() {
+fn every_candidate_does_every_work_that_fits_it_and_accounts_for_every_timer() {
     for (work, entry) in works() {
         let name = format!("{}: {}", work.name(), entry.name);
         let operations = if work == Work::Hour { 3 } else { TIMERS };
@@ -73,7 +73,7 @@ fn a_quick_run_has_fewer_timers_and_a_warm_up_next_to_none() {
 }
 
 #[test]
-fn an_order_for_somebody_or_something_unknown_says_so() {
+fn an_order_for_an_unknown_candidate_or_workload_is_an_error() {
     let obey = |order: &str| {
         let order = Order::parse(order).unwrap();
         alone::obey(&order).map_err(|error| error.to_string())
@@ -122,7 +122,7 @@ impl Timers for Hasty {
 }
 
 #[test]
-fn timers_that_fire_before_their_time_are_found_out() {
+fn timers_that_fire_early_are_detected() {
     let error = firing::run::<Hasty>(20).unwrap_err().to_string();
     assert_eq!(error, "20 of 20 tasks ran before they were due");
     let error = pending::run::<Hasty>(20).unwrap_err().to_string();

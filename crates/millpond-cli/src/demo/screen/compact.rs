@@ -25,9 +25,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Them
 fn sizes(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line<'static> {
     let now = &pool.now.snapshot;
     let name = format!("{} {:6}", number + 1, now.name);
-    let name = match is_chosen {
-        true => Span::styled(name, theme.chosen()),
-        false => Span::styled(name, theme.strong()),
+    let name = if is_chosen {
+        Span::styled(name, theme.chosen())
+    } else {
+        Span::styled(name, theme.strong())
     };
     let most = now.capacity.unwrap_or(now.queued);
     Line::from(vec![
@@ -41,15 +42,16 @@ fn sizes(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line
 
 fn flow(pool: &PoolState, theme: Theme) -> Line<'static> {
     let flow = &pool.flow;
-    let refused = match flow.refused > 0.0 {
-        true => theme.refused(),
-        false => theme.plain(),
+    let rejected = if flow.rejected > 0.0 {
+        theme.rejected()
+    } else {
+        theme.plain()
     };
     let wait = flow.wait.map_or("-".into(), |wait| wording::time(wait.p99));
     Line::from(vec![
         Span::styled(format!("  {:>3.0} in ", flow.came), theme.coming()),
         Span::styled(format!("{:>3.0} out ", flow.done), theme.working()),
-        Span::styled(format!("{:>3.0} refused ", flow.refused), refused),
+        Span::styled(format!("{:>3.0} rejected ", flow.rejected), rejected),
         Span::raw(format!("wait {wait}")),
     ])
 }

@@ -1,14 +1,14 @@
 //! Small pictures of a line: bars and sparklines.
 
-/// What a bar is made of.
+/// The characters of a bar.
 const FULL: char = '█';
 const HALF: char = '▒';
 const NONE: char = '·';
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar of `width` cells for `most`: as many as belong to `first`, then to `second`, then to nobody.
-/// Whoever has anything at all has at least one cell, and only what is full looks full.
+/// A bar of `width` cells for `most`: first the cells of `first`, then those of `second`, then empty ones.
+/// A share above zero has at least one cell, and only a full bar looks full.
 pub(super) fn bar(width: usize, first: usize, second: usize, most: usize) -> [String; 3] {
     let most = most.max(first + second).max(1);
     let cells = |share: usize| {

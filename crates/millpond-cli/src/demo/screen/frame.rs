@@ -41,7 +41,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         return too_small(frame, area);
     }
     let said = said(state, theme, area.width);
-    // A sentence that says why something was refused may need a second line.
+    // A sentence that says why a patch was rejected may need a second line.
     let is_long = said.width() > usize::from(area.width);
     let [head, middle, message, keys] = Layout::vertical([
         Constraint::Length(1),
@@ -113,7 +113,7 @@ fn said(state: &State, theme: Theme, width: u16) -> Line<'static> {
     }
     match &state.message {
         Some(Message::Done(text)) => Line::styled(text.clone(), theme.working()),
-        Some(Message::Refused(text)) => Line::styled(text.clone(), theme.refused()),
+        Some(Message::Rejected(text)) => Line::styled(text.clone(), theme.rejected()),
         None if width < PANELS.0 => Line::default(),
         None => Line::styled(
             "Customers come and go with the tide, however the pools are doing.",

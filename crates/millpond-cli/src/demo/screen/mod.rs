@@ -23,7 +23,7 @@ use ratatui::crossterm::event::{self, Event};
 use super::keys::{self, Action};
 use super::requests::Requests;
 use super::shop::Shop;
-use crate::terminal::colours_are_refused;
+use crate::terminal::colours_are_unwanted;
 use show::Show;
 use theme::Theme;
 use window::Window;
@@ -36,7 +36,7 @@ const FRAME: Duration = Duration::from_millis(90);
 /// Shows the shop until it is closed and empty.
 pub(super) fn run(shop: &mut Shop, limit: Option<Duration>, requests: &Requests) -> Result<()> {
     let mut window = Window::open()?;
-    let theme = Theme::new(!colours_are_refused());
+    let theme = Theme::new(!colours_are_unwanted());
     let mut show = Show::new(shop, limit);
     let (mut next_look, mut next_frame) = (Instant::now(), Instant::now());
     let mut is_stale = true;
@@ -55,9 +55,10 @@ pub(super) fn run(shop: &mut Shop, limit: Option<Duration>, requests: &Requests)
             next_frame = now + FRAME;
             is_stale = false;
         }
-        let wake = match is_stale {
-            true => next_frame.min(next_look),
-            false => next_look,
+        let wake = if is_stale {
+            next_frame.min(next_look)
+        } else {
+            next_look
         };
         let mut timeout = wake.saturating_duration_since(Instant::now());
         // Everything that is there, before the next frame.

@@ -1,4 +1,4 @@
-//! What lies over the screen: the help, and text about a pool.
+//! Text over the screen: the help, and details of a pool.
 
 use ratatui::Frame;
 use ratatui::layout::{Margin, Position, Rect, Size};

@@ -14,7 +14,7 @@ use super::theme::Theme;
 
 /// How wide the names in front of the lines are.
 const NAME: usize = 8;
-/// The least width of what is told of a worker.
+/// The least width of the text about a worker.
 const WORKER: usize = 25;
 /// How many rows the figures take.
 const FIGURES: u16 = 4;
@@ -66,7 +66,7 @@ fn height(pool: &PoolState, width: u16) -> u16 {
     1 + FIGURES + rows
 }
 
-/// What the chosen pool says of itself, where there is room for it.
+/// The explanation of the chosen pool, where there is room for it.
 fn words(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let name = &state.pools[state.chosen].now.snapshot.name;
     let block = Block::new()
@@ -85,9 +85,10 @@ fn words(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
 fn title(number: usize, pool: &PoolState, is_chosen: bool, theme: Theme) -> Line<'static> {
     let now = &pool.now.snapshot;
     let name = format!(" {} {} ", number + 1, now.name);
-    let name = match is_chosen {
-        true => Span::styled(name, theme.chosen()),
-        false => Span::styled(name, theme.on_a_line(theme.strong())),
+    let name = if is_chosen {
+        Span::styled(name, theme.chosen())
+    } else {
+        Span::styled(name, theme.on_a_line(theme.strong()))
     };
     let capacity = now
         .capacity
@@ -120,9 +121,9 @@ fn fill(frame: &mut Frame<'_>, area: Rect, pool: &PoolState, theme: Theme) {
         ],
     );
     let width = usize::from(right.width);
-    let (flow, refused) = (&pool.flow, pool.flow.refused > 0.0);
-    let refused = if refused {
-        theme.refused()
+    let (flow, rejected) = (&pool.flow, pool.flow.rejected > 0.0);
+    let rejected = if rejected {
+        theme.rejected()
     } else {
         theme.plain()
     };
@@ -132,7 +133,7 @@ fn fill(frame: &mut Frame<'_>, area: Rect, pool: &PoolState, theme: Theme) {
         vec![
             rate("in", flow.came, &pool.came, width, theme.coming()),
             rate("out", flow.done, &pool.done, width, theme.working()),
-            rate("refused", flow.refused, &pool.refused, width, refused),
+            rate("rejected", flow.rejected, &pool.rejected, width, rejected),
             so_far(pool, theme),
         ],
     );
@@ -175,14 +176,14 @@ fn queue(pool: &PoolState, width: usize, theme: Theme) -> Line<'static> {
         Span::styled(
             filled,
             if is_full {
-                theme.refused()
+                theme.rejected()
             } else {
                 theme.waiting()
             },
         ),
         Span::styled(none, theme.faint()),
         Span::raw(text),
-        Span::styled(if is_full { " full" } else { "" }, theme.refused()),
+        Span::styled(if is_full { " full" } else { "" }, theme.rejected()),
     ])
 }
 
@@ -217,7 +218,7 @@ fn rate(name: &str, rate: f64, history: &History, width: usize, style: Style) ->
 fn so_far(pool: &PoolState, theme: Theme) -> Line<'static> {
     let counts = &pool.now.counts;
     let mut text = format!(
-        "so far  {} in, {} out, {} refused",
+        "so far {} in, {} out, {} rejected",
         wording::count(counts.came),
         wording::count(counts.done),
         wording::count(counts.turned_away())
@@ -228,12 +229,12 @@ fn so_far(pool: &PoolState, theme: Theme) -> Line<'static> {
             wording::time(pool.now.late),
             wording::count(counts.gave_up)
         );
-        return Line::styled(text, theme.refused());
+        return Line::styled(text, theme.rejected());
     }
     Line::styled(text, theme.faint())
 }
 
-/// What each worker does, side by side in as many columns as fit.
+/// The activity of each worker, side by side in as many columns as fit.
 fn workers(frame: &mut Frame<'_>, area: Rect, workers: &[Working], theme: Theme) {
     let columns = (usize::from(area.width) / WORKER).max(1);
     let shown = columns * usize::from(area.height);

@@ -30,7 +30,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Whether the doors are shut and everybody has left.
+    /// Whether the doors are shut and all tasks have ended.
     pub(super) fn is_over(&self) -> bool {
         self.state.closing.is_some() && self.shop.is_empty()
     }
@@ -58,7 +58,7 @@ impl<'a> Show<'a> {
             Action::Turn(knob, turn) => {
                 state.message = Some(match knob::turn(shop, state.chosen, knob, turn) {
                     Ok(text) => Message::Done(text),
-                    Err(text) => Message::Refused(text),
+                    Err(text) => Message::Rejected(text),
                 });
                 state.refresh(shop);
             }
@@ -123,7 +123,7 @@ impl<'a> Show<'a> {
                     let text = workers.map(|(worker, stack)| format!("{worker}\n{stack}"));
                     text.collect()
                 });
-                asked.map_err(|refused| refused.to_string())
+                asked.map_err(|rejected| rejected.to_string())
             });
         let (said, stacks) = match asked {
             Ok(handle) => ("asking the workers ...".to_owned(), Some(handle)),

@@ -1,4 +1,4 @@
-//! What the screen shows, as plain values: made from readings and keys, and drawn by `frame.rs`.
+//! The state of the screen, as plain values: made from readings and keys, and drawn by `frame.rs`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -34,11 +34,11 @@ impl History {
 #[derive(Clone, Debug)]
 pub(super) struct PoolState {
     pub(super) now: Reading,
-    /// What flowed in the last second.
+    /// The flow of the last second.
     pub(super) flow: Flow,
     pub(super) came: History,
     pub(super) done: History,
-    pub(super) refused: History,
+    pub(super) rejected: History,
     /// The 99th percentiles, in milliseconds.
     pub(super) wait: History,
     pub(super) run: History,
@@ -53,7 +53,7 @@ impl PoolState {
             flow: Flow::default(),
             came: History::default(),
             done: History::default(),
-            refused: History::default(),
+            rejected: History::default(),
             wait: History::default(),
             run: History::default(),
             recent: VecDeque::from([first]),
@@ -72,7 +72,7 @@ impl PoolState {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         self.came.push(self.flow.came);
         self.done.push(self.flow.done);
-        self.refused.push(self.flow.refused);
+        self.rejected.push(self.flow.rejected);
         let wait = self.flow.wait.map_or(0.0, |times| millis(times.p99));
         let run = self.flow.run.map_or(0.0, |times| millis(times.p99));
         self.wait.push(wait);
@@ -94,11 +94,11 @@ pub(super) enum Overlay {
     },
 }
 
-/// What was said last.
+/// The last message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     Done(String),
-    Refused(String),
+    Rejected(String),
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ pub(super) struct State {
     pub(super) chosen: usize,
     pub(super) overlay: Option<Overlay>,
     pub(super) message: Option<Message>,
-    /// What the chosen pool says of itself.
+    /// The explanation of the chosen pool.
     pub(super) sentences: Vec<String>,
     pub(super) open_for: Duration,
     /// When it ends by itself.
@@ -214,7 +214,7 @@ pub(super) mod tests {
             came,
             gave_up: 0,
             done: came,
-            refused: 0,
+            rejected: 0,
             dropped: 0,
         }
     }
@@ -259,7 +259,7 @@ pub(super) mod tests {
                     came,
                     gave_up: 0,
                     done: came * 8 / 10,
-                    refused: came / 10,
+                    rejected: came / 10,
                     dropped: 0,
                 };
                 for wait in 1..=look {

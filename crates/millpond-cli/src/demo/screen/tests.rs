@@ -96,13 +96,13 @@ fn the_help_names_every_key_on_the_smallest_usual_screen() {
 }
 
 #[test]
-fn a_refusal_is_shown_to_its_end() {
+fn the_text_of_a_rejected_patch_is_shown_to_its_end() {
     let mut state = flood();
     let end = "both at once";
     let why = format!(
-        "images: refused, nothing has changed: core 2 is above max 1: raise max or lower core, or change {end}"
+        "images: rejected, nothing has changed: core 2 is above max 1: raise max or lower core, or change {end}"
     );
-    state.message = Some(Message::Refused(why));
+    state.message = Some(Message::Rejected(why));
     let text = shown(&state, 80, 24);
     assert!(text.contains(end), "{text}");
 }
@@ -188,9 +188,9 @@ fn keys_change_the_chosen_pool_and_the_screen_shows_it_at_once() {
     assert!(press(Action::Turn(Knob::Growth, Turn::Up)).contains("queue 100  threads first"));
     assert!(press(Action::Turn(Knob::Policy, Turn::Up)).contains("policy caller runs"));
     press(Action::Choose(1));
-    let refused = press(Action::Turn(Knob::Core, Turn::Up));
-    assert!(refused.contains("core 2 is above max 1"), "{refused}");
-    assert!(refused.contains("2 images  core 1  max 1"), "{refused}");
+    let rejected = press(Action::Turn(Knob::Core, Turn::Up));
+    assert!(rejected.contains("core 2 is above max 1"), "{rejected}");
+    assert!(rejected.contains("2 images  core 1  max 1"), "{rejected}");
     assert!(press(Action::Load(Turn::Up)).contains("load 25 %"));
     assert!(press(Action::Pause).contains("PAUSED"));
     assert!(!press(Action::Pause).contains("PAUSED"));
@@ -211,7 +211,7 @@ fn stacks_are_shown_when_they_have_come() {
     shop.departments[0].pool.prestart_core().unwrap();
     let clock = millpond::time::Clock::system();
     let deadline = clock.deadline(Duration::from_secs(60));
-    // Who has not begun has no stack, and it is asked for once.
+    // A worker that has not started has no stack, and it is requested once.
     while shop.departments[0]
         .pool
         .workers()

@@ -1,5 +1,5 @@
 //! How things look. The terminal's own sixteen colours on its own background, so that it can be read
-//! on light and on dark ones; and nothing is told by colour alone, for those without (`NO_COLOR`).
+//! on light and on dark ones; and nothing is shown by colour alone, for terminals without (`NO_COLOR`).
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -14,9 +14,10 @@ impl Theme {
     }
 
     fn colour(self, colour: Color) -> Style {
-        match self.has_colours {
-            true => Style::new().fg(colour),
-            false => Style::new(),
+        if self.has_colours {
+            Style::new().fg(colour)
+        } else {
+            Style::new()
         }
     }
 
@@ -42,29 +43,29 @@ impl Theme {
         self.colour(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    /// What the keys change.
+    /// Parameters that keys change.
     pub(super) fn chosen(self) -> Style {
         self.colour(Color::Cyan)
             .add_modifier(Modifier::BOLD | Modifier::REVERSED)
     }
 
-    /// What comes in.
+    /// Arriving tasks.
     pub(super) fn coming(self) -> Style {
         self.colour(Color::Cyan)
     }
 
-    /// What gets done.
+    /// Completed tasks.
     pub(super) fn working(self) -> Style {
         self.colour(Color::Green)
     }
 
-    /// What waits.
+    /// Waiting tasks.
     pub(super) fn waiting(self) -> Style {
         self.colour(Color::Magenta)
     }
 
-    /// What is refused.
-    pub(super) fn refused(self) -> Style {
+    /// Rejected tasks.
+    pub(super) fn rejected(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
 

@@ -2,8 +2,8 @@
 //!
 //! # What must hold when all is over
 //!
-//! - **SHOP-1** came = done + refused + dropped: nothing was lost.
-//! - **SHOP-2** dropped, by the ledger, is what the pool has discarded, shed, cancelled or handed back.
+//! - **SHOP-1** came = done + rejected + dropped: nothing was lost.
+//! - **SHOP-2** dropped, by the ledger, is what the pool has discarded, shed, cancelled or returned.
 //! - **SHOP-3** done, by the ledger, is what the pool has completed or let its callers run; with the policy
 //!   `new thread` more was done than that, in extra threads, which pools do not count.
 //! - **SHOP-4** Nothing is left in the pool.
@@ -23,7 +23,7 @@ pub(crate) struct Page {
     #[serde(flatten)]
     pub(crate) counts: Counts,
     pub(crate) lost: u64,
-    /// What does not agree, in sentences.
+    /// The disagreements, in sentences.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -64,9 +64,10 @@ impl Page {
             ));
         }
         let ran = pool.completed + pool.caller_ran;
-        let agrees = match had_extra_threads {
-            true => counts.done >= ran,
-            false => counts.done == ran,
+        let agrees = if had_extra_threads {
+            counts.done >= ran
+        } else {
+            counts.done == ran
         };
         if !agrees {
             wrong.push(format!(
@@ -104,12 +105,12 @@ mod tests {
         pool.snapshot()
     }
 
-    fn counts(done: u64, refused: u64, dropped: u64) -> Counts {
+    fn counts(done: u64, rejected: u64, dropped: u64) -> Counts {
         Counts {
-            came: done + refused + dropped,
+            came: done + rejected + dropped,
             gave_up: 0,
             done,
-            refused,
+            rejected,
             dropped,
         }
     }

@@ -1,4 +1,4 @@
-//! A department of the shop: a pool, the ledger of its tasks, and how a task is brought to it.
+//! A department of the shop: a pool, the ledger of its tasks, and how a task is submitted to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use millpond::task::TaskSpec;
 
 use super::easel::Easel;
 use super::ledger::{Counts, Ledger};
-use super::visits::{Errand, Work};
+use super::visits::{Job, Work};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Department {
@@ -28,7 +28,7 @@ impl Department {
         }
     }
 
-    /// What became of everything that came.
+    /// The account of everything that came.
     pub(crate) fn counts(&self) -> Counts {
         self.ledger.counts()
     }
@@ -42,13 +42,13 @@ impl Department {
         &self.ledger
     }
 
-    /// Brings a task to the pool. How long that takes is up to the rejection policy.
-    pub(super) fn bring(&self, errand: Errand) {
+    /// Submits a task to the pool. How long that takes is up to the rejection policy.
+    pub(super) fn submit(&self, job: Job) {
         let (slip, easel) = (self.ledger.open_slip(), self.easel);
-        let task = TaskSpec::new().name(errand.name).build_detached(move || {
-            match errand.work {
-                // A real wait, in which the worker can do nothing else. It is cut short when all is
-                // stopped, and then the errand is over, too.
+        let task = TaskSpec::new().name(job.name).build_detached(move || {
+            match job.work {
+                // A real wait, in which the worker can do nothing else. It is cut short when everything is
+                // stopped, and then the task is over, too.
                 Work::Wait(time) => interrupt::sleep(time).unwrap_or_default(),
                 Work::Paint(time) => easel.paint(time),
             }

@@ -1,6 +1,6 @@
 //! The doors: one thread for each department lets customers in at the planned time.
 //!
-//! A policy that holds callers up (`block`, `caller runs`) holds up the door, and those behind wait
+//! A policy that holds callers up (`block`, `caller runs`) holds up the door, and later customers wait
 //! outside. They do not stay away for that; a customer that has waited for [`PATIENCE`] gives up.
 
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::department::Department;
 use super::sluice::Sluice;
 use super::visits::Source;
 
-/// How far ahead it is planned who comes: a new load takes effect after that.
+/// How far ahead the arrivals are planned: a new load takes effect after that.
 const SLICE: Duration = Duration::from_millis(50);
 /// The longest that a door sleeps without looking whether it is to be closed.
 const NAP: Duration = Duration::from_millis(50);
-/// How long somebody waits at a door that is held up.
+/// How long a customer waits at a door that is held up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Door {
@@ -39,7 +39,7 @@ impl Door {
                 if late > PATIENCE {
                     self.department.ledger().note_giving_up();
                 } else {
-                    self.department.bring(visit.errand);
+                    self.department.submit(visit.job);
                 }
             }
             if self.wait_for(planned).is_none() {
@@ -59,7 +59,7 @@ impl Door {
                 self.department.ledger().note_lateness(now - at);
                 return Some(now - at);
             }
-            // Not a task, so nobody can interrupt it.
+            // Not a task, so it cannot be interrupted.
             interrupt::sleep(NAP.min(at - now)).unwrap_or_default();
         }
     }

@@ -44,7 +44,7 @@ impl Easel {
 
 /// How many steps the points of a row take together until they leave, or are given up.
 fn row(number: u32) -> u32 {
-    // Where the set is rugged, so that rows are neither all empty nor all full.
+    // A region where the set is rugged, so that rows are neither all empty nor all full.
     let y = 0.05 + f64::from(number % 20) * 0.01;
     (0..PIXELS)
         .map(|pixel| steps(-0.80 + f64::from(pixel) * 0.002, y))

@@ -2,8 +2,8 @@
 //! pool.
 //!
 //! Every task takes a [`Slip`] along. The slip is handed in when the work is done; one that is dropped
-//! before says that its task never ran. So at the end everything that came was done, was refused, or
-//! was dropped by a policy, and what is in none of these was lost.
+//! before says that its task never ran. So at the end everything that came was done, was rejected, or
+//! was dropped by a policy, and a task in none of these was lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,42 +16,43 @@ pub(super) struct Ledger {
     came: AtomicU64,
     gave_up: AtomicU64,
     done: AtomicU64,
-    refused: AtomicU64,
-    /// Those that were refused are among them: their slips go with the closures that came back.
+    rejected: AtomicU64,
+    /// Rejected tasks are among them: their slips are dropped with the returned closures.
     unrun: AtomicU64,
     late_micros: AtomicU64,
 }
 
-/// What the ledger says at one moment.
+/// The sums of the ledger at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
-    /// Brought to the pool.
+    /// Submitted to the pool.
     pub(crate) came: u64,
-    /// Never brought: they had waited too long at the door, because those before them were held up.
+    /// Never submitted: they had waited too long at the door, because earlier ones were held up.
     pub(crate) gave_up: u64,
     /// Ran to the end.
     pub(crate) done: u64,
-    /// Given back to their callers.
-    pub(crate) refused: u64,
-    /// Taken and never run: thrown away by the policy, or handed back when all was stopped.
+    /// Given back to their callers. Programs know it as `refused`.
+    #[serde(rename = "refused")]
+    pub(crate) rejected: u64,
+    /// Accepted and never run: dropped by the policy, or returned when everything was stopped.
     pub(crate) dropped: u64,
 }
 
 impl Counts {
-    /// What is neither over nor given back; when the pool has ended, what was lost.
+    /// Tasks that have neither ended nor been returned; when the pool has terminated, lost tasks.
     pub(crate) fn open(&self) -> u64 {
-        let over = self.done + self.refused + self.dropped;
+        let over = self.done + self.rejected + self.dropped;
         self.came.saturating_sub(over)
     }
 
-    /// What the pool would not have, whoever was told.
+    /// Tasks that the pool rejected, whoever got the error.
     pub(crate) fn turned_away(&self) -> u64 {
-        self.refused + self.dropped
+        self.rejected + self.dropped
     }
 }
 
 impl Ledger {
-    /// Somebody comes: the slip goes with the task.
+    /// A customer comes: the slip goes with the task.
     pub(super) fn open_slip(self: &Arc<Self>) -> Slip {
         self.came.fetch_add(1, Relaxed);
         Slip {
@@ -61,7 +62,7 @@ impl Ledger {
     }
 
     pub(super) fn note_refusal(&self) {
-        self.refused.fetch_add(1, Relaxed);
+        self.rejected.fetch_add(1, Relaxed);
     }
 
     pub(super) fn note_giving_up(&self) {
@@ -79,14 +80,14 @@ impl Ledger {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        // What came last is read last, so nothing is over that has not come.
+        // Arrivals are read last, so no more tasks have ended than have come.
         let done = self.done.load(Relaxed);
         let unrun = self.unrun.load(Relaxed);
-        let refused = self.refused.load(Relaxed);
+        let rejected = self.rejected.load(Relaxed);
         Counts {
             done,
-            refused,
-            dropped: unrun.saturating_sub(refused),
+            rejected,
+            dropped: unrun.saturating_sub(rejected),
             gave_up: self.gave_up.load(Relaxed),
             came: self.came.load(Relaxed),
         }
@@ -108,9 +109,10 @@ impl Slip {
 
 impl Drop for Slip {
     fn drop(&mut self) {
-        let count = match self.is_done {
-            true => &self.ledger.done,
-            false => &self.ledger.unrun,
+        let count = if self.is_done {
+            &self.ledger.done
+        } else {
+            &self.ledger.unrun
         };
         count.fetch_add(1, Relaxed);
     }
@@ -121,11 +123,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_done_refused_or_dropped() {
+    fn a_slip_is_done_rejected_or_dropped() {
         let ledger = Arc::new(Ledger::default());
-        let [done, refused, dropped, open] = std::array::from_fn(|_| ledger.open_slip());
+        let [done, rejected, dropped, open] = std::array::from_fn(|_| ledger.open_slip());
         done.done();
-        drop(refused);
+        drop(rejected);
         ledger.note_refusal();
         drop(dropped);
         let counts = ledger.counts();
@@ -133,7 +135,7 @@ mod tests {
             came: 4,
             gave_up: 0,
             done: 1,
-            refused: 1,
+            rejected: 1,
             dropped: 1,
         };
         assert_eq!((counts, counts.open()), (expected, 1));

@@ -9,7 +9,7 @@ use millpond::pool::{Queue, ThreadPool};
 use super::department::Department;
 use super::easel::Easel;
 use super::tide::Tide;
-use super::visits::{Crowd, Errand, Round, Rounds, Source, Usual, Work};
+use super::visits::{Crowd, Job, Round, Rounds, Source, Usual, Work};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -56,34 +56,34 @@ const IMAGES: &[Usual] = &[
 
 const MAILS: &[Round] = &[
     Round {
-        errand: mail("receipt", 9),
+        job: mail("receipt", 9),
         every: ms(40),
         from: ms(40),
         many: 1,
     },
     Round {
-        errand: mail("reminder", 60),
+        job: mail("reminder", 60),
         every: ms(700),
         from: ms(300),
         many: 2,
     },
     Round {
-        errand: mail("newsletter", 15),
+        job: mail("newsletter", 15),
         every: ms(7_000),
         from: ms(3_000),
         many: 90,
     },
 ];
 
-const fn mail(name: &'static str, millis: u64) -> Errand {
+const fn mail(name: &'static str, millis: u64) -> Job {
     let work = Work::Wait(ms(millis));
-    Errand { name, work }
+    Job { name, work }
 }
 
-/// All departments, each with those who come to it.
+/// All departments, each with its customers.
 pub(super) fn departments(seed: u64, tide: Tide) -> Result<Vec<(Department, Box<dyn Source>)>> {
     let easel = Easel::new();
-    // It blocks, so one more thread is better than one more who waits.
+    // Its tasks block, so one more thread is better than one more waiting task.
     let orders = ThreadPool::builder("orders")
         .core(2)
         .max(6)
@@ -100,7 +100,7 @@ pub(super) fn departments(seed: u64, tide: Tide) -> Result<Vec<(Department, Box<
         .queue(Queue::bounded(50));
     let sources: [Box<dyn Source>; 3] = [
         Box::new(Crowd::new(seed, tide, 60.0, ORDERS)),
-        // Another crowd, not the same one with other errands.
+        // Another crowd, not the same one with other work.
         Box::new(Crowd::new(!seed, tide, 10.0, IMAGES)),
         Box::new(Rounds::new(MAILS)),
     ];

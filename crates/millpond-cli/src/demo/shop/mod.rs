@@ -101,7 +101,7 @@ impl Shop {
         self.had_extra_threads.store(true, Relaxed);
     }
 
-    /// Lets nobody in any more; what is inside is served to its end.
+    /// Lets no customer in any more; those inside are served to the end.
     pub(crate) fn shut_doors(&mut self) {
         self.sluice.close();
         for (number, door) in self.doors.drain(..).enumerate() {
@@ -137,7 +137,7 @@ impl Shop {
     pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
         let deadline = self.clock.deadline(timeout);
         let mut pools = self.departments.iter().map(|each| &each.pool);
-        // We are no task, so nobody interrupts us.
+        // This thread runs no task, so it cannot be interrupted.
         pools.all(|pool| pool.await_termination_until(deadline).unwrap_or(false))
     }
 

@@ -29,7 +29,7 @@ impl Random {
 
     /// A gap between two that come independently of each other; 1 on average.
     pub(super) fn gap(&mut self) -> f64 {
-        // What is left of 1 is never 0, so this is never infinite.
+        // The rest of 1 is never 0, so this is never infinite.
         -(1.0 - self.share()).ln()
     }
 }

@@ -39,7 +39,7 @@ impl Sluice {
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut Setting) -> R) -> R {
-        // Nobody panics while holding it.
+        // No thread panics while holding it.
         f(&mut self.setting.lock().expect("a setting is always whole"))
     }
 
@@ -65,7 +65,7 @@ impl Sluice {
         self.with(|setting| setting.paused_at.is_some())
     }
 
-    /// Nobody comes, and the shop's time stands still; or it goes on where it stood.
+    /// No customer comes, and the shop's time stands still; or it goes on where it stood.
     pub(crate) fn pause_or_go_on(&self) {
         let now = self.clock.now();
         self.with(|setting| match setting.paused_at.take() {
@@ -74,7 +74,7 @@ impl Sluice {
         });
     }
 
-    /// Nobody comes any more.
+    /// No customer comes any more.
     pub(super) fn close(&self) {
         self.with(|setting| setting.is_closed = true);
     }

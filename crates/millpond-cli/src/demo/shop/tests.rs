@@ -40,7 +40,7 @@ fn everything_that_comes_is_done_when_there_is_room() {
     let books = close(shop);
     assert!(books.balanced, "{books:?}");
     for page in &books.pools {
-        assert_eq!(page.counts.done + page.counts.refused, page.counts.came);
+        assert_eq!(page.counts.done + page.counts.rejected, page.counts.came);
     }
 }
 
@@ -68,7 +68,7 @@ fn the_books_balance_whatever_becomes_of_what_is_too_much() {
     let books = close(shop);
     assert!(books.balanced, "{books:?}");
     let orders = books.pools[0].counts;
-    assert!(orders.refused > 0 && orders.dropped > 0, "{orders:?}");
+    assert!(orders.rejected > 0 && orders.dropped > 0, "{orders:?}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn nobody_comes_during_a_pause_and_they_come_again_afterwards() {
     until("somebody has come", || came() > 0);
     shop.sluice.pause_or_go_on();
     let stopped_at = shop.sluice.time();
-    // The plan says who comes until then, and a door that is late lets them in during the pause.
+    // The plan has arrivals until then, and a door that is late lets them in during the pause.
     let (_, mut source) = menu::departments(SEED, shop.tide).unwrap().remove(0);
     let load = f64::from(MOST_LOAD) / 100.0;
     let planned = source.plan(stopped_at, load).len() as u64;
@@ -91,7 +91,7 @@ fn nobody_comes_during_a_pause_and_they_come_again_afterwards() {
 }
 
 #[test]
-fn a_shop_that_is_stopped_drops_what_waits_and_knows_it() {
+fn a_shop_that_is_stopped_drops_queued_tasks_and_accounts_for_them() {
     let shop = Shop::open(SEED, MOST_LOAD).unwrap();
     for department in &shop.departments {
         let crowded = Patch::new().core(1).max(1).capacity(10_000);

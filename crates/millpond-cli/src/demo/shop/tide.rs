@@ -26,7 +26,7 @@ pub(crate) struct Tide {
     seed: u64,
 }
 
-/// What one would call it.
+/// A word for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Ebb,

@@ -9,22 +9,22 @@ use std::time::Duration;
 use super::random::Random;
 use super::tide::Tide;
 
-/// Somebody with something to do.
+/// A customer with work for a department.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Visit {
     /// When, in the shop's time.
     pub(super) at: Duration,
-    pub(super) errand: Errand,
+    pub(super) job: Job,
 }
 
-/// What is to be done.
+/// The work.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Errand {
+pub(super) struct Job {
     pub(super) name: &'static str,
     pub(super) work: Work,
 }
 
-/// What doing it takes.
+/// The kind of work: computing or waiting, and how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Work {
     /// Waits for an answer from somewhere else for this long.
@@ -33,14 +33,14 @@ pub(super) enum Work {
     Paint(Duration),
 }
 
-/// Where visits come from.
+/// The source of visits.
 pub(super) trait Source: Send {
     /// All visits from where the plan ends so far until `until`, in order, if `load` times as many
     /// come as usual.
     fn plan(&mut self, until: Duration, load: f64) -> Vec<Visit>;
 }
 
-/// An errand on the list of what is usual: how often, and how long it takes on average.
+/// A kind of visit on the menu: how often, and how long it takes on average.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual {
     pub(super) name: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct Usual {
     pub(super) work: fn(Duration) -> Work,
 }
 
-/// Customers, independent of each other (Poisson), who come with the tide.
+/// Customers, independent of each other (Poisson), that come with the tide.
 #[derive(Debug)]
 pub(super) struct Crowd {
     random: Random,
@@ -80,7 +80,7 @@ impl Crowd {
         }
     }
 
-    fn errand(&mut self) -> Errand {
+    fn job(&mut self) -> Job {
         let all: f64 = self.usual.iter().map(|usual| usual.share).sum();
         let mut left = self.random.between(0.0, all);
         let chosen = self.usual.iter().find(|usual| {
@@ -90,7 +90,7 @@ impl Crowd {
         let usual = chosen.unwrap_or(&self.usual[0]);
         // At least half of the usual time, and now and then several times as long.
         let times = 0.5 + 0.5 * self.random.gap();
-        Errand {
+        Job {
             name: usual.name,
             work: (usual.work)(usual.takes.mul_f64(times)),
         }
@@ -109,8 +109,8 @@ impl Source for Crowd {
                 flows -= self.gap;
                 at += Duration::from_secs_f64(self.gap / rate);
                 self.gap = self.random.gap();
-                let errand = self.errand();
-                visits.push(Visit { at, errand });
+                let job = self.job();
+                visits.push(Visit { at, job });
             }
             self.gap -= flows;
             self.planned += step;
@@ -122,7 +122,7 @@ impl Source for Crowd {
 /// Something that is due again and again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    pub(super) errand: Errand,
+    pub(super) job: Job,
     /// How much time is between two of them.
     pub(super) every: Duration,
     /// When it is due first.
@@ -156,8 +156,8 @@ impl Source for Rounds {
             let mut ahead = round.from;
             while ahead < passed.mul_f64(load) {
                 let at = self.planned + ahead.div_f64(load);
-                let errand = round.errand;
-                visits.extend((0..round.many).map(|_| Visit { at, errand }));
+                let job = round.job;
+                visits.extend((0..round.many).map(|_| Visit { at, job }));
                 ahead += round.every;
             }
             round.from = ahead - passed.mul_f64(load);
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn errands_come_in_the_shares_of_the_menu() {
         let visits = crowd(SEED).plan(60 * SECOND, 4.0);
-        let rare = visits.iter().filter(|visit| visit.errand.name == "rare");
+        let rare = visits.iter().filter(|visit| visit.job.name == "rare");
         let share = rare.count() as f64 / visits.len() as f64;
         assert!((0.23..0.27).contains(&share), "seed {SEED}: {share}");
     }
@@ -250,7 +250,7 @@ mod tests {
 
     fn round(every: u64, from: u64, many: usize) -> Round {
         Round {
-            errand: Errand {
+            job: Job {
                 name: "mail",
                 work: Work::Wait(Duration::ZERO),
             },

@@ -1,6 +1,6 @@
 //! The fate of each task of a script on our side, and the gates that hold their bodies.
 
-use super::super::script::{Bring, Number};
+use super::super::script::{Number, Submission};
 use millpond::interrupt;
 use millpond::queue::{BlockingQueue, FifoQueue};
 use std::cell::Cell;
@@ -18,10 +18,10 @@ pub(super) fn be_worker() {
     IS_WORKER.set(true);
 }
 
-/// What became of a task.
+/// The fate of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Given to the pool; nobody knows yet.
+    /// Given to the pool; its fate is not known yet.
     Offered,
     Worker,
     Caller,
@@ -33,7 +33,7 @@ pub(super) enum Fate {
     Returned,
 }
 
-/// What a script tells a body to do.
+/// The orders of a script to a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Return,
@@ -69,19 +69,19 @@ impl Ledger {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The body of a task that is about to be brought.
-    pub(super) fn body(self: &Arc<Self>, bring: Bring) -> impl FnOnce() + Send + 'static {
+    /// The body of a task that is about to be submitted.
+    pub(super) fn body(self: &Arc<Self>, submission: Submission) -> impl FnOnce() + Send + 'static {
         let entry = Entry {
             fate: Fate::Offered,
             gate: Arc::new(FifoQueue::unbounded()),
             is_running: false,
         };
-        self.lock().tasks.insert(bring.number, entry);
+        self.lock().tasks.insert(submission.number, entry);
         let unrun = Unrun {
             ledger: Arc::clone(self),
-            number: bring.number,
+            number: submission.number,
         };
-        move || unrun.run(bring.is_stubborn)
+        move || unrun.run(submission.is_stubborn)
     }
 
     fn pass(&self, number: Number, is_stubborn: bool) -> Option<Order> {
@@ -90,9 +90,10 @@ impl Ledger {
             let is_open = books.is_open;
             let entry = books.entry(number);
             entry.is_running = true;
-            let (fate, place) = match IS_WORKER.get() {
-                true => (Fate::Worker, "worker"),
-                false => (Fate::Caller, "caller"),
+            let (fate, place) = if IS_WORKER.get() {
+                (Fate::Worker, "worker")
+            } else {
+                (Fate::Caller, "caller")
             };
             entry.fate = fate;
             let gate = Arc::clone(&entry.gate);
@@ -155,8 +156,8 @@ impl Ledger {
         before
     }
 
-    /// The call that brought the task is over, or its body runs in the caller: what it came to. A task
-    /// that is gone already was thrown away by the policy.
+    /// The call that submitted the task has returned, or its body runs in the caller: this is its result. A task
+    /// that is gone already was dropped by the policy.
     pub(super) fn called(&self, number: Number) -> &'static str {
         let mut books = self.lock();
         let entry = books.entry(number);
@@ -172,13 +173,13 @@ impl Ledger {
         }
     }
 
-    /// What has happened since this was asked last, sorted: the order of threads is nobody's.
+    /// The events since the last call, sorted: threads have no order.
     pub(super) fn events(&self) -> String {
         let events = std::mem::take(&mut self.lock().events);
         events.into_iter().collect::<Vec<_>>().join(", ")
     }
 
-    /// What became of each task.
+    /// The fate of each task.
     pub(super) fn fates(&self) -> String {
         let books = self.lock();
         let each = books.tasks.iter().map(|(number, entry)| {
@@ -192,11 +193,11 @@ impl Ledger {
 impl Books {
     fn entry(&mut self, number: Number) -> &mut Entry {
         let entry = self.tasks.get_mut(&number);
-        entry.expect("a script that was checked speaks of tasks that were brought")
+        entry.expect("a script that was checked names tasks that were submitted")
     }
 }
 
-/// A body that has not begun. If it is dropped, the ledger hears of it.
+/// A body that has not begun. If it is dropped, the ledger records that.
 struct Unrun {
     ledger: Arc<Ledger>,
     number: Number,
@@ -208,7 +209,7 @@ impl Unrun {
         let order = ledger.pass(number, is_stubborn);
         drop(self);
         if order == Some(Order::Fail) {
-            // A panic as any other, but nobody is told of it on the terminal.
+            // A panic like any other, but without a message on the terminal.
             panic::resume_unwind(Box::new("as the script says"));
         }
     }

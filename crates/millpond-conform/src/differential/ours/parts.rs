@@ -1,4 +1,4 @@
-//! What a script's pool is made of on our side: threads that are watched and can be told to fail, and
+//! The parts of a script's pool on our side: threads that are watched and can be made to fail, and
 //! hooks that count.
 
 use super::ledger;
@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Starts threads that are watched, unless it was told to refuse.
+/// Starts threads that are watched, unless it is to refuse them.
 #[derive(Debug)]
 pub(super) struct WatchedThreads {
     threads: Threads,
@@ -55,7 +55,7 @@ impl Counts {
 }
 
 impl Hooks for Counts {
-    // What is left of a cancelled task is not counted: Java's side has purged it (D1).
+    // The tombstone of a cancelled task is not counted: Java's side has purged it (D1).
     fn before(&self, task: &TaskInfo) {
         if !task.is_gone() {
             self.happened(0);

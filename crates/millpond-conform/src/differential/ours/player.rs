@@ -1,7 +1,7 @@
 //! Runs one script on our pool and writes a line for each step, in the format of
 //! `docs/differential.md`. The counterpart of `java/Player.java`.
 
-use super::super::script::{Bring, Flavor, Number, Policy, Setup, Step, yes_or_no};
+use super::super::script::{Flavor, Number, Policy, Setup, Step, Submission, yes_or_no};
 use super::ledger::{Fate, Ledger, Order};
 use super::parts::{Counts, WatchedThreads};
 use crate::kit::Stillness;
@@ -81,13 +81,13 @@ impl Player {
             return self.end();
         };
         let outcome = match step {
-            Step::Bring(bring) => {
-                self.bring(*bring);
+            Step::Submission(submission) => {
+                self.submit(*submission);
                 self.rest()?;
-                if self.ledger.fate(bring.number) == Fate::Refused {
-                    self.handles.remove(&bring.number);
+                if self.ledger.fate(submission.number) == Fate::Refused {
+                    self.handles.remove(&submission.number);
                 }
-                self.ledger.called(bring.number).to_owned()
+                self.ledger.called(submission.number).to_owned()
             }
             Step::Release(numbers) => {
                 let released = self.ledger.order(numbers, Order::Return);
@@ -161,7 +161,7 @@ impl Player {
         Ok(format!("end; {events}; {fates}; {}", self.readings()))
     }
 
-    /// Lets go of everybody who still waits, so that a script that was stuck costs the next one
+    /// Releases all waiting threads, so that a script that was stuck costs the next one
     /// nothing.
     pub(super) fn let_go(&self) {
         self.ledger.open_all();
@@ -181,13 +181,13 @@ impl Player {
 
     /// With caller-runs the call may stay for as long as the task does, so it has a thread of its
     /// own.
-    fn bring(&mut self, bring: Bring) {
-        let number = bring.number;
+    fn submit(&mut self, submission: Submission) {
+        let number = submission.number;
         let spec = TaskSpec::new()
             .name(number.to_string())
             .clock(self.pool.clock());
-        let body = self.ledger.body(bring);
-        let task = if bring.has_handle {
+        let body = self.ledger.body(submission);
+        let task = if submission.has_handle {
             let (task, handle) = spec.build(body);
             self.handles.insert(number, handle);
             task
@@ -232,7 +232,7 @@ impl Player {
         started.to_string()
     }
 
-    /// Whoever is idle and may leave has waited long enough. Time moves until nobody leaves any more.
+    /// The keep-alive of every idle worker that may exit passes. Time advances until none exits any more.
     fn idle_out(&self) -> Result<(), Stuck> {
         loop {
             let before = self.pool.snapshot().workers;
@@ -258,7 +258,7 @@ impl Player {
     fn readings(&self) -> String {
         let now = self.pool.snapshot();
         let tasks = self.pool.queued_tasks();
-        // What is left of a cancelled task takes nobody's place; Java's side purges it (D1).
+        // The tombstone of a cancelled task does not count against the capacity; Java's side purges it (D1).
         let queue: Vec<&str> = tasks
             .iter()
             .filter(|task| !task.is_gone())
@@ -273,9 +273,10 @@ impl Player {
         let capacity = now
             .capacity
             .map_or("none".to_owned(), |bound| bound.to_string());
-        let threads = match self.has_died {
-            true => "*".to_owned(),
-            false => now.threads_started.to_string(),
+        let threads = if self.has_died {
+            "*".to_owned()
+        } else {
+            now.threads_started.to_string()
         };
         let [before, after, terminated] = self.counts.read();
         format!(

@@ -1,4 +1,4 @@
-//! What its caller runs as a task among tasks: what is around it, and what it has of that.
+//! A closure that its caller runs is a task among tasks: its context, and what it inherits of that.
 
 use super::{Full, Way};
 use crate::executor_kit::{LONG, signal};
@@ -73,7 +73,7 @@ fn the_stop_of_the_executor_around_it_reaches_it() {
 }
 
 #[test]
-fn a_ring_of_joins_through_it_is_found() {
+fn a_cycle_of_joins_through_it_is_detected() {
     let _watch = watch();
     for way in Way::BOTH {
         let full = Full::new();
@@ -94,7 +94,7 @@ fn inside_a_named_task_it_is_counted_under_the_name() {
     for way in Way::BOTH {
         let full = Full::new();
         let pool = full.pool.clone();
-        let body = move || way.bring(&pool, || ());
+        let body = move || way.submit(&pool, || ());
         let (task, handle) = TaskSpec::new().name("order").build(body);
         task.run();
         handle.join().unwrap();
@@ -105,7 +105,7 @@ fn inside_a_named_task_it_is_counted_under_the_name() {
 }
 
 #[test]
-fn it_has_what_is_carried_and_leaves_it_alone() {
+fn it_sees_task_locals_and_leaves_them_unchanged() {
     static REQUEST: TaskLocal<u32> = TaskLocal::new();
     let _watch = watch();
     let full = Full::new();
@@ -145,9 +145,10 @@ fn it_runs_after_the_deadline_of_the_task_around_it_unless_it_is_to_inherit_that
                 drop(token);
                 own.store(true, Ordering::SeqCst);
             };
-            let spec = match inherits {
-                true => TaskSpec::new().inherit_deadline(),
-                false => TaskSpec::new(),
+            let spec = if inherits {
+                TaskSpec::new().inherit_deadline()
+            } else {
+                TaskSpec::new()
             };
             match way {
                 Way::Closure if !inherits => pool.execute(late).unwrap(),
@@ -159,7 +160,7 @@ fn it_runs_after_the_deadline_of_the_task_around_it_unless_it_is_to_inherit_that
             }
         });
         task.run();
-        // What it has done is done, late or not.
+        // Its effects stay, late or not.
         drop(handle);
         assert_eq!(ran.load(Ordering::SeqCst), !inherits, "{way:?}");
         assert_eq!(drops.dropped(), 1, "{way:?}");

@@ -1,4 +1,4 @@
-//! What a full pool leaves to its caller, brought as a closure or as a task: nobody can tell which.
+//! A full pool leaves a closure or a task to its caller: the two cannot be told apart.
 
 use crate::executor_kit::{LONG, gate, quiet_panic, signal};
 use millpond::executor::{CallerRun, Executor, ExecutorExt, Lifecycle, Rejected};
@@ -44,7 +44,7 @@ impl Full {
         Full { pool, open }
     }
 
-    /// How many were refused, how many of them their callers ran, and what else has been run.
+    /// How many were rejected, how many of them their callers ran, and what else has been run.
     fn counts(&self) -> (u64, u64, u64) {
         let now = self.pool.snapshot();
         (now.rejected, now.caller_ran, now.completed)
@@ -69,7 +69,7 @@ impl Way {
     const BOTH: [Way; 2] = [Way::Closure, Way::Task];
 
     #[track_caller]
-    fn bring(self, pool: &ThreadPool, f: impl FnOnce() + Send + 'static) {
+    fn submit(self, pool: &ThreadPool, f: impl FnOnce() + Send + 'static) {
         let taken = match self {
             Way::Closure => pool.execute(f).is_ok(),
             Way::Task => pool.execute_task(TaskSpec::new().build_detached(f)).is_ok(),
@@ -77,7 +77,7 @@ impl Way {
         assert!(taken, "{self:?}");
     }
 
-    /// What `f` returns, run by its caller.
+    /// Runs `f` as caller-runs does, and returns its value.
     #[track_caller]
     fn ask<T: Send + 'static>(
         self,
@@ -86,7 +86,7 @@ impl Way {
     ) -> T {
         let (send, receive) = mpsc::channel();
         let here = std::thread::current().id();
-        self.bring(pool, move || {
+        self.submit(pool, move || {
             assert_eq!(std::thread::current().id(), here);
             send.send(f()).unwrap();
         });
@@ -94,7 +94,7 @@ impl Way {
     }
 }
 
-/// Counts the tasks that come to a pool.
+/// Counts the tasks that reach a pool.
 #[derive(Debug)]
 struct Sees(ThreadPool, AtomicUsize);
 
@@ -110,7 +110,7 @@ impl Executor for Sees {
 }
 
 #[test]
-fn no_task_is_made_of_what_its_caller_runs_however_it_comes_to_the_pool() {
+fn no_task_is_allocated_for_a_closure_that_its_caller_runs_however_it_is_submitted() {
     let _watch = watch();
     let full = Full::new();
     let sees = Arc::new(Sees(full.pool.clone(), AtomicUsize::new(0)));
@@ -131,12 +131,12 @@ fn no_task_is_made_of_what_its_caller_runs_however_it_comes_to_the_pool() {
 }
 
 #[test]
-fn where_callers_run_nothing_every_closure_becomes_a_task() {
+fn without_caller_runs_every_closure_becomes_a_task() {
     let _watch = watch();
     let full = Full::with(|pool| pool.rejection(RejectionPolicy::Abort));
     let sees = Sees(full.pool.clone(), AtomicUsize::new(0));
-    let refused = sees.execute(|| ()).unwrap_err();
-    assert!(refused.reason.is_saturated());
+    let rejected = sees.execute(|| ()).unwrap_err();
+    assert!(rejected.reason.is_saturated());
     assert_eq!(sees.1.load(Ordering::SeqCst), 1);
     // The policy may change at any time.
     full.pool.set_rejection(RejectionPolicy::CallerRuns);
@@ -148,7 +148,7 @@ fn where_callers_run_nothing_every_closure_becomes_a_task() {
 }
 
 #[test]
-fn its_panic_goes_to_the_hook_with_the_place_and_no_further() {
+fn its_panic_goes_to_the_hook_with_its_location_and_no_further() {
     let _watch = watch();
     let (send, receive) = mpsc::channel();
     let full = Full::with(|pool| {
@@ -162,7 +162,7 @@ fn its_panic_goes_to_the_hook_with_the_place_and_no_further() {
     });
     for way in Way::BOTH {
         let line = line!() + 1;
-        way.bring(&full.pool, || quiet_panic("no water"));
+        way.submit(&full.pool, || quiet_panic("no water"));
         let expected = (Some("no water".to_owned()), None, line);
         assert_eq!(receive.try_recv(), Ok(expected), "{way:?}");
     }
@@ -187,12 +187,12 @@ fn nothing_that_it_owns_or_panics_with_panics_out_of_it() {
     let full = Full::new();
     for way in Way::BOTH {
         let owned = Grenade(2);
-        way.bring(&full.pool, move || drop(owned));
+        way.submit(&full.pool, move || drop(owned));
         let owned = Grenade(1);
-        way.bring(&full.pool, move || {
+        way.submit(&full.pool, move || {
             let _kept = &owned;
         });
-        way.bring(&full.pool, || {
+        way.submit(&full.pool, || {
             std::panic::resume_unwind(Box::new(Grenade(3)));
         });
     }
@@ -206,10 +206,10 @@ fn what_it_owns_is_dropped_once_before_its_caller_goes_on() {
     for way in Way::BOTH {
         let drops = DropCount::new();
         let token = drops.token();
-        way.bring(&full.pool, move || drop(token));
+        way.submit(&full.pool, move || drop(token));
         assert_eq!(drops.dropped(), 1, "{way:?}");
         let token = drops.token();
-        way.bring(&full.pool, move || {
+        way.submit(&full.pool, move || {
             let _token = token;
             quiet_panic("over");
         });
@@ -218,32 +218,32 @@ fn what_it_owns_is_dropped_once_before_its_caller_goes_on() {
 }
 
 #[test]
-fn it_is_counted_under_the_place_where_it_was_brought() {
+fn it_is_counted_under_the_location_of_its_submission() {
     let _watch = watch();
     for way in Way::BOTH {
         let full = Full::new();
         let line = line!() + 2;
         for _ in 0..3 {
-            way.bring(&full.pool, || ());
+            way.submit(&full.pool, || ());
         }
-        way.bring(&full.pool, || ());
+        way.submit(&full.pool, || ());
         assert_eq!(full.counts(), (4, 4, 0), "{way:?}");
         let all = full.pool.metrics_by_name();
-        let refused = |line: u32| {
+        let rejected = |line: u32| {
             let place = format!("caller_run/mod.rs:{line}");
             let mut found = all.iter().filter(|one| one.label.to_string() == place);
             found.next().map(|one| one.metrics.rejected)
         };
-        assert_eq!(refused(line), Some(3), "{way:?}: {all:?}");
-        assert_eq!(refused(line + 2), Some(1), "{way:?}: {all:?}");
+        assert_eq!(rejected(line), Some(3), "{way:?}: {all:?}");
+        assert_eq!(rejected(line + 2), Some(1), "{way:?}: {all:?}");
     }
     let without = Full::with(PoolBuilder::without_metrics);
-    Way::Closure.bring(&without.pool, || ());
+    Way::Closure.submit(&without.pool, || ());
     assert_eq!(without.counts(), (1, 1, 0));
 }
 
 #[test]
-fn hooks_hear_of_what_workers_run_and_not_of_this() {
+fn hooks_are_called_for_tasks_of_workers_and_not_for_it() {
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u32>>>);
     impl Hooks for Log {
@@ -259,7 +259,7 @@ fn hooks_hear_of_what_workers_run_and_not_of_this() {
     let full = Full::with(|pool| pool.hooks(log.clone()));
     let line = line!();
     for way in Way::BOTH {
-        way.bring(&full.pool, || ());
+        way.submit(&full.pool, || ());
     }
     drop(full);
     let heard = log.0.lock().unwrap();
@@ -268,12 +268,12 @@ fn hooks_hear_of_what_workers_run_and_not_of_this() {
 }
 
 #[test]
-fn it_may_bring_more_of_its_kind() {
+fn it_may_submit_more_of_its_kind() {
     fn dig(pool: &ThreadPool, way: Way, depth: u32, reached: &Arc<AtomicUsize>) {
         reached.fetch_add(1, Ordering::SeqCst);
         if depth > 0 {
             let (own, reached) = (pool.clone(), Arc::clone(reached));
-            way.bring(pool, move || dig(&own, way, depth - 1, &reached));
+            way.submit(pool, move || dig(&own, way, depth - 1, &reached));
         }
     }
     let _watch = watch();
@@ -286,7 +286,7 @@ fn it_may_bring_more_of_its_kind() {
 }
 
 #[test]
-fn what_shuts_the_pool_down_runs_to_its_end_and_the_next_comes_back_whole() {
+fn a_closure_that_shuts_the_pool_down_runs_to_its_end_and_the_next_is_returned_whole() {
     let _watch = watch();
     for way in Way::BOTH {
         let full = Full::new();
@@ -298,20 +298,20 @@ fn what_shuts_the_pool_down_runs_to_its_end_and_the_next_comes_back_whole() {
         assert_eq!(ended, Ok(()), "{way:?}: a shutdown interrupts nobody");
         let drops = DropCount::new();
         let token = drops.token();
-        let refused = full.pool.execute(move || drop(token)).unwrap_err();
-        assert!(refused.reason.is_shut_down(), "{way:?}");
+        let rejected = full.pool.execute(move || drop(token)).unwrap_err();
+        assert!(rejected.reason.is_shut_down(), "{way:?}");
         assert_eq!(drops.dropped(), 0, "{way:?}");
-        (refused.task)();
+        (rejected.task)();
         assert_eq!(drops.dropped(), 1, "{way:?}");
         assert_eq!(full.counts(), (2, 1, 0), "{way:?}");
     }
 }
 
 #[test]
-fn what_there_is_room_for_a_worker_runs() {
+fn a_closure_for_which_there_is_room_is_run_by_a_worker() {
     let _watch = watch();
     let full = Full::new();
-    Way::Closure.bring(&full.pool, || ());
+    Way::Closure.submit(&full.pool, || ());
     full.open.send(()).unwrap();
     while full.counts().2 < 2 {
         std::thread::yield_now();
