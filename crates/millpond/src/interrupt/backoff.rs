@@ -290,11 +290,14 @@ pub(crate) struct Search {
 impl Search {
     /// Plans the next search of the calling worker; `None` if it should park at once.
     pub(crate) fn begin() -> Option<Search> {
-        let start = timestamp::now();
         if spins() == 0 {
-            let yields = false;
-            return Some(Search { start, yields });
+            // Models search each time, and measure nothing.
+            return Some(Search {
+                start: Timestamp::from_count(0),
+                yields: false,
+            });
         }
+        let start = timestamp::now();
         let history = SEARCHES.with(Cell::get).begin();
         let pending = Some(start);
         SEARCHES.with(|own| own.set(SearchHistory { pending, ..history }));

@@ -178,22 +178,19 @@ impl Yields {
         thread::yield_now();
         let after = timestamp::now();
         let is_lost = u128::from(after.nanos_since(before)) > LOST.as_nanos();
-        let kept = KEPT.with(Cell::get);
         if is_lost {
-            KEPT.with(|own| own.set(0));
-            if kept < MAX_KEPT {
-                self.record_loss(after);
-            }
+            self.record_loss(after, KEPT.with(|own| own.replace(0)));
         } else {
-            KEPT.with(|own| own.set(kept.saturating_add(1)));
+            KEPT.with(|own| own.set(own.get().saturating_add(1)));
         }
         !is_lost
     }
 
+    /// Records a loss that ended at `now`, after so many yields without one.
     #[cold]
-    fn record_loss(&self, now: Timestamp) {
+    fn record_loss(&self, now: Timestamp, kept: u32) {
         let state = state();
-        if state.is_contended(now) || self.is_own_load(now) {
+        if kept >= MAX_KEPT || state.is_contended(now) || self.is_own_load(now) {
             return;
         }
         LOSSES.with(|losses| losses.set(losses.get().wrapping_add(1)));
@@ -202,15 +199,19 @@ impl Yields {
         let _ = STATE.compare_exchange(state.0, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Whether the process has used its CPUs itself since the beginning, or most of them: while some of its threads are
-    /// parked for another loss it uses less.
     fn is_own_load(&self, now: Timestamp) -> bool {
-        let Some(((start, before), after)) = self.sample.zip(cpu_time::process_cpu_now()) else {
-            return false;
-        };
-        let used = after.saturating_sub(before).as_nanos();
-        used * 5 >= u128::from(now.nanos_since(start)) * u128::from(cpus()) * 3
+        let sample = self.sample.zip(cpu_time::process_cpu_now());
+        sample.is_some_and(|((start, before), after)| {
+            let wall = Duration::from_nanos(now.nanos_since(start));
+            is_own_load(after.saturating_sub(before), wall, cpus())
+        })
     }
+}
+
+/// Whether a process that has used so much CPU time has used its CPUs itself, or most of them: while some of its
+/// threads are parked, because of an earlier loss, it uses less than it would.
+fn is_own_load(used: Duration, wall: Duration, cpus: u64) -> bool {
+    used.as_nanos() * 5 >= wall.as_nanos() * u128::from(cpus) * 3
 }
 
 fn cpus() -> u64 {
@@ -292,6 +293,20 @@ mod tests {
         assert_eq!(state.period(), Duration::from_secs(4));
         let later = after(soon, state.period());
         assert_eq!(state.after_loss(later).period(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_process_that_uses_its_cpus_itself_has_lost_none() {
+        let wall = Duration::from_millis(4);
+        // A producer and two workers on two CPUs; the same with a worker parked now and then.
+        assert!(is_own_load(2 * wall, wall, 2));
+        assert!(is_own_load(wall * 13 / 10, wall, 2));
+        // A caller that spins, and a worker whose CPU another process has.
+        assert!(!is_own_load(wall, wall, 2));
+        assert!(!is_own_load(wall / 20, wall, 2));
+        // All threads of the process on one CPU.
+        assert!(is_own_load(wall, wall, 1));
+        assert!(!is_own_load(Duration::ZERO, wall, 1));
     }
 
     #[test]
