@@ -461,7 +461,7 @@ fn what_is_due_when_no_thread_can_be_had_any_more_is_rejected_and_reported() {
             assert!(event.contains("rejected by the executor"), "{event}");
         }
         until("the run of the series counts", || {
-            timers.snapshot().rejected == 11
+            timers.snapshot().rejected_when_due == 11
         });
         assert!(!series.is_finished(), "it goes on");
         timers.close().unwrap();

@@ -31,13 +31,12 @@
 use super::RunInfo;
 use super::dispatcher::DispatchQueue;
 use super::event::ScheduleEvent;
-use super::failure::RunOutcome;
 use super::handed_over::HandedOver;
 use super::liveness::Runs;
 use super::plan::Now;
 use super::state::{PoolState, StateSlot};
 use crate::engine::{ForkGuard, Termination};
-use crate::executor::{Executor, Lifecycle};
+use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline, due_since};
 use millpond_raw::sync::MutexGuard;
@@ -83,21 +82,13 @@ pub(super) struct Core {
 pub(super) struct Counters {
     /// Series that have not ended.
     pub(super) series: AtomicUsize,
-    pub(super) failed: AtomicU64,
     pub(super) skipped: AtomicU64,
+    /// Tasks and series that were not accepted.
     pub(super) rejected: AtomicU64,
-    pub(super) cancelled: AtomicU64,
-}
-
-impl Counters {
-    /// Counts a run of a series that was no success.
-    pub(super) fn count(&self, outcome: &RunOutcome) {
-        let counter = match outcome {
-            RunOutcome::Rejected => &self.rejected,
-            _ => &self.failed,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
+    /// Accepted tasks and runs that the executor rejected or dropped when they were due.
+    pub(super) rejected_when_due: AtomicU64,
+    /// Tasks that went straight to the executor, which accepted them.
+    pub(super) executed: AtomicU64,
 }
 
 /// What a pool is made of.
@@ -147,6 +138,13 @@ impl Core {
     /// The state; `None` in a forked process, where its lock may be held by no thread.
     pub(super) fn live_state(&self) -> Option<MutexGuard<'static, PoolState>> {
         (!self.is_forked()).then(|| self.state())
+    }
+
+    /// Counts a task or a series that is not accepted, and gives it back.
+    #[cold]
+    pub(super) fn not_accepted<F>(&self, task: F, reason: RejectReason) -> Rejected<F> {
+        self.counters.rejected.fetch_add(1, Ordering::Relaxed);
+        Rejected::new(task, reason)
     }
 
     /// Whether the timer and the executor's threads are in the parent of this process.

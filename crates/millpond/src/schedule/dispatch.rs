@@ -236,7 +236,8 @@ impl Core {
         let label = label_of(task.name(), task.location());
         // A run of a series counts and reports for itself, when it is dropped.
         if task.cancel(CancelReason::Rejected) && !is_run {
-            self.counters.rejected.fetch_add(1, Ordering::Relaxed);
+            let counter = &self.counters.rejected_when_due;
+            counter.fetch_add(1, Ordering::Relaxed);
             self.dispatch_queue.push_event(ScheduleEvent {
                 pool: self.name.to_string(),
                 label,

@@ -184,12 +184,25 @@ impl Series {
         }
     }
 
-    /// Inserts its entry (SERIES-1). Returns whether the caller must dispatch because of it.
+    /// Plans its first run, and inserts its entry (SERIES-1). Returns whether the caller must dispatch because of it.
     pub(super) fn wait_for(self: &Arc<Self>, pool: &mut PoolState, next: Next, now: Now) -> bool {
         let mut state = self.state.lock();
-        self.wait_locked(pool, &mut state, next, now)
+        self.plan_locked(pool, &mut state, next, now)
     }
 
+    /// Plans another run (BOOKS-1).
+    fn plan_locked(
+        self: &Arc<Self>,
+        pool: &mut PoolState,
+        state: &mut SeriesState,
+        next: Next,
+        now: Now,
+    ) -> bool {
+        pool.submitted += 1;
+        self.wait_locked(pool, state, next, now)
+    }
+
+    /// Inserts its entry for a run that is planned.
     fn wait_locked(
         self: &Arc<Self>,
         pool: &mut PoolState,
@@ -258,14 +271,17 @@ impl Series {
             }
             let plans_ahead = self.plans_ahead();
             let skips = plans_ahead && self.overlap == Overlap::Skip && !state.out.is_empty();
-            if plans_ahead {
+            if skips {
+                // The planned run waits for the next due time.
                 let next = self.every.next(self.catchup, state.last, now);
                 let _ = self.wait_locked(&mut pool, &mut state, next, now);
-            }
-            if skips {
                 state.metrics.skipped += 1;
                 self.core.counters.skipped.fetch_add(1, Ordering::Relaxed);
                 return None;
+            }
+            if plans_ahead {
+                let next = self.every.next(self.catchup, state.last, now);
+                let _ = self.plan_locked(&mut pool, &mut state, next, now);
             }
             self.begin(&mut pool, &mut state, planned)
         }?;
@@ -365,7 +381,10 @@ impl Series {
         if std::mem::replace(&mut state.has_ended, true) {
             return None;
         }
-        let entry = state.key.take().and_then(|key| pool.pending.remove(key));
+        let planned = state.key.take();
+        // BOOKS-3
+        pool.cancelled += u64::from(planned.is_some());
+        let entry = planned.and_then(|key| pool.pending.remove(key));
         Some(Ended {
             done: state.done.take(),
             guard: state.guard.take(),
@@ -379,9 +398,6 @@ impl Series {
             return;
         };
         self.core.counters.series.fetch_sub(1, Ordering::Relaxed);
-        if matches!(finish, Finish::Cancelled(_)) {
-            self.core.counters.cancelled.fetch_add(1, Ordering::Relaxed);
-        }
         drop(entry);
         let body = self.body.lock().take();
         catch_panic::drop(body);
@@ -501,7 +517,10 @@ impl Series {
         if settled.is_silent || outcome == RunOutcome::Completed {
             return;
         }
-        self.core.counters.count(&outcome);
+        if is_lost {
+            let counter = &self.core.counters.rejected_when_due;
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
         let event = ScheduleEvent {
             pool: self.core.name.to_string(),
             label: self.label(),

@@ -9,7 +9,6 @@ use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
-use millpond_raw::sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Terminates for Core {
@@ -77,9 +76,7 @@ impl Core {
         for entry in unwanted {
             match entry {
                 Entry::Once(task) => {
-                    if task.cancel(CancelReason::ShutDown) {
-                        self.counters.cancelled.fetch_add(1, Ordering::Relaxed);
-                    }
+                    task.cancel(CancelReason::ShutDown);
                 }
                 Entry::Series(series) => series.end(CancelReason::ShutDown),
             }

@@ -84,7 +84,7 @@ fn an_executor_that_refuses_cancels_the_task_and_says_so() {
     );
     let event = told.recv().unwrap();
     assert_eq!((event.outcome, event.runs), (RunOutcome::Rejected, 0));
-    assert_eq!(timers.snapshot().rejected, 1);
+    assert_eq!(timers.snapshot().rejected_when_due, 1);
     go.send(()).unwrap();
     assert_eq!(first.join().unwrap(), 1);
     timers.close().unwrap();
@@ -119,7 +119,7 @@ fn a_series_goes_on_when_a_run_was_refused() {
     }
     hand.advance(SECOND);
     runs.recv().unwrap();
-    assert_eq!(timers.snapshot().rejected, 2);
+    assert_eq!(timers.snapshot().rejected_when_due, 2);
     timers.close().unwrap();
 }
 
@@ -263,7 +263,7 @@ fn what_needs_a_dispatcher_is_rejected_when_none_can_be_had_for_a_second() {
     );
     let snapshot = timers.snapshot();
     assert_eq!(
-        (snapshot.rejected, snapshot.pending),
+        (snapshot.rejected_when_due, snapshot.pending),
         (2, 1),
         "the series goes on"
     );
@@ -417,7 +417,7 @@ fn a_stop_hands_back_what_the_dispatcher_waits_with_although_there_is_never_room
         assert_eq!(tasks.map(|task| task.join().unwrap()), [1, 2, 3]);
         drop(go);
         ends(&timers);
-        assert_eq!(timers.snapshot().rejected, 0, "owns: {owns}");
+        assert_eq!(timers.snapshot().rejected_when_due, 0, "owns: {owns}");
         drop(timers);
         assert_eq!(told.iter().count(), 0, "owns: {owns}");
         pool.close().unwrap();
@@ -449,7 +449,10 @@ fn a_stop_hands_back_the_run_that_the_dispatcher_waits_with_and_to_drop_it_cance
         assert_eq!(of_the_series.count(), 1, "owns: {owns}");
         drop(back);
         assert!(series.is_cancelled());
-        assert_eq!((series.rejected(), timers.snapshot().rejected), (0, 0));
+        assert_eq!(
+            (series.rejected(), timers.snapshot().rejected_when_due),
+            (0, 0)
+        );
         drop(go);
         ends(&timers);
         drop((timers, series));
@@ -541,7 +544,7 @@ fn an_executor_that_ignores_interrupts_holds_a_stop_for_a_while_only() {
     let reason = TaskError::Cancelled(CancelReason::ShutDown);
     assert_eq!(error.to_string(), reason.to_string());
     ends(&timers);
-    assert_eq!(timers.snapshot().rejected, 0);
+    assert_eq!(timers.snapshot().rejected_when_due, 0);
 }
 
 /// Asks somebody who stops the timers, in the thread of the dispatcher.

@@ -6,6 +6,10 @@
     reason = "a test stands outside: it uses std's locks beside what it tests"
 )]
 
+#[path = "../proptest_kit/mod.rs"]
+mod proptest_kit;
+
+mod books;
 mod calendar;
 mod dispatcher;
 mod ends;

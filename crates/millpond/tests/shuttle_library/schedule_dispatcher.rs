@@ -145,7 +145,7 @@ fn a_stop_hands_back_what_the_dispatcher_waits_with() {
         let timers = ScheduledPool::owning(workers).build();
         let books = stop_without_room(&timers, &gate, &hand);
         assert_eq!(books.add_up(&[]).handed_back, 4);
-        assert_eq!(timers.snapshot().rejected, 0);
+        assert_eq!(timers.snapshot().rejected_when_due, 0);
     });
 }
 
@@ -156,7 +156,7 @@ fn a_stop_hands_back_what_the_dispatcher_waits_with_at_an_executor_that_goes_on(
         let timers = ScheduledPool::on(workers.clone()).build();
         let books = stop_without_room(&timers, &gate, &hand);
         assert_eq!(books.add_up(&[]).handed_back, 4);
-        assert_eq!(timers.snapshot().rejected, 0);
+        assert_eq!(timers.snapshot().rejected_when_due, 0);
         drop(timers);
         workers.close().unwrap();
     });
