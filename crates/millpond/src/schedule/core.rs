@@ -25,7 +25,7 @@
 //!   gives them back, and the task in flight if it comes back soon (DISPATCHER-4).
 //!
 //! The others: LIVENESS-1 to LIVENESS-6 (when it has terminated), DISPATCH-1 to DISPATCH-3, DISPATCHER-1 to DISPATCHER-4,
-//! ALARM-1 and ALARM-2, LEADER-1 to LEADER-4, STATESLOT-1 to STATESLOT-4, SERIES-1 to SERIES-4,
+//! ALARM-1 and ALARM-2, LEADER-1 to LEADER-4, STATESLOT-1 to STATESLOT-4, SERIES-1 to SERIES-5,
 //! SCHEDULE-CONFIG-1. How they fit together is in `docs/design/schedule.md`.
 
 use super::RunInfo;

@@ -22,6 +22,7 @@
 //! - **SERIES-4** No user code runs under either lock: not the closure, nor a destructor, nor the waker of a
 //!   caller that waits for the end.
 
+mod last;
 mod next;
 
 use super::body::{Body, Done, Finish};
@@ -254,8 +255,15 @@ impl Series {
             if state.has_ended {
                 return None;
             }
+            let is_stopped = pool.run_state == RunState::Stopped;
+            if is_stopped && !state.out.is_empty() {
+                // SERIES-5: the stop did not find it, and has another run.
+                pool.cancelled += 1;
+                return None;
+            }
             // The wall clock may have been set meanwhile, or this was only a look.
-            if self.every.is_calendar() && !state.is_retry && now.wall < state.planned.wall {
+            let is_early = self.every.is_calendar() && now.wall < state.planned.wall;
+            if is_early && !state.is_retry && !is_stopped {
                 let next = if plan::is_set_back(state.seen, now.wall) {
                     self.every.first(None, now)
                 } else {
@@ -269,7 +277,7 @@ impl Series {
             if !std::mem::take(&mut state.is_retry) {
                 state.last = planned;
             }
-            let plans_ahead = self.plans_ahead();
+            let plans_ahead = self.plans_ahead() && !is_stopped;
             let skips = plans_ahead && self.overlap == Overlap::Skip && !state.out.is_empty();
             if skips {
                 // The planned run waits for the next due time.
@@ -328,20 +336,6 @@ impl Series {
             *run = Some(Arc::new(handle));
         }
         task
-    }
-
-    /// The pool has been stopped: the task that is handed back. Running it is one last run; dropping it cancels
-    /// the series.
-    pub(super) fn last_run(self: &Arc<Self>) -> Option<Task> {
-        let mut run = {
-            let mut pool = self.core.state();
-            let mut state = self.state.lock();
-            state.key = None;
-            let planned = state.planned;
-            self.begin(&mut pool, &mut state, planned)?
-        };
-        run.is_last = true;
-        Some(self.task_of(run))
     }
 
     /// Ends it for this reason, if it has not ended. A run that has begun goes on.
@@ -485,16 +479,16 @@ impl Series {
             let may_go_on = pool.lets_series_run()
                 && !run.is_last
                 && !self.core.is_executor_down.load(Ordering::Relaxed);
-            let next = if may_go_on {
-                self.next_after(&state, &result)
+            let by_result = self.next_after(&state, &result);
+            let next = if may_go_on { by_result } else { NextRun::Never };
+            let is_over = next == NextRun::Never
+                && (by_result == NextRun::Never || !self.awaits_last_run(&pool, &state, is_lost));
+            let ended = if is_over {
+                self.close(&mut pool, &mut state)
             } else {
-                NextRun::Never
+                None
             };
-            let ended = match next {
-                NextRun::Never => self.close(&mut pool, &mut state),
-                _ => None,
-            };
-            if !state.has_ended {
+            if !state.has_ended && next != NextRun::Never {
                 must_dispatch = self.wait_for_next(&mut pool, &mut state, next, is_lost, now);
             }
             Settled {

@@ -100,10 +100,13 @@ impl Core {
         };
         let Drained { tasks, awaited } = self.dispatch_queue.drain();
         let mut unstarted: Vec<Task> = tasks.into_iter().map(|due| due.task).collect();
-        unstarted.extend(entries.into_iter().filter_map(|entry| match entry {
-            Entry::Once(task) => Some(task),
-            Entry::Series(series) => series.last_run(),
-        }));
+        let mut series = Vec::new();
+        for entry in entries {
+            match entry {
+                Entry::Once(task) => unstarted.push(task),
+                Entry::Series(entry) => series.push(entry),
+            }
+        }
         let mut in_flight = Vec::new();
         match &self.owned {
             Some(owned) => unstarted.extend(owned.shutdown_now()),
@@ -123,6 +126,10 @@ impl Core {
             unstarted.splice(0..0, returned);
         }
         unstarted.retain(|task| !task.is_gone());
+        // SERIES-5: when it is known which of their runs came back.
+        for series in series {
+            series.hand_back(&mut unstarted);
+        }
         self.dispatch_due();
         drop(hold);
         drop(closed);

@@ -5,7 +5,7 @@ use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, TryExecuteError,
 };
 use millpond::pool::ThreadPool;
-use millpond::schedule::{Every, ScheduledPool};
+use millpond::schedule::{Every, Overlap, ScheduledBuilder, ScheduledPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
@@ -148,6 +148,15 @@ fn busy_pool(hand: &ManualClock) -> (ThreadPool, Sender<()>) {
     (pool, go)
 }
 
+/// A scheduled pool on this one, as its own or not.
+fn schedule_on(pool: &ThreadPool, owns: bool) -> ScheduledBuilder<ThreadPool> {
+    if owns {
+        ScheduledPool::owning(pool.clone())
+    } else {
+        ScheduledPool::on(pool.clone())
+    }
+}
+
 /// With an executor of its own as with one of others.
 #[test]
 fn what_is_due_and_waits_for_a_worker_is_handed_back_by_a_stop_whosever_the_executor_is() {
@@ -187,6 +196,78 @@ fn what_is_due_and_waits_for_a_worker_is_handed_back_by_a_stop_whosever_the_exec
         pool.close().unwrap();
         let books = pool.snapshot();
         assert_eq!((books.handed_back, books.cancelled), (2, 0), "owns: {owns}");
+    }
+}
+
+/// A series whose next run is planned before the run before has ended: a run of it waits for a worker, another one for
+/// its time.
+#[test]
+fn a_series_whose_runs_wait_for_a_worker_is_handed_back_as_one_last_run() {
+    for (overlap, waiting) in [(Overlap::Skip, 1), (Overlap::Concurrent, 3)] {
+        for (owns, runs_it) in [(true, true), (true, false), (false, true), (false, false)] {
+            let clock = ManualClock::new();
+            let (pool, go) = busy_pool(&clock);
+            let timers = schedule_on(&pool, owns).build();
+            let runs = Arc::new(AtomicU32::new(0));
+            let counted = Arc::clone(&runs);
+            let series = timers.series(Every::rate(SECOND)).overlap(overlap);
+            let series = series.start_shared(move || {
+                counted.fetch_add(1, Ordering::SeqCst);
+            });
+            let series = series.unwrap();
+            for _ in 0..waiting {
+                clock.advance(SECOND);
+            }
+            assert_eq!(pool.snapshot().queued, waiting);
+            assert_eq!(timers.snapshot().pending, 1, "the next run is planned");
+            let back = timers.shutdown_now();
+            let case = format!("{overlap:?}, owns: {owns}, runs it: {runs_it}");
+            assert_eq!(back.len(), 1, "{case}");
+            assert!(!series.is_finished(), "it is handed back: {case}");
+            for task in back {
+                if runs_it {
+                    task.run();
+                }
+            }
+            assert_eq!(runs.load(Ordering::SeqCst), u32::from(runs_it), "{case}");
+            assert!(series.is_cancelled(), "{case}");
+            assert_eq!(series.rejected(), 0, "{case}");
+            drop(go);
+            timers.await_termination().unwrap();
+            pool.close().unwrap();
+        }
+    }
+}
+
+/// A run that goes on when the pool is stopped does not take the last run away from the caller that got it back.
+#[test]
+fn a_last_run_that_was_handed_back_runs_although_the_run_before_it_ends_first() {
+    for owns in [true, false] {
+        let clock = ManualClock::new();
+        let pool = ThreadPool::builder("mill").max(1).clock(clock.clock());
+        let pool = pool.build().unwrap();
+        let timers = schedule_on(&pool, owns).build();
+        let ((begun, begins), (open, gate)) = (channel(), channel::<()>());
+        let series = timers.series(Every::rate(SECOND)).overlap(Overlap::Skip);
+        let series = series.start(move || {
+            begun.send(()).unwrap();
+            let _ = gate.recv();
+        });
+        let series = series.unwrap();
+        clock.advance(SECOND);
+        begins.recv().unwrap();
+        let back = timers.shutdown_now();
+        assert_eq!(back.len(), 1, "the run that is planned");
+        drop(open);
+        timers.await_termination().unwrap();
+        assert!(!series.is_finished(), "owns: {owns}");
+        for task in back {
+            task.run();
+        }
+        begins.recv().unwrap();
+        assert_eq!(series.runs(), 2);
+        assert!(series.is_cancelled(), "owns: {owns}");
+        pool.close().unwrap();
     }
 }
 
