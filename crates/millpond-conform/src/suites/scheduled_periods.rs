@@ -4,7 +4,9 @@ use super::scheduled::{Make, NOW, SECOND, Timers};
 use crate::kit::{Gate, Latch, until};
 use millpond::manage::Patch;
 use millpond::pool::ThreadPool;
-use millpond::schedule::{Every, NextRun, OnFailure, RunOutcome, Scheduled, ScheduledPool};
+use millpond::schedule::{
+    Every, NextRun, OnFailure, RunOutcome, ScheduleEvent, Scheduled, ScheduledPool,
+};
 use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 
@@ -196,11 +198,16 @@ pub fn a_series_that_fails_ends_and_tells(make: &Make) {
     assert_eq!((goes_on.runs(), goes_on.failures()), (3, 3));
     goes_on.cancel();
     let heard = heard.lock().unwrap();
+    let reports = heard.iter().filter_map(|event| match event {
+        ScheduleEvent::Failed(report) => Some(report),
+        _ => None,
+    });
+    let heard: Vec<_> = reports.collect();
     assert_eq!((heard[0].label.as_str(), heard[0].runs), ("stops", 2));
     assert_eq!(heard[0].outcome, RunOutcome::Panicked("no grain".into()));
     assert_eq!(heard[0].next, NextRun::Never);
     let rest = &heard[1..];
-    assert!(rest.len() == 3 && rest.iter().all(|event| event.next == NextRun::AsPlanned));
+    assert!(rest.len() == 3 && rest.iter().all(|report| report.next == NextRun::AsPlanned));
 }
 
 /// Runs every `period` seconds, three times, and then begins anew with the next period.

@@ -35,6 +35,7 @@ use super::handed_over::HandedOver;
 use super::liveness::Runs;
 use super::plan::Now;
 use super::state::{PoolState, StateSlot};
+use crate::engine::events::{Events, Listener};
 use crate::engine::{ForkGuard, Termination};
 use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::thread::ThreadFactory;
@@ -44,14 +45,11 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// The user's code around every run.
 pub(super) type Decorator = dyn Fn(&RunInfo, &mut dyn FnMut()) + Send + Sync;
-
-/// The user's listener to events.
-pub(super) type Listener = dyn Fn(&ScheduleEvent) + Send + Sync;
 
 /// An executor that terminates with the pool.
 pub(super) type OwnedExecutor = dyn Lifecycle + Send + Sync;
@@ -72,7 +70,8 @@ pub(super) struct Core {
     pub(super) is_executor_down: AtomicBool,
     pub(super) handed_over: HandedOver,
     pub(super) decorator: Option<Box<Decorator>>,
-    pub(super) listener: Option<Box<Listener>>,
+    pub(super) events: Events<Core>,
+    pub(super) this: Weak<Core>,
     /// The instant from which due times are counted in nanoseconds.
     base: Instant,
     fork_guard: ForkGuard,
@@ -99,7 +98,7 @@ pub(super) struct Parts {
     pub(super) owned: Option<Arc<OwnedExecutor>>,
     pub(super) dispatcher_threads: Box<dyn ThreadFactory>,
     pub(super) decorator: Option<Box<Decorator>>,
-    pub(super) listener: Option<Box<Listener>>,
+    pub(super) listener: Option<Listener<ScheduleEvent>>,
     pub(super) max_pending: Option<usize>,
     pub(super) runs_delayed: bool,
     pub(super) runs_periodic: bool,
@@ -110,7 +109,7 @@ impl Core {
         let fork_guard = ForkGuard::new();
         let slot = StateSlot::acquire(&parts, parts.clock.now());
         let base = slot.lock().pending.base();
-        Arc::new(Core {
+        Arc::new_cyclic(|this| Core {
             name: parts.name,
             clock: parts.clock,
             executor: parts.executor,
@@ -124,7 +123,8 @@ impl Core {
             is_executor_down: AtomicBool::new(false),
             handed_over: HandedOver::new(),
             decorator: parts.decorator,
-            listener: parts.listener,
+            events: Events::new(parts.listener),
+            this: Weak::clone(this),
             base,
             fork_guard,
         })

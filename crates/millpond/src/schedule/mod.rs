@@ -65,7 +65,7 @@ mod trait_impls;
 pub use builder::ScheduledBuilder;
 #[cfg(feature = "cron")]
 pub use cron::{Cron, CronError};
-pub use event::{NextRun, ScheduleEvent};
+pub use event::{NextRun, RunReport, ScheduleEvent};
 pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, RunStatus};
 pub use handle::{AbortScheduled, Scheduled};
 pub use plan::{Catchup, Every, Overlap};

@@ -29,13 +29,14 @@ use super::body::{Body, Done, Finish};
 use super::core::Core;
 use super::dispatcher::DueTask;
 use super::event::label_of;
-use super::event::{NextRun, ScheduleEvent};
+use super::event::{NextRun, RunReport};
 use super::failure::{OnFailure, RunOutcome, RunStatus};
 use super::liveness::Guard;
 use super::pending::Entry;
 use super::plan::{self, Catchup, DueTime, Every, Next, Now, Overlap};
 use super::run::{Run, RunResult};
 use super::state::PoolState;
+use crate::engine::events::EventSource;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
@@ -515,20 +516,14 @@ impl Series {
             let counter = &self.core.counters.rejected_when_due;
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        let event = ScheduleEvent {
+        let report = RunReport {
             pool: self.core.name.to_string(),
             label: self.label(),
             outcome,
             runs: settled.runs,
             next: settled.next,
         };
-        if is_lost {
-            // SCHEDULE-3: this may be the timer's thread.
-            self.core.dispatch_queue.push_event(event);
-            self.core.dispatch_due();
-        } else {
-            self.core.deliver_event(&event);
-        }
+        self.core.emit(|_| report.into_event());
     }
 }
 

@@ -3,6 +3,7 @@
 use super::core::Core;
 use super::dispatcher::Drained;
 use super::pending::Entry;
+use crate::engine::events::EventSource;
 use crate::engine::{Terminates, Termination};
 use crate::executor::{Inside, TerminationError};
 use crate::manage::RunState;
@@ -161,6 +162,7 @@ impl Core {
         // ALARM-2: after the alarm, so that the timer's thread does not sleep until that.
         drop(hold);
         self.dispatch_queue.close();
+        self.end_events();
         self.termination.announce();
     }
 

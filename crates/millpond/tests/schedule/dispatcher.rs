@@ -5,7 +5,7 @@ use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, TerminationError,
 };
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
-use millpond::schedule::{Every, Overlap, RunOutcome, ScheduledPool};
+use millpond::schedule::{Every, Overlap, RunOutcome, ScheduleEvent, ScheduledPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
@@ -82,8 +82,10 @@ fn an_executor_that_refuses_cancels_the_task_and_says_so() {
         error.to_string(),
         "the task was cancelled: its executor rejected it"
     );
-    let event = told.recv().unwrap();
-    assert_eq!((event.outcome, event.runs), (RunOutcome::Rejected, 0));
+    let ScheduleEvent::Rejected(report) = told.recv().unwrap() else {
+        panic!("nothing else has happened");
+    };
+    assert_eq!((report.outcome, report.runs), (RunOutcome::Rejected, 0));
     assert_eq!(timers.snapshot().rejected_when_due, 1);
     go.send(()).unwrap();
     assert_eq!(first.join().unwrap(), 1);

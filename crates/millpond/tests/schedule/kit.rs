@@ -13,7 +13,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 /// Runs tasks where they are brought, by a manual clock.
 #[derive(Debug)]
-pub(crate) struct InPlace(Clock);
+pub(crate) struct InPlace(pub(crate) Clock);
 
 impl Executor for InPlace {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {

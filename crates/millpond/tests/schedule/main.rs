@@ -13,6 +13,7 @@ mod books;
 mod calendar;
 mod dispatcher;
 mod ends;
+mod events;
 mod failures;
 mod kit;
 mod leader;
