@@ -237,6 +237,34 @@ fn an_executor_that_can_start_no_thread_refuses_what_is_due_and_lets_nothing_wai
     assert_eq!(Arc::strong_count(&told), 1);
 }
 
+/// By the system's clock; a manual one may stand still for ever, so there is no pause by it.
+#[test]
+fn between_two_attempts_to_start_a_dispatcher_there_is_a_pause_however_many_tasks_are_due() {
+    const TASKS: u32 = 2_000;
+    // As in `thread/on_demand.rs`, which has the pause.
+    const PAUSE: Duration = Duration::from_millis(20);
+    let factory = Arc::new(Reluctant {
+        refusals: AtomicUsize::new(usize::MAX),
+        panics: AtomicBool::new(false),
+        threads: Threads::named("never"),
+    });
+    let timers = ScheduledPool::on(DirectExecutor::new())
+        .dispatcher_threads(Arc::clone(&factory))
+        .on_event(|_| ())
+        .build();
+    let start = Clock::system().now();
+    let tasks = (0..TASKS).map(|_| timers.schedule(Duration::ZERO, || ()).unwrap());
+    let tasks: Vec<_> = tasks.collect();
+    let attempts = usize::MAX - factory.refusals.load(Ordering::SeqCst);
+    let elapsed = Clock::system().now() - start;
+    let pauses = elapsed.as_millis() / PAUSE.as_millis();
+    assert!(attempts as u128 <= 1 + pauses, "{attempts} in {elapsed:?}");
+    assert!(attempts >= 1);
+    drop(timers.shutdown_now());
+    assert!(tasks.iter().all(|task| task.is_finished()));
+    ends(&timers);
+}
+
 #[test]
 fn what_needs_a_dispatcher_is_rejected_when_none_can_be_had_for_a_second() {
     let hand = ManualClock::new();
