@@ -14,7 +14,7 @@
 //!   rejected, executed = calls that returned an error, calls of `submit` that returned a handle
 //! ```
 
-use crate::kit::{HOUR, SECOND};
+use crate::kit::{HOUR, SECOND, workers};
 use crate::proptest_kit::ask;
 use millpond::executor::{
     Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, TerminationError, TryExecuteError,
@@ -425,13 +425,8 @@ fn the_books_balance_at_rest_whatever_a_program_does() {
 /// A pool of one worker that the test holds, below a scheduled pool.
 fn on_one_worker() -> (ManualClock, ThreadPool, ScheduledPool<ThreadPool>) {
     let clock = ManualClock::new();
-    let pool = ThreadPool::builder("mill")
-        .max(1)
-        .queue(Queue::bounded(4))
-        .rejection(RejectionPolicy::Abort)
-        .clock(clock.clock())
-        .build()
-        .unwrap();
+    let pool = workers(&clock, 1).queue(Queue::bounded(4));
+    let pool = pool.rejection(RejectionPolicy::Abort).build().unwrap();
     let timers = ScheduledPool::owning(pool.clone()).on_event(|_| ()).build();
     (clock, pool, timers)
 }
