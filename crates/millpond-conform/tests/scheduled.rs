@@ -91,12 +91,12 @@ static PLAIN: LazyLock<ScheduledPool<ThreadPool>> = LazyLock::new(|| service(pla
 
 ask! { scheduled_plain_tasks, |task| PLAIN.execute_task(task).unwrap(), task_suite }
 
-/// Adapted: it is the policy of the pool below, and its default is to refuse. What the preset builds
-/// lets what is due wait instead, so that nothing that was accepted is refused when its time comes.
+/// Adapted: it is the policy of the pool below, and its default is to reject. The pool of the preset
+/// lets due tasks wait instead, so that no accepted task is rejected when it is due.
 ///
 /// Holds: ScheduledExecutorTest.testDefaultRejectedExecutionHandler
 #[test]
-fn what_finds_no_room_is_refused_unless_the_preset_was_taken() {
+fn a_due_task_that_finds_no_room_is_rejected_unless_the_preset_was_used() {
     case("policy", || {
         let own = service(plain);
         assert!(matches!(own.executor().rejection(), RejectionPolicy::Abort));

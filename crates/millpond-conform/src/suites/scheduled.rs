@@ -1,4 +1,4 @@
-//! How the suites of scheduled pools get their pools: over a pool of threads, and driven by hand.
+//! How the suites of scheduled pools get their pools: on a thread pool, by a manual clock.
 
 use super::pond::fresh_name;
 use crate::kit::{DropToken, Gate, Guard, Latch, Lifecycle, OpenAtEnd, comes_true, until};
@@ -11,28 +11,28 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Describes a scheduled pool under test, by this clock: over a pool of its own, of this name and with
-/// so many workers. The suites choose policies, decorators and who hears events.
+/// so many workers. The suites choose policies, decorators and listeners.
 pub type Make = fn(String, usize, Clock) -> ScheduledBuilder<ThreadPool>;
 
 /// No delay.
 pub const NOW: Duration = Duration::ZERO;
 
-/// A second of the hand.
+/// A second of the manual clock.
 pub const SECOND: Duration = Duration::from_secs(1);
 
 /// Far away.
 pub const HOUR: Duration = Duration::from_secs(3600);
 
-/// A scheduled pool under test, and the hand of its clock. It is sure to end with its test.
+/// A scheduled pool under test, and its manual clock. It is sure to end with its test.
 #[derive(Debug)]
 pub struct Timers {
     /// Moves its clock.
-    pub hand: ManualClock,
+    pub manual: ManualClock,
     guard: Guard<Ending>,
 }
 
-/// A scheduled pool as [`Guard`] sees it. What waits for its time would wait for ever when nobody moves
-/// the hand any more, so it may not run after the shutdown.
+/// A scheduled pool as [`Guard`] sees it. Pending tasks would wait for ever when the
+/// clock is not advanced any more, so they are not to run after the shutdown.
 #[derive(Debug)]
 struct Ending(ScheduledPool<ThreadPool>);
 
@@ -63,10 +63,10 @@ impl Timers {
         workers: usize,
         shape: impl FnOnce(ScheduledBuilder<ThreadPool>) -> ScheduledBuilder<ThreadPool>,
     ) -> Self {
-        let hand = ManualClock::new();
-        let timers = shape(make(fresh_name(), workers, hand.clock())).build();
+        let manual = ManualClock::new();
+        let timers = shape(make(fresh_name(), workers, manual.clock())).build();
         Timers {
-            hand,
+            manual,
             guard: Guard::new(Ending(timers)),
         }
     }
@@ -93,7 +93,7 @@ impl Timers {
 
     /// A diary by its clock.
     pub fn diary(&self) -> Diary {
-        let clock = self.hand.clock();
+        let clock = self.manual.clock();
         Diary {
             start: clock.now(),
             clock,
@@ -118,7 +118,7 @@ impl Timers {
     #[track_caller]
     pub fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
-            self.hand.advance(SECOND);
+            self.manual.advance(SECOND);
             self.await_rest();
         }
     }
@@ -158,7 +158,7 @@ impl Deref for Timers {
     }
 }
 
-/// The seconds in which runs began, by the hand.
+/// The seconds in which runs began, by the manual clock.
 #[derive(Clone, Debug)]
 pub struct Diary {
     clock: Clock,

@@ -1,4 +1,4 @@
-//! The figures of a scheduled pool, and of the pool below it.
+//! The metrics of a scheduled pool, and of the pool below it.
 
 use super::scheduled::{HOUR, Make, NOW, SECOND, Timers};
 use crate::kit::{FailureSink, Gate, Latch, until};
@@ -8,15 +8,15 @@ use millpond::schedule::{Scheduled, ScheduledPool};
 use millpond::thread::{ThreadFactory, Threads};
 use std::sync::Arc;
 
-/// Tests of the figures of a scheduled pool that is described by a [`Make`].
+/// Tests of the metrics of a scheduled pool that is described by a [`Make`].
 #[macro_export]
 macro_rules! scheduled_counts_suite {
     ($make:expr) => {
         $crate::bodies! { scheduled_counts, ($make as $crate::suites::scheduled::Make);
             the_core_is_as_it_was_told_until_it_is_changed
-            the_largest_crew_is_remembered
+            the_largest_number_of_workers_is_remembered
             workers_come_with_the_work_and_go_with_the_end
-            who_runs_is_active_and_nobody_else
+            only_workers_that_run_a_task_are_active
             a_task_is_completed_when_its_body_has_ended_and_not_before
             what_waits_runs_and_ran_adds_up
             threads_come_from_the_factory_that_it_reports_and_another_one_may_be_set
@@ -64,7 +64,7 @@ pub fn the_core_is_as_it_was_told_until_it_is_changed(make: &Make) {
 }
 
 /// Holds: ScheduledExecutorTest.testGetLargestPoolSize
-pub fn the_largest_crew_is_remembered(make: &Make) {
+pub fn the_largest_number_of_workers_is_remembered(make: &Make) {
     let timers = Timers::plain(make, 3);
     assert_eq!(timers.below().snapshot().largest, 0);
     let held: Vec<_> = (0..3).map(|_| hold(&timers)).collect();
@@ -93,7 +93,7 @@ pub fn workers_come_with_the_work_and_go_with_the_end(make: &Make) {
 }
 
 /// Holds: ScheduledExecutorSubclassTest.testGetActiveCount
-pub fn who_runs_is_active_and_nobody_else(make: &Make) {
+pub fn only_workers_that_run_a_task_are_active(make: &Make) {
     let timers = Timers::plain(make, 2);
     let active = |timers: &ScheduledPool<ThreadPool>| timers.executor().snapshot().active;
     assert_eq!(active(&timers), 0);
@@ -133,13 +133,13 @@ pub fn what_waits_runs_and_ran_adds_up(make: &Make) {
         timers.schedule(number * SECOND, || ()).unwrap();
         assert_eq!(count(), u64::from(number));
     }
-    timers.hand.advance(3 * SECOND);
+    timers.manual.advance(3 * SECOND);
     let now = timers.below().snapshot();
     assert_eq!((now.completed, now.active, now.queued), (0, 1, 2));
     assert_eq!((timers.pending(), count()), (2, 5));
     held.release();
     timers.shutdown();
-    timers.hand.advance(2 * SECOND);
+    timers.manual.advance(2 * SECOND);
     timers.await_end();
     assert_eq!((timers.below().snapshot().completed, count()), (5, 5));
 }
@@ -187,7 +187,7 @@ pub fn what_waits_can_be_seen_and_what_runs_is_not_among_it(make: &Make) {
     assert_eq!(upcoming[0].repeats, "once");
     far.pop().unwrap().cancel();
     assert_eq!(timers.upcoming(10).len(), 3);
-    timers.hand.advance(HOUR);
+    timers.manual.advance(HOUR);
     assert_eq!(timers.upcoming(10).len(), 2, "one waits for a worker below");
     assert_eq!(timers.below().queued_tasks().len(), 1);
     held.release();
@@ -198,7 +198,7 @@ pub fn how_late_runs_began_is_measured(make: &Make) {
     let timers = Timers::plain(make, 1);
     let held = hold(&timers);
     let mut late = timers.schedule(SECOND, || ()).unwrap();
-    timers.hand.advance(4 * SECOND);
+    timers.manual.advance(4 * SECOND);
     held.release();
     timers.await_rest();
     assert_eq!(late.lateness(), Some(3 * SECOND));

@@ -13,7 +13,7 @@ use std::time::Duration;
 macro_rules! scheduled_delays_suite {
     ($make:expr) => {
         $crate::bodies! { scheduled_delays, ($make as $crate::suites::scheduled::Make);
-            a_task_that_is_brought_without_a_delay_is_run_once_by_a_worker
+            a_task_that_is_submitted_without_a_delay_is_run_once_by_a_worker
             a_task_runs_when_its_delay_is_over_and_its_handle_has_the_value
             an_action_runs_when_its_delay_is_over
             by_the_clock_of_the_machine_nothing_is_early
@@ -29,7 +29,7 @@ macro_rules! scheduled_delays_suite {
 }
 
 /// Holds: ScheduledExecutorTest.testExecute, ScheduledExecutorSubclassTest.testExecute
-pub fn a_task_that_is_brought_without_a_delay_is_run_once_by_a_worker(make: &Make) {
+pub fn a_task_that_is_submitted_without_a_delay_is_run_once_by_a_worker(make: &Make) {
     let timers = Timers::plain(make, 2);
     let (sink, prefix) = (FailureSink::new(), format!("{}-", timers.below().name()));
     let diary = timers.diary();
@@ -40,9 +40,10 @@ pub fn a_task_that_is_brought_without_a_delay_is_run_once_by_a_worker(make: &Mak
             assert!(here.name().is_some_and(|name| name.starts_with(&prefix)));
             own.note();
         });
-        match zero {
-            false => timers.execute(body).unwrap(),
-            true => drop(timers.schedule(Duration::ZERO, body).unwrap()),
+        if zero {
+            drop(timers.schedule(Duration::ZERO, body).unwrap())
+        } else {
+            timers.execute(body).unwrap()
         }
     }
     timers.await_rest();
@@ -54,10 +55,10 @@ pub fn a_task_runs_when_its_delay_is_over_and_its_handle_has_the_value(make: &Ma
     let timers = Timers::plain(make, 1);
     let moment = Duration::from_nanos(1);
     let handle = timers.schedule(SECOND, || "flour").unwrap();
-    timers.hand.advance(SECOND - moment);
+    timers.manual.advance(SECOND - moment);
     timers.await_rest();
     assert_eq!((handle.runs(), timers.pending()), (0, 1));
-    timers.hand.advance(moment);
+    timers.manual.advance(moment);
     assert_eq!(timers.pending(), 0, "it is with the pool below");
     assert_eq!(handle.join().unwrap(), "flour");
 }
@@ -75,7 +76,7 @@ pub fn an_action_runs_when_its_delay_is_over(make: &Make) {
     handle.join().unwrap();
 }
 
-/// The other tests move the hand of a clock; here real time passes.
+/// The other tests advance a manual clock; here real time passes.
 pub fn by_the_clock_of_the_machine_nothing_is_early(make: &Make) {
     let timers = Guard::new(Arc::new(make(fresh_name(), 2, Clock::system()).build()));
     let delay = delays::short();
@@ -130,7 +131,7 @@ pub fn a_delay_that_time_cannot_tell_neither_comes_nor_blocks_others(make: &Make
     // It is overdue before the others come, so that what is compared with it is far apart.
     let gate = timers.hold(1);
     let first = timers.schedule(Duration::ZERO, || ()).unwrap();
-    timers.hand.advance(SECOND);
+    timers.manual.advance(SECOND);
     let far: Vec<_> = delays::eternities()
         .into_iter()
         .chain([Duration::from_secs(u64::MAX / 2)])
@@ -146,14 +147,14 @@ pub fn a_delay_that_time_cannot_tell_neither_comes_nor_blocks_others(make: &Make
     assert_eq!(diary.seconds().len(), far.len(), "each series has run once");
     for seconds in 1..=3 {
         let handle = timers.schedule(SECOND, move || seconds).unwrap();
-        timers.hand.advance(SECOND);
+        timers.manual.advance(SECOND);
         assert_eq!(handle.join().unwrap(), seconds);
     }
-    timers.hand.advance(1000 * 365 * 24 * HOUR);
+    timers.manual.advance(1000 * 365 * 24 * HOUR);
     timers.await_rest();
     for (series, once) in far {
         assert_eq!((series.runs(), once.is_finished()), (1, false));
-        assert!(series.next_run() > Deadline::at(timers.hand.clock().now()));
+        assert!(series.next_run() > Deadline::at(timers.manual.clock().now()));
         assert!(series.cancel() && once.cancel());
     }
     assert_eq!(timers.pending(), 0);
@@ -167,7 +168,7 @@ pub fn what_is_due_sooner_overtakes_what_came_before(make: &Make) {
         handles.push(timers.schedule(seconds * SECOND, move || seconds).unwrap());
     }
     for seconds in 1..=5 {
-        timers.hand.advance(SECOND);
+        timers.manual.advance(SECOND);
         let due = handles.pop().unwrap();
         assert_eq!(due.join().unwrap(), seconds);
         assert_eq!(timers.pending(), handles.len());
@@ -213,7 +214,7 @@ pub fn all_run_in_the_order_of_their_times_whatever_leaves(make: &Make) {
     expected.sort_unstable();
     assert_eq!(timers.pending(), expected.len(), "seed {SEED:#x}");
     for step in [1, 1_000, 1_000_000, 1_000_000_000, u64::MAX] {
-        timers.hand.advance(SECOND + Duration::from_nanos(step));
+        timers.manual.advance(SECOND + Duration::from_nanos(step));
         timers.await_rest();
     }
     let expected: Vec<usize> = expected.into_iter().map(|(_, number)| number).collect();
@@ -232,17 +233,17 @@ pub fn threads_that_cannot_be_started_for_the_alarm_cost_no_task(make: &Make) {
         let timers = Guard::new(Arc::new(make(fresh_name(), 1, clock).build()));
         let watch = Stopwatch::start();
         let delay = delays::short();
-        // Nobody could wait for the time, so the closure comes back, and can be brought again.
+        // No thread could wait for the due time, so the error holds the closure, which can be scheduled again.
         let mut closure: Box<dyn FnOnce() -> u32 + Send> = Box::new(|| 7);
         let mut refusals = 0;
         let handle = loop {
             match timers.schedule(delay, closure) {
                 Ok(handle) => break handle,
-                Err(refused) => {
-                    let reason = &refused.reason;
+                Err(rejected) => {
+                    let reason = &rejected.reason;
                     assert!(matches!(reason, RejectReason::SpawnFailed(_)));
                     assert!(refusals < 100, "{vice:?}: {reason}");
-                    (closure, refusals) = (refused.task, refusals + 1);
+                    (closure, refusals) = (rejected.task, refusals + 1);
                 }
             }
         };

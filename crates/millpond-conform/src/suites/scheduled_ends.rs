@@ -45,7 +45,7 @@ pub fn it_says_where_it_is_in_its_life(make: &Make) {
     timers.pass(1);
     assert_eq!(said(), (true, true, false, RunState::ShutDown));
     assert_eq!(timers.await_termination_timeout(NOW), Ok(false));
-    timers.hand.advance(SECOND);
+    timers.manual.advance(SECOND);
     far.join().unwrap();
     timers.await_termination().unwrap();
     assert_eq!(said(), (true, false, true, RunState::Terminated));
@@ -55,11 +55,11 @@ pub fn it_says_where_it_is_in_its_life(make: &Make) {
 }
 
 /// Every form there is, and each gives its closure back.
-fn assert_refuses(timers: &ScheduledPool<ThreadPool>) {
+fn assert_rejects(timers: &ScheduledPool<ThreadPool>) {
     for delay in [NOW, SECOND] {
-        let refused = timers.schedule(delay, || 7).unwrap_err();
-        assert!(refused.reason.is_shut_down());
-        assert_eq!((refused.task)(), 7, "the closure comes back whole");
+        let rejected = timers.schedule(delay, || 7).unwrap_err();
+        assert!(rejected.reason.is_shut_down());
+        assert_eq!((rejected.task)(), 7, "the closure comes back whole");
         let at = timers.schedule_at(std::time::Instant::now(), || 7);
         assert!(at.unwrap_err().reason.is_shut_down());
         let rate = timers.schedule_at_fixed_rate(delay, SECOND, || ());
@@ -73,7 +73,7 @@ fn assert_refuses(timers: &ScheduledPool<ThreadPool>) {
     assert!(timers.execute(|| ()).unwrap_err().reason.is_shut_down());
 }
 
-/// Lesson 30. Adapted: the policy of the pool below is not asked; who schedules has the closure again.
+/// Lesson 30. Adapted: the policy of the pool below is not asked; the caller gets the closure back.
 ///
 /// Holds: ScheduledExecutorTest.testSubmittedTasksRejectedWhenShutdown
 pub fn nothing_is_taken_after_a_shutdown_in_whatever_form(make: &Make) {
@@ -84,16 +84,17 @@ pub fn nothing_is_taken_after_a_shutdown_in_whatever_form(make: &Make) {
         let (one, two) = (count.token(), count.token());
         let due = timers.schedule(NOW, move || drop(one)).unwrap();
         let waits = timers.schedule(SECOND, move || drop(two)).unwrap();
-        match stops {
-            false => timers.shutdown(),
-            true => drop(timers.shutdown_now()),
+        if stops {
+            drop(timers.shutdown_now())
+        } else {
+            timers.shutdown()
         }
-        assert_refuses(&timers);
+        assert_rejects(&timers);
         assert!(!timers.is_terminated(), "its worker is busy");
         gate.open();
-        timers.hand.advance(SECOND);
+        timers.manual.advance(SECOND);
         timers.await_end();
-        assert_refuses(&timers);
+        assert_rejects(&timers);
         // What was accepted has run, or its handle says why not.
         assert_eq!(due.is_cancelled(), stops);
         assert_eq!(waits.is_cancelled(), stops || !runs_delayed);
@@ -192,7 +193,7 @@ pub fn what_a_stop_hands_back_of_a_series_is_one_last_run(make: &Make) {
         let series = timers.schedule_at_fixed_rate(SECOND, SECOND, diary.run());
         let series = series.unwrap();
         if is_due {
-            timers.hand.advance(SECOND);
+            timers.manual.advance(SECOND);
             assert_eq!(timers.below().snapshot().queued, 1);
         }
         let mut unstarted = timers.shutdown_now();
@@ -226,7 +227,7 @@ pub fn what_runs_at_the_shutdown_is_left_alone(make: &Make) {
     let series = timers
         .schedule_at_fixed_rate(SECOND, SECOND, held())
         .unwrap();
-    timers.hand.advance(SECOND);
+    timers.manual.advance(SECOND);
     started.wait();
     timers.shutdown();
     assert!(!task.is_finished() && !series.is_finished() && !timers.is_terminated());
@@ -239,8 +240,8 @@ pub fn what_runs_at_the_shutdown_is_left_alone(make: &Make) {
 
 /// Dropping the last handle of the pool is an orderly shutdown; the handles of tasks are none.
 pub fn a_pool_that_is_forgotten_still_runs_its_tasks(make: &Make) {
-    let hand = millpond::time::ManualClock::new();
-    let timers = make(super::pond::fresh_name(), 1, hand.clock()).build();
+    let manual = millpond::time::ManualClock::new();
+    let timers = make(super::pond::fresh_name(), 1, manual.clock()).build();
     let count = DropCount::new();
     let task = timers.schedule(SECOND, || 7).unwrap();
     let series = timers.schedule_at_fixed_rate(SECOND, SECOND, keeping(count.token()));
@@ -248,6 +249,6 @@ pub fn a_pool_that_is_forgotten_still_runs_its_tasks(make: &Make) {
     drop(timers);
     assert!(series.is_cancelled());
     count.assert_alive(0);
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(task.join().unwrap(), 7);
 }

@@ -81,7 +81,7 @@ pub fn what_is_cancelled_has_left_when_the_call_returns(make: &Make) {
     timers.shutdown();
     timers.await_end();
     assert_eq!(
-        timers.hand.sleepers(),
+        timers.manual.sleepers(),
         0,
         "nor does anybody wait for their time"
     );
@@ -161,7 +161,7 @@ pub fn of_a_cancel_and_a_run_at_the_same_time_one_wins(make: &Make) {
         });
         for _ in 0..4 {
             round.rng.jitter();
-            timers.hand.advance(SECOND);
+            timers.manual.advance(SECOND);
         }
         let cancelled = canceller.finish();
         timers.await_rest();

@@ -4,7 +4,9 @@ use super::scheduled::{Make, NOW, SECOND, Timers};
 use crate::kit::{Gate, Latch, until};
 use millpond::manage::Patch;
 use millpond::pool::ThreadPool;
-use millpond::schedule::{Every, NextRun, OnFailure, RunOutcome, Scheduled, ScheduledPool};
+use millpond::schedule::{
+    Every, NextRun, OnFailure, RunOutcome, ScheduleEvent, Scheduled, ScheduledPool,
+};
 use std::panic::panic_any;
 use std::sync::{Arc, Mutex};
 
@@ -34,33 +36,36 @@ pub fn a_fixed_rate_does_not_drift_however_late_its_runs_are(make: &Make) {
     let series = timers.schedule_at_fixed_rate(4 * SECOND, 4 * SECOND, diary.run());
     let mut series = series.unwrap();
     let mut latest = NOW;
-    // The hand jumps by 3: due at 4, 8, 12 and so on, seen at 6, 9, 12 and so on.
+    // The clock advances by 3: due at 4, 8, 12 and so on, seen at 6, 9, 12 and so on.
     for _ in 0..32 {
-        timers.hand.advance(3 * SECOND);
+        timers.manual.advance(3 * SECOND);
         timers.await_rest();
         latest = latest.max(series.lateness().unwrap_or_default());
     }
     let expected: Vec<u64> = (1..=24_u64).map(|n| (4 * n).div_ceil(3) * 3).collect();
     assert_eq!(diary.seconds(), expected, "24 runs in 24 periods");
     assert_eq!(latest, 2 * SECOND);
-    assert_eq!(series.next_run(), timers.hand.clock().deadline(4 * SECOND));
+    assert_eq!(
+        series.next_run(),
+        timers.manual.clock().deadline(4 * SECOND)
+    );
 }
 
 /// Holds: ScheduledExecutorTest.testFixedDelaySequence
 pub fn a_fixed_delay_counts_from_the_end_of_each_run(make: &Make) {
     let timers = Timers::plain(make, 1);
     let diary = timers.diary();
-    let (own, hand, mut takes) = (diary.clone(), timers.hand.clone(), 0);
+    let (own, manual, mut takes) = (diary.clone(), timers.manual.clone(), 0);
     let run = move || {
         own.note();
-        hand.advance(takes * SECOND);
+        manual.advance(takes * SECOND);
         takes += 1;
     };
     timers
         .schedule_with_fixed_delay(SECOND, 2 * SECOND, run)
         .unwrap();
     for _ in 0..12 {
-        timers.hand.advance(SECOND);
+        timers.manual.advance(SECOND);
         timers.await_rest();
     }
     // They take 0, 1, 2, 3 seconds: each comes 2 after the end of the one before.
@@ -75,7 +80,7 @@ pub fn after_a_pause_a_fixed_rate_catches_up_and_keeps_its_beat(make: &Make) {
         .schedule_at_fixed_rate(5 * SECOND, 5 * SECOND, diary.run())
         .unwrap();
     timers.pass(6);
-    timers.hand.advance(17 * SECOND);
+    timers.manual.advance(17 * SECOND);
     timers.await_rest();
     timers.pass(8);
     assert_eq!(diary.seconds(), [5, 23, 23, 23, 25, 30]);
@@ -153,9 +158,9 @@ pub fn runs_of_a_series_never_overlap_whoever_has_time_for_them(make: &Make) {
         held.wait();
     };
     let series = timers.schedule_at_fixed_rate(SECOND, SECOND, run).unwrap();
-    timers.hand.advance(SECOND);
+    timers.manual.advance(SECOND);
     started.wait();
-    timers.hand.advance(3 * SECOND);
+    timers.manual.advance(3 * SECOND);
     let other = timers.schedule(NOW, || 7).unwrap();
     assert_eq!(other.join().unwrap(), 7, "a worker was free");
     assert_eq!(series.runs(), 1, "and did not begin a second run");
@@ -196,11 +201,16 @@ pub fn a_series_that_fails_ends_and_tells(make: &Make) {
     assert_eq!((goes_on.runs(), goes_on.failures()), (3, 3));
     goes_on.cancel();
     let heard = heard.lock().unwrap();
+    let reports = heard.iter().filter_map(|event| match event {
+        ScheduleEvent::Failed(report) => Some(report),
+        _ => None,
+    });
+    let heard: Vec<_> = reports.collect();
     assert_eq!((heard[0].label.as_str(), heard[0].runs), ("stops", 2));
     assert_eq!(heard[0].outcome, RunOutcome::Panicked("no grain".into()));
     assert_eq!(heard[0].next, NextRun::Never);
     let rest = &heard[1..];
-    assert!(rest.len() == 3 && rest.iter().all(|event| event.next == NextRun::AsPlanned));
+    assert!(rest.len() == 3 && rest.iter().all(|report| report.next == NextRun::AsPlanned));
 }
 
 /// Runs every `period` seconds, three times, and then begins anew with the next period.
@@ -255,7 +265,7 @@ pub fn workers_come_and_go_while_series_wait(make: &Make) {
         let patch = Patch::new().core(size).max(size.max(1));
         below.apply(&patch).unwrap();
         below.prestart_all_core().unwrap();
-        until("the crew has its new size", || {
+        until("the pool has its new size", || {
             let now = below.snapshot().workers;
             now == size || (size == 0 && now <= 1)
         });

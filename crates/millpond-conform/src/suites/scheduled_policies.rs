@@ -55,7 +55,7 @@ impl Waiting {
     }
 }
 
-/// The policies as they are if nobody says anything.
+/// The default policies.
 ///
 /// Holds: ScheduledExecutorSubclassTest.testShutdown_cancellation
 pub fn at_a_shutdown_tasks_still_run_and_series_end(make: &Make) {
@@ -73,7 +73,7 @@ pub fn at_a_shutdown_tasks_still_run_and_series_end(make: &Make) {
     gate.open();
     timers.pass(1);
     assert!(!timers.is_terminated());
-    timers.hand.advance(SECOND);
+    timers.manual.advance(SECOND);
     assert_eq!((due.join().unwrap(), task.join().unwrap()), (1, 2));
     timers.await_end();
     assert_eq!(timers.pending(), 0);
@@ -175,7 +175,7 @@ pub fn a_series_that_goes_on_after_the_shutdown_ends_when_it_fails(make: &Make) 
     timers.pass(2);
     assert!(!series.is_finished() && !timers.is_terminated());
     timers.pass(1);
-    // Not by the handle alone: a run that is refused is left out, and the series never fails.
+    // Not by the handle alone: a rejected run is skipped, and the series never fails.
     until("it has failed", || series.is_finished());
     assert!(series.join().unwrap_err().is_panicked());
     timers.await_end();

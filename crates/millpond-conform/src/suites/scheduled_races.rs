@@ -12,17 +12,17 @@ use std::time::Duration;
 macro_rules! scheduled_races_suite {
     ($make:expr) => {
         $crate::bodies! { scheduled_races, ($make as $crate::suites::scheduled::Make);
-            a_task_that_races_with_a_shutdown_is_refused_or_run
-            a_task_that_races_with_a_stop_is_refused_handed_back_run_or_cancelled
+            a_task_that_races_with_a_shutdown_is_rejected_or_run
+            a_task_that_races_with_a_stop_is_rejected_handed_back_run_or_cancelled
             series_that_race_with_the_end_end_once
             many_who_schedule_while_the_hand_moves_are_all_served
         }
     };
 }
 
-/// Lesson 28: in Java there was a moment in which a task was accepted and then belonged to nobody. What is due
+/// Lesson 28: in Java there was a moment in which a task was accepted and then lost. What is due
 /// runs, whatever the policies are.
-pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
+pub fn a_task_that_races_with_a_shutdown_is_rejected_or_run(make: &Make) {
     let make = *make;
     Stress::new("scheduled shutdown").one_in(10).run(|round| {
         let (timers, count) = (Timers::plain(&make, 2), DropCount::new());
@@ -56,7 +56,7 @@ pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
             .into_iter()
             .flat_map(|one| one.finish())
             .collect();
-        timers.hand.advance(SECOND);
+        timers.manual.advance(SECOND);
         timers.await_end();
         assert!(accepted.iter().all(|(_, handle)| handle.is_finished()));
         let cancelled = accepted.iter().filter(|(_, one)| one.is_cancelled());
@@ -69,7 +69,7 @@ pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
 }
 
 /// The books: accepted = run + handed back + cancelled, each once.
-pub fn a_task_that_races_with_a_stop_is_refused_handed_back_run_or_cancelled(make: &Make) {
+pub fn a_task_that_races_with_a_stop_is_rejected_handed_back_run_or_cancelled(make: &Make) {
     let make = *make;
     Stress::new("scheduled stop").one_in(10).run(|round| {
         let (timers, count) = (Timers::plain(&make, 1), DropCount::new());
@@ -90,11 +90,11 @@ pub fn a_task_that_races_with_a_stop_is_refused_handed_back_run_or_cancelled(mak
             }
             accepted
         });
-        let hand = timers.hand.clone();
+        let manual = timers.manual.clone();
         let mover = round.actor("mover", move |rng| {
             for _ in 0..4 {
                 rng.jitter();
-                hand.advance(SECOND / 2);
+                manual.advance(SECOND / 2);
             }
         });
         round.rng.jitter();
@@ -130,11 +130,11 @@ pub fn series_that_race_with_the_end_end_once(make: &Make) {
                 }
             })
             .collect();
-        let (hand, over) = (timers.hand.clone(), Gate::new());
+        let (manual, over) = (timers.manual.clone(), Gate::new());
         let stop = over.clone();
         let mover = round.actor("mover", move |rng| {
             while !stop.is_open() {
-                hand.advance(Duration::from_millis(50));
+                manual.advance(Duration::from_millis(50));
                 rng.jitter();
             }
         });
@@ -151,9 +151,10 @@ pub fn series_that_race_with_the_end_end_once(make: &Make) {
             }
         });
         round.rng.jitter();
-        match round.rng.once_in(2) {
-            true => timers.shutdown(),
-            false => drop(timers.shutdown_now()),
+        if round.rng.once_in(2) {
+            timers.shutdown()
+        } else {
+            drop(timers.shutdown_now())
         }
         canceller.finish();
         timers.set_run_series_after_shutdown(false);
@@ -189,14 +190,14 @@ pub fn many_who_schedule_while_the_hand_moves_are_all_served(make: &Make) {
             })
             .collect();
         for _ in 0..20 {
-            timers.hand.advance(Duration::from_micros(100));
+            timers.manual.advance(Duration::from_micros(100));
             round.rng.jitter();
         }
         let handles: Vec<_> = schedulers
             .into_iter()
             .flat_map(|one| one.finish())
             .collect();
-        timers.hand.advance(Duration::from_millis(2));
+        timers.manual.advance(Duration::from_millis(2));
         assert_eq!(timers.pending(), 0, "all were due");
         for handle in handles {
             handle.join().unwrap();

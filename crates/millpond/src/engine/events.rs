@@ -1,7 +1,7 @@
 //! Events for the operator of an engine: a bounded queue of them, and their delivery to a listener.
 //!
 //! Events are rare and meant for eyes: each has a line that says what happened, and more lines with what is needed
-//! to see why. Without a listener they go to the standard error, or to `tracing` with that feature.
+//! to see why. Without a listener they go to the log: the standard error, or `tracing` with that feature.
 //!
 //! A listener may be slow, and so is making an event that has stack dumps in it. So events are queued as closures
 //! that make them, and a thread [on demand](crate::thread::on_demand) makes and delivers them: neither a submitter
@@ -13,12 +13,20 @@
 //! - **EVENTS-1** Events are delivered one at a time, in order. An event that a listener causes waits until the
 //!   listener returns; so a listener is never called inside itself.
 //! - **EVENTS-2** At most [`MAX_QUEUED`] events wait. Further ones are dropped, and how many those were is an event
-//!   of its own. An engine may exempt an event of which no two wait ([`EventSource::emit_always`]).
+//!   of its own: when those that wait are delivered. An engine may exempt an event of which no two wait
+//!   ([`EventSource::emit_always`]).
 //! - **EVENTS-3** A thread that delivers on the spot has something else to do, and a listener may cause an event for
 //!   each that it hears. So it delivers those that were there when it began (by a manual clock also those that come
 //!   meanwhile, up to [`MAX_QUEUED`]). The rest is delivered with the next event, or by an alarm [a little
 //!   later](RETRY).
+//! - **EVENTS-4** Without a listener a flood of events is not logged line by line ([`log_limit`]). Events that are not
+//!   logged are dropped events (EVENTS-2), whose number is told when the period is over or the engine
+//!   [ends](EventSource::end_events).
 
+mod log_limit;
+
+use self::log_limit::{LogLimit, Step};
+use crate::executor::Inside;
 use crate::thread::Threads;
 use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
 use crate::time::{Alarm, Clock, Owner, Work, drop_off_timer, run_off_timer};
@@ -29,7 +37,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// EVENTS-2
 pub(crate) const MAX_QUEUED: usize = 64;
@@ -45,8 +53,14 @@ type MakeEvent<S> = Box<dyn FnOnce(&S) -> <S as EventSource>::Event + Send>;
 
 /// The events of an engine.
 pub(crate) struct Events<S: EventSource> {
-    listener: Option<Listener<S::Event>>,
+    sink: Sink<S::Event>,
     state: Mutex<State<S>>,
+}
+
+/// Where events go.
+enum Sink<E> {
+    Listener(Listener<E>),
+    Log(fn(&dyn fmt::Display)),
 }
 
 struct State<S: EventSource> {
@@ -56,6 +70,9 @@ struct State<S: EventSource> {
     dropped: u64,
     /// Rings for those that were left behind.
     alarm: Option<Alarm>,
+    /// EVENTS-4, and what rings when the period is over.
+    log_limit: LogLimit,
+    log_alarm: Option<Alarm>,
 }
 
 impl<S: EventSource> State<S> {
@@ -66,15 +83,56 @@ impl<S: EventSource> State<S> {
 
 impl<S: EventSource> Events<S> {
     pub(crate) fn new(listener: Option<Listener<S::Event>>) -> Self {
+        Events::to(listener.map_or(Sink::Log(log), Sink::Listener))
+    }
+
+    fn to(sink: Sink<S::Event>) -> Self {
         Events {
-            listener,
+            sink,
             state: Mutex::new(State {
                 queue: VecDeque::new(),
                 thread: OnDemand::default(),
                 dropped: 0,
                 alarm: None,
+                log_limit: LogLimit::default(),
+                log_alarm: None,
             }),
         }
+    }
+
+    /// Whether an event is to be delivered (EVENTS-4); otherwise it is counted.
+    fn admit(&self, source: &S) -> bool {
+        let Sink::Log(_) = self.sink else {
+            return true;
+        };
+        let now = source.clock().now();
+        let step = {
+            let mut state = self.state.lock();
+            state.dropped += state.log_limit.take_if_over(now);
+            state.log_limit.add(now)
+        };
+        match step {
+            Step::Log => return true,
+            Step::Drop => {}
+            Step::DropAndSetAlarm(left) => self.set_log_alarm(source, left),
+        }
+        false
+    }
+
+    fn set_log_alarm(&self, source: &S, left: Duration) {
+        let bell = Waker::from(Arc::new(PeriodBell(Weak::clone(source.this()))));
+        let clock = source.clock();
+        let set = clock.alarm(clock.deadline(left), &bell);
+        let is_set = set.is_ok();
+        let alarm = set.unwrap_or_else(|no_thread| no_thread.alarm);
+        let mut state = self.state.lock();
+        if !is_set {
+            state.log_limit.alarm_failed();
+        }
+        let former = state.log_alarm.replace(alarm);
+        drop(state);
+        // The timer has a lock of its own.
+        drop(former);
     }
 
     /// Returns true if the caller must find a thread to deliver it.
@@ -130,14 +188,36 @@ pub(crate) trait EventSource: Send + Sync + Sized + 'static {
     /// The clock that it goes by.
     fn clock(&self) -> &Clock;
 
-    /// The event that so many were dropped (EVENTS-2).
+    /// The event that so many were dropped (EVENTS-2, EVENTS-4).
     fn dropped_events(&self, dropped: u64) -> Self::Event;
+
+    /// Marks the thread that calls the listener as inside the engine, if a listener must not wait for its end.
+    fn enter_delivery(&self) -> Option<Inside> {
+        None
+    }
 
     /// Makes an event and delivers it, soon.
     fn emit(self: &Arc<Self>, make: impl FnOnce(&Self) -> Self::Event + Send + 'static) {
-        if self.events().push(Box::new(make), MAX_QUEUED) {
+        if self.events().admit(self) && self.events().push(Box::new(make), MAX_QUEUED) {
             start_delivery(self);
         }
+    }
+
+    /// The engine ends: tells how many events were not logged (EVENTS-4).
+    fn end_events(&self) {
+        let (has_some, alarm) = {
+            let mut state = self.events().state.lock();
+            state.dropped += state.log_limit.take();
+            (state.dropped > 0, state.log_alarm.take())
+        };
+        drop(alarm);
+        let Some(this) = self.this().upgrade().filter(|_| has_some) else {
+            return;
+        };
+        if this.events().demand_rest() {
+            start_delivery(&this);
+        }
+        drop_off_timer(Owner::of(&*this, Work::Drop), this);
     }
 
     /// The same, however many wait: for an event of which no two wait. The engine may be about to be dropped.
@@ -190,21 +270,22 @@ fn deliver_on_the_spot<S: EventSource>(delivery: Delivery<S>) {
 fn deliver<S: EventSource>(source: &S, make: MakeEvent<S>) {
     user_code::check(Kind::Listener);
     let event = make(source);
-    match &source.events().listener {
-        Some(listener) => listener(&event),
-        None => log(&event),
+    let _inside = source.enter_delivery();
+    match &source.events().sink {
+        Sink::Listener(listener) => listener(&event),
+        Sink::Log(log) => log(&event),
     }
 }
 
 /// Where events go without a listener.
 #[cfg(feature = "tracing")]
-pub(crate) fn log(event: &impl fmt::Display) {
+fn log(event: &dyn fmt::Display) {
     tracing::warn!(target: "millpond", "{event}");
 }
 
 /// Where events go without a listener.
 #[cfg(not(feature = "tracing"))]
-pub(crate) fn log(event: &impl fmt::Display) {
+fn log(event: &dyn fmt::Display) {
     eprintln!("millpond: {event}");
 }
 
@@ -222,6 +303,10 @@ impl<S: EventSource> Drain for Delivery<S> {
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.0.events().state.lock().thread)
+    }
+
+    fn now(&self) -> Option<Instant> {
+        self.0.clock().system_now()
     }
 
     fn next(&mut self) -> Next<MakeEvent<S>> {
@@ -262,6 +347,30 @@ impl<S: EventSource> Wake for Bell<S> {
     }
 }
 
+/// Rings when a period of the log is over (EVENTS-4).
+struct PeriodBell<S>(Weak<S>);
+
+impl<S: EventSource> Wake for PeriodBell<S> {
+    fn wake(self: Arc<Self>) {
+        let Some(source) = self.0.upgrade() else {
+            return;
+        };
+        let (events, now) = (source.events(), source.clock().now());
+        let left = {
+            let mut state = events.state.lock();
+            state.dropped += state.log_limit.take_if_over(now);
+            state.log_limit.ring(now)
+        };
+        if let Some(left) = left {
+            events.set_log_alarm(&source, left);
+        }
+        if events.demand_rest() {
+            start_delivery(&source);
+        }
+        drop_off_timer(Owner::of(&*source, Work::Drop), source);
+    }
+}
+
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     #![allow(
@@ -270,7 +379,9 @@ mod tests {
     )]
 
     use super::*;
+    use crate::thread::{Body, JoinHandle, ThreadFactory};
     use millpond_raw::sync::thread::{self, ThreadId};
+    use std::io;
     use std::sync::mpsc;
 
     /// An engine that has events and nothing else.
@@ -298,6 +409,42 @@ mod tests {
         fn dropped_events(&self, dropped: u64) -> u64 {
             dropped
         }
+    }
+
+    #[test]
+    fn a_flood_without_a_listener_is_logged_in_part_and_the_rest_is_told_after_a_pause_or_at_the_end()
+     {
+        use crate::time::ManualClock;
+        use log_limit::{BURST, PERIOD};
+        // By a manual clock events are delivered on this thread.
+        std::thread_local! {
+            static LINES: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+        }
+        fn note(event: &dyn fmt::Display) {
+            LINES.with_borrow_mut(|lines| lines.push(event.to_string()));
+        }
+        let taken = || LINES.with_borrow_mut(std::mem::take);
+        let clock = ManualClock::new();
+        let bare = Arc::new_cyclic(|this: &Weak<Bare>| Bare {
+            this: Weak::clone(this),
+            clock: clock.clock(),
+            events: Events::to(Sink::Log(note)),
+        });
+        let flood = || (0..1_000).for_each(|_| bare.emit(|_| 0));
+        let rest = (1_000 - u64::from(BURST)).to_string();
+        flood();
+        assert_eq!(taken(), vec!["0"; BURST as usize]);
+        clock.advance(PERIOD / 2);
+        assert!(taken().is_empty(), "the rest is not told yet");
+        clock.advance(PERIOD / 2);
+        assert_eq!(taken(), [rest.as_str()], "after the pause");
+        clock.advance(PERIOD);
+        flood();
+        assert_eq!(taken().len(), BURST as usize);
+        bare.end_events();
+        assert_eq!(taken(), [rest.as_str()], "at the end");
+        clock.advance(2 * PERIOD);
+        assert!(taken().is_empty() && clock.sleepers() == 0);
     }
 
     /// As it is where no thread can be started.
@@ -332,5 +479,45 @@ mod tests {
         let by_event = |(event, thread): &(u64, ThreadId)| (*event, *thread == here);
         let heard: Vec<_> = heard.iter().map(by_event).collect();
         assert_eq!(heard, [(0, true), (1, true), (2, false), (3, false)]);
+    }
+
+    /// Has no threads.
+    #[derive(Debug)]
+    struct Refusing;
+
+    impl ThreadFactory for Refusing {
+        fn start(&self, _body: Body) -> io::Result<JoinHandle<()>> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    #[test]
+    fn soon_after_a_refused_thread_events_are_delivered_on_the_spot_without_another_request() {
+        let (tell, told) = mpsc::channel::<ThreadId>();
+        let bare = Arc::new_cyclic(|this: &Weak<Bare>| Bare {
+            this: Weak::clone(this),
+            clock: Clock::system(),
+            events: Events::new(Some(Arc::new(move |_: &u64| {
+                tell.send(thread::current().id()).expect("the test listens");
+            }))),
+        });
+        let deliver_after_refusal = || {
+            assert!(matches!(
+                bare.events.state.lock().thread.demand(),
+                Demand::Start
+            ));
+            let drainer = Drainer::new(Delivery(Arc::clone(&bare)));
+            assert!(drainer.start(&Refusing).is_err());
+            bare.emit(|_| 0);
+            let timeout = Duration::from_secs(60);
+            let thread = told.recv_timeout(timeout).expect("it is delivered");
+            while !matches!(bare.events.state.lock().thread.demand(), Demand::Start) {
+                thread::yield_now();
+            }
+            bare.events.state.lock().thread.leave();
+            thread == thread::current().id()
+        };
+        // On a busy machine a pause may be over before the event comes.
+        assert!((0..1_000).any(|_| deliver_after_refusal()));
     }
 }

@@ -53,7 +53,8 @@ pub enum PoolEvent {
         /// The number of tasks that waited.
         queued: usize,
     },
-    /// Events were dropped, because the listener did not keep up with them.
+    /// Events were dropped, because the listener did not keep up with them, or because there is none and they would
+    /// have flooded the log.
     Dropped {
         /// The name of the pool.
         pool: String,
@@ -161,7 +162,7 @@ impl fmt::Display for PoolEvent {
             ),
             PoolEvent::Dropped { pool, events } => write!(
                 f,
-                "{pool}: {events} events were dropped, because the listener did not keep up with them"
+                "{pool}: {events} more events were dropped, because they came too fast"
             ),
         }
     }

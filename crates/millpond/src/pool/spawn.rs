@@ -7,6 +7,7 @@
 
 use super::engine::PoolEngine;
 use super::worker::{WorkerRecord, Workers};
+use crate::engine::events::EventSource;
 use crate::engine::{AtomicCtl, ForkGuard, NotAdded, Spawn, WorkerEngine, WorkerGuard};
 use crate::executor::ReportDrops;
 use crate::task::{CancelReason, Task};
@@ -92,6 +93,7 @@ impl WorkerEngine for PoolEngine {
         }
         self.watchdog.release_timer();
         self.report_rest();
+        self.end_events();
     }
 }
 

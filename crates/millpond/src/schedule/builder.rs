@@ -1,10 +1,11 @@
 //! The builder of scheduled pools.
 
-use super::core::{self, Core, Decorator, Listener, OwnedExecutor};
+use super::core::{self, Core, Decorator, OwnedExecutor};
 use super::event::ScheduleEvent;
 use super::parameters::Config;
 use super::{RunInfo, ScheduledPool};
 use crate::engine::LastHandle;
+use crate::engine::events::Listener;
 use crate::executor::{Executor, TimerSourceOffer};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
@@ -36,7 +37,7 @@ pub struct ScheduledBuilder<E> {
     worker_timers: Option<bool>,
     dispatcher_threads: Option<Box<dyn ThreadFactory>>,
     decorator: Option<Box<Decorator>>,
-    listener: Option<Box<Listener>>,
+    listener: Option<Listener<ScheduleEvent>>,
 }
 
 impl<E: Executor + 'static> ScheduledBuilder<E> {
@@ -210,6 +211,9 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// The listener to events: runs that fail, and tasks that the executor rejects when they are due. Default: the
     /// standard error, or `tracing` with that feature.
     ///
+    /// Events are delivered one at a time, in order, on a thread of their own; by a manual clock on the thread where
+    /// they arise. If the listener does not keep up, some are [dropped](ScheduleEvent::Dropped).
+    ///
     /// ```
     /// use millpond::executor::Lifecycle;
     /// use millpond::preset;
@@ -229,7 +233,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_event(mut self, listener: impl Fn(&ScheduleEvent) + Send + Sync + 'static) -> Self {
-        self.listener = Some(Box::new(listener));
+        self.listener = Some(Arc::new(listener));
         self
     }
 

@@ -25,19 +25,19 @@
 //!   gives them back, and the task in flight if it comes back soon (DISPATCHER-4).
 //!
 //! The others: LIVENESS-1 to LIVENESS-6 (when it has terminated), DISPATCH-1 to DISPATCH-3, DISPATCHER-1 to DISPATCHER-4,
-//! ALARM-1 and ALARM-2, LEADER-1 to LEADER-4, STATESLOT-1 to STATESLOT-4, SERIES-1 to SERIES-4,
+//! ALARM-1 and ALARM-2, LEADER-1 to LEADER-4, STATESLOT-1 to STATESLOT-4, SERIES-1 to SERIES-5,
 //! SCHEDULE-CONFIG-1. How they fit together is in `docs/design/schedule.md`.
 
 use super::RunInfo;
 use super::dispatcher::DispatchQueue;
 use super::event::ScheduleEvent;
-use super::failure::RunOutcome;
 use super::handed_over::HandedOver;
 use super::liveness::Runs;
 use super::plan::Now;
 use super::state::{PoolState, StateSlot};
+use crate::engine::events::{Events, Listener};
 use crate::engine::{ForkGuard, Termination};
-use crate::executor::{Executor, Lifecycle};
+use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline, due_since};
 use millpond_raw::sync::MutexGuard;
@@ -45,14 +45,11 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// The user's code around every run.
 pub(super) type Decorator = dyn Fn(&RunInfo, &mut dyn FnMut()) + Send + Sync;
-
-/// The user's listener to events.
-pub(super) type Listener = dyn Fn(&ScheduleEvent) + Send + Sync;
 
 /// An executor that terminates with the pool.
 pub(super) type OwnedExecutor = dyn Lifecycle + Send + Sync;
@@ -73,7 +70,8 @@ pub(super) struct Core {
     pub(super) is_executor_down: AtomicBool,
     pub(super) handed_over: HandedOver,
     pub(super) decorator: Option<Box<Decorator>>,
-    pub(super) listener: Option<Box<Listener>>,
+    pub(super) events: Events<Core>,
+    pub(super) this: Weak<Core>,
     /// The instant from which due times are counted in nanoseconds.
     base: Instant,
     fork_guard: ForkGuard,
@@ -83,21 +81,13 @@ pub(super) struct Core {
 pub(super) struct Counters {
     /// Series that have not ended.
     pub(super) series: AtomicUsize,
-    pub(super) failed: AtomicU64,
     pub(super) skipped: AtomicU64,
+    /// Tasks and series that were not accepted.
     pub(super) rejected: AtomicU64,
-    pub(super) cancelled: AtomicU64,
-}
-
-impl Counters {
-    /// Counts a run of a series that was no success.
-    pub(super) fn count(&self, outcome: &RunOutcome) {
-        let counter = match outcome {
-            RunOutcome::Rejected => &self.rejected,
-            _ => &self.failed,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
+    /// Accepted tasks and runs that the executor rejected or dropped when they were due.
+    pub(super) rejected_when_due: AtomicU64,
+    /// Tasks that went straight to the executor, which accepted them.
+    pub(super) executed: AtomicU64,
 }
 
 /// What a pool is made of.
@@ -108,7 +98,7 @@ pub(super) struct Parts {
     pub(super) owned: Option<Arc<OwnedExecutor>>,
     pub(super) dispatcher_threads: Box<dyn ThreadFactory>,
     pub(super) decorator: Option<Box<Decorator>>,
-    pub(super) listener: Option<Box<Listener>>,
+    pub(super) listener: Option<Listener<ScheduleEvent>>,
     pub(super) max_pending: Option<usize>,
     pub(super) runs_delayed: bool,
     pub(super) runs_periodic: bool,
@@ -119,7 +109,7 @@ impl Core {
         let fork_guard = ForkGuard::new();
         let slot = StateSlot::acquire(&parts, parts.clock.now());
         let base = slot.lock().pending.base();
-        Arc::new(Core {
+        Arc::new_cyclic(|this| Core {
             name: parts.name,
             clock: parts.clock,
             executor: parts.executor,
@@ -133,7 +123,8 @@ impl Core {
             is_executor_down: AtomicBool::new(false),
             handed_over: HandedOver::new(),
             decorator: parts.decorator,
-            listener: parts.listener,
+            events: Events::new(parts.listener),
+            this: Weak::clone(this),
             base,
             fork_guard,
         })
@@ -147,6 +138,13 @@ impl Core {
     /// The state; `None` in a forked process, where its lock may be held by no thread.
     pub(super) fn live_state(&self) -> Option<MutexGuard<'static, PoolState>> {
         (!self.is_forked()).then(|| self.state())
+    }
+
+    /// Counts a task or a series that is not accepted, and gives it back.
+    #[cold]
+    pub(super) fn not_accepted<F>(&self, task: F, reason: RejectReason) -> Rejected<F> {
+        self.counters.rejected.fetch_add(1, Ordering::Relaxed);
+        Rejected::new(task, reason)
     }
 
     /// Whether the timer and the executor's threads are in the parent of this process.

@@ -21,9 +21,10 @@
 
 use super::core::Core;
 use super::dispatcher::DueTask;
-use super::event::{NextRun, ScheduleEvent, label_of};
+use super::event::{NextRun, RunReport, label_of};
 use super::failure::RunOutcome;
 use super::pending::Entry;
+use crate::engine::events::EventSource;
 use crate::executor::{Rejected, TryExecuteError};
 use crate::task::{CancelReason, Task};
 use crate::time::{Deadline, Owner, Work, drop_off_timer, is_timer_thread, run_off_timer};
@@ -220,7 +221,7 @@ impl Core {
     }
 
     /// The executor has rejected a task that was due. If the pool was stopped, the task is the stop's.
-    pub(super) fn not_executed(&self, rejected: Rejected<Task>, is_run: bool) {
+    pub(super) fn not_executed(self: &Arc<Self>, rejected: Rejected<Task>, is_run: bool) {
         if self.dispatch_queue.is_sealed() {
             self.return_to_stop(rejected.task);
         } else {
@@ -228,7 +229,7 @@ impl Core {
         }
     }
 
-    fn reject(&self, rejected: Rejected<Task>, is_run: bool) {
+    fn reject(self: &Arc<Self>, rejected: Rejected<Task>, is_run: bool) {
         let Rejected { task, reason, .. } = rejected;
         if reason.is_shut_down() || reason.is_forked() {
             self.is_executor_down.store(true, Ordering::Relaxed);
@@ -236,14 +237,16 @@ impl Core {
         let label = label_of(task.name(), task.location());
         // A run of a series counts and reports for itself, when it is dropped.
         if task.cancel(CancelReason::Rejected) && !is_run {
-            self.counters.rejected.fetch_add(1, Ordering::Relaxed);
-            self.dispatch_queue.push_event(ScheduleEvent {
+            let counter = &self.counters.rejected_when_due;
+            counter.fetch_add(1, Ordering::Relaxed);
+            let report = RunReport {
                 pool: self.name.to_string(),
                 label,
                 outcome: RunOutcome::Rejected,
                 runs: 0,
                 next: NextRun::Never,
-            });
+            };
+            self.emit(|_| report.into_event());
         }
     }
 }

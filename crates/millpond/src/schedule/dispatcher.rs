@@ -3,16 +3,15 @@
 //! Whoever [dispatches](super::dispatch) must not wait and must not run tasks: the timers of other pools come next on
 //! that thread. If the executor cannot take a task at once, because it would block its caller until there is room or
 //! run the task on the spot, the task goes into the dispatcher's queue. From then on everything that becomes due
-//! goes through that queue until it is empty, so that the order stays (DISPATCH-2). The dispatcher also
-//! delivers the events of rejected tasks: the listener is the user's.
+//! goes through that queue until it is empty, so that the order stays (DISPATCH-2).
 //!
-//! The thread is started [on demand](crate::thread::on_demand) and stays until the pool has terminated. Tasks and events are
+//! The thread is started [on demand](crate::thread::on_demand) and stays until the pool has terminated. Tasks are
 //! pushed within a turn to dispatch, which demands the thread before it ends (DISPATCH-1).
 //!
 //! # Without the thread
 //!
 //! If the thread cannot be started, the caller drains the queue as far as that takes no waiting (`fallback`): it
-//! delivers the events, and hands over what the executor accepts or rejects at once. The first task that would have
+//! hands over what the executor accepts or rejects at once. The first task that would have
 //! to wait, or to run on the caller's thread, stays in the queue with all behind it, and the start is tried again soon
 //! ([`RETRY`]), so a short shortage of threads costs nothing. Tasks that would have to wait are rejected when there
 //! has been no thread for [`SHORTAGE_LIMIT`] and the executor has accepted nothing meanwhile, or if the threads that
@@ -35,12 +34,11 @@ mod fallback;
 
 use self::fallback::Shortage;
 use super::core::Core;
-use super::event::ScheduleEvent;
 use super::liveness::InHand;
 use crate::executor::Waitable;
 use crate::interrupt;
 use crate::task::{CancelReason, Task, Witness};
-use crate::thread::on_demand::{Demand, Drain, Drainer, Next, NotStarted, OnDemand};
+use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
 use crate::time::{Deadline, Owner, Work, is_timer_thread, run_off_timer};
 use millpond_raw::catch_panic;
 use millpond_raw::park::{self, Site};
@@ -52,7 +50,7 @@ use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// When to try again to start the thread.
 const RETRY: Duration = Duration::from_millis(100);
@@ -65,9 +63,6 @@ const NO_DISPATCHER: &str = "the schedule's dispatcher could not be started";
 
 /// How long a stop waits for an executor to give back the task in flight.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How many events may be queued. More are only counted.
-const MAX_EVENTS: usize = 1_000;
 
 /// A task that is due, on its way to the executor.
 pub(super) struct DueTask {
@@ -98,7 +93,6 @@ pub(super) struct DispatchQueue {
 
 struct Inner {
     tasks: VecDeque<DueTask>,
-    events: VecDeque<ScheduleEvent>,
     in_flight: Option<InFlight>,
     thread: OnDemand,
     /// Set while the thread cannot be started.
@@ -132,7 +126,6 @@ impl DispatchQueue {
         DispatchQueue {
             inner: Mutex::new(Inner {
                 tasks: VecDeque::new(),
-                events: VecDeque::new(),
                 in_flight: None,
                 thread: OnDemand::default(),
                 shortage: None,
@@ -185,14 +178,6 @@ impl DispatchQueue {
 
     fn store_len(&self, inner: &Inner) {
         self.len.store(inner.tasks.len(), Ordering::Relaxed);
-    }
-
-    /// Lets the dispatcher deliver an event, unless it is far behind.
-    pub(super) fn push_event(&self, event: ScheduleEvent) {
-        let mut inner = self.inner.lock();
-        if inner.events.len() < MAX_EVENTS {
-            inner.events.push_back(event);
-        }
     }
 
     /// A stop seals the queue and takes everything out. If a task is in flight, its wait is interrupted.
@@ -277,18 +262,12 @@ impl DispatchQueue {
     }
 }
 
-impl Inner {
-    fn is_idle(&self) -> bool {
-        self.tasks.is_empty() && self.events.is_empty()
-    }
-}
-
 impl Core {
     /// Sees to it that there is a thread for what is in the queue. Returns when to try again because none could be had.
     pub(super) fn ensure_dispatcher(self: &Arc<Self>) -> Deadline {
         let demand = {
             let mut inner = self.dispatch_queue.inner.lock();
-            if inner.is_idle() {
+            if inner.tasks.is_empty() {
                 return Deadline::NEVER;
             }
             inner.thread.demand()
@@ -318,13 +297,13 @@ impl Core {
     /// Returns when to try again because no thread could be had.
     fn start_dispatcher(self: &Arc<Self>, drainer: Drainer<Dispatcher>) -> Deadline {
         user_code::check(Kind::Factory);
-        let Err(NotStarted) = drainer.start(&*self.dispatcher_threads) else {
+        if drainer.start(&*self.dispatcher_threads).is_ok() {
             return Deadline::NEVER;
-        };
+        }
         let now = self.clock.now();
         let is_long = {
             let mut inner = self.dispatch_queue.inner.lock();
-            if inner.is_idle() {
+            if inner.tasks.is_empty() {
                 return Deadline::NEVER;
             }
             Shortage::record(&mut inner.shortage, now)
@@ -337,17 +316,15 @@ impl Core {
         self.dispatch_without_thread(true)
     }
 
-    /// The next job of the queue, whose lock the caller holds. A task is [in hand](InHand) from now on.
-    fn next_job(&self, inner: &mut Inner) -> Option<Job> {
-        if let Some(due) = self.dispatch_queue.pop_locked(inner) {
-            inner.in_flight = Some(InFlight {
-                witness: due.task.witness(),
-                thread: thread::current().id(),
-            });
-            self.take_in_hand().detach();
-            return Some(Job::Execute(due));
-        }
-        inner.events.pop_front().map(Job::Deliver)
+    /// The next task of the queue, whose lock the caller holds. It is [in hand](InHand) from now on.
+    fn next_task(&self, inner: &mut Inner) -> Option<DueTask> {
+        let due = self.dispatch_queue.pop_locked(inner)?;
+        inner.in_flight = Some(InFlight {
+            witness: due.task.witness(),
+            thread: thread::current().id(),
+        });
+        self.take_in_hand().detach();
+        Some(due)
     }
 
     /// For a stop that has to wait for the task in flight: what has come back.
@@ -378,12 +355,6 @@ impl Core {
 #[derive(Clone)]
 struct Dispatcher(Arc<Core>);
 
-enum Job {
-    /// The task is in hand.
-    Execute(DueTask),
-    Deliver(ScheduleEvent),
-}
-
 impl Dispatcher {
     fn execute_task(&self, due: DueTask) {
         let DueTask { task, is_run } = due;
@@ -405,18 +376,23 @@ impl Dispatcher {
 }
 
 impl Drain for Dispatcher {
-    type Job = Job;
+    /// It is in hand.
+    type Job = DueTask;
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.0.dispatch_queue.inner.lock().thread)
     }
 
-    fn next(&mut self) -> Next<Job> {
+    fn now(&self) -> Option<Instant> {
+        self.0.clock.system_now()
+    }
+
+    fn next(&mut self) -> Next<DueTask> {
         let queue = &self.0.dispatch_queue;
         let mut inner = queue.inner.lock();
         inner.shortage = None;
-        if let Some(job) = self.0.next_job(&mut inner) {
-            return Next::Run(job);
+        if let Some(due) = self.0.next_task(&mut inner) {
+            return Next::Run(due);
         }
         if inner.is_closed {
             inner.thread.leave();
@@ -426,15 +402,10 @@ impl Drain for Dispatcher {
         Next::Park(Site::new("schedule.dispatcher"))
     }
 
-    fn run(&mut self, job: Job) {
-        match job {
-            Job::Execute(due) => {
-                let _in_hand = InHand::attach(&self.0);
-                self.execute_task(due);
-                self.0.dispatch_queue.clear_in_flight();
-            }
-            Job::Deliver(event) => self.0.deliver_event(&event),
-        }
+    fn run(&mut self, due: DueTask) {
+        let _in_hand = InHand::attach(&self.0);
+        self.execute_task(due);
+        self.0.dispatch_queue.clear_in_flight();
     }
 
     fn abandoned(&self) {

@@ -1,19 +1,22 @@
 //! Events that a scheduled pool reports: failed and rejected runs.
+//!
+//! They are queued and delivered by [`crate::engine::events`], to the listener that
+//! [`ScheduledBuilder::on_event`](super::ScheduledBuilder::on_event) sets.
 
 use super::core::Core;
 use super::failure::RunOutcome;
-use crate::engine::events;
+use crate::engine::events::{EventSource, Events};
 use crate::executor::Inside;
-use millpond_raw::catch_panic;
-use millpond_raw::user_code::{self, Kind};
+use crate::time::Clock;
 use std::fmt;
 use std::panic::Location;
+use std::sync::Weak;
 use std::time::Duration;
 
 /// An event of a scheduled pool: a run has failed, or the executor has rejected one.
 ///
-/// By default it goes to the standard error, or to `tracing` with that feature. With
-/// [`on_event`](super::ScheduledBuilder::on_event) it goes to a listener:
+/// By default it goes to the standard error, or to `tracing` with that feature; of a flood only the first lines, and
+/// how many more there were. With [`on_event`](super::ScheduledBuilder::on_event) it goes to a listener:
 ///
 /// ```
 /// use millpond::pool::ThreadPool;
@@ -40,7 +43,45 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ScheduleEvent {
+pub enum ScheduleEvent {
+    /// A run of a series has panicked, or returned an error.
+    Failed(Box<RunReport>),
+    /// The executor has rejected a task or a run that was due, or dropped it.
+    Rejected(Box<RunReport>),
+    /// Events were dropped, because the listener did not keep up with them, or because there is none and they would
+    /// have flooded the log.
+    Dropped {
+        /// The pool's name.
+        pool: String,
+        /// The number dropped since the last event of this kind.
+        events: u64,
+    },
+}
+
+/// A run that was no success, or did not begin.
+///
+/// ```
+/// use millpond::executor::Lifecycle;
+/// use millpond::pool::ThreadPool;
+/// use millpond::schedule::{NextRun, ScheduleEvent, ScheduledPool};
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (tell, told) = mpsc::channel();
+/// let timers = ScheduledPool::owning(ThreadPool::builder("mill").core(1).build()?)
+///     .on_event(move |event| drop(tell.send(event.clone())))
+///     .build();
+/// let ms = Duration::from_millis(1);
+/// let pump = timers.schedule_at_fixed_rate(ms, ms, || Err::<(), _>("dry"))?;
+/// let ScheduleEvent::Failed(report) = told.recv()? else { panic!("nothing else has happened") };
+/// assert_eq!((report.runs, report.next), (1, NextRun::Never));
+/// assert_eq!(report.outcome.to_string(), "failed: dry");
+/// timers.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunReport {
     /// The pool's name.
     pub pool: String,
     /// The name of the task or the series, or where it was made.
@@ -67,7 +108,19 @@ pub enum NextRun {
 
 impl fmt::Display for ScheduleEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ScheduleEvent {
+        match self {
+            ScheduleEvent::Failed(report) | ScheduleEvent::Rejected(report) => report.fmt(f),
+            ScheduleEvent::Dropped { pool, events } => write!(
+                f,
+                "{pool}: {events} more events were dropped, because they came too fast"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RunReport {
             pool,
             label,
             outcome,
@@ -87,16 +140,39 @@ impl fmt::Display for ScheduleEvent {
     }
 }
 
-impl Core {
-    /// Calls the listener, here and now: never on the timer's thread (SCHEDULE-3).
-    pub(super) fn deliver_event(&self, event: &ScheduleEvent) {
-        user_code::check(Kind::Listener);
-        // The pool cannot terminate before its listener returns, so a listener must not wait for that.
-        let _inside = Inside::of(self);
-        let _ = catch_panic::call(|| match &self.listener {
-            Some(listener) => listener(event),
-            None => events::log(event),
-        });
+impl RunReport {
+    pub(super) fn into_event(self) -> ScheduleEvent {
+        match self.outcome {
+            RunOutcome::Rejected => ScheduleEvent::Rejected(Box::new(self)),
+            _ => ScheduleEvent::Failed(Box::new(self)),
+        }
+    }
+}
+
+impl EventSource for Core {
+    type Event = ScheduleEvent;
+
+    fn events(&self) -> &Events<Self> {
+        &self.events
+    }
+
+    fn this(&self) -> &Weak<Self> {
+        &self.this
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn dropped_events(&self, events: u64) -> ScheduleEvent {
+        let pool = self.name.to_string();
+        ScheduleEvent::Dropped { pool, events }
+    }
+
+    /// A listener may be called inside a run, or by a thread that dispatches: the pool does not terminate before it
+    /// returns.
+    fn enter_delivery(&self) -> Option<Inside> {
+        Some(Inside::of(self))
     }
 }
 

@@ -13,6 +13,7 @@
 //!   drop, not run   state   issued - 1, the entry       cancel, a rejected or dropped task, the end of a series
 //!                           leaves the queue
 //!   begin           runs    active + 1, the lateness    the first step of a body
+//!   body ends       runs    completed + 1               the last step of a body (BOOKS-2)
 //!   drop, run       runs    active - 1, ended + 1       the outcome of the task is delivered
 //!
 //!   take in hand    runs    active + 1                  dispatch and the dispatcher's thread, from when they take
@@ -163,6 +164,7 @@ impl Guard {
         let running = Running {
             core: Some(core),
             is_until_delivered: false,
+            end: BodyEnd::Failed,
         };
         (late, running)
     }
@@ -182,6 +184,8 @@ impl Drop for Guard {
         }
         let mut state = core.slot.lock();
         let tombstone = state.remove_cancelled(self.key);
+        // BOOKS-3: a key is that of a task that runs once.
+        state.cancelled += u64::from(self.key != Key::NONE);
         state.guards.issued -= 1;
         if state.guards.is_open {
             let unkept = state.guards.keep(core);
@@ -202,9 +206,7 @@ impl PoolState {
     /// Takes out a task whose closure is gone. If it is still pending, its handle has cancelled it.
     #[inline]
     fn remove_cancelled(&mut self, key: Key) -> Option<Entry> {
-        let entry = self.pending.remove(key)?;
-        self.cancelled += 1;
-        Some(entry)
+        self.pending.remove(key)
     }
 }
 
@@ -219,10 +221,37 @@ struct RunCounts {
     active: usize,
     /// Guards that were given up on this side.
     ended: u64,
+    /// Bodies that have ended, and those of them that failed (BOOKS-2).
+    completed: u64,
+    failed: u64,
     is_closing: bool,
     is_stopped: bool,
     /// Whether a stop waits for the dispatcher's task, and is to be woken by bodies that begin.
     is_awaited: bool,
+}
+
+/// How late bodies began, one value for each, and how many have ended.
+pub(super) struct RunTotals {
+    pub(super) lateness: Distribution,
+    pub(super) completed: u64,
+    pub(super) failed: u64,
+}
+
+/// How a body ended, for the counts (BOOKS-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyEnd {
+    /// By a panic, unless it says otherwise.
+    Failed,
+    Succeeded,
+    /// It has been counted.
+    Recorded,
+}
+
+impl RunCounts {
+    fn record(&mut self, end: BodyEnd) {
+        self.completed += u64::from(end != BodyEnd::Recorded);
+        self.failed += u64::from(end == BodyEnd::Failed);
+    }
 }
 
 impl Runs {
@@ -232,6 +261,8 @@ impl Runs {
                 lateness: Distribution::new(),
                 active: 0,
                 ended: 0,
+                completed: 0,
+                failed: 0,
                 is_closing: false,
                 is_stopped: false,
                 is_awaited: false,
@@ -239,8 +270,14 @@ impl Runs {
         }
     }
 
-    pub(super) fn lateness(&self) -> Distribution {
-        self.counts.lock().lateness.clone()
+    /// What has been counted at one moment.
+    pub(super) fn totals(&self) -> RunTotals {
+        let counts = self.counts.lock();
+        RunTotals {
+            lateness: counts.lateness.clone(),
+            completed: counts.completed,
+            failed: counts.failed,
+        }
     }
 
     /// From now on bodies that begin wake the stop that waits for the dispatcher.
@@ -267,6 +304,7 @@ impl Runs {
 pub(super) struct Running {
     core: Option<Arc<Core>>,
     is_until_delivered: bool,
+    end: BodyEnd,
 }
 
 impl Running {
@@ -279,26 +317,49 @@ impl Running {
     pub(super) fn core(&self) -> &Core {
         self.core.as_ref().expect("it is only taken in the drop")
     }
+
+    /// The body has ended without a panic; it is counted when this is dropped.
+    pub(super) fn succeed(&mut self) {
+        self.end = BodyEnd::Succeeded;
+    }
+
+    /// The body has ended: counts it now, before others learn of it.
+    pub(super) fn record_end(&mut self, has_failed: bool) {
+        self.end = if has_failed {
+            BodyEnd::Failed
+        } else {
+            BodyEnd::Succeeded
+        };
+        self.record();
+    }
+
+    fn record(&mut self) {
+        let end = std::mem::replace(&mut self.end, BodyEnd::Recorded);
+        if end != BodyEnd::Recorded && !self.core().is_forked() {
+            self.core().runs.counts.lock().record(end);
+        }
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.is_until_delivered {
+            self.record();
+        }
         let Some(core) = self.core.take() else {
             return;
         };
         if self.is_until_delivered {
             when_delivered(core);
         } else {
-            core.delivered();
+            core.end_run(self.end);
         }
     }
 }
 
 impl Delivered for Core {
     fn delivered(self: Arc<Self>) {
-        self.end_activity(true);
-        // Not before: what that drops is part of the task, too.
-        Inside::leave(&*self);
+        self.end_run(BodyEnd::Recorded);
     }
 }
 
@@ -319,7 +380,7 @@ impl<'a> InHand<'a> {
 
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
-        self.0.end_activity(false);
+        self.0.end_activity(None);
     }
 }
 
@@ -330,18 +391,36 @@ impl Core {
         InHand(self)
     }
 
-    fn end_activity(&self, is_guard: bool) {
+    /// A body has ended, and its outcome is delivered as far as the pool waits for that.
+    fn end_run(&self, end: BodyEnd) {
+        self.end_activity(Some(end));
+        // Not before: what that drops is part of the task, too.
+        Inside::leave(self);
+    }
+
+    /// A body has ended, whose guard goes with it, or a thread has no more tasks in hand.
+    fn end_activity(&self, body: Option<BodyEnd>) {
         if self.is_forked() {
             return;
         }
         let (is_last_of_stop, is_closing) = {
             let mut counts = self.runs.counts.lock();
             counts.active -= 1;
-            counts.ended += u64::from(is_guard);
+            if let Some(end) = body {
+                counts.ended += 1;
+                counts.record(end);
+            }
             (counts.active == 0 && counts.is_stopped, counts.is_closing)
         };
-        if is_last_of_stop || (is_guard && is_closing && self.has_no_guards()) {
+        if is_last_of_stop || (body.is_some() && is_closing && self.has_no_guards()) {
             self.terminate();
+        }
+    }
+
+    /// A run of a series, which was planned, will not begin (BOOKS-3).
+    pub(super) fn record_unrun(&self) {
+        if let Some(mut state) = self.live_state() {
+            state.cancelled += 1;
         }
     }
 

@@ -65,7 +65,7 @@ mod trait_impls;
 pub use builder::ScheduledBuilder;
 #[cfg(feature = "cron")]
 pub use cron::{Cron, CronError};
-pub use event::{NextRun, ScheduleEvent};
+pub use event::{NextRun, RunReport, ScheduleEvent};
 pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, RunStatus};
 pub use handle::{AbortScheduled, Scheduled};
 pub use plan::{Catchup, Every, Overlap};
@@ -324,7 +324,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     {
         let core = &self.core;
         if core.is_forked() {
-            return Err(Rejected::new(f, RejectReason::Forked));
+            return Err(core.not_accepted(f, RejectReason::Forked));
         }
         let spec = spec
             .without_inherited_deadline()
@@ -337,18 +337,19 @@ impl<E: Executor + 'static> ScheduledPool<E> {
             drop(state);
             state = match core.hold_threads(queued) {
                 Ok(state) => state,
-                Err(reason) => return Err(Rejected::new(f, reason)),
+                Err(reason) => return Err(core.not_accepted(f, reason)),
             };
         }
         if let Some(reason) = state.reject_reason(queued) {
             drop(state);
-            return Err(Rejected::new(f, reason));
+            return Err(core.not_accepted(f, reason));
         }
         // SCHEDULE-1: built under the lock, so that a rejected closure can be given back as it came. That runs
         // no user code.
         let place = state.pending.reserve();
         let key = place.key();
         let guard = state.guards.issue_for(core, key);
+        state.submitted += 1;
         // Captures are dropped in this order, so the guard outlives what is the user's.
         let (task, handle) = spec.build(move || run_once(f, nanos, guard));
         // Nothing fails from here on. A handle that might have to be dropped on the way would be kept in memory

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, guard: Guard) -> Ending<T> {
     let (late, running) = guard.begin(due);
-    let running = running.until_delivered();
+    let mut running = running.until_delivered();
     let core = running.core();
     let Some(decorator) = &core.decorator else {
-        return Ending::Value { value: f(), late };
+        let value = f();
+        running.succeed();
+        return Ending::Value { value, late };
     };
     let info = RunInfo {
         name: task::current_name().map(|name| name.as_str().to_owned()),
@@ -23,6 +25,7 @@ pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, guard: Guard) -> End
     decorator(&info, &mut || {
         value = f.take().map(|f| f()).or(value.take())
     });
+    running.succeed();
     match value {
         Some(value) => Ending::Value { value, late },
         None => Ending::NotRun,

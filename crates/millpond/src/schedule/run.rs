@@ -66,7 +66,7 @@ pub(super) struct Run {
     pub(super) is_settled: bool,
     /// Whether it was handed back by a stop.
     pub(super) is_last: bool,
-    /// One of these two, dropped last.
+    /// One of these two, dropped last. The guard is there until the run begins.
     pub(super) guard: Option<Guard>,
     pub(super) running: Option<Running>,
 }
@@ -109,6 +109,10 @@ impl Run {
                 (RunResult::Panicked(panic), Some(text))
             }
         };
+        let has_failed = matches!(result, RunResult::Failed(_) | RunResult::Panicked(_));
+        if let Some(running) = &mut self.running {
+            running.record_end(has_failed);
+        }
         self.is_settled = true;
         series.settle(&self, result);
         if let Some(text) = text {
@@ -120,6 +124,9 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
+        if self.guard.is_some() {
+            self.series.core.record_unrun();
+        }
         if self.is_settled {
             return;
         }

@@ -22,19 +22,21 @@
 //! - **SERIES-4** No user code runs under either lock: not the closure, nor a destructor, nor the waker of a
 //!   caller that waits for the end.
 
+mod last;
 mod next;
 
 use super::body::{Body, Done, Finish};
 use super::core::Core;
 use super::dispatcher::DueTask;
 use super::event::label_of;
-use super::event::{NextRun, ScheduleEvent};
+use super::event::{NextRun, RunReport};
 use super::failure::{OnFailure, RunOutcome, RunStatus};
 use super::liveness::Guard;
 use super::pending::Entry;
 use super::plan::{self, Catchup, DueTime, Every, Next, Now, Overlap};
 use super::run::{Run, RunResult};
 use super::state::PoolState;
+use crate::engine::events::EventSource;
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, TaskHandle, TaskSpec};
 use crate::time::{Deadline, Key};
@@ -184,12 +186,25 @@ impl Series {
         }
     }
 
-    /// Inserts its entry (SERIES-1). Returns whether the caller must dispatch because of it.
+    /// Plans its first run, and inserts its entry (SERIES-1). Returns whether the caller must dispatch because of it.
     pub(super) fn wait_for(self: &Arc<Self>, pool: &mut PoolState, next: Next, now: Now) -> bool {
         let mut state = self.state.lock();
-        self.wait_locked(pool, &mut state, next, now)
+        self.plan_locked(pool, &mut state, next, now)
     }
 
+    /// Plans another run (BOOKS-1).
+    fn plan_locked(
+        self: &Arc<Self>,
+        pool: &mut PoolState,
+        state: &mut SeriesState,
+        next: Next,
+        now: Now,
+    ) -> bool {
+        pool.submitted += 1;
+        self.wait_locked(pool, state, next, now)
+    }
+
+    /// Inserts its entry for a run that is planned.
     fn wait_locked(
         self: &Arc<Self>,
         pool: &mut PoolState,
@@ -241,8 +256,15 @@ impl Series {
             if state.has_ended {
                 return None;
             }
+            let is_stopped = pool.run_state == RunState::Stopped;
+            if is_stopped && !state.out.is_empty() {
+                // SERIES-5: the stop did not find it, and has another run.
+                pool.cancelled += 1;
+                return None;
+            }
             // The wall clock may have been set meanwhile, or this was only a look.
-            if self.every.is_calendar() && !state.is_retry && now.wall < state.planned.wall {
+            let is_early = self.every.is_calendar() && now.wall < state.planned.wall;
+            if is_early && !state.is_retry && !is_stopped {
                 let next = if plan::is_set_back(state.seen, now.wall) {
                     self.every.first(None, now)
                 } else {
@@ -256,16 +278,19 @@ impl Series {
             if !std::mem::take(&mut state.is_retry) {
                 state.last = planned;
             }
-            let plans_ahead = self.plans_ahead();
+            let plans_ahead = self.plans_ahead() && !is_stopped;
             let skips = plans_ahead && self.overlap == Overlap::Skip && !state.out.is_empty();
-            if plans_ahead {
+            if skips {
+                // The planned run waits for the next due time.
                 let next = self.every.next(self.catchup, state.last, now);
                 let _ = self.wait_locked(&mut pool, &mut state, next, now);
-            }
-            if skips {
                 state.metrics.skipped += 1;
                 self.core.counters.skipped.fetch_add(1, Ordering::Relaxed);
                 return None;
+            }
+            if plans_ahead {
+                let next = self.every.next(self.catchup, state.last, now);
+                let _ = self.plan_locked(&mut pool, &mut state, next, now);
             }
             self.begin(&mut pool, &mut state, planned)
         }?;
@@ -314,20 +339,6 @@ impl Series {
         task
     }
 
-    /// The pool has been stopped: the task that is handed back. Running it is one last run; dropping it cancels
-    /// the series.
-    pub(super) fn last_run(self: &Arc<Self>) -> Option<Task> {
-        let mut run = {
-            let mut pool = self.core.state();
-            let mut state = self.state.lock();
-            state.key = None;
-            let planned = state.planned;
-            self.begin(&mut pool, &mut state, planned)?
-        };
-        run.is_last = true;
-        Some(self.task_of(run))
-    }
-
     /// Ends it for this reason, if it has not ended. A run that has begun goes on.
     pub(super) fn end(self: &Arc<Self>, reason: CancelReason) {
         let ended = {
@@ -365,7 +376,10 @@ impl Series {
         if std::mem::replace(&mut state.has_ended, true) {
             return None;
         }
-        let entry = state.key.take().and_then(|key| pool.pending.remove(key));
+        let planned = state.key.take();
+        // BOOKS-3
+        pool.cancelled += u64::from(planned.is_some());
+        let entry = planned.and_then(|key| pool.pending.remove(key));
         Some(Ended {
             done: state.done.take(),
             guard: state.guard.take(),
@@ -379,9 +393,6 @@ impl Series {
             return;
         };
         self.core.counters.series.fetch_sub(1, Ordering::Relaxed);
-        if matches!(finish, Finish::Cancelled(_)) {
-            self.core.counters.cancelled.fetch_add(1, Ordering::Relaxed);
-        }
         drop(entry);
         let body = self.body.lock().take();
         catch_panic::drop(body);
@@ -469,16 +480,16 @@ impl Series {
             let may_go_on = pool.lets_series_run()
                 && !run.is_last
                 && !self.core.is_executor_down.load(Ordering::Relaxed);
-            let next = if may_go_on {
-                self.next_after(&state, &result)
+            let by_result = self.next_after(&state, &result);
+            let next = if may_go_on { by_result } else { NextRun::Never };
+            let is_over = next == NextRun::Never
+                && (by_result == NextRun::Never || !self.awaits_last_run(&pool, &state, is_lost));
+            let ended = if is_over {
+                self.close(&mut pool, &mut state)
             } else {
-                NextRun::Never
+                None
             };
-            let ended = match next {
-                NextRun::Never => self.close(&mut pool, &mut state),
-                _ => None,
-            };
-            if !state.has_ended {
+            if !state.has_ended && next != NextRun::Never {
                 must_dispatch = self.wait_for_next(&mut pool, &mut state, next, is_lost, now);
             }
             Settled {
@@ -501,21 +512,18 @@ impl Series {
         if settled.is_silent || outcome == RunOutcome::Completed {
             return;
         }
-        self.core.counters.count(&outcome);
-        let event = ScheduleEvent {
+        if is_lost {
+            let counter = &self.core.counters.rejected_when_due;
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let report = RunReport {
             pool: self.core.name.to_string(),
             label: self.label(),
             outcome,
             runs: settled.runs,
             next: settled.next,
         };
-        if is_lost {
-            // SCHEDULE-3: this may be the timer's thread.
-            self.core.dispatch_queue.push_event(event);
-            self.core.dispatch_due();
-        } else {
-            self.core.deliver_event(&event);
-        }
+        self.core.emit(|_| report.into_event());
     }
 }
 

@@ -209,7 +209,9 @@ impl<'a> SeriesBuilder<'a> {
         if self.overlap == Overlap::Concurrent && self.every.may_overlap() {
             let text = "runs that overlap call the closure in several threads at once: start the \
                         series with start_shared, or choose Overlap::Skip or Overlap::Queue";
-            return Err(Rejected::new(f, RejectReason::Invalid(text.into())));
+            return Err(self
+                .core
+                .not_accepted(f, RejectReason::Invalid(text.into())));
         }
         self.start_with(f, |mut f, aside| {
             Body::Exclusive(Box::new(move || put_aside(&aside, f())))
@@ -252,10 +254,10 @@ impl<'a> SeriesBuilder<'a> {
     ) -> Result<Scheduled<T>, Rejected<F>> {
         let core = self.core;
         if core.is_forked() {
-            return Err(Rejected::new(f, RejectReason::Forked));
+            return Err(core.not_accepted(f, RejectReason::Forked));
         }
         if let Some(problem) = self.every.problem() {
-            return Err(Rejected::new(f, RejectReason::Invalid(problem.into())));
+            return Err(core.not_accepted(f, RejectReason::Invalid(problem.into())));
         }
         let mut spec = self.spec.without_inherited_deadline();
         spec = spec.clock_by_default(core.clock.clone());
@@ -273,12 +275,12 @@ impl<'a> SeriesBuilder<'a> {
             drop(state);
             state = match core.hold_threads(queued) {
                 Ok(state) => state,
-                Err(reason) => return Err(Rejected::new(f, reason)),
+                Err(reason) => return Err(core.not_accepted(f, reason)),
             };
         }
         if let Some(reason) = state.reject_reason(queued) {
             drop(state);
-            return Err(Rejected::new(f, reason));
+            return Err(core.not_accepted(f, reason));
         }
         let guard = state.guards.issue(core);
         let series = Series::new(

@@ -1,4 +1,29 @@
-//! The state of a scheduled pool at one moment.
+//! The state of a scheduled pool at one moment, and its books.
+//!
+//! # The books
+//!
+//! A task is one that runs once, or one planned run of a series. A series has one planned run at a time: from when it
+//! starts, and again from when the run before has ended or, if its runs may overlap or are skipped, from when the run
+//! before was due. A run whose due time is skipped, moved by a retry or by a wall clock that was set stays planned.
+//!
+//! ```text
+//!   submitted = completed + cancelled + queued      at rest
+//!   submitted >= completed + cancelled              always
+//!   completed >= failed                             always
+//! ```
+//!
+//! A pool is at rest when no task is on its way to the executor, waits there or runs, and when the tasks that a
+//! `shutdown_now` handed back have been run or dropped.
+//!
+//! - **BOOKS-1** A task is submitted in the critical section in which it enters the queue of pending entries, a run in
+//!   the one in which it is planned. Nothing is ever subtracted.
+//! - **BOOKS-2** A task that has begun is completed when its body ends, whichever way and on whichever thread, before
+//!   a handle is told. A body that panics has failed, and so has a run of a series that returns an error.
+//! - **BOOKS-3** A task that will never begin is cancelled when its closure is dropped, a run when its task is dropped
+//!   or, while it is only planned, when its series ends. So each task is counted once by BOOKS-2 or here.
+//!
+//! Completed tasks are counted under the lock of the runs, all else under that of the state. A snapshot reads the
+//! runs first, so it never shows more than was submitted.
 
 use super::ScheduledPool;
 use super::core::Core;
@@ -18,6 +43,20 @@ const UPCOMING: usize = 16;
 
 /// The parameters and numbers of a scheduled pool at one moment. Those of the executor below are in its own
 /// snapshot ([`ScheduledPool::executor`]).
+///
+/// # The books
+///
+/// A task is one that runs once, or one planned run of a series: a series has one planned run at a time. At rest,
+/// when no task waits for the executor or runs and what `shutdown_now` has handed back was run or dropped, the books
+/// balance:
+///
+/// ```text
+///   submitted = completed + cancelled + pending
+/// ```
+///
+/// `failed` is a part of `completed`, `rejected_when_due` of `cancelled`. Tasks in `rejected` and `executed` are not
+/// in `submitted`. The [common snapshot](crate::manage::EngineSnapshot) has the same numbers under the same names,
+/// and `pending` as `queued`.
 ///
 /// ```
 /// use millpond::preset;
@@ -51,16 +90,28 @@ pub struct ScheduleSnapshot {
     pub run_series_after_shutdown: bool,
     /// Series that have not ended.
     pub series: usize,
-    /// Runs that have begun, of tasks and of series.
+    /// Tasks that were accepted, and runs of series that were planned, since the pool was built; it never falls.
+    pub submitted: u64,
+    /// Tasks and runs that have begun.
     pub runs: u64,
-    /// Runs of series that failed.
+    /// Tasks and runs whose body has ended, failed ones included.
+    pub completed: u64,
+    /// Completed tasks that panicked, and completed runs that panicked or returned an error.
     pub failed: u64,
-    /// Runs of series that were skipped, because the one before was still going.
+    /// Due times of series that were skipped, because the run before was still going.
     pub skipped: u64,
-    /// Tasks and runs that the executor rejected when they were due.
+    /// Tasks and series that were not accepted: the pool was shut down or full, a thread could not be started, or the
+    /// description made no sense; and tasks to be executed at once that the executor rejected.
     pub rejected: u64,
-    /// Tasks and series that were cancelled while they waited for their time.
+    /// Accepted tasks and planned runs that never began: cancelled, ended with their series or by a shutdown, rejected
+    /// by the executor when they were due, or handed back and dropped.
     pub cancelled: u64,
+    /// Accepted tasks and planned runs that the executor rejected or dropped when they were due.
+    pub rejected_when_due: u64,
+    /// Tasks that were to run at once ([`execute`](crate::executor::ExecutorExt::execute),
+    /// [`submit`](crate::executor::ExecutorExt::submit)) and that the executor has accepted; what became of them is in
+    /// its own snapshot.
+    pub executed: u64,
     /// How late runs began.
     pub lateness: Distribution,
     /// The next sixteen runs, in the order in which they are due.
@@ -139,17 +190,27 @@ fn of(core: &Core) -> ScheduleSnapshot {
         run_delayed_after_shutdown: false,
         run_series_after_shutdown: false,
         series: counts.series.load(Ordering::Relaxed),
+        submitted: 0,
         runs: 0,
-        failed: counts.failed.load(Ordering::Relaxed),
+        completed: 0,
+        failed: 0,
         skipped: counts.skipped.load(Ordering::Relaxed),
         rejected: counts.rejected.load(Ordering::Relaxed),
-        cancelled: counts.cancelled.load(Ordering::Relaxed),
+        cancelled: 0,
+        rejected_when_due: counts.rejected_when_due.load(Ordering::Relaxed),
+        executed: counts.executed.load(Ordering::Relaxed),
         lateness: Distribution::new(),
         upcoming: Vec::new(),
     };
     if core.is_forked() {
         return snapshot;
     }
+    // Before the state: see the header.
+    let totals = core.runs.totals();
+    snapshot.runs = totals.lateness.count();
+    snapshot.completed = totals.completed;
+    snapshot.failed = totals.failed;
+    snapshot.lateness = totals.lateness;
     let queued = core.dispatch_queue.len();
     let is_terminated = core.is_terminated();
     let state = core.state();
@@ -161,11 +222,9 @@ fn of(core: &Core) -> ScheduleSnapshot {
     snapshot.max_pending = config.max_pending;
     snapshot.run_delayed_after_shutdown = config.run_delayed_after_shutdown;
     snapshot.run_series_after_shutdown = config.run_series_after_shutdown;
-    snapshot.cancelled += state.cancelled;
+    snapshot.submitted = state.submitted;
+    snapshot.cancelled = state.cancelled;
     snapshot.upcoming = upcoming(&state, UPCOMING);
-    drop(state);
-    snapshot.lateness = core.runs.lateness();
-    snapshot.runs = snapshot.lateness.count();
     snapshot
 }
 
@@ -175,6 +234,8 @@ impl Details for ScheduleSnapshot {
             Measurement::new("series", self.series),
             Measurement::new("runs", self.runs),
             Measurement::new("skipped", self.skipped),
+            Measurement::new("rejected_when_due", self.rejected_when_due),
+            Measurement::new("executed", self.executed),
             Measurement::new("lateness_p50", self.lateness.quantile(0.5)),
             Measurement::new("lateness_p99", self.lateness.quantile(0.99)),
         ]
@@ -182,14 +243,13 @@ impl Details for ScheduleSnapshot {
 }
 
 impl<E: Executor + 'static> ScheduledPool<E> {
-    /// Its workers are those of the executor, so it has none. A run counts as completed when it begins: when
-    /// it ends is the executor's to say.
+    /// Its workers are those of the executor, so it has none.
     pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "scheduled pool", own.state);
         engine.queued = own.pending;
-        engine.submitted = own.runs + own.cancelled + own.rejected + own.pending as u64;
-        engine.completed = own.runs;
+        engine.submitted = own.submitted;
+        engine.completed = own.completed;
         engine.failed = own.failed;
         engine.rejected = own.rejected;
         engine.cancelled = own.cancelled;

@@ -48,8 +48,9 @@ pub(super) struct PoolState {
     /// Whether delayed tasks, and series, go on after a shutdown.
     pub(super) runs_delayed: bool,
     pub(super) runs_periodic: bool,
-    /// Tasks that were cancelled through their handles. All other cancellations are in
-    /// [`Counters`](super::core::Counters).
+    /// Tasks that were accepted, and runs of series that were planned (BOOKS-1).
+    pub(super) submitted: u64,
+    /// Those of them that will never run (BOOKS-3).
     pub(super) cancelled: u64,
 }
 
@@ -74,6 +75,7 @@ impl PoolState {
             executor: Some(Arc::clone(&parts.executor)),
             runs_delayed: parts.runs_delayed,
             runs_periodic: parts.runs_periodic,
+            submitted: 0,
             cancelled: 0,
         }
     }

@@ -3,13 +3,13 @@
 use super::core::Core;
 use super::dispatcher::Drained;
 use super::pending::Entry;
+use crate::engine::events::EventSource;
 use crate::engine::{Terminates, Termination};
 use crate::executor::{Inside, TerminationError};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
-use millpond_raw::sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Terminates for Core {
@@ -77,9 +77,7 @@ impl Core {
         for entry in unwanted {
             match entry {
                 Entry::Once(task) => {
-                    if task.cancel(CancelReason::ShutDown) {
-                        self.counters.cancelled.fetch_add(1, Ordering::Relaxed);
-                    }
+                    task.cancel(CancelReason::ShutDown);
                 }
                 Entry::Series(series) => series.end(CancelReason::ShutDown),
             }
@@ -103,10 +101,13 @@ impl Core {
         };
         let Drained { tasks, awaited } = self.dispatch_queue.drain();
         let mut unstarted: Vec<Task> = tasks.into_iter().map(|due| due.task).collect();
-        unstarted.extend(entries.into_iter().filter_map(|entry| match entry {
-            Entry::Once(task) => Some(task),
-            Entry::Series(series) => series.last_run(),
-        }));
+        let mut series = Vec::new();
+        for entry in entries {
+            match entry {
+                Entry::Once(task) => unstarted.push(task),
+                Entry::Series(entry) => series.push(entry),
+            }
+        }
         let mut in_flight = Vec::new();
         match &self.owned {
             Some(owned) => unstarted.extend(owned.shutdown_now()),
@@ -126,6 +127,10 @@ impl Core {
             unstarted.splice(0..0, returned);
         }
         unstarted.retain(|task| !task.is_gone());
+        // SERIES-5: when it is known which of their runs came back.
+        for series in series {
+            series.hand_back(&mut unstarted);
+        }
         self.dispatch_due();
         drop(hold);
         drop(closed);
@@ -157,6 +162,7 @@ impl Core {
         // ALARM-2: after the alarm, so that the timer's thread does not sleep until that.
         drop(hold);
         self.dispatch_queue.close();
+        self.end_events();
         self.termination.announce();
     }
 

@@ -10,34 +10,45 @@ use crate::executor::{
 use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
+use millpond_raw::sync::atomic::Ordering;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A task that is to run at once goes straight to the executor, as long as the pool is not shut down. It is not in
-/// the metrics of the schedule, and no [decorator](super::ScheduledBuilder::decorator) is around it.
+/// A task that is to run at once goes straight to the executor, as long as the pool is not shut down. It is
+/// [counted](super::ScheduleSnapshot::executed) and no more: what becomes of it is in the executor's metrics. No
+/// [decorator](super::ScheduledBuilder::decorator) is around it.
 impl<E: Executor + 'static> Executor for ScheduledPool<E> {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
-        match self.enter() {
+        let executed = match self.enter() {
             Ok(_guard) => self.executor.execute_task(task),
             Err(reason) => Err(Rejected::new(task, reason)),
-        }
+        };
+        self.count_executed(&executed, |_| true);
+        executed
     }
 
     fn execute_task_until(&self, task: Task, deadline: Deadline) -> Result<(), Rejected<Task>> {
-        match self.enter() {
+        let executed = match self.enter() {
             Ok(_guard) => self
                 .executor
                 .execute_task_until(task, self.executor_deadline(deadline)),
             Err(reason) => Err(Rejected::new(task, reason)),
-        }
+        };
+        self.count_executed(&executed, |_| true);
+        executed
     }
 
     fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
-        match self.enter() {
+        let executed = match self.enter() {
             Ok(_guard) => self.executor.try_execute_task(task),
             Err(reason) => Err(TryExecuteError::Rejected(Rejected::new(task, reason))),
-        }
+        };
+        // A caller that would have to wait has not been rejected.
+        self.count_executed(&executed, |error| {
+            matches!(error, TryExecuteError::Rejected(_))
+        });
+        executed
     }
 
     fn internals(&self) -> Internals<'_> {
@@ -77,6 +88,17 @@ impl<E: Executor> ScheduledPool<E> {
 }
 
 impl<E> ScheduledPool<E> {
+    /// Counts a task that went straight to the executor.
+    fn count_executed<R>(&self, executed: &Result<(), R>, is_rejected: impl FnOnce(&R) -> bool) {
+        let counters = &self.core.counters;
+        let counter = match executed {
+            Ok(()) => &counters.executed,
+            Err(error) if is_rejected(error) => &counters.rejected,
+            Err(_) => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A caller enters, unless the pool is shut down. Its guard keeps the pool, and an executor of the pool's own,
     /// from terminating.
     fn enter(&self) -> Result<Guard, RejectReason> {

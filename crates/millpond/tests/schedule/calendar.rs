@@ -26,12 +26,15 @@ fn at(expression: &str) -> Every {
 #[test]
 fn a_job_runs_when_the_wall_clock_says_so() {
     let bench = Bench::new();
-    bench.hand.set_wall(midnight() + 7 * SECOND);
+    bench.manual.set_wall(midnight() + 7 * SECOND);
     let series = bench
         .timers
         .schedule_cron(Cron::parse("*/5 * * * *").unwrap(), noting(&bench.diary));
     let series = series.unwrap();
-    assert_eq!(series.next_run(), bench.hand.clock().deadline(293 * SECOND));
+    assert_eq!(
+        series.next_run(),
+        bench.manual.clock().deadline(293 * SECOND)
+    );
     bench.pass(900);
     assert_eq!(bench.diary.times("run"), [293, 593, 893]);
     assert_eq!(bench.timers.upcoming(1)[0].repeats, "*/5 * * * * (UTC)");
@@ -40,22 +43,22 @@ fn a_job_runs_when_the_wall_clock_says_so() {
 #[test]
 fn a_clock_that_is_set_forward_is_noticed_within_a_minute() {
     let bench = Bench::new();
-    bench.hand.set_wall(midnight());
+    bench.manual.set_wall(midnight());
     bench
         .timers
         .series(at("0 12 * * *"))
         .start(noting(&bench.diary))
         .unwrap();
     bench.pass(10);
-    bench.hand.set_wall(midnight() + 12 * HOUR + SECOND);
-    bench.hand.advance(MINUTE);
+    bench.manual.set_wall(midnight() + 12 * HOUR + SECOND);
+    bench.manual.advance(MINUTE);
     assert_eq!(bench.diary.times("run").len(), 1);
 }
 
 #[test]
 fn a_clock_that_is_set_back_lets_its_times_come_again() {
     let bench = Bench::new();
-    bench.hand.set_wall(midnight() + 12 * HOUR - SECOND);
+    bench.manual.set_wall(midnight() + 12 * HOUR - SECOND);
     bench
         .timers
         .series(at("0 * * * *"))
@@ -65,9 +68,9 @@ fn a_clock_that_is_set_back_lets_its_times_come_again() {
     assert_eq!(bench.diary.times("run"), [1]);
     // Half an hour back: noon comes again, and then one.
     let set_back = 11 * HOUR + 30 * MINUTE;
-    bench.hand.set_wall(midnight() + set_back);
+    bench.manual.set_wall(midnight() + set_back);
     for _ in 0..95 {
-        bench.hand.advance(MINUTE);
+        bench.manual.advance(MINUTE);
     }
     let at = |minutes: u64| 2 + minutes * 60;
     assert_eq!(bench.diary.times("run"), [1, at(30), at(90)]);
@@ -81,14 +84,14 @@ fn times_that_were_missed_are_left_out_or_made_up_for() {
         (Some(Catchup::Delay), 2),
     ] {
         let bench = Bench::new();
-        bench.hand.set_wall(midnight());
+        bench.manual.set_wall(midnight());
         let mut series = bench.timers.series(at("0 * * * *"));
         if let Some(catchup) = catchup {
             series = series.catchup(catchup);
         }
         series.start(noting(&bench.diary)).unwrap();
-        bench.hand.advance(HOUR);
-        bench.hand.advance(4 * HOUR + MINUTE);
+        bench.manual.advance(HOUR);
+        bench.manual.advance(4 * HOUR + MINUTE);
         assert_eq!(bench.diary.times("run").len(), runs, "{catchup:?}");
     }
 }
@@ -96,7 +99,7 @@ fn times_that_were_missed_are_left_out_or_made_up_for() {
 #[test]
 fn another_try_waits_for_its_pause_and_not_for_a_look_at_the_wall_clock() {
     let bench = Bench::new();
-    bench.hand.set_wall(midnight());
+    bench.manual.set_wall(midnight());
     let (diary, mut fails) = (bench.diary.clone(), true);
     bench
         .timers
@@ -104,14 +107,15 @@ fn another_try_waits_for_its_pause_and_not_for_a_look_at_the_wall_clock() {
         .on_failure(OnFailure::Retry(Backoff::starting_at(5 * MINUTE)))
         .start(move || {
             diary.note("run");
-            match std::mem::take(&mut fails) {
-                true => Err("no water"),
-                false => Ok(()),
+            if std::mem::take(&mut fails) {
+                Err("no water")
+            } else {
+                Ok(())
             }
         })
         .unwrap();
     for _ in 0..121 {
-        bench.hand.advance(MINUTE);
+        bench.manual.advance(MINUTE);
     }
     assert_eq!(bench.diary.times("run"), [3600, 3900, 7200]);
     drop(bench.timers.shutdown_now());

@@ -56,12 +56,12 @@ fn both_can_be_changed_before_and_after() {
     assert!(bench.timers.is_terminated());
 }
 
-/// A run schedules tasks, which nobody hands over before it has ended, and shuts the pool down.
+/// A run schedules tasks, which are not handed over before it has ended, and shuts the pool down.
 #[test]
 fn what_is_due_at_a_shutdown_runs_though_delayed_tasks_may_not() {
     let bench = Bench::new();
     bench.timers.set_run_delayed_after_shutdown(false);
-    let (timers, clock) = (bench.timers.clone(), bench.hand.clock());
+    let (timers, clock) = (bench.timers.clone(), bench.manual.clock());
     let outer = bench.timers.schedule(SECOND, move || {
         let past = clock.now() - SECOND / 2;
         let handles = [
@@ -104,14 +104,14 @@ fn nothing_is_taken_after_a_shutdown_and_everything_comes_back() {
     let bench = Bench::new();
     bench.timers.shutdown();
     let text = String::from("water");
-    let refused = bench.timers.schedule(SECOND, move || text).unwrap_err();
-    assert!(refused.reason.is_shut_down());
-    assert_eq!((refused.task)(), "water");
-    let refused = bench
+    let rejected = bench.timers.schedule(SECOND, move || text).unwrap_err();
+    assert!(rejected.reason.is_shut_down());
+    assert_eq!((rejected.task)(), "water");
+    let rejected = bench
         .timers
         .schedule_at_fixed_rate(SECOND, SECOND, || ())
         .unwrap_err();
-    assert!(refused.reason.is_shut_down());
+    assert!(rejected.reason.is_shut_down());
     assert!(
         bench
             .timers
@@ -226,14 +226,14 @@ fn an_end_can_be_waited_for_with_patience() {
     let bench = Bench::new();
     bench.timers.schedule(HOUR, || ()).unwrap();
     bench.timers.shutdown();
-    let clock = bench.hand.clock();
+    let clock = bench.manual.clock();
     assert!(
         !bench
             .timers
             .await_termination_until(clock.deadline(Duration::ZERO))
             .unwrap()
     );
-    bench.hand.advance(HOUR);
+    bench.manual.advance(HOUR);
     assert!(
         bench
             .timers
@@ -282,7 +282,7 @@ fn observed() -> (Bench, Arc<ScheduledPool<InPlace>>, Looks) {
 }
 
 #[test]
-fn a_pool_on_an_executor_of_others_is_not_over_before_those_who_wait_for_its_last_task_are_woken() {
+fn a_pool_on_a_shared_executor_does_not_terminate_before_waiters_for_its_last_task_are_woken() {
     let (bench, timers, looks) = observed();
     let found = Arc::clone(&looks.found_it_over);
     let waker = Waker::from(Arc::new(looks));
@@ -297,7 +297,7 @@ fn a_pool_on_an_executor_of_others_is_not_over_before_those_who_wait_for_its_las
 }
 
 #[test]
-fn a_pool_on_an_executor_of_others_is_not_over_before_the_values_that_nobody_wants_are_dropped() {
+fn a_pool_on_a_shared_executor_does_not_terminate_before_unwanted_values_are_dropped() {
     let (bench, timers, looks) = observed();
     let found = Arc::clone(&looks.found_it_over);
     let own = Arc::new(Mutex::new(None::<Scheduled<LooksWhenDropped>>));
@@ -313,9 +313,9 @@ fn a_pool_on_an_executor_of_others_is_not_over_before_the_values_that_nobody_wan
     assert!(timers.is_terminated());
 }
 
-/// Nobody has its handle, and the pool, which might have to stop it, does not keep its value either.
+/// Its handle was dropped, and the pool, which might have to stop it, does not keep its value either.
 #[test]
-fn a_pool_on_an_executor_of_others_keeps_no_value_when_it_is_over() {
+fn a_pool_on_a_shared_executor_keeps_no_value_after_termination() {
     let (bench, timers, looks) = observed();
     let found = Arc::clone(&looks.found_it_over);
     let task = bench

@@ -22,9 +22,10 @@ fn failing(
         diary.note("run");
         let fails = fails[run.min(fails.len() - 1)];
         run += 1;
-        match fails {
-            true => Err(io::Error::other("no water")),
-            false => Ok(()),
+        if fails {
+            Err(io::Error::other("no water"))
+        } else {
+            Ok(())
         }
     }
 }
@@ -166,10 +167,10 @@ fn a_closure_that_cancels_its_own_series_runs_to_its_end() {
 
 #[test]
 fn a_hook_for_notices_that_panics_costs_nothing() {
-    let hand = millpond::time::ManualClock::new();
+    let manual = millpond::time::ManualClock::new();
     let executor = millpond::executor::DirectExecutor::new();
     let timers = millpond::schedule::ScheduledPool::on(executor)
-        .clock(hand.clock())
+        .clock(manual.clock())
         .on_event(|_| panic!("nobody listens"))
         .build();
     let series = timers
@@ -184,24 +185,24 @@ fn a_hook_for_notices_that_panics_costs_nothing() {
         }
     });
     let ends = ends.unwrap();
-    // The dispatcher runs it: a direct executor runs tasks where they are brought.
+    // The dispatcher runs it: a direct executor runs tasks on the caller's thread.
     while !ends.is_finished() {
-        hand.advance(SECOND);
+        manual.advance(SECOND);
         millpond_raw::sync::thread::yield_now();
     }
     assert_eq!(ends.join().unwrap(), 2);
 }
 
-/// Refuses what it is brought, until it is told to run it.
+/// Rejects tasks until it is told to run them.
 #[derive(Clone, Debug)]
-struct Refusing {
+struct Rejecting {
     clock: Clock,
     takes: Arc<AtomicBool>,
-    /// Whether it is brought tasks by the thread of a timer, which is not to run them.
+    /// Whether the timer's thread submits its tasks, which is not to run them.
     is_timed: bool,
 }
 
-impl Executor for Refusing {
+impl Executor for Rejecting {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         if self.takes.load(Ordering::SeqCst) {
             drop(task.run());
@@ -212,9 +213,10 @@ impl Executor for Refusing {
     }
 
     fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
-        match self.is_timed && self.takes.load(Ordering::SeqCst) {
-            true => Err(TryExecuteError::WouldBlock(task)),
-            false => self.execute_task(task).map_err(TryExecuteError::Rejected),
+        if self.is_timed && self.takes.load(Ordering::SeqCst) {
+            Err(TryExecuteError::WouldBlock(task))
+        } else {
+            self.execute_task(task).map_err(TryExecuteError::Rejected)
         }
     }
 
@@ -224,36 +226,36 @@ impl Executor for Refusing {
 }
 
 #[test]
-fn a_run_that_is_refused_takes_along_what_has_gone_by_and_the_next_is_in_time() {
+fn with_a_rejected_run_the_missed_runs_are_skipped_and_the_next_is_in_time() {
     for overlap in [Overlap::Queue, Overlap::Skip] {
-        let hand = ManualClock::new();
+        let manual = ManualClock::new();
         let takes = Arc::new(AtomicBool::new(false));
-        let executor = Refusing {
-            clock: hand.clock(),
+        let executor = Rejecting {
+            clock: manual.clock(),
             takes: Arc::clone(&takes),
             is_timed: false,
         };
         let timers = ScheduledPool::on(executor).on_event(|_| ()).build();
-        let begun = hand.clock().now();
+        let begun = manual.clock().now();
         let series = timers.series(Every::rate(SECOND)).overlap(overlap);
         let series = series.catchup(Catchup::All).start(|| ()).unwrap();
-        hand.advance(3600 * SECOND + SECOND / 2);
+        manual.advance(3600 * SECOND + SECOND / 2);
         assert_eq!((series.rejected(), series.runs()), (1, 0), "{overlap}");
         assert_eq!(series.next_run(), Deadline::at(begun + 3601 * SECOND));
         takes.store(true, Ordering::SeqCst);
-        hand.advance(SECOND / 2);
-        hand.advance(SECOND);
+        manual.advance(SECOND / 2);
+        manual.advance(SECOND);
         assert_eq!((series.rejected(), series.runs()), (1, 2), "{overlap}");
         series.cancel();
     }
 }
 
-/// By the system's clock: it takes longer to be refused than until the next run is due.
+/// By the system's clock: a rejection takes longer than the period.
 #[test]
-fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
+fn a_series_that_is_always_due_and_always_rejected_delays_no_other() {
     for overlap in [Overlap::Queue, Overlap::Skip, Overlap::Concurrent] {
         let takes = Arc::new(AtomicBool::new(false));
-        let executor = Refusing {
+        let executor = Rejecting {
             clock: Clock::system(),
             takes: Arc::clone(&takes),
             is_timed: true,
@@ -284,7 +286,7 @@ fn a_series_that_is_always_due_and_always_refused_keeps_nobody() {
     }
 }
 
-/// Keeps the runs that are called `held`, and runs all else where it is brought.
+/// Keeps the runs that are called `held`, and runs all others on the caller's thread.
 #[derive(Debug)]
 struct Keeper(Clock, Arc<Mutex<Vec<Task>>>);
 
@@ -308,9 +310,9 @@ impl Executor for Keeper {
 
 #[test]
 fn a_run_that_fails_while_the_next_one_is_on_its_way_does_not_make_two_series_of_one() {
-    let hand = ManualClock::new();
+    let manual = ManualClock::new();
     let held = Arc::new(Mutex::new(Vec::new()));
-    let keeper = Keeper(hand.clock(), Arc::clone(&held));
+    let keeper = Keeper(manual.clock(), Arc::clone(&held));
     let timers = ScheduledPool::on(keeper).on_event(|_| ()).build();
     // Due together with the second run, and before it.
     let runs = Arc::clone(&held);
@@ -325,9 +327,9 @@ fn a_run_that_fails_while_the_next_one_is_on_its_way_does_not_make_two_series_of
         .on_failure(OnFailure::Retry(backoff))
         .start(|| Err::<(), _>("no water"))
         .unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(held.lock().unwrap().len(), 1, "it waits for a worker");
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     between.unwrap().join().unwrap();
     assert_eq!((series.failures(), held.lock().unwrap().len()), (1, 1));
     assert_eq!(timers.upcoming(9).len(), 1, "{:?}", timers.upcoming(9));

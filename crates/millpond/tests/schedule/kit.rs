@@ -1,19 +1,21 @@
-//! An executor that runs everything at once where it is brought, so that moving the hand of a manual clock
-//! runs what is due and nothing happens beside it; and a diary of what ran when.
+//! An executor that runs tasks on the caller's thread, so that due tasks run on the thread that advances a manual clock,
+//! and nothing is concurrent; and a diary of what ran when.
 
-use millpond::executor::{Executor, Rejected, TryExecuteError};
-use millpond::schedule::{ScheduleEvent, ScheduledPool};
+use millpond::executor::{Executor, ExecutorExt, Rejected, TryExecuteError};
+use millpond::pool::{PoolBuilder, ThreadPool};
+use millpond::schedule::{ScheduleEvent, ScheduledBuilder, ScheduledPool};
 use millpond::task::Task;
 use millpond::time::{Clock, ManualClock};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
-/// Runs tasks where they are brought, by a manual clock.
+/// Runs tasks on the caller's thread, by a manual clock.
 #[derive(Debug)]
-pub(crate) struct InPlace(Clock);
+pub(crate) struct InPlace(pub(crate) Clock);
 
 impl Executor for InPlace {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
@@ -30,9 +32,9 @@ impl Executor for InPlace {
     }
 }
 
-/// A hand, a pool that it drives, and what was noted.
+/// A manual clock, a pool that goes by it, and what was noted.
 pub(crate) struct Bench {
-    pub(crate) hand: ManualClock,
+    pub(crate) manual: ManualClock,
     pub(crate) timers: ScheduledPool<InPlace>,
     pub(crate) diary: Diary,
     pub(crate) events: Arc<Mutex<Vec<ScheduleEvent>>>,
@@ -40,16 +42,16 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        let hand = ManualClock::new();
+        let manual = ManualClock::new();
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
-        let timers = ScheduledPool::on(InPlace(hand.clock()))
+        let timers = ScheduledPool::on(InPlace(manual.clock()))
             .name("bench")
             .on_event(move |event| heard.lock().unwrap().push(event.clone()))
             .build();
         Bench {
-            diary: Diary::new(&hand),
-            hand,
+            diary: Diary::new(&manual),
+            manual,
             timers,
             events,
         }
@@ -58,14 +60,14 @@ impl Bench {
     /// Lets so many seconds pass, one after the other.
     pub(crate) fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
-            self.hand.advance(SECOND);
+            self.manual.advance(SECOND);
         }
     }
 
     /// Lets time pass until it is so late; runs may take some of it, too.
     pub(crate) fn pass_until(&self, second: u64) {
         while self.diary.second() < second {
-            self.hand.advance(SECOND);
+            self.manual.advance(SECOND);
         }
     }
 
@@ -84,8 +86,8 @@ pub(crate) struct Diary {
 }
 
 impl Diary {
-    pub(crate) fn new(hand: &ManualClock) -> Self {
-        let clock = hand.clock();
+    pub(crate) fn new(manual: &ManualClock) -> Self {
+        let clock = manual.clock();
         Diary {
             start: clock.now(),
             clock,
@@ -113,5 +115,32 @@ impl Diary {
     pub(crate) fn words(&self) -> Vec<String> {
         let pages = self.pages.lock().unwrap();
         pages.iter().map(|(_, word)| word.clone()).collect()
+    }
+}
+
+/// Describes a pool of so many workers by this clock.
+pub(crate) fn workers(manual: &ManualClock, max: usize) -> PoolBuilder {
+    let pool = ThreadPool::builder("mill").max(max);
+    pool.clock(manual.clock())
+}
+
+/// Occupies a worker until what this returns is dropped, or sends.
+pub(crate) fn occupy(pool: &ThreadPool) -> Sender<()> {
+    let ((go, wait), (begun, begins)) = (channel(), channel());
+    let body = move || {
+        begun.send(()).unwrap();
+        let _ = wait.recv();
+    };
+    pool.execute(body).unwrap();
+    begins.recv().unwrap();
+    go
+}
+
+/// A scheduled pool on this one, which it owns or shares.
+pub(crate) fn schedule_on(pool: &ThreadPool, owns: bool) -> ScheduledBuilder<ThreadPool> {
+    if owns {
+        ScheduledPool::owning(pool.clone())
+    } else {
+        ScheduledPool::on(pool.clone())
     }
 }

@@ -50,7 +50,7 @@ fn a_worker_that_is_idle_runs_what_is_due_and_no_timer_is_needed() {
         assert_eq!(ran_by.as_deref(), Some("mill-1"));
     }
     timers.close().unwrap();
-    // The watch and the schedule may ask at once; nobody asks again.
+    // The watchdog and the schedule may ask at once; no other thread asks.
     assert!(asked.0.load(Ordering::SeqCst) <= 2);
 }
 
@@ -109,8 +109,8 @@ fn a_leader_that_has_much_to_do_hears_that_its_pool_is_shut_down() {
 
 #[test]
 fn by_a_manual_clock_leaders_get_up_when_the_hand_is_moved() {
-    let hand = ManualClock::new();
-    let pool = ThreadPool::builder("mill").core(2).clock(hand.clock());
+    let manual = ManualClock::new();
+    let pool = ThreadPool::builder("mill").core(2).clock(manual.clock());
     let pool = pool.build().unwrap();
     pool.prestart_all_core().unwrap();
     let timers = ScheduledPool::owning(pool).worker_timers(true).build();
@@ -118,7 +118,7 @@ fn by_a_manual_clock_leaders_get_up_when_the_hand_is_moved() {
         .map(|second| timers.schedule(SECOND * second, move || second).unwrap())
         .collect();
     for (task, second) in tasks.into_iter().zip(1..) {
-        hand.advance(SECOND);
+        manual.advance(SECOND);
         assert_eq!(task.join().unwrap(), second);
     }
     timers.close().unwrap();

@@ -6,9 +6,14 @@
     reason = "a test stands outside: it uses std's locks beside what it tests"
 )]
 
+#[path = "../proptest_kit/mod.rs"]
+mod proptest_kit;
+
+mod books;
 mod calendar;
 mod dispatcher;
 mod ends;
+mod events;
 mod failures;
 mod kit;
 mod leader;

@@ -8,16 +8,16 @@ use std::time::Duration;
 /// A run that is noted, and takes so many seconds, each in turn; the last one again and again.
 fn taking(
     diary: &Diary,
-    hand: &ManualClock,
+    manual: &ManualClock,
     seconds: &'static [u32],
 ) -> impl FnMut() + Send + 'static {
-    let (diary, hand, mut run) = (diary.clone(), hand.clone(), 0);
+    let (diary, manual, mut run) = (diary.clone(), manual.clone(), 0);
     move || {
         diary.note("run");
         let takes = seconds[run.min(seconds.len() - 1)];
         run += 1;
         for _ in 0..takes {
-            hand.advance(SECOND);
+            manual.advance(SECOND);
         }
     }
 }
@@ -27,7 +27,7 @@ const FIVE: Duration = Duration::from_secs(5);
 #[test]
 fn a_fixed_rate_counts_from_due_time_to_due_time() {
     let bench = Bench::new();
-    let run = taking(&bench.diary, &bench.hand, &[2]);
+    let run = taking(&bench.diary, &bench.manual, &[2]);
     bench
         .timers
         .schedule_at_fixed_rate(SECOND, FIVE, run)
@@ -39,7 +39,7 @@ fn a_fixed_rate_counts_from_due_time_to_due_time() {
 #[test]
 fn a_fixed_delay_counts_from_the_end_of_the_run_before() {
     let bench = Bench::new();
-    let run = taking(&bench.diary, &bench.hand, &[2]);
+    let run = taking(&bench.diary, &bench.manual, &[2]);
     bench
         .timers
         .schedule_with_fixed_delay(SECOND, FIVE, run)
@@ -50,7 +50,7 @@ fn a_fixed_delay_counts_from_the_end_of_the_run_before() {
 
 fn rate(overlap: Overlap, catchup: Catchup, takes: &'static [u32], pass: u64) -> Vec<u64> {
     let bench = Bench::new();
-    let run = taking(&bench.diary, &bench.hand, takes);
+    let run = taking(&bench.diary, &bench.manual, takes);
     let series = bench.timers.series(Every::rate(FIVE)).first_after(FIVE);
     series.overlap(overlap).catchup(catchup).start(run).unwrap();
     bench.pass_until(pass);
@@ -87,11 +87,11 @@ fn a_run_that_ends_exactly_when_the_next_is_due_is_not_late() {
 /// The machine sleeps for seventeen seconds.
 fn paused(overlap: Overlap, catchup: Catchup) -> Vec<u64> {
     let bench = Bench::new();
-    let run = taking(&bench.diary, &bench.hand, &[0]);
+    let run = taking(&bench.diary, &bench.manual, &[0]);
     let series = bench.timers.series(Every::rate(FIVE)).first_after(FIVE);
     series.overlap(overlap).catchup(catchup).start(run).unwrap();
     bench.pass(6);
-    bench.hand.advance(17 * SECOND);
+    bench.manual.advance(17 * SECOND);
     bench.pass(8);
     bench.diary.times("run")
 }
@@ -108,18 +108,18 @@ fn after_a_pause_the_late_run_takes_place_and_the_choice_is_about_those_behind_i
 #[test]
 fn a_maximal_delay_is_never_and_blocks_nobody() {
     let bench = Bench::new();
-    let run = taking(&bench.diary, &bench.hand, &[0]);
+    let run = taking(&bench.diary, &bench.manual, &[0]);
     let series = bench
         .timers
         .schedule_with_fixed_delay(SECOND, Duration::MAX, run)
         .unwrap();
-    let beat = taking(&bench.diary, &bench.hand, &[0]);
+    let beat = taking(&bench.diary, &bench.manual, &[0]);
     bench
         .timers
         .schedule_at_fixed_rate(Duration::MAX, FIVE, beat)
         .unwrap();
     bench.pass(1);
-    bench.hand.advance(HOUR);
+    bench.manual.advance(HOUR);
     assert_eq!(bench.diary.times("run"), [1]);
     assert_eq!(series.next_run(), Deadline::NEVER);
     let task = bench.timers.schedule(SECOND, || ()).unwrap();
@@ -128,19 +128,19 @@ fn a_maximal_delay_is_never_and_blocks_nobody() {
 }
 
 #[test]
-fn a_period_of_nothing_is_refused_with_a_reason() {
+fn a_period_of_zero_is_rejected_with_a_reason() {
     let bench = Bench::new();
     let zero = Duration::ZERO;
-    let refused = bench
+    let rejected = bench
         .timers
         .schedule_at_fixed_rate(zero, zero, || ())
         .unwrap_err();
-    assert!(refused.to_string().contains("a period of 0"), "{refused}");
-    let refused = bench
+    assert!(rejected.to_string().contains("a period of 0"), "{rejected}");
+    let rejected = bench
         .timers
         .schedule_with_fixed_delay(zero, zero, || ())
         .unwrap_err();
-    assert!(refused.to_string().contains("a delay of 0"), "{refused}");
+    assert!(rejected.to_string().contains("a delay of 0"), "{rejected}");
     assert_eq!(bench.timers.snapshot().series, 0);
 }
 
@@ -153,15 +153,15 @@ fn runs_that_may_overlap_need_a_closure_that_threads_can_share() {
             .series(Every::rate(FIVE))
             .overlap(Overlap::Concurrent)
     };
-    let refused = series().start(|| ()).unwrap_err();
-    assert!(refused.to_string().contains("start_shared"), "{refused}");
+    let rejected = series().start(|| ()).unwrap_err();
+    assert!(rejected.to_string().contains("start_shared"), "{rejected}");
     series().start_shared(|| ()).unwrap();
 }
 
 #[test]
 fn a_handle_knows_its_series() {
     let bench = Bench::new();
-    let run = taking(&bench.diary, &bench.hand, &[0]);
+    let run = taking(&bench.diary, &bench.manual, &[0]);
     let mut series = bench
         .timers
         .series(Every::rate(FIVE))
@@ -177,7 +177,7 @@ fn a_handle_knows_its_series() {
     );
     assert_eq!(series.last_outcome().unwrap().to_string(), "completed");
     assert_eq!(series.lateness(), Some(Duration::ZERO));
-    assert_eq!(series.next_run(), bench.hand.clock().deadline(3 * SECOND));
+    assert_eq!(series.next_run(), bench.manual.clock().deadline(3 * SECOND));
     assert!(!series.is_finished());
     assert!(series.cancel());
     assert_eq!(series.next_run(), Deadline::NEVER);

@@ -52,7 +52,7 @@ fn what_is_due_comes_in_the_order_of_its_time_and_then_of_its_coming() {
         let note = move || diary.note(name);
         bench.timers.schedule(seconds * SECOND, note).unwrap();
     }
-    bench.hand.advance(HOUR);
+    bench.manual.advance(HOUR);
     assert_eq!(bench.diary.words(), ["a", "b", "c", "d", "e"]);
 }
 
@@ -76,7 +76,7 @@ fn a_task_without_delay_runs_at_once() {
     let bench = Bench::new();
     let now = bench.timers.schedule(Duration::ZERO, || 7).unwrap();
     assert!(now.is_finished());
-    let past = bench.hand.clock().now() - HOUR;
+    let past = bench.manual.clock().now() - HOUR;
     let mut late = bench.timers.schedule_at(past, || 8).unwrap();
     assert!(late.is_finished());
     assert!(late.lateness().is_some());
@@ -101,7 +101,7 @@ fn what_is_cancelled_leaves_at_once_and_frees_its_closure() {
 #[test]
 fn what_expires_before_its_time_leaves_when_a_waiter_finds_out() {
     let bench = Bench::new();
-    let at = |seconds| bench.hand.clock().deadline(seconds * SECOND);
+    let at = |seconds| bench.manual.clock().deadline(seconds * SECOND);
     let sentinel = Arc::new(());
     let inside = Arc::clone(&sentinel);
     let spec = TaskSpec::new().deadline(at(3));
@@ -123,7 +123,7 @@ fn a_time_that_cannot_be_told_never_comes() {
     let bench = Bench::new();
     let never = bench.timers.schedule(Duration::MAX, || ()).unwrap();
     let soon = bench.timers.schedule(SECOND, || 1).unwrap();
-    bench.hand.advance(Duration::from_secs(3_000_000_000));
+    bench.manual.advance(Duration::from_secs(3_000_000_000));
     assert_eq!(soon.join().unwrap(), 1);
     assert!(!never.is_finished());
     assert_eq!(never.next_run(), Deadline::NEVER);
@@ -134,7 +134,7 @@ fn a_time_that_cannot_be_told_never_comes() {
 #[test]
 fn a_list_of_what_is_to_come_is_in_order_and_names_things() {
     let bench = Bench::new();
-    let at = |seconds| bench.hand.clock().deadline(seconds * SECOND);
+    let at = |seconds| bench.manual.clock().deadline(seconds * SECOND);
     for (name, seconds) in [("later", 20), ("soon", 10)] {
         let spec = TaskSpec::new().name(name);
         bench
@@ -163,17 +163,17 @@ fn a_schedule_that_is_full_gives_the_closure_back_and_says_so() {
     bench.timers.set_max_pending(2);
     let first = bench.timers.schedule(HOUR, || 1).unwrap();
     bench.timers.schedule(HOUR, || 2).unwrap();
-    let refused = bench.timers.schedule(HOUR, || 3).unwrap_err();
-    assert!(refused.reason.is_saturated());
+    let rejected = bench.timers.schedule(HOUR, || 3).unwrap_err();
+    assert!(rejected.reason.is_saturated());
     assert_eq!(
-        refused.to_string(),
+        rejected.to_string(),
         "the task was rejected: the schedule is full (2 wait for their time, 2 may): cancel what is no \
          longer needed, or allow more with max_pending"
     );
-    assert_eq!((refused.task)(), 3);
+    assert_eq!((rejected.task)(), 3);
     first.cancel();
     bench.timers.schedule(HOUR, || 4).unwrap();
-    // What waits by a clock that nobody moves any more would wait for ever.
+    // A pending task would wait for ever by a clock that is not advanced any more.
     drop(bench.timers.shutdown_now());
 }
 
@@ -206,19 +206,19 @@ fn a_handle_can_be_awaited() {
 }
 
 #[test]
-fn what_is_carried_goes_along_and_the_deadline_of_the_caller_does_not() {
+fn task_local_values_are_inherited_and_the_deadline_of_the_caller_is_not() {
     static ORDER: TaskLocal<u32> = TaskLocal::new();
     let bench = Bench::new();
     let timers = bench.timers.clone();
-    let soon = bench.hand.clock().deadline(SECOND);
-    let clock = bench.hand.clock();
+    let soon = bench.manual.clock().deadline(SECOND);
+    let clock = bench.manual.clock();
     let (request, handle) = ORDER.scope(42, || {
         let spec = TaskSpec::new().deadline(soon).clock(clock);
         spec.build(move || timers.schedule(HOUR, || ORDER.get().map(|order| *order)))
     });
     request.run();
     let later = handle.join().unwrap().unwrap();
-    bench.hand.advance(HOUR);
+    bench.manual.advance(HOUR);
     assert_eq!(later.join().unwrap(), Some(42));
 }
 
@@ -226,7 +226,7 @@ fn what_is_carried_goes_along_and_the_deadline_of_the_caller_does_not() {
 fn how_late_tasks_begin_is_measured() {
     let bench = Bench::new();
     let mut late = bench.timers.schedule(SECOND, || ()).unwrap();
-    bench.hand.advance(3 * SECOND);
+    bench.manual.advance(3 * SECOND);
     assert_eq!(late.lateness(), Some(2 * SECOND));
     let lateness = bench.timers.snapshot().lateness;
     assert_eq!((lateness.count(), lateness.total()), (1, 2 * SECOND));
@@ -235,12 +235,12 @@ fn how_late_tasks_begin_is_measured() {
 #[test]
 fn an_instant_that_a_caller_computes_is_kept_to_the_nanosecond() {
     let bench = Bench::new();
-    let due = bench.hand.clock().now() + Duration::from_nanos(1_234_567_891);
+    let due = bench.manual.clock().now() + Duration::from_nanos(1_234_567_891);
     let task = bench.timers.schedule_at(due, || ()).unwrap();
-    bench.hand.advance(Duration::from_nanos(1_234_567_890));
+    bench.manual.advance(Duration::from_nanos(1_234_567_890));
     assert!(!task.is_finished());
     assert_eq!(task.next_run(), Deadline::at(due));
-    bench.hand.advance(Duration::from_nanos(1));
+    bench.manual.advance(Duration::from_nanos(1));
     assert!(task.is_finished());
 }
 
@@ -249,10 +249,10 @@ fn a_clone_is_the_same_pool_and_the_last_one_to_go_shuts_it_down() {
     let bench = Bench::new();
     let other = bench.timers.clone();
     let task = bench.timers.schedule(SECOND, || 7).unwrap();
-    let Bench { timers, hand, .. } = bench;
+    let Bench { timers, manual, .. } = bench;
     drop(timers);
     assert!(!other.is_shutdown());
     drop(other);
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(task.join().unwrap(), 7, "what was accepted still runs");
 }

@@ -1,6 +1,6 @@
 //! On a thread pool: real workers, interrupts, joins inside the pool.
 
-use crate::kit::{HOUR, SECOND};
+use crate::kit::{HOUR, SECOND, workers};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::interrupt;
 use millpond::pool::ThreadPool;
@@ -12,16 +12,11 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn on_a_manual_clock(workers: usize) -> (ManualClock, ScheduledPool<ThreadPool>) {
-    let hand = ManualClock::new();
-    let pool = ThreadPool::builder("mill")
-        .max(workers)
-        .clock(hand.clock())
-        .build();
-    (
-        hand,
-        ScheduledPool::owning(pool.unwrap()).name("mill").build(),
-    )
+fn on_a_manual_clock(max: usize) -> (ManualClock, ScheduledPool<ThreadPool>) {
+    let manual = ManualClock::new();
+    let pool = workers(&manual, max).build().unwrap();
+    let timers = ScheduledPool::owning(pool).name("mill").build();
+    (manual, timers)
 }
 
 #[test]
@@ -55,7 +50,7 @@ fn at_a_fixed_rate_there_is_no_drift() {
 
 #[test]
 fn an_interrupt_reaches_the_run_that_blocks_and_ends_the_series() {
-    let (hand, timers) = on_a_manual_clock(1);
+    let (manual, timers) = on_a_manual_clock(1);
     let (tell, told) = channel();
     let series = timers.schedule_at_fixed_rate(SECOND, SECOND, move || {
         tell.send("begun").unwrap();
@@ -64,7 +59,7 @@ fn an_interrupt_reaches_the_run_that_blocks_and_ends_the_series() {
         }
     });
     let series = series.unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(told.recv().unwrap(), "begun");
     assert!(series.interrupt());
     assert_eq!(told.recv().unwrap(), "interrupted");
@@ -75,14 +70,14 @@ fn an_interrupt_reaches_the_run_that_blocks_and_ends_the_series() {
 
 #[test]
 fn an_interrupt_reaches_a_task_that_blocks() {
-    let (hand, timers) = on_a_manual_clock(1);
+    let (manual, timers) = on_a_manual_clock(1);
     let (tell, told) = channel();
     let task = timers.schedule(SECOND, move || {
         tell.send(true).unwrap();
         tell.send(interrupt::sleep(HOUR).is_err()).unwrap();
     });
     let task = task.unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     told.recv().unwrap();
     assert!(task.interrupt());
     assert!(told.recv().unwrap());
@@ -90,13 +85,9 @@ fn an_interrupt_reaches_a_task_that_blocks() {
 }
 
 #[test]
-fn shutdown_now_interrupts_what_runs_on_an_executor_of_others_and_leaves_that_alone() {
-    let hand = ManualClock::new();
-    let pool = ThreadPool::builder("mill")
-        .max(2)
-        .clock(hand.clock())
-        .build()
-        .unwrap();
+fn shutdown_now_interrupts_runs_on_a_shared_executor_and_does_not_stop_the_executor() {
+    let manual = ManualClock::new();
+    let pool = workers(&manual, 2).build().unwrap();
     let timers = ScheduledPool::on(pool.clone()).build();
     let (tell, told) = channel();
     let blocks = move |tell: &std::sync::mpsc::Sender<bool>| {
@@ -108,7 +99,7 @@ fn shutdown_now_interrupts_what_runs_on_an_executor_of_others_and_leaves_that_al
     let series = timers
         .schedule_at_fixed_rate(SECOND, SECOND, move || blocks(&also))
         .unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert!(!told.recv().unwrap() && !told.recv().unwrap());
     assert_eq!(timers.shutdown_now().len(), 0);
     assert!(told.recv().unwrap() && told.recv().unwrap());
@@ -121,7 +112,7 @@ fn shutdown_now_interrupts_what_runs_on_an_executor_of_others_and_leaves_that_al
 
 #[test]
 fn runs_that_may_overlap_do_and_others_are_skipped_or_wait() {
-    let (hand, timers) = on_a_manual_clock(3);
+    let (manual, timers) = on_a_manual_clock(3);
     let (begun, begins) = channel();
     let begun = Mutex::new(begun);
     let gate = Arc::new(Mutex::new(()));
@@ -143,7 +134,7 @@ fn runs_that_may_overlap_do_and_others_are_skipped_or_wait() {
         .overlap(Overlap::Concurrent);
     let series = series.start_shared(body).unwrap();
     for _ in 0..3 {
-        hand.advance(SECOND);
+        manual.advance(SECOND);
         begins.recv().unwrap();
     }
     assert_eq!(most.load(Ordering::SeqCst), 3);
@@ -154,7 +145,7 @@ fn runs_that_may_overlap_do_and_others_are_skipped_or_wait() {
 
 #[test]
 fn a_due_time_that_comes_while_a_run_still_goes_is_skipped_and_counted() {
-    let (hand, timers) = on_a_manual_clock(2);
+    let (manual, timers) = on_a_manual_clock(2);
     let ((begun, begins), (go, wait)) = (channel(), channel());
     let series = timers.series(Every::rate(SECOND)).overlap(Overlap::Skip);
     let series = series.start(move || {
@@ -162,17 +153,17 @@ fn a_due_time_that_comes_while_a_run_still_goes_is_skipped_and_counted() {
         wait.recv().unwrap();
     });
     let series = series.unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     begins.recv().unwrap();
-    hand.advance(SECOND);
-    hand.advance(SECOND);
+    manual.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!((series.runs(), series.skipped()), (1, 2));
     assert_eq!(timers.snapshot().skipped, 2);
     go.send(()).unwrap();
     while series.last_outcome().is_none() {
         millpond_raw::sync::thread::yield_now();
     }
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     begins.recv().unwrap();
     assert_eq!((series.runs(), series.skipped()), (2, 2));
     go.send(()).unwrap();
@@ -183,7 +174,7 @@ fn a_due_time_that_comes_while_a_run_still_goes_is_skipped_and_counted() {
 
 #[test]
 fn a_worker_that_waits_for_a_task_of_its_own_pool_runs_it_when_it_is_due() {
-    let (hand, timers) = on_a_manual_clock(1);
+    let (manual, timers) = on_a_manual_clock(1);
     let (inner, tell) = (timers.clone(), channel());
     let (waits, waiting) = tell;
     let outer = timers.submit(move || {
@@ -196,7 +187,7 @@ fn a_worker_that_waits_for_a_task_of_its_own_pool_runs_it_when_it_is_due() {
     waiting.recv().unwrap();
     let outer = outer.unwrap();
     while !outer.is_finished() {
-        hand.advance(SECOND);
+        manual.advance(SECOND);
         millpond_raw::sync::thread::yield_now();
     }
     let (inside, outside) = outer.join().unwrap();
@@ -206,9 +197,9 @@ fn a_worker_that_waits_for_a_task_of_its_own_pool_runs_it_when_it_is_due() {
 
 #[test]
 fn a_panic_of_a_run_counts_in_the_pool_that_ran_it() {
-    let (hand, timers) = on_a_manual_clock(1);
+    let (manual, timers) = on_a_manual_clock(1);
     let series = timers.schedule_at_fixed_rate(SECOND, SECOND, || -> () { panic!("no water") });
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     let error = series.unwrap().join().unwrap_err();
     assert!(error.is_panicked());
     timers.close().unwrap();
@@ -218,12 +209,8 @@ fn a_panic_of_a_run_counts_in_the_pool_that_ran_it() {
 
 #[test]
 fn a_decorator_is_around_every_run_of_a_series() {
-    let hand = ManualClock::new();
-    let pool = ThreadPool::builder("mill")
-        .max(1)
-        .clock(hand.clock())
-        .build()
-        .unwrap();
+    let manual = ManualClock::new();
+    let pool = workers(&manual, 1).build().unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&seen);
     let timers = ScheduledPool::owning(pool)
@@ -245,15 +232,15 @@ fn a_decorator_is_around_every_run_of_a_series() {
         });
     let series = series.unwrap();
     while !series.is_finished() {
-        hand.advance(SECOND);
+        manual.advance(SECOND);
         millpond_raw::sync::thread::yield_now();
     }
     series.join().unwrap();
     let spec = millpond::task::TaskSpec::new().name("once");
     let once = timers
-        .schedule_with(spec, hand.clock().deadline(SECOND), || 7)
+        .schedule_with(spec, manual.clock().deadline(SECOND), || 7)
         .unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(once.join().unwrap(), 7);
     timers.close().unwrap();
     let name = |name: &str| Some(name.to_owned());
@@ -283,12 +270,8 @@ fn a_decorator_is_around_what_is_scheduled_and_not_around_what_goes_straight_to_
 
 #[test]
 fn what_a_decorator_does_not_run_is_cancelled() {
-    let (hand, _) = on_a_manual_clock(1);
-    let pool = ThreadPool::builder("mill")
-        .max(1)
-        .clock(hand.clock())
-        .build()
-        .unwrap();
+    let (manual, _) = on_a_manual_clock(1);
+    let pool = workers(&manual, 1).build().unwrap();
     let timers = ScheduledPool::owning(pool).decorator(|_, _| ()).build();
     let task = timers.schedule(Duration::ZERO, || 7).unwrap();
     assert!(task.join().unwrap_err().is_cancelled());
@@ -297,7 +280,7 @@ fn what_a_decorator_does_not_run_is_cancelled() {
 
 #[test]
 fn idle_workers_keep_nothing_of_what_was_cancelled() {
-    let (hand, timers) = on_a_manual_clock(2);
+    let (manual, timers) = on_a_manual_clock(2);
     timers.executor().prestart_all_core().unwrap();
     let owned = Arc::new(());
     let tasks: Vec<_> = (0..100)
@@ -308,7 +291,7 @@ fn idle_workers_keep_nothing_of_what_was_cancelled() {
         .collect();
     tasks.iter().for_each(|task| assert!(task.cancel()));
     assert_eq!(Arc::strong_count(&owned), 1);
-    hand.advance(2 * HOUR);
+    manual.advance(2 * HOUR);
     timers.close().unwrap();
     assert_eq!(timers.executor().snapshot().completed, 0);
 }
@@ -325,7 +308,7 @@ fn what_runs_at_once_goes_straight_to_the_pool() {
 
 #[test]
 #[cfg(all(feature = "tokio", feature = "rayon"))]
-fn executors_of_others_take_what_is_due_without_a_dispatcher() {
+fn executors_of_other_crates_accept_due_tasks_without_a_dispatcher() {
     use millpond::executor::{Executor, RayonExecutor, TokioExecutor};
 
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -349,12 +332,8 @@ fn executors_of_others_take_what_is_due_without_a_dispatcher() {
 
 #[test]
 fn stopping_asks_a_body_to_stop_whose_handle_was_cancelled_before() {
-    let hand = ManualClock::new();
-    let pool = ThreadPool::builder("mill")
-        .max(1)
-        .clock(hand.clock())
-        .build()
-        .unwrap();
+    let manual = ManualClock::new();
+    let pool = workers(&manual, 1).build().unwrap();
     let timers = ScheduledPool::on(pool.clone()).build();
     let (tell, told) = channel();
     let task = timers
@@ -363,7 +342,7 @@ fn stopping_asks_a_body_to_stop_whose_handle_was_cancelled_before() {
             tell.send(interrupt::sleep(HOUR).is_err()).unwrap();
         })
         .unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert!(!told.recv().unwrap());
     assert!(task.cancel(), "the body goes on");
     timers.shutdown_now();

@@ -1,6 +1,6 @@
 //! The drawings in `docs/guide/scheduling.md`, drawn again from what a pool does.
 //!
-//! The pool's executor is a desk: what is brought lies there until somebody runs it, and whoever runs
+//! The pool's executor is a shelf: tasks stay there until the test runs them, and whoever runs
 //! something for a while runs what comes meanwhile. So runs overlap in one thread, on a manual clock, and
 //! every second of every run is known.
 
@@ -75,7 +75,7 @@ impl Row {
     }
 }
 
-const WELL: &str = "### When all is well";
+const WELL: &str = "### When every run is short";
 const LONG: &str = "### When a run takes 12 seconds";
 const PAUSE: &str = "### After a pause";
 
@@ -120,12 +120,12 @@ fn rows() -> Vec<Row> {
 
 /// Where tasks lie until somebody runs them.
 #[derive(Clone, Debug)]
-struct Desk {
-    hand: ManualClock,
+struct Shelf {
+    manual: ManualClock,
     tasks: Arc<Mutex<VecDeque<Task>>>,
 }
 
-impl Desk {
+impl Shelf {
     fn run_all(&self) {
         loop {
             let task = self.tasks.lock().unwrap().pop_front();
@@ -140,13 +140,13 @@ impl Desk {
     fn pass_until(&self, end: Instant) {
         self.run_all();
         while self.clock().now() < end {
-            self.hand.advance(SECOND);
+            self.manual.advance(SECOND);
             self.run_all();
         }
     }
 }
 
-impl Executor for Desk {
+impl Executor for Shelf {
     fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
         self.tasks.lock().unwrap().push_back(task);
         Ok(())
@@ -157,7 +157,7 @@ impl Executor for Desk {
     }
 
     fn clock(&self) -> Clock {
-        self.hand.clock()
+        self.manual.clock()
     }
 }
 
@@ -173,30 +173,32 @@ struct Run {
 enum Pause {
     /// The process stands still.
     Stopped,
-    /// The workers have something else to do: what is brought lies on the desk.
+    /// The workers are busy with other tasks: submitted tasks stay on the shelf.
     Busy,
 }
 
 /// Plays a row, and says which runs there were.
 fn play(row: &Row, pause: Pause) -> Vec<Run> {
-    let hand = ManualClock::new();
-    let desk = Desk {
-        hand: hand.clone(),
+    let manual = ManualClock::new();
+    let shelf = Shelf {
+        manual: manual.clone(),
         tasks: Arc::default(),
     };
-    let clock = hand.clock();
+    let clock = manual.clock();
     // Second 0 is a full minute; what begins then is made a little before.
     let zero = clock.now() + HALF;
-    hand.set_wall(SystemTime::UNIX_EPOCH + 60 * SECOND - HALF);
+    manual.set_wall(SystemTime::UNIX_EPOCH + 60 * SECOND - HALF);
 
     let runs = Arc::new(Mutex::new(Vec::new()));
-    let (seen, stage, by_due, is_long) = (Arc::clone(&runs), desk.clone(), row.by_due, row.is_long);
-    let timers = ScheduledPool::on(desk.clone())
+    let (seen, stage, by_due, is_long) =
+        (Arc::clone(&runs), shelf.clone(), row.by_due, row.is_long);
+    let timers = ScheduledPool::on(shelf.clone())
         .decorator(move |info: &RunInfo, run: &mut dyn FnMut()| {
             let begin = stage.clock().now();
-            let letter = match by_due {
-                true => (info.due - zero).as_secs() / 5,
-                false => info.number - 1,
+            let letter = if by_due {
+                (info.due - zero).as_secs() / 5
+            } else {
+                info.number - 1
             };
             let takes = if is_long && letter == 1 { 12 } else { 2 };
             run();
@@ -207,7 +209,7 @@ fn play(row: &Row, pause: Pause) -> Vec<Run> {
         })
         .build();
 
-    hand.advance(row.made * SECOND);
+    manual.advance(row.made * SECOND);
     let mut series = timers.series(row.every.clone()).overlap(row.overlap);
     if let Some(catchup) = row.catchup {
         series = series.catchup(catchup);
@@ -216,15 +218,15 @@ fn play(row: &Row, pause: Pause) -> Vec<Run> {
         series = series.first_after(HALF);
     }
     let series = series.start_shared(|| ()).unwrap();
-    hand.advance(HALF);
+    manual.advance(HALF);
     if row.is_paused {
-        desk.pass_until(zero + 4 * SECOND);
+        shelf.pass_until(zero + 4 * SECOND);
         match pause {
-            Pause::Stopped => hand.advance(17 * SECOND),
-            Pause::Busy => (0..17).for_each(|_| hand.advance(SECOND)),
+            Pause::Stopped => manual.advance(17 * SECOND),
+            Pause::Busy => (0..17).for_each(|_| manual.advance(SECOND)),
         }
     }
-    desk.pass_until(zero + Duration::from_secs(WIDTH));
+    shelf.pass_until(zero + Duration::from_secs(WIDTH));
     series.cancel();
     std::mem::take(&mut *runs.lock().unwrap())
 }

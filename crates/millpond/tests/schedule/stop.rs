@@ -1,11 +1,11 @@
 //! What a stop leaves behind.
 
-use crate::kit::{Bench, HOUR, SECOND};
+use crate::kit::{Bench, HOUR, SECOND, occupy, schedule_on, workers};
 use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, TryExecuteError,
 };
 use millpond::pool::ThreadPool;
-use millpond::schedule::{Every, ScheduledPool};
+use millpond::schedule::{Every, Overlap, ScheduledPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
@@ -63,12 +63,12 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(hand: &ManualClock, takes: bool) -> Self {
+    fn new(manual: &ManualClock, takes: bool) -> Self {
         Keeper {
             meddles: Arc::default(),
             kept: Arc::default(),
             takes,
-            clock: hand.clock(),
+            clock: manual.clock(),
         }
     }
 
@@ -90,12 +90,11 @@ impl Executor for Keeper {
     }
 
     fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
-        let not_taken = match self.takes {
-            true => {
-                self.kept.lock().unwrap().push(task);
-                Ok(())
-            }
-            false => Err(TryExecuteError::WouldBlock(task)),
+        let not_taken = if self.takes {
+            self.kept.lock().unwrap().push(task);
+            Ok(())
+        } else {
+            Err(TryExecuteError::WouldBlock(task))
         };
         let meddles = self.meddles.lock().unwrap().take();
         if let Some(meddle) = meddles {
@@ -110,9 +109,9 @@ impl Executor for Keeper {
 }
 
 #[test]
-fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arrive() {
-    let hand = ManualClock::new();
-    let keeper = Keeper::new(&hand, true);
+fn a_task_on_its_way_to_a_shared_executor_is_cancelled_by_a_stop() {
+    let manual = ManualClock::new();
+    let keeper = Keeper::new(&manual, true);
     let timers = ScheduledPool::on(keeper.clone());
     let timers = timers.on_event(|_| ()).build();
     let own = timers.clone();
@@ -122,7 +121,7 @@ fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arr
     let series = timers
         .schedule_at_fixed_rate(SECOND, SECOND, || ())
         .unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(keeper.kept.lock().unwrap().len(), 1);
     for handle in [first, second] {
         let error = handle.join().unwrap_err();
@@ -134,30 +133,21 @@ fn what_was_on_its_way_to_an_executor_of_others_when_it_was_stopped_does_not_arr
     assert!(series.is_cancelled() && timers.is_terminated());
 }
 
-/// A pool with one worker, which is busy until what comes with it is dropped.
-fn busy_pool(hand: &ManualClock) -> (ThreadPool, Sender<()>) {
-    let pool = ThreadPool::builder("shared").core(1).max(1);
-    let pool = pool.clock(hand.clock()).build().unwrap();
-    let ((go, wait), (tell, told)) = (channel::<()>(), channel());
-    let busy = move || {
-        tell.send(()).unwrap();
-        let _ = wait.recv();
-    };
-    pool.execute(busy).unwrap();
-    told.recv().unwrap();
+/// A pool with one worker, which is occupied until what comes with it is dropped.
+fn busy_pool(manual: &ManualClock) -> (ThreadPool, Sender<()>) {
+    let pool = workers(manual, 1).build().unwrap();
+    let go = occupy(&pool);
     (pool, go)
 }
 
-/// With an executor of its own as with one of others.
+/// With an owned executor as with a shared one.
 #[test]
-fn what_is_due_and_waits_for_a_worker_is_handed_back_by_a_stop_whosever_the_executor_is() {
+fn due_tasks_that_wait_for_a_worker_are_handed_back_by_a_stop_on_an_owned_and_on_a_shared_executor()
+{
     for owns in [true, false] {
-        let hand = ManualClock::new();
-        let (pool, go) = busy_pool(&hand);
-        let timers = match owns {
-            true => ScheduledPool::owning(pool.clone()).build(),
-            false => ScheduledPool::on(pool.clone()).build(),
-        };
+        let manual = ManualClock::new();
+        let (pool, go) = busy_pool(&manual);
+        let timers = schedule_on(&pool, owns).build();
         let task = timers.schedule(SECOND, || 7).unwrap();
         let diary = Arc::new(AtomicU32::new(0));
         let runs = Arc::clone(&diary);
@@ -166,7 +156,7 @@ fn what_is_due_and_waits_for_a_worker_is_handed_back_by_a_stop_whosever_the_exec
             runs.fetch_add(1, Ordering::SeqCst);
         });
         let series = series.unwrap();
-        hand.advance(SECOND);
+        manual.advance(SECOND);
         assert_eq!((timers.snapshot().pending, pool.snapshot().queued), (0, 2));
         // One of another's, which a stop of the timers is not about.
         let other = (!owns).then(|| pool.submit(|| 8).unwrap());
@@ -190,11 +180,83 @@ fn what_is_due_and_waits_for_a_worker_is_handed_back_by_a_stop_whosever_the_exec
     }
 }
 
+/// A series whose next run is planned before the run before has ended: a run of it waits for a worker, another one for
+/// its time.
 #[test]
-fn what_runs_on_an_executor_of_others_is_interrupted_by_a_stop() {
-    let hand = ManualClock::new();
+fn a_series_whose_runs_wait_for_a_worker_is_handed_back_as_one_last_run() {
+    for (overlap, waiting) in [(Overlap::Skip, 1), (Overlap::Concurrent, 3)] {
+        for (owns, runs_it) in [(true, true), (true, false), (false, true), (false, false)] {
+            let clock = ManualClock::new();
+            let (pool, go) = busy_pool(&clock);
+            let timers = schedule_on(&pool, owns).build();
+            let runs = Arc::new(AtomicU32::new(0));
+            let counted = Arc::clone(&runs);
+            let series = timers.series(Every::rate(SECOND)).overlap(overlap);
+            let series = series.start_shared(move || {
+                counted.fetch_add(1, Ordering::SeqCst);
+            });
+            let series = series.unwrap();
+            for _ in 0..waiting {
+                clock.advance(SECOND);
+            }
+            assert_eq!(pool.snapshot().queued, waiting);
+            assert_eq!(timers.snapshot().pending, 1, "the next run is planned");
+            let back = timers.shutdown_now();
+            let case = format!("{overlap:?}, owns: {owns}, runs it: {runs_it}");
+            assert_eq!(back.len(), 1, "{case}");
+            assert!(!series.is_finished(), "it is handed back: {case}");
+            for task in back {
+                if runs_it {
+                    task.run();
+                }
+            }
+            assert_eq!(runs.load(Ordering::SeqCst), u32::from(runs_it), "{case}");
+            assert!(series.is_cancelled(), "{case}");
+            assert_eq!(series.rejected(), 0, "{case}");
+            drop(go);
+            timers.await_termination().unwrap();
+            pool.close().unwrap();
+        }
+    }
+}
+
+/// A run that goes on when the pool is stopped does not take the last run away from the caller that got it back.
+#[test]
+fn a_last_run_that_was_handed_back_runs_although_the_run_before_it_ends_first() {
+    for owns in [true, false] {
+        let clock = ManualClock::new();
+        let pool = ThreadPool::builder("mill").max(1).clock(clock.clock());
+        let pool = pool.build().unwrap();
+        let timers = schedule_on(&pool, owns).build();
+        let ((begun, begins), (open, gate)) = (channel(), channel::<()>());
+        let series = timers.series(Every::rate(SECOND)).overlap(Overlap::Skip);
+        let series = series.start(move || {
+            begun.send(()).unwrap();
+            let _ = gate.recv();
+        });
+        let series = series.unwrap();
+        clock.advance(SECOND);
+        begins.recv().unwrap();
+        let back = timers.shutdown_now();
+        assert_eq!(back.len(), 1, "the run that is planned");
+        drop(open);
+        timers.await_termination().unwrap();
+        assert!(!series.is_finished(), "owns: {owns}");
+        for task in back {
+            task.run();
+        }
+        begins.recv().unwrap();
+        assert_eq!(series.runs(), 2);
+        assert!(series.is_cancelled(), "owns: {owns}");
+        pool.close().unwrap();
+    }
+}
+
+#[test]
+fn runs_on_a_shared_executor_are_interrupted_by_a_stop() {
+    let manual = ManualClock::new();
     let pool = ThreadPool::builder("shared").core(1).max(1);
-    let pool = pool.clock(hand.clock()).build().unwrap();
+    let pool = pool.clock(manual.clock()).build().unwrap();
     let timers = ScheduledPool::on(pool.clone()).build();
     let (tell, told) = channel();
     let runs = move || {
@@ -223,24 +285,24 @@ impl ThreadFactory for Exhausted {
 
 #[test]
 fn what_is_left_of_tasks_that_were_cancelled_on_their_way_goes_with_the_pool() {
-    let hand = ManualClock::new();
+    let manual = ManualClock::new();
     let timers = ScheduledPool::on(DirectExecutor::new())
-        .clock(hand.clock())
+        .clock(manual.clock())
         .dispatcher_threads(Exhausted)
         .build();
     let task = timers.schedule(SECOND, || ()).unwrap();
-    hand.advance(SECOND);
+    manual.advance(SECOND);
     assert_eq!(timers.snapshot().pending, 1, "nobody brings it");
     assert!(task.cancel());
     timers.shutdown();
     assert!(timers.is_terminated());
-    assert_eq!((timers.snapshot().pending, hand.sleepers()), (0, 0));
+    assert_eq!((timers.snapshot().pending, manual.sleepers()), (0, 0));
 }
 
 #[test]
 fn a_pool_that_ends_while_somebody_brings_a_task_is_left_with_nothing() {
-    let hand = ManualClock::new();
-    let keeper = Keeper::new(&hand, false);
+    let manual = ManualClock::new();
+    let keeper = Keeper::new(&manual, false);
     let timers = ScheduledPool::on(keeper.clone())
         .dispatcher_threads(Exhausted)
         .build();
@@ -251,8 +313,8 @@ fn a_pool_that_ends_while_somebody_brings_a_task_is_left_with_nothing() {
         own.shutdown();
         assert!(own.is_terminated());
     });
-    hand.advance(SECOND);
-    assert_eq!((timers.snapshot().pending, hand.sleepers()), (0, 0));
+    manual.advance(SECOND);
+    assert_eq!((timers.snapshot().pending, manual.sleepers()), (0, 0));
 }
 
 /// Panics a few times before it starts a thread.
@@ -274,13 +336,13 @@ fn a_timer_whose_factory_panics_costs_no_task() {
     let pool = pool.clock(clock).build().unwrap();
     let timers = ScheduledPool::owning(pool).build();
     let mut grind: Box<dyn FnOnce() -> u32 + Send> = Box::new(|| 7);
-    // What nobody could wait for comes back; it can be brought again.
+    // A task that no thread could wait for comes back, and can be scheduled again.
     let task = loop {
         match timers.schedule(Duration::from_millis(2), grind) {
             Ok(task) => break task,
-            Err(refused) => {
-                assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
-                grind = refused.task;
+            Err(rejected) => {
+                assert!(matches!(rejected.reason, RejectReason::SpawnFailed(_)));
+                grind = rejected.task;
             }
         }
     };

@@ -27,5 +27,6 @@ mod schedule;
 mod schedule_dispatcher;
 mod schedule_kit;
 mod schedule_leader;
+mod schedule_reserve;
 mod schedule_series;
 mod scope;

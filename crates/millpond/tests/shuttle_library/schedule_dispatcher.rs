@@ -145,7 +145,7 @@ fn a_stop_returns_the_task_that_the_dispatcher_is_waiting_to_submit() {
         let timers = ScheduledPool::owning(workers).build();
         let books = stop_without_room(&timers, &gate, &hand);
         assert_eq!(books.add_up(&[]).handed_back, 4);
-        assert_eq!(timers.snapshot().rejected, 0);
+        assert_eq!(timers.snapshot().rejected_when_due, 0);
     });
 }
 
@@ -156,7 +156,7 @@ fn a_stop_returns_the_task_that_the_dispatcher_is_waiting_to_submit_to_an_execut
         let timers = ScheduledPool::on(workers.clone()).build();
         let books = stop_without_room(&timers, &gate, &hand);
         assert_eq!(books.add_up(&[]).handed_back, 4);
-        assert_eq!(timers.snapshot().rejected, 0);
+        assert_eq!(timers.snapshot().rejected_when_due, 0);
         drop(timers);
         workers.close().unwrap();
     });

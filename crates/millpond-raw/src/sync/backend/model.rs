@@ -37,20 +37,58 @@ pub mod thread {
     };
     pub use ::std::thread::panicking;
 
+    #[cfg(millpond_shuttle)]
+    use super::refused;
+    #[cfg(millpond_shuttle)]
+    pub use super::refused::{is_any_refused, refuse};
+
     /// Starts a thread; a model has no stacks to size.
     ///
     /// # Errors
     ///
-    /// Never: models that need a failing start use a factory that fails.
+    /// Its name was refused. Models that need failing starts of a factory's threads use a factory that fails.
     pub fn start<T: Send + 'static>(
         name: Option<String>,
         _stack_size: Option<usize>,
         f: impl FnOnce() -> T + Send + 'static,
     ) -> std::io::Result<JoinHandle<T>> {
+        #[cfg(millpond_shuttle)]
+        if name.as_deref().is_some_and(refused::is_refused) {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
         match name {
             Some(name) => Builder::new().name(name).spawn(f),
             None => Ok(spawn(f)),
         }
+    }
+}
+
+/// Threads of the library's own that a model refuses.
+#[cfg(millpond_shuttle)]
+mod refused {
+    use std::sync::{Mutex, PoisonError};
+
+    ::shuttle::lazy_static! {
+        /// Of the present execution. It is std's, so that the checker does not branch on it.
+        static ref PREFIXES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    }
+
+    fn with<R>(f: impl FnOnce(&mut Vec<&'static str>) -> R) -> R {
+        f(&mut PREFIXES.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on threads whose names begin like this cannot be started, in this execution of the model.
+    pub fn refuse(prefix: &'static str) {
+        with(|prefixes| prefixes.push(prefix));
+    }
+
+    /// Whether this execution of the model refuses threads.
+    pub fn is_any_refused() -> bool {
+        with(|prefixes| !prefixes.is_empty())
+    }
+
+    pub(super) fn is_refused(name: &str) -> bool {
+        with(|prefixes| prefixes.iter().any(|prefix| name.starts_with(prefix)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Draining the dispatcher's queue without its thread.
 
-use super::{Core, DispatchQueue, DueTask, Job, NO_DISPATCHER, RETRY, SHORTAGE_LIMIT};
+use super::{Core, DispatchQueue, DueTask, NO_DISPATCHER, RETRY, SHORTAGE_LIMIT};
 use crate::executor::{RejectReason, Rejected, TryExecuteError};
 use crate::schedule::liveness::InHand;
 use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
@@ -31,8 +31,8 @@ impl Shortage {
 }
 
 impl Core {
-    /// Drains the queue on this thread, which must not be the timer's: delivers the events, and hands over what
-    /// the executor accepts or rejects at once. The first task that would have to wait ends that, or is rejected
+    /// Drains the queue on this thread, which must not be the timer's: hands over what the executor accepts or rejects
+    /// at once. The first task that would have to wait ends that, or is rejected
     /// if `rejects` is set. Returns when to try again because something is left.
     #[cold]
     pub(in crate::schedule) fn dispatch_without_thread(
@@ -54,7 +54,7 @@ impl Core {
             is_stuck: false,
         };
         Drainer::new(fallback).run();
-        if self.dispatch_queue.inner.lock().is_idle() {
+        if self.dispatch_queue.inner.lock().tasks.is_empty() {
             Deadline::NEVER
         } else {
             self.clock.deadline(RETRY)
@@ -73,29 +73,30 @@ struct Fallback {
 }
 
 impl Drain for Fallback {
-    type Job = Job;
+    type Job = DueTask;
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.core.dispatch_queue.inner.lock().thread)
     }
 
-    fn next(&mut self) -> Next<Job> {
+    fn now(&self) -> Option<Instant> {
+        self.core.clock.system_now()
+    }
+
+    fn next(&mut self) -> Next<DueTask> {
         if self.is_stuck {
             return Next::Abandon;
         }
         let mut inner = self.core.dispatch_queue.inner.lock();
-        if let Some(job) = self.core.next_job(&mut inner) {
-            return Next::Run(job);
+        if let Some(due) = self.core.next_task(&mut inner) {
+            return Next::Run(due);
         }
         inner.thread.leave();
         Next::Leave
     }
 
-    fn run(&mut self, job: Job) {
-        match job {
-            Job::Execute(due) => self.is_stuck = !self.settle(due),
-            Job::Deliver(event) => self.core.deliver_event(&event),
-        }
+    fn run(&mut self, due: DueTask) {
+        self.is_stuck = !self.settle(due);
     }
 
     /// The caller of [`dispatch_without_thread`](Core::dispatch_without_thread) tries again later.

@@ -42,7 +42,7 @@ impl Series {
             let due = now.instant.checked_add(pause);
             let wall = state.planned.wall;
             let next = due.map_or(Next::Never, |due| Next::At(DueTime { due, wall }));
-            return self.wait_locked(pool, state, next, now);
+            return self.replan(pool, state, next, now);
         }
         // An executor that rejects one run would reject all others that were missed, one after the other.
         let catchup = if is_lost && self.catchup == Catchup::All {
@@ -58,7 +58,23 @@ impl Series {
             }
         }
         let next = self.every.next(catchup, state.last, now);
-        self.wait_locked(pool, state, next, now)
+        self.replan(pool, state, next, now)
+    }
+
+    /// Plans another run, or lets the planned one wait for another due time, if its entry was
+    /// [removed](Series::unplan).
+    fn replan(
+        self: &Arc<Self>,
+        pool: &mut PoolState,
+        state: &mut SeriesState,
+        next: Next,
+        now: Now,
+    ) -> bool {
+        if state.key.is_some() {
+            self.wait_locked(pool, state, next, now)
+        } else {
+            self.plan_locked(pool, state, next, now)
+        }
     }
 
     /// Removes its entry, if it has one. Returns false if the entry is being dispatched already: that is the next

@@ -2,7 +2,7 @@
 
 use super::{Jobs, JobsOf, Owner, with};
 use crate::thread::on_demand::Drainer;
-#[cfg(not(any(millpond_loom, millpond_shuttle)))]
+#[cfg(not(millpond_loom))]
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::{Clock, Deadline};
 use millpond_raw::fork;
@@ -49,7 +49,7 @@ pub(crate) struct ReserveHold {
 /// # Errors
 ///
 /// There is none, and it cannot be started.
-#[cfg(not(any(millpond_loom, millpond_shuttle)))]
+#[cfg(not(millpond_loom))]
 pub(crate) fn hold_reserve() -> io::Result<ReserveHold> {
     fork::install_handlers();
     let is_present = |jobs: &mut Jobs| !matches!(jobs.reserve, Standby::Absent);
@@ -60,7 +60,7 @@ pub(crate) fn hold_reserve() -> io::Result<ReserveHold> {
     let reserve = ReserveHold {
         generation: fork::generation(),
     };
-    if is_held {
+    if is_held || !is_needed() {
         return Ok(reserve);
     }
     // If two callers start a thread at once, the second thread ends at once.
@@ -71,8 +71,19 @@ pub(crate) fn hold_reserve() -> io::Result<ReserveHold> {
     }
 }
 
-/// A model has no thread in reserve: there no thread is refused unless the model says so.
-#[cfg(any(millpond_loom, millpond_shuttle))]
+#[cfg(not(any(millpond_loom, millpond_shuttle)))]
+fn is_needed() -> bool {
+    true
+}
+
+/// In a model no thread is refused unless the model says so.
+#[cfg(millpond_shuttle)]
+fn is_needed() -> bool {
+    millpond_raw::sync::thread::is_any_refused()
+}
+
+/// A model of loom has no thread in reserve: there no thread is refused.
+#[cfg(millpond_loom)]
 pub(crate) fn hold_reserve() -> io::Result<ReserveHold> {
     with(|jobs| jobs.holds += 1);
     Ok(ReserveHold {
@@ -88,8 +99,8 @@ pub(super) fn wake() {
 
 /// The loop of the thread.
 #[cfg_attr(
-    any(millpond_loom, millpond_shuttle),
-    expect(dead_code, reason = "a model has no thread in reserve")
+    millpond_loom,
+    expect(dead_code, reason = "a model of loom has no thread in reserve")
 )]
 fn run() {
     let (here, clock) = (park::current(), Clock::system());
@@ -133,7 +144,9 @@ impl Jobs {
             self.reserve = Standby::Running;
             return Next::Run(owner);
         }
-        if self.holds == 0 && woken == Woken::TimedOut {
+        // The time of a model does not pass by itself.
+        let is_idle = woken == Woken::TimedOut || cfg!(millpond_shuttle);
+        if self.holds == 0 && is_idle {
             self.reserve = Standby::Absent;
             return Next::End;
         }
