@@ -488,3 +488,29 @@ fn a_task_that_is_due_at_once_and_cannot_be_handed_over_is_rejected() {
         timers.close().unwrap();
     });
 }
+
+#[test]
+fn due_tasks_do_not_each_request_the_dispatchers_thread_and_run_when_it_can_be_had() {
+    let _watch = watch();
+    let threads = Gated::default();
+    // It runs what it is given on the caller's thread, so only a dispatcher may call it.
+    let timers = ScheduledPool::on(DirectExecutor::new())
+        .dispatcher_threads(threads.clone())
+        .build();
+    let start = Instant::now();
+    let task = |i| timers.schedule(Duration::ZERO, move || i).unwrap();
+    let mut tasks: Vec<_> = (0..500).map(task).collect();
+    // One for each pause of 20 ms, and one for each alarm.
+    let most = 2 + start.elapsed().as_millis() / 10;
+    let asked = threads.asked();
+    assert!(asked as u128 <= most, "{asked} requests, {most} at most");
+    threads.open(true);
+    for (i, task) in tasks.iter_mut().enumerate() {
+        match task.join_timeout(LONG) {
+            Ok(ran) => assert_eq!(ran, i),
+            // It had no thread for a second.
+            Err(error) => assert!(start.elapsed() > SECOND, "{error}"),
+        }
+    }
+    timers.close().unwrap();
+}

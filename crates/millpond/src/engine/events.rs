@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// EVENTS-2
 pub(crate) const MAX_QUEUED: usize = 64;
@@ -224,6 +224,10 @@ impl<S: EventSource> Drain for Delivery<S> {
         f(&mut self.0.events().state.lock().thread)
     }
 
+    fn now(&self) -> Option<Instant> {
+        self.0.clock().system_now()
+    }
+
     fn next(&mut self) -> Next<MakeEvent<S>> {
         self.0.events().next().map_or(Next::Leave, Next::Run)
     }
@@ -270,7 +274,9 @@ mod tests {
     )]
 
     use super::*;
+    use crate::thread::{Body, JoinHandle, ThreadFactory};
     use millpond_raw::sync::thread::{self, ThreadId};
+    use std::io;
     use std::sync::mpsc;
 
     /// An engine that has events and nothing else.
@@ -332,5 +338,45 @@ mod tests {
         let by_event = |(event, thread): &(u64, ThreadId)| (*event, *thread == here);
         let heard: Vec<_> = heard.iter().map(by_event).collect();
         assert_eq!(heard, [(0, true), (1, true), (2, false), (3, false)]);
+    }
+
+    /// Has no threads.
+    #[derive(Debug)]
+    struct Refusing;
+
+    impl ThreadFactory for Refusing {
+        fn start(&self, _body: Body) -> io::Result<JoinHandle<()>> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    #[test]
+    fn soon_after_a_refused_thread_events_are_delivered_on_the_spot_without_another_request() {
+        let (tell, told) = mpsc::channel::<ThreadId>();
+        let bare = Arc::new_cyclic(|this: &Weak<Bare>| Bare {
+            this: Weak::clone(this),
+            clock: Clock::system(),
+            events: Events::new(Some(Arc::new(move |_: &u64| {
+                tell.send(thread::current().id()).expect("the test listens");
+            }))),
+        });
+        let deliver_after_refusal = || {
+            assert!(matches!(
+                bare.events.state.lock().thread.demand(),
+                Demand::Start
+            ));
+            let drainer = Drainer::new(Delivery(Arc::clone(&bare)));
+            assert!(drainer.start(&Refusing).is_err());
+            bare.emit(|_| 0);
+            let timeout = Duration::from_secs(60);
+            let thread = told.recv_timeout(timeout).expect("it is delivered");
+            while !matches!(bare.events.state.lock().thread.demand(), Demand::Start) {
+                thread::yield_now();
+            }
+            bare.events.state.lock().thread.leave();
+            thread == thread::current().id()
+        };
+        // On a busy machine a pause may be over before the event comes.
+        assert!((0..1_000).any(|_| deliver_after_refusal()));
     }
 }

@@ -21,6 +21,7 @@ use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
 use crate::time::{Owner, Work, run_off_timer};
 use millpond_raw::sync::Mutex;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The maximum of long runs that wait for their stacks to be copied. Further ones are reported without.
 const MAX_QUEUED: usize = 64;
@@ -172,6 +173,10 @@ impl Drain for Copier {
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.0.long_runs.state.lock().thread)
+    }
+
+    fn now(&self) -> Option<Instant> {
+        self.0.clock.system_now()
     }
 
     fn next(&mut self) -> Next<Self::Job> {

@@ -40,7 +40,7 @@ use super::liveness::InHand;
 use crate::executor::Waitable;
 use crate::interrupt;
 use crate::task::{CancelReason, Task, Witness};
-use crate::thread::on_demand::{Demand, Drain, Drainer, Next, NotStarted, OnDemand};
+use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
 use crate::time::{Deadline, Owner, Work, is_timer_thread, run_off_timer};
 use millpond_raw::catch_panic;
 use millpond_raw::park::{self, Site};
@@ -52,7 +52,7 @@ use millpond_raw::user_code::{self, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// When to try again to start the thread.
 const RETRY: Duration = Duration::from_millis(100);
@@ -318,9 +318,9 @@ impl Core {
     /// Returns when to try again because no thread could be had.
     fn start_dispatcher(self: &Arc<Self>, drainer: Drainer<Dispatcher>) -> Deadline {
         user_code::check(Kind::Factory);
-        let Err(NotStarted) = drainer.start(&*self.dispatcher_threads) else {
+        if drainer.start(&*self.dispatcher_threads).is_ok() {
             return Deadline::NEVER;
-        };
+        }
         let now = self.clock.now();
         let is_long = {
             let mut inner = self.dispatch_queue.inner.lock();
@@ -409,6 +409,10 @@ impl Drain for Dispatcher {
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.0.dispatch_queue.inner.lock().thread)
+    }
+
+    fn now(&self) -> Option<Instant> {
+        self.0.clock.system_now()
     }
 
     fn next(&mut self) -> Next<Job> {

@@ -138,6 +138,11 @@ impl Clock {
         }
     }
 
+    /// The time, unless this is a manual clock: that may stand still, and a pause by it would never end.
+    pub(crate) fn system_now(&self) -> Option<Instant> {
+        (!self.is_manual()).then(|| self.now())
+    }
+
     /// The deadline `timeout` from now; never, if that is past the end of [`Instant`].
     ///
     /// ```

@@ -12,8 +12,9 @@
 //!   threads has no other limit. So slow work of one pool takes one thread and delays no other pool; and within
 //!   that pool, only work of the same kind. (A job that waits for room in a pool must not delay one that starts
 //!   a worker there.)
-//! - **DEFER-2** If no thread can be started the jobs stay. The next caller tries again, and so does an alarm,
-//!   every [`RETRY`]; and a thread that has nothing left to do takes over an owner that has none.
+//! - **DEFER-2** If no thread can be started the jobs stay. The next caller tries again after a pause, which is one
+//!   for all owners (ONDEMAND-6), and so does an alarm, every [`RETRY`]; and a thread that has nothing left to do
+//!   takes over an owner that has none.
 //! - **DEFER-3** A child process has the jobs of its parent without the threads. It leaves them alone.
 //! - **DEFER-4** While anything [holds](ReserveHold) it there is a thread in reserve, which only takes over jobs of
 //!   owners whose own thread was refused. A scheduled pool holds it together with the timer's thread, so what the
@@ -28,15 +29,15 @@ use self::reserve::Standby;
 use super::timer::is_timer_thread;
 use super::{Alarm, Clock};
 use crate::thread::Threads;
-use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
+use crate::thread::on_demand::{Demand, Drain, Drainer, Next, NotStarted, OnDemand, StartPause};
 use millpond_raw::fork;
 use millpond_raw::sync::{Mutex, global};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The pause before another attempt to start a thread (DEFER-2).
+/// The time after which an alarm tries again to start a thread (DEFER-2).
 const RETRY: Duration = Duration::from_millis(100);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -85,7 +86,9 @@ struct Queue {
 #[derive(Default)]
 struct Jobs {
     owners: BTreeMap<Owner, Queue>,
+    /// DEFER-2: the alarm that is to ring, and the pause.
     retry: Option<Alarm>,
+    pause: StartPause,
     /// The fork generation of the process that has the threads (DEFER-3).
     generation: u32,
     /// DEFER-4: the number of holders of the reserve, and its state.
@@ -97,6 +100,7 @@ global! {
     static JOBS: Mutex<Jobs> = Mutex::new(Jobs {
         owners: BTreeMap::new(),
         retry: None,
+        pause: StartPause::new(),
         generation: 0,
         holds: 0,
         reserve: Standby::Absent,
@@ -167,10 +171,15 @@ fn with<R>(f: impl FnOnce(&mut Jobs) -> R) -> R {
 /// Starts a thread for each owner that has none.
 fn start_threads() {
     while let Some(owner) = with(Jobs::claim) {
-        let started = Drainer::new(JobsOf(owner)).start(&Threads::named("millpond-deferred"));
-        if started.is_err() {
+        let drainer = Drainer::new(JobsOf(owner));
+        if let Err(not_started) = drainer.start(&Threads::named("millpond-deferred")) {
             reserve::wake();
-            return retry_later();
+            return match not_started {
+                NotStarted::Failed => retry_later(),
+                // The alarm of the failed start finds this job, too, unless it has rung already (ONDEMAND-6).
+                NotStarted::Paused if with(|jobs| jobs.retry.is_some()) => {}
+                NotStarted::Paused => retry_later(),
+            };
         }
     }
 }
@@ -199,6 +208,8 @@ struct Retry {
 impl Wake for Retry {
     fn wake(self: Arc<Self>) {
         if self.generation == fork::generation() {
+            let rung = with(|jobs| jobs.retry.take());
+            drop(rung);
             start_threads();
         }
     }
@@ -217,6 +228,14 @@ impl Drain for JobsOf {
             // Its jobs are done.
             None => f(&mut OnDemand::default()),
         })
+    }
+
+    fn with_pause<R>(&self, f: impl FnOnce(&mut StartPause) -> R) -> R {
+        with(|jobs| f(&mut jobs.pause))
+    }
+
+    fn now(&self) -> Option<Instant> {
+        Clock::system().system_now()
     }
 
     fn next(&mut self) -> Next<Job> {

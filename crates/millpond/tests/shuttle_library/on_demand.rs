@@ -1,6 +1,9 @@
 //! PCT schedules of a thread on demand (`src/thread/on_demand.rs`): producers that push while it is started,
 //! refused, lost, parks and leaves.
 //!
+//! Clients of two kinds deal with a refused thread: one drains on the spot, one sets an alarm that tries again, as
+//! deferred work does. The second has a time, which its alarms advance, and so pauses between attempts (ONDEMAND-6).
+//!
 //! The module is private to the library, so it is compiled into this program once more. A job that is forgotten
 //! shows as a deadlock: the model waits for all of them.
 #![allow(
@@ -8,24 +11,35 @@
     reason = "what the test counts is std's, so that the checker does not branch on it"
 )]
 
+#[allow(
+    dead_code,
+    reason = "the model does not abandon: it drains so many at most"
+)]
 #[path = "../../src/thread/on_demand.rs"]
 mod source;
 
 use crate::alarm::Moody;
 use crate::shuttle_kit::{Gate, join_all, pct};
-use millpond::thread::ThreadFactory;
+use millpond::thread::{Body, JoinHandle, ThreadFactory};
+use millpond::time::Clock;
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
-use millpond_raw::sync::thread::spawn;
-use source::{Demand, Drain, Drainer, Next, OnDemand};
+use millpond_raw::sync::thread::{self, spawn};
+use source::{Demand, Drain, Drainer, Next, NotStarted, OnDemand, PAUSE};
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// After this an alarm rings.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// A client of it that counts up, and knows how many jobs it is to run.
 struct Client {
     state: Mutex<State>,
-    factory: Moody,
+    /// With a time, an alarm tries again if no thread can be had; without one the jobs are drained on the spot.
+    factory: Paced,
     /// Its thread parks when it finds nothing, until all jobs are done.
     stays: bool,
     jobs: usize,
@@ -39,6 +53,67 @@ struct State {
     jobs: VecDeque<usize>,
     thread: OnDemand,
     last: [usize; PRODUCERS],
+    /// The number of the alarm that is to ring, and of alarms that were set.
+    alarm: Option<u64>,
+    alarms: u64,
+}
+
+/// A factory that checks the pauses between requests.
+#[derive(Clone, Debug)]
+struct Paced {
+    factory: Moody,
+    /// None if it stands still.
+    time: Option<Arc<Time>>,
+}
+
+/// A time that passes when an alarm rings.
+#[derive(Debug)]
+struct Time {
+    start: Instant,
+    millis: AtomicU64,
+    /// When a thread was last refused, plus 1.
+    refused: AtomicU64,
+}
+
+impl Time {
+    fn new() -> Arc<Self> {
+        Arc::new(Time {
+            start: Clock::system().now(),
+            millis: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    fn millis(&self) -> u64 {
+        self.millis.load(Ordering::SeqCst)
+    }
+
+    fn now(&self) -> Instant {
+        self.start + Duration::from_millis(self.millis())
+    }
+
+    fn check_pause(&self) {
+        if let Some(refused) = self.refused.load(Ordering::SeqCst).checked_sub(1) {
+            let pause = Duration::from_millis(self.millis() - refused);
+            assert!(pause >= PAUSE, "ONDEMAND-6: requested after {pause:?}");
+        }
+    }
+
+    fn record_refused(&self) {
+        self.refused.store(self.millis() + 1, Ordering::SeqCst);
+    }
+}
+
+impl ThreadFactory for Paced {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        let time = self.time.as_deref();
+        time.inspect(|time| time.check_pause());
+        let started = self.factory.start(body);
+        if started.is_err() {
+            time.inspect(|time| time.record_refused());
+        }
+        started
+    }
 }
 
 const PRODUCERS: usize = 2;
@@ -49,9 +124,18 @@ struct Shared(Arc<Client>);
 
 impl Shared {
     fn new(factory: Moody, stays: bool) -> Self {
+        Self::with(factory, stays, None)
+    }
+
+    /// One whose jobs wait for an alarm if no thread can be had.
+    fn retrying(factory: Moody) -> Self {
+        Self::with(factory, false, Some(Time::new()))
+    }
+
+    fn with(factory: Moody, stays: bool, time: Option<Arc<Time>>) -> Self {
         Shared(Arc::new(Client {
             state: Mutex::new(State::default()),
-            factory,
+            factory: Paced { factory, time },
             stays,
             jobs: PRODUCERS * EACH,
             done: AtomicUsize::new(0),
@@ -68,17 +152,54 @@ impl Shared {
         self.obey(demand);
     }
 
-    /// Drains on the spot what no thread can be had for, one job only: the rest is abandoned.
     fn obey(&self, demand: Demand) {
         match demand {
             Demand::Served => {}
             Demand::Wake(waker) => waker.wake(),
             Demand::Start => {
-                let started = Drainer::new(self.clone()).start(&self.0.factory);
-                if started.is_err() && matches!(self.demand_if_left(), Some(Demand::Start)) {
-                    Drainer::new(self.clone()).run_at_most(1);
+                if let Err(not_started) = Drainer::new(self.clone()).start(&self.0.factory) {
+                    self.do_without(not_started);
                 }
             }
+        }
+    }
+
+    fn do_without(&self, not_started: NotStarted) {
+        if let Some(time) = &self.0.factory.time {
+            if not_started == NotStarted::Failed || self.0.state.lock().alarm.is_none() {
+                self.set_alarm(time);
+            }
+        } else if matches!(self.demand_if_left(), Some(Demand::Start)) {
+            // One job only: the rest is abandoned.
+            Drainer::new(self.clone()).run_at_most(1);
+        }
+    }
+
+    /// Sets an alarm in place of the one before.
+    fn set_alarm(&self, time: &Arc<Time>) {
+        let mut state = self.0.state.lock();
+        state.alarms += 1;
+        let number = state.alarms;
+        state.alarm = Some(number);
+        drop(state);
+        let due = time.millis() + RETRY.as_millis() as u64;
+        let (shared, time) = (self.clone(), Arc::clone(time));
+        spawn(move || {
+            time.millis.fetch_max(due, Ordering::SeqCst);
+            shared.ring(number);
+        });
+    }
+
+    /// The alarm is taken out before a drainer is demanded (ONDEMAND-6).
+    fn ring(&self, number: u64) {
+        let mut state = self.0.state.lock();
+        if state.alarm != Some(number) {
+            return;
+        }
+        state.alarm = None;
+        drop(state);
+        if let Some(demand) = self.demand_if_left() {
+            self.obey(demand);
         }
     }
 
@@ -93,6 +214,13 @@ impl Drain for Shared {
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.0.state.lock().thread)
+    }
+
+    fn now(&self) -> Option<Instant> {
+        let now = self.0.factory.time.as_ref().map(|time| time.now());
+        // Time may pass before it is used.
+        thread::yield_now();
+        now
     }
 
     fn next(&mut self) -> Next<usize> {
@@ -126,6 +254,9 @@ impl Drain for Shared {
     }
 
     fn abandoned(&self) {
+        if let Some(time) = &self.0.factory.time {
+            return self.set_alarm(time);
+        }
         if let Some(demand) = self.demand_if_left() {
             self.obey(demand);
         }
@@ -161,4 +292,15 @@ fn refused_threads_on_demand_lose_no_job() {
 #[test]
 fn threads_on_demand_that_die_before_they_run_lose_no_job() {
     pct(|| every_job_is_run_once(&Shared::new(Moody::losing(2), false)));
+}
+
+#[test]
+fn refused_threads_on_demand_are_requested_again_after_a_pause_and_no_job_is_lost() {
+    pct(|| every_job_is_run_once(&Shared::retrying(Moody::refusing(1))));
+    pct(|| every_job_is_run_once(&Shared::retrying(Moody::refusing(3))));
+}
+
+#[test]
+fn threads_on_demand_that_die_before_they_run_are_requested_again_after_a_pause() {
+    pct(|| every_job_is_run_once(&Shared::retrying(Moody::losing(2))));
 }

@@ -79,6 +79,10 @@ impl Drain for Fallback {
         f(&mut self.core.dispatch_queue.inner.lock().thread)
     }
 
+    fn now(&self) -> Option<Instant> {
+        self.core.clock.system_now()
+    }
+
     fn next(&mut self) -> Next<Job> {
         if self.is_stuck {
             return Next::Abandon;
