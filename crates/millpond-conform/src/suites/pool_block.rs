@@ -1,14 +1,14 @@
 //! The policy that lets callers wait for room, by a clock that the test moves.
 
 use super::pond::{Held, Make, Pond};
-use crate::kit::{Actor, DropCount, Stress};
+use crate::kit::{Actor, DropCount, Factory, Start, Stress};
 use millpond::executor::{ExecutorExt, InvokeAllError, InvokeAnyError, Lifecycle, RejectReason};
 use millpond::interrupt;
 use millpond::pool::{RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, TaskError, TaskHandle};
 use millpond::time::ManualClock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Tests of waiting for room in a pool that is described by a [`Make`], with a queue that has a bound.
@@ -27,6 +27,10 @@ macro_rules! pool_block_suite {
             a_caller_who_waits_is_told_of_a_place_that_was_emptied
             callers_who_wait_are_served_in_turn_and_none_is_forgotten
             who_waits_when_it_is_stopped_has_the_task_back_or_gave_it
+            a_caller_waits_for_room_although_another_worker_cannot_be_started
+            a_caller_that_waits_without_another_worker_is_told_of_time_interrupt_and_end
+            a_caller_that_waits_requests_another_worker_after_a_pause_and_gets_it
+            a_caller_does_not_wait_if_no_worker_can_be_started
         }
     };
 }
@@ -311,4 +315,108 @@ pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
             }
         }
     });
+}
+
+/// One worker, one place: both taken. There may be a second worker, but its thread is refused.
+struct Short {
+    full: Full,
+    /// The number of threads that start.
+    threads: Arc<AtomicU64>,
+    factory: Arc<Factory>,
+}
+
+fn short(make: &Make) -> Short {
+    let (hand, threads) = (ManualClock::new(), Arc::new(AtomicU64::new(1)));
+    let allowed = Arc::clone(&threads);
+    let factory = Arc::new(Factory::new("own", move |number| {
+        if number <= allowed.load(Ordering::SeqCst) {
+            Start::Well
+        } else {
+            Start::Refuse
+        }
+    }));
+    let own = Arc::clone(&factory);
+    let pond = Pond::new(make, 1, |pool| {
+        let pool = pool.core(1).max(2).threads(own).clock(hand.clock());
+        pool.rejection(RejectionPolicy::Block(PATIENCE))
+    });
+    let held = pond.hold(1);
+    let waiting = pond.queue_up(1).pop().unwrap();
+    let full = Full {
+        hand,
+        held,
+        waiting,
+        pond,
+    };
+    Short {
+        full,
+        threads,
+        factory,
+    }
+}
+
+/// The worker that is there takes a task, and the caller has the place.
+pub fn a_caller_waits_for_room_although_another_worker_cannot_be_started(make: &Make) {
+    let Short { full, .. } = short(make);
+    let caller = caller(&full.pond);
+    full.held.release();
+    assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
+    full.waiting.join().unwrap();
+    let now = full.pond.snapshot();
+    assert_eq!((now.rejected, now.largest), (0, 1));
+}
+
+/// As a caller is that waits for workers only.
+pub fn a_caller_that_waits_without_another_worker_is_told_of_time_interrupt_and_end(make: &Make) {
+    let Short { full, .. } = short(make);
+    let late = caller(&full.pond);
+    full.hand.advance(PATIENCE);
+    let reason = late.finish().unwrap_err();
+    assert!(reason.is_saturated(), "{reason}");
+    let interrupted = caller(&full.pond);
+    interrupted.interrupt();
+    let reason = interrupted.finish().unwrap_err();
+    assert!(matches!(reason, RejectReason::Interrupted), "{reason}");
+    let ended = caller(&full.pond);
+    full.pond.shutdown();
+    let reason = ended.finish().unwrap_err();
+    assert!(matches!(reason, RejectReason::ShutDown), "{reason}");
+    full.held.release();
+    full.waiting.join().unwrap();
+}
+
+/// By the pool's clock: not before the pause is over, and then once.
+pub fn a_caller_that_waits_requests_another_worker_after_a_pause_and_gets_it(make: &Make) {
+    let Short {
+        full,
+        threads,
+        factory,
+    } = short(make);
+    let caller = caller(&full.pond);
+    let requests = factory.asked();
+    let pause = Duration::from_millis(100);
+    for _ in 0..10 {
+        full.hand.advance(pause / 100);
+        caller.await_parked("pool.room");
+    }
+    assert_eq!(factory.asked(), requests, "it waits");
+    threads.store(u64::MAX, Ordering::SeqCst);
+    full.hand.advance(pause);
+    // The first worker is still busy.
+    assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
+    assert_eq!(factory.asked(), requests + 1);
+    full.held.release();
+    full.waiting.join().unwrap();
+}
+
+/// It hears why.
+pub fn a_caller_does_not_wait_if_no_worker_can_be_started(make: &Make) {
+    let factory = Factory::new("own", |_| Start::Refuse);
+    let pond = Pond::new(make, 1, |pool| {
+        let pool = pool.core(1).max(2).threads(factory);
+        pool.rejection(RejectionPolicy::Block(Duration::MAX))
+    });
+    let refused = pond.submit(|| 7).unwrap_err();
+    assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+    assert_eq!((refused.task)(), 7);
 }
