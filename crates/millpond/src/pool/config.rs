@@ -7,6 +7,7 @@
 //! compared; [`LiveConfig`] has the values that a running pool reads.
 
 mod apply;
+mod capacity;
 mod live;
 
 pub(super) use live::{ColdConfig, LiveConfig};
