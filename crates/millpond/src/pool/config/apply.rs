@@ -23,6 +23,10 @@ impl PoolEngine {
         if self.is_forked() {
             return PatchError::unless_none(vec![Invalid::Forked]);
         }
+        let unknown = TABLE.unknown(patch);
+        if !unknown.is_empty() {
+            return self.reject_patch(patch, unknown);
+        }
         let names_capacity = patch.get("capacity").is_some();
         let written = if self.queue.is_foreign() && names_capacity {
             self.apply_to_foreign(patch)?
@@ -31,6 +35,20 @@ impl PoolEngine {
         };
         self.limits_changed(written.eager_before);
         Ok(())
+    }
+
+    /// All that is wrong with a patch that has unknown names.
+    fn reject_patch(&self, patch: &Patch, unknown: Vec<Invalid>) -> Result<(), PatchError> {
+        let capacity = patch.get("capacity").and_then(|_| self.queue.capacity());
+        let judged = self.judge_patch(&self.config().lock(), patch, capacity);
+        let mut problems = unknown;
+        problems.extend(
+            judged
+                .err()
+                .iter()
+                .flat_map(|error| error.problems().to_vec()),
+        );
+        PatchError::unless_none(problems)
     }
 
     /// The same for a patch that names the capacity of a queue of the user's, which is set under no lock (CAPACITY-1).
@@ -93,7 +111,7 @@ impl PoolEngine {
         self.labels.as_ref().map(|labels| labels.len() - 1)
     }
 
-    /// The parameters now, and those that the patch leads to, if nothing is wrong with it.
+    /// The parameters now, and those that the patch leads to, if nothing is wrong with what it names.
     fn judge_patch(
         &self,
         turn: &MutexGuard<'_, ColdConfig>,
@@ -103,7 +121,7 @@ impl PoolEngine {
         let (queue, names) = ((self.queue_name(), capacity), self.task_names());
         let overload = self.shedder.settings();
         let now = self.config().read(turn, queue, overload, names);
-        let (next, mut problems) = TABLE.resolve(&now, patch);
+        let (next, mut problems) = TABLE.resolve_known(&now, patch);
         problems.extend(next.misfits(&problems));
         problems.extend(self.queue.objects_to_order(next.overload.order));
         if let Some(capacity) = next.capacity.filter(|_| next.capacity != now.capacity) {
