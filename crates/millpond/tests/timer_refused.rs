@@ -96,16 +96,15 @@ impl Gated {
 impl ThreadFactory for Gated {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
         self.0.asked.fetch_add(1, Ordering::SeqCst);
-        match self.0.is_open.load(Ordering::SeqCst) {
-            true => {
-                let gate = Arc::clone(&self.0);
-                gate.alive.fetch_add(1, Ordering::SeqCst);
-                Threads::named("gated").start(Box::new(move || {
-                    body();
-                    gate.alive.fetch_sub(1, Ordering::SeqCst);
-                }))
-            }
-            false => Err(io::Error::from_raw_os_error(11)),
+        if self.0.is_open.load(Ordering::SeqCst) {
+            let gate = Arc::clone(&self.0);
+            gate.alive.fetch_add(1, Ordering::SeqCst);
+            Threads::named("gated").start(Box::new(move || {
+                body();
+                gate.alive.fetch_sub(1, Ordering::SeqCst);
+            }))
+        } else {
+            Err(io::Error::from_raw_os_error(11))
         }
     }
 }

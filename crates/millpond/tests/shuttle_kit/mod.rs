@@ -348,9 +348,10 @@ impl ThreadFactory for Moody {
         let turn = self
             .asked
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        match turn < 32 && self.plan >> turn & 1 == 1 {
-            true => Err(io::ErrorKind::WouldBlock.into()),
-            false => self.threads.start(body),
+        if turn < 32 && self.plan >> turn & 1 == 1 {
+            Err(io::ErrorKind::WouldBlock.into())
+        } else {
+            self.threads.start(body)
         }
     }
 }

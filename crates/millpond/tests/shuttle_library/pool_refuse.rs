@@ -102,9 +102,10 @@ fn end_against_blocked(stops: bool) -> (Books, Sums) {
     let (pool, gate, handles) = full(RejectionPolicy::Block(Duration::MAX), &books);
     let threads = bringers(&books, &pool, [2, 3]);
     let opener = spawn(move || gate.open());
-    match stops {
-        true => books.handed_back(pool.shutdown_now()),
-        false => pool.shutdown(),
+    if stops {
+        books.handed_back(pool.shutdown_now());
+    } else {
+        pool.shutdown();
     }
     join_all(threads);
     opener.join().unwrap();
@@ -255,9 +256,12 @@ fn end_against_extra_threads(plan: u32, stops: bool) {
         .map(|numbers| {
             let (books, pool) = (books.clone(), pool.clone());
             spawn(move || {
-                let handles = numbers.map(|number| match stops {
-                    true => books.bring_doing(&pool, number, until_interrupted),
-                    false => books.bring(&pool, number),
+                let handles = numbers.map(|number| {
+                    if stops {
+                        books.bring_doing(&pool, number, until_interrupted)
+                    } else {
+                        books.bring(&pool, number)
+                    }
                 });
                 for (number, handle) in numbers.into_iter().zip(handles) {
                     books.join(number, handle);
@@ -265,9 +269,10 @@ fn end_against_extra_threads(plan: u32, stops: bool) {
             })
         })
         .into();
-    match stops {
-        true => books.handed_back(pool.shutdown_now()),
-        false => pool.shutdown(),
+    if stops {
+        books.handed_back(pool.shutdown_now());
+    } else {
+        pool.shutdown();
     }
     join_all(threads);
     pool.await_termination().unwrap();
