@@ -6,7 +6,7 @@
 )]
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
-use millpond::manage::Growth;
+use millpond::manage::{Growth, Patch, PatchError};
 use millpond::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::time::ManualClock;
@@ -389,4 +389,51 @@ fn the_oldest_may_be_gone_and_the_pool_shut_down_when_it_is_looked_for() {
             TaskError::Cancelled(CancelReason::ShutDown)
         ));
     });
+}
+
+/// A patch that is held up in the queue's `set_capacity`, in a pool with room for 100.
+fn held_up_patch(patch: Patch) -> (Pond, HeldUp, Actor<Result<(), PatchError>>) {
+    let (held, queue) = HeldUp::at(Step::SetCapacity, 100);
+    let pond = Pond::of(over(queue).core(1).max(8));
+    held.arm();
+    let own = pond.pool();
+    let patcher = Actor::start("patcher", move || own.apply(&patch));
+    held.there.wait();
+    (pond, held, patcher)
+}
+
+#[test]
+fn a_patch_that_fails_leaves_the_capacity_that_another_has_set_meanwhile() {
+    let (pond, held, patcher) = held_up_patch(Patch::new().core(5).capacity(10));
+    pond.apply(&Patch::new().max(3).capacity(20)).unwrap();
+    assert_eq!(pond.capacity(), Some(20));
+    held.gate.open();
+    let error = patcher.finish().unwrap_err();
+    assert!(
+        error.to_string().contains("core 5 is above max 3"),
+        "{error}"
+    );
+    assert_eq!((pond.capacity(), pond.core()), (Some(20), 1));
+}
+
+#[test]
+fn a_patch_that_fails_takes_its_own_capacity_back() {
+    let (pond, held, patcher) = held_up_patch(Patch::new().core(5).capacity(10));
+    pond.apply(&Patch::new().max(3)).unwrap();
+    held.gate.open();
+    assert!(patcher.finish().is_err());
+    assert_eq!((pond.capacity(), pond.core()), (Some(100), 1));
+    // It takes nothing back twice.
+    pond.set_capacity(7).unwrap();
+    assert!(pond.apply(&Patch::new().core(5).capacity(10)).is_err());
+    assert_eq!(pond.capacity(), Some(7));
+}
+
+#[test]
+fn of_two_patches_at_once_the_pool_has_the_values_of_one() {
+    let (pond, held, patcher) = held_up_patch(Patch::new().core(2).capacity(10));
+    pond.apply(&Patch::new().core(3).capacity(20)).unwrap();
+    held.gate.open();
+    patcher.finish().unwrap();
+    assert_eq!((pond.core(), pond.capacity()), (2, Some(10)));
 }

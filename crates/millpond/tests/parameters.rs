@@ -9,6 +9,7 @@ use millpond::manage::{
 };
 use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
+use millpond::queue::FifoQueue;
 use millpond::schedule::{ScheduleSnapshot, ScheduledPool};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -267,6 +268,50 @@ fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_poo
     assert_eq!(timers.executor().core(), 2);
     timers.executor().apply(&Patch::new().core(1)).unwrap();
     assert_eq!(timers.executor().core(), 1);
+}
+
+#[test]
+fn a_default_that_depends_on_other_parameters_is_what_the_builder_would_choose() {
+    let default = |pool: &ThreadPool, name: &str| {
+        let all = pool.parameters();
+        let found = all.into_iter().find(|each| each.name == name);
+        found.unwrap().default
+    };
+    let mill = || ThreadPool::builder("mill");
+    for core in [0, 1, 7] {
+        let pool = mill().core(core).build().unwrap();
+        assert_eq!(default(&pool, "max"), Value::from(pool.max()), "{core}");
+        let wider = mill().core(core).max(9).build().unwrap();
+        assert_eq!(default(&wider, "max"), Value::from(pool.max()), "{core}");
+    }
+    let pool = mill().max(5).build().unwrap();
+    assert_eq!(default(&pool, "core"), Value::from(pool.core()));
+    let pool = mill().build().unwrap();
+    assert_eq!(default(&pool, "core"), Value::from(pool.core()));
+    assert_eq!(default(&pool, "max"), Value::from(pool.max()));
+    assert_eq!(default(&pool, "shedding_interval"), Value::None);
+    let target = Patch::new().set("shedding_target", 3 * MS);
+    pool.apply(&target).unwrap();
+    let interval = pool.shedding().unwrap().interval;
+    pool.apply(&Patch::new().set("shedding_interval", 99 * MS))
+        .unwrap();
+    assert_eq!(default(&pool, "shedding_interval"), Value::from(interval));
+}
+
+#[test]
+fn a_patch_with_an_unknown_name_is_told_its_other_problems_as_well() {
+    for queue in [
+        Queue::bounded(4),
+        Queue::own(FifoQueue::bounded(4).unwrap()),
+    ] {
+        let pool = pool().queue(queue).build().unwrap();
+        let patch = Patch::new().set("nope", 1).capacity(9).core(1_000);
+        let error = pool.apply(&patch).unwrap_err().to_string();
+        let known = "there is no parameter nope: this engine has core, max, ";
+        assert!(error.starts_with(known), "{error}");
+        assert!(error.contains("core 1000 is above max"), "{error}");
+        assert_eq!(pool.capacity(), Some(4));
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn what_a_cancelled_task_carried_may_submit_to_the_pool_that_clears_it_out() {
     assert!(cancelled.cancel());
     drop(cancelled);
     pool.execute(|| ()).unwrap();
-    // Full: the shell makes room, and what it carried is dropped by that. Who gets the room is open.
+    // Full: the shell makes room, and what it carried is dropped by that. Which task gets the room is open.
     let taken = pool.execute(|| ()).is_ok();
     let inside = told.recv().unwrap();
     let all = inside.into_iter().chain([taken]);
@@ -98,9 +98,9 @@ fn a_handler_that_brings_the_task_to_its_own_pool_again_is_asked_once() {
     let _watch = watch();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let again = move |task: Task, refusal: RejectionContext<'_>| {
+    let again = move |task: Task, context: RejectionContext<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
-        refusal.pool.execute_task(task)
+        context.pool.execute_task(task)
     };
     let pool = mill(1)
         .rejection(RejectionPolicy::custom(again))
@@ -108,22 +108,22 @@ fn a_handler_that_brings_the_task_to_its_own_pool_again_is_asked_once() {
         .unwrap();
     let go = hold(&pool);
     pool.execute(|| ()).unwrap();
-    let refused = pool.submit(|| "flour").unwrap_err();
+    let rejected = pool.submit(|| "flour").unwrap_err();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
-    assert!(refused.reason.is_saturated(), "{}", refused.reason);
-    assert_eq!((refused.task)(), "flour");
+    assert!(rejected.reason.is_saturated(), "{}", rejected.reason);
+    assert_eq!((rejected.task)(), "flour");
     drop(go);
 }
 
-/// Two pools whose handlers bring to each other what they refuse.
+/// Two pools whose handlers submit to each other what was rejected.
 #[test]
 fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
     let _watch = watch();
     let other: Arc<OnceLock<ThreadPool>> = Arc::default();
     let to_other = Arc::clone(&other);
-    let handler = move |task: Task, refusal: RejectionContext<'_>| match to_other.get() {
+    let handler = move |task: Task, context: RejectionContext<'_>| match to_other.get() {
         Some(other) => other.execute_task(task),
-        None => refusal.give_back(task),
+        None => context.give_back(task),
     };
     let one = mill(1)
         .rejection(RejectionPolicy::custom(handler))
@@ -139,8 +139,8 @@ fn handlers_that_bring_tasks_to_each_others_pools_are_asked_once_each() {
     one.execute(|| ()).unwrap();
     two.execute(|| ()).unwrap();
     assert!(other.set(two.clone()).is_ok());
-    let refused = one.submit(|| "flour").unwrap_err();
-    assert_eq!((refused.task)(), "flour");
+    let rejected = one.submit(|| "flour").unwrap_err();
+    assert_eq!((rejected.task)(), "flour");
     drop(held);
     one.shutdown();
     two.shutdown();
@@ -166,19 +166,19 @@ fn a_handler_that_runs_the_task_is_asked_about_what_its_body_brings() {
     drop(go);
 }
 
-/// Brings the refused task twice, and is asked about neither.
+/// Submits the rejected task twice, and is asked about neither.
 #[test]
 fn a_handler_that_brings_the_task_twice_gets_it_back_twice() {
     let _watch = watch();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let twice = move |task: Task, refusal: RejectionContext<'_>| {
+    let twice = move |task: Task, context: RejectionContext<'_>| {
         if count.fetch_add(1, Ordering::Relaxed) > 0 {
-            return refusal.give_back(task);
+            return context.give_back(task);
         }
-        match refusal.pool.execute_task(task) {
+        match context.pool.execute_task(task) {
             Ok(()) => Ok(()),
-            Err(back) => refusal.pool.execute_task(back.task),
+            Err(back) => context.pool.execute_task(back.task),
         }
     };
     let pool = mill(1)
@@ -187,9 +187,9 @@ fn a_handler_that_brings_the_task_twice_gets_it_back_twice() {
         .unwrap();
     let go = hold(&pool);
     pool.execute(|| ()).unwrap();
-    let refused = pool.submit(|| "flour").unwrap_err();
+    let rejected = pool.submit(|| "flour").unwrap_err();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
-    assert_eq!((refused.task)(), "flour");
+    assert_eq!((rejected.task)(), "flour");
     drop(go);
 }
 
@@ -200,15 +200,15 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
     let asked = Arc::new(AtomicUsize::new(0));
     let lines_back = Arc::new(AtomicUsize::new(0));
     let (count, back) = (Arc::clone(&asked), Arc::clone(&lines_back));
-    let logs = move |task: Task, refusal: RejectionContext<'_>| {
+    let logs = move |task: Task, context: RejectionContext<'_>| {
         if count.fetch_add(1, Ordering::Relaxed) > 0 {
-            return refusal.give_back(task);
+            return context.give_back(task);
         }
         for _ in 0..2 {
-            let line = refusal.pool.execute(|| println!("a task was refused"));
+            let line = context.pool.execute(|| println!("a task was rejected"));
             back.fetch_add(usize::from(line.is_err()), Ordering::Relaxed);
         }
-        refusal.pool.execute_task(task)
+        context.pool.execute_task(task)
     };
     let pool = mill(1)
         .rejection(RejectionPolicy::custom(logs))
@@ -216,10 +216,10 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
         .unwrap();
     let go = hold(&pool);
     pool.execute(|| ()).unwrap();
-    let refused = pool.submit(|| "flour").unwrap_err();
+    let rejected = pool.submit(|| "flour").unwrap_err();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert_eq!(lines_back.load(Ordering::Relaxed), 2);
-    assert_eq!((refused.task)(), "flour");
+    assert_eq!((rejected.task)(), "flour");
     // The task and the two lines: what the handler brought again is no further task.
     assert_eq!(pool.snapshot().rejected, 3);
     drop(go);
@@ -228,7 +228,7 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
 #[test]
 fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
     let _watch = watch();
-    let again = |task: Task, refusal: RejectionContext<'_>| refusal.pool.execute_task(task);
+    let again = |task: Task, context: RejectionContext<'_>| context.pool.execute_task(task);
     let pool = mill(1)
         .rejection(RejectionPolicy::custom(again))
         .build()
@@ -243,9 +243,9 @@ fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
 #[test]
 fn another_task_that_a_handler_brings_instead_is_counted_as_rejected() {
     let _watch = watch();
-    let instead = |task: Task, refusal: RejectionContext<'_>| {
+    let instead = |task: Task, context: RejectionContext<'_>| {
         drop(task);
-        let _ = refusal.pool.execute(|| ());
+        let _ = context.pool.execute(|| ());
         Ok(())
     };
     let pool = mill(1).rejection(RejectionPolicy::custom(instead));

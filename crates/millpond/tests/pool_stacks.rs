@@ -1,4 +1,4 @@
-//! Stacks as a pool shows them: when asked, in a run warning and in a report of refusals. With the feature
+//! Stacks as a pool shows them: when asked, in a run warning and in a report of rejections. With the feature
 //! they name what its workers do; without, each says which feature to switch on.
 
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
@@ -115,7 +115,7 @@ fn each_worker_is_named_by_what_it_does_asleep_or_at_work() {
     assert_eq!(resting.len(), 2);
     assert!(resting.iter().all(|stack| !stack.is_empty()));
     pool.close().unwrap();
-    assert_eq!(pool.stacks(), [""; 0], "nobody is there any more");
+    assert_eq!(pool.stacks(), [""; 0], "no worker is left");
 }
 
 #[inline(never)]
@@ -156,12 +156,12 @@ fn a_workers_stack_is_printed_down_to_its_tasks_body() {
     handle.join().unwrap();
 }
 
-/// A pool with one worker that is busy, and its notices.
+/// A pool with one worker that is busy, and its events.
 fn busy(
     shape: impl FnOnce(millpond::pool::PoolBuilder) -> millpond::pool::PoolBuilder,
 ) -> (ThreadPool, mpsc::Receiver<PoolEvent>, mpsc::Sender<()>) {
     let (tell, told) = mpsc::channel();
-    let pool = preset::fixed("mill", 1).on_event(move |notice| tell.send(notice.clone()).unwrap());
+    let pool = preset::fixed("mill", 1).on_event(move |event| tell.send(event.clone()).unwrap());
     let pool = shape(pool).build().unwrap();
     let ((leave, stay), (say, hear)) = (mpsc::channel(), mpsc::channel());
     let body = move || sleeps_until_told(&say, &stay);
@@ -176,13 +176,13 @@ fn a_run_warning_has_the_stack_of_its_task() {
     let _watch = watch();
     let limit = RunWarning::after(Duration::from_millis(50));
     let (pool, told, leave) = busy(|pool| pool.run_warning(limit));
-    let notice = told.recv_timeout(LONG).unwrap();
-    let PoolEvent::LongRunning(run) = &notice else {
-        panic!("{notice}");
+    let event = told.recv_timeout(LONG).unwrap();
+    let PoolEvent::LongRunning(run) = &event else {
+        panic!("{event}");
     };
     assert_eq!(run.label.to_string(), "sleeper");
     names(&run.stack, "sleeps_until_told");
-    let text = notice.to_string();
+    let text = event.to_string();
     let first = run.stack.lines().next().unwrap();
     assert!(text.contains(&format!("\n      {first}")), "{text}");
     drop(leave);
@@ -216,9 +216,9 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
     let (tell, told) = mpsc::channel();
     let (open, gate) = mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);
-    // The first notice is not done with before the gate opens.
-    let slow = move |notice: &PoolEvent| {
-        tell.send(notice.clone()).unwrap();
+    // The first event is not done with before the gate opens.
+    let slow = move |event: &PoolEvent| {
+        tell.send(event.clone()).unwrap();
         let _ = gate.lock().unwrap().recv();
     };
     let limit = RunWarning::after(Duration::from_millis(20));
@@ -235,7 +235,7 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
         let task = pool.submit_with(spec, move || function(&say, &stay));
         (task.unwrap(), leave, hear)
     });
-    let mut notices = Vec::new();
+    let mut events = Vec::new();
     let mut last = None;
     for (number, (task, leave, hear)) in begun.into_iter().enumerate() {
         hear.recv_timeout(LONG).unwrap();
@@ -246,7 +246,7 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
         }
         match number {
             // It is being told: whatever comes next waits.
-            0 => notices.push(told.recv_timeout(LONG).unwrap()),
+            0 => events.push(told.recv_timeout(LONG).unwrap()),
             1 => {}
             // The last one stays.
             _ => {
@@ -258,12 +258,12 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
         task.join().unwrap();
     }
     drop(open);
-    while notices.len() < tasks.len() {
-        notices.push(told.recv_timeout(LONG).unwrap());
+    while events.len() < tasks.len() {
+        events.push(told.recv_timeout(LONG).unwrap());
     }
-    for (notice, (name, _)) in notices.iter().zip(tasks) {
-        let PoolEvent::LongRunning(run) = notice else {
-            panic!("{notice}");
+    for (event, (name, _)) in events.iter().zip(tasks) {
+        let PoolEvent::LongRunning(run) = event else {
+            panic!("{event}");
         };
         assert_eq!(run.label.to_string(), name);
         match run.stack.as_str() {
@@ -275,7 +275,7 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
         }
         let others = tasks.iter().filter(|(other, _)| *other != name);
         for (other, _) in others {
-            assert!(!run.stack.contains(&format!("run_in_{other}")), "{notice}");
+            assert!(!run.stack.contains(&format!("run_in_{other}")), "{event}");
         }
     }
     drop(last);
@@ -283,24 +283,24 @@ fn a_run_warning_that_is_told_late_never_has_the_stack_of_another_task() {
 }
 
 #[test]
-fn a_report_of_refusals_has_the_stacks_of_all_workers() {
+fn a_report_of_rejections_has_the_stacks_of_all_workers() {
     let _watch = watch();
     let report = RejectionPolicy::Report {
         at_most_every: LONG,
     };
     let (pool, told, leave) = busy(|pool| pool.queue(Queue::hand_off()).rejection(report));
-    let refused = pool
+    let rejected = pool
         .submit_with(TaskSpec::new().name("one more"), || ())
         .unwrap_err();
-    assert!(refused.reason.is_saturated());
-    let notice = told.recv_timeout(LONG).unwrap();
-    let PoolEvent::Rejected(report) = &notice else {
-        panic!("{notice}");
+    assert!(rejected.reason.is_saturated());
+    let event = told.recv_timeout(LONG).unwrap();
+    let PoolEvent::Rejected(report) = &event else {
+        panic!("{event}");
     };
     assert_eq!(report.label, "one more");
     assert_eq!((report.workers.len(), report.stacks.len()), (1, 1));
     names(&report.stacks[0], "sleeps_until_told");
-    let text = notice.to_string();
+    let text = event.to_string();
     let first = report.stacks[0].lines().next().unwrap();
     assert!(text.contains(&format!("\n      {first}")), "{text}");
     drop(leave);

@@ -8,14 +8,16 @@
 )]
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
-use millpond::pool::{Queue, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::queue::FifoQueue;
+use millpond::schedule::ScheduledPool;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use millpond_testkit::watch;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 /// So many may fail in a row before there are pauses.
@@ -159,5 +161,59 @@ fn by_a_clock_that_stands_still_there_is_no_pause() {
     assert_eq!(threads.asked(), 100);
     threads.allow(1);
     assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
+    pool.close().unwrap();
+}
+
+/// A pool with room for one task beside its one worker, which is busy until the sender is dropped. A second worker
+/// cannot be started, and submitters wait for room.
+fn full(threads: &Few) -> (ThreadPool, std::sync::mpsc::SyncSender<()>) {
+    threads.allow(1);
+    let mill = ThreadPool::builder("mill").core(1).max(2);
+    let mill = mill.queue(Queue::bounded(1)).threads(threads.clone());
+    let wait = RejectionPolicy::Block(Duration::from_secs(60));
+    let pool = mill.rejection(wait).build().unwrap();
+    let (go, may_go) = sync_channel::<()>(0);
+    pool.execute(move || for () in may_go {}).unwrap();
+    pool.execute(|| ()).unwrap();
+    (pool, go)
+}
+
+#[test]
+fn a_scheduled_pool_keeps_due_tasks_until_there_is_room_although_another_worker_is_refused() {
+    let _watch = watch();
+    let threads = Few::default();
+    let (below, go) = full(&threads);
+    let timers = ScheduledPool::on(below.clone()).build();
+    let task = |i| timers.schedule(Duration::ZERO, move || i).unwrap();
+    let tasks: Vec<_> = (0..20).map(task).collect();
+    drop(go);
+    for (i, task) in tasks.into_iter().enumerate() {
+        assert_eq!(task.join().unwrap(), i);
+    }
+    timers.close().unwrap();
+    below.close().unwrap();
+}
+
+#[test]
+fn submitters_that_wait_for_room_request_another_worker_now_and_then() {
+    let _watch = watch();
+    let threads = Few::default();
+    let (pool, go) = full(&threads);
+    let start = Instant::now();
+    let submitters: Vec<_> = (0..8)
+        .map(|_| {
+            let pool = pool.clone();
+            std::thread::spawn(move || pool.submit(|| 7).unwrap().join().unwrap())
+        })
+        .collect();
+    millpond_testkit::until("all wait, for two pauses at least", || {
+        pool.snapshot().blocked == 8 && start.elapsed() > Duration::from_millis(250)
+    });
+    let most = 1 + most_in(start.elapsed());
+    assert!(threads.asked() <= most, "{} of {most}", threads.asked());
+    drop(go);
+    for submitter in submitters {
+        assert_eq!(submitter.join().unwrap(), 7);
+    }
     pool.close().unwrap();
 }

@@ -164,7 +164,7 @@ fn rows_of_the_table_are_found_although_lines_have_moved() {
             number => Fate::Caught(format!("loom_park::no_{number}")),
         })
         .collect();
-    let learnt = Hints::learn(&mutants, &fates);
+    let learnt = Hints::default().learn(&mutants, &fates, &mutants);
     learnt.write(tree.root()).unwrap();
 
     let tree = tree.with(FILE, &format!("// One line more.\n{CODE}"));
@@ -181,6 +181,23 @@ fn rows_of_the_table_are_found_although_lines_have_moved() {
         _ => None,
     };
     assert_eq!(found, (1..=6).map(model).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_table_that_is_renewed_for_some_labels_keeps_the_rows_of_the_others() {
+    let (tree, all) = planted();
+    let caught = |by: &str, count| vec![Fate::Caught(format!("loom_park::{by}")); count];
+    let before = Hints::default().learn(&all, &caught("before", all.len()), &all);
+    let chosen = mutants(tree.root(), &["S-all".to_string()]).unwrap();
+    let after = before.learn(&chosen, &caught("after", chosen.len()), &all);
+    for mutant in &all {
+        let expected = if mutant.has_label("S-all") {
+            "loom_park::after"
+        } else {
+            "loom_park::before"
+        };
+        assert_eq!(after.of(mutant, &all), Some(expected), "{mutant}");
+    }
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Pond {
             let body = held.sink.checked(move || {
                 arrived.arrive();
                 gate.wait();
-                assert!(!interrupt::is_interrupted(), "nobody interrupts it");
+                assert!(!interrupt::is_interrupted(), "it is not interrupted");
             });
             held.handles.push(self.submit(body).expect("there is room"));
         }
@@ -209,7 +209,7 @@ impl Held {
     pub fn release(mut self) {
         self.gate.open();
         for handle in self.handles.drain(..) {
-            handle.join().expect("nobody cancels it");
+            handle.join().expect("it is not cancelled");
         }
         self.sink.verify();
     }

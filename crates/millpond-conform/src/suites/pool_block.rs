@@ -1,14 +1,14 @@
 //! The policy that lets callers wait for room, by a clock that the test moves.
 
 use super::pond::{Held, Make, Pond};
-use crate::kit::{Actor, DropCount, Stress};
+use crate::kit::{Actor, DropCount, Factory, Start, Stress};
 use millpond::executor::{ExecutorExt, InvokeAllError, InvokeAnyError, Lifecycle, RejectReason};
 use millpond::interrupt;
 use millpond::pool::{RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, TaskError, TaskHandle};
 use millpond::time::ManualClock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Tests of waiting for room in a pool that is described by a [`Make`], with a queue that has a bound.
@@ -17,21 +17,25 @@ macro_rules! pool_block_suite {
     ($make:expr) => {
         $crate::bodies! { pool_block, ($make as $crate::suites::pond::Make);
             a_caller_waits_for_room_and_gets_it
-            a_caller_waits_no_longer_than_its_patience
-            without_patience_it_does_not_wait
-            a_caller_who_waits_is_interrupted
+            a_caller_waits_no_longer_than_its_timeout
+            without_a_timeout_it_does_not_wait
+            a_caller_that_waits_is_interrupted
             a_batch_that_waits_for_room_ends_at_its_own_deadline
             a_batch_that_waits_for_room_is_interrupted
-            a_caller_who_waits_is_told_of_the_end
-            a_caller_who_waits_is_told_of_more_room
-            a_caller_who_waits_is_told_of_a_place_that_was_emptied
-            callers_who_wait_are_served_in_turn_and_none_is_forgotten
-            who_waits_when_it_is_stopped_has_the_task_back_or_gave_it
+            a_caller_that_waits_is_told_of_the_end
+            a_caller_that_waits_is_told_of_more_room
+            a_caller_that_waits_is_told_of_a_place_that_was_emptied
+            callers_that_wait_are_served_in_turn_and_none_is_forgotten
+            a_caller_that_waits_for_room_at_a_stop_has_its_task_back_or_has_submitted_it
+            a_caller_waits_for_room_although_another_worker_cannot_be_started
+            a_caller_that_waits_without_another_worker_is_told_of_time_interrupt_and_end
+            a_caller_that_waits_requests_another_worker_after_a_pause_and_gets_it
+            a_caller_does_not_wait_if_no_worker_can_be_started
         }
     };
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 struct Full {
     hand: ManualClock,
@@ -45,7 +49,7 @@ fn full(make: &Make) -> Full {
     let hand = ManualClock::new();
     let pond = Pond::new(make, 1, |pool| {
         let pool = pool.core(1).max(1).clock(hand.clock());
-        pool.rejection(RejectionPolicy::Block(PATIENCE))
+        pool.rejection(RejectionPolicy::Block(TIMEOUT))
     });
     let held = pond.hold(1);
     let waiting = pond.queue_up(1).pop().unwrap();
@@ -59,11 +63,11 @@ fn full(make: &Make) -> Full {
 
 type Came = Result<TaskHandle<u32>, RejectReason>;
 
-/// A caller who waits for room, for a task that returns 7.
+/// A caller that waits for room, for a task that returns 7.
 fn caller(pool: &ThreadPool) -> Actor<Came> {
     let own = pool.clone();
-    let bring = move || own.submit(|| 7).map_err(|refused| refused.reason);
-    let caller = Actor::start("caller", bring);
+    let submit = move || own.submit(|| 7).map_err(|rejected| rejected.reason);
+    let caller = Actor::start("caller", submit);
     caller.await_parked("pool.room");
     caller
 }
@@ -76,30 +80,30 @@ pub fn a_caller_waits_for_room_and_gets_it(make: &Make) {
     full.held.release();
     assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
     full.waiting.join().unwrap();
-    assert_eq!(full.pond.snapshot().rejected, 0, "it was never refused");
+    assert_eq!(full.pond.snapshot().rejected, 0, "it was never rejected");
 }
 
-/// The closure comes back, as full of water as it was.
-pub fn a_caller_waits_no_longer_than_its_patience(make: &Make) {
+/// The closure comes back unrun.
+pub fn a_caller_waits_no_longer_than_its_timeout(make: &Make) {
     let (full, count) = (full(make), DropCount::new());
     let (own, token) = (full.pond.pool(), count.token());
     let caller = Actor::start("caller", move || own.submit(move || token).unwrap_err());
     caller.await_parked("pool.room");
-    full.hand.advance(PATIENCE - Duration::from_nanos(1));
+    full.hand.advance(TIMEOUT - Duration::from_nanos(1));
     caller.await_parked("pool.room");
     assert!(!caller.has_ended());
     full.hand.advance(Duration::from_nanos(1));
-    let refused = caller.finish();
-    assert!(refused.reason.is_saturated());
+    let rejected = caller.finish();
+    assert!(rejected.reason.is_saturated());
     count.assert_alive(1);
-    drop((refused.task)());
+    drop((rejected.task)());
     let now = full.pond.snapshot();
     assert_eq!((now.blocked, now.rejected, now.queued), (1, 1, 1));
     full.held.release();
 }
 
 /// Once, as it would under `Abort`.
-pub fn without_patience_it_does_not_wait(make: &Make) {
+pub fn without_a_timeout_it_does_not_wait(make: &Make) {
     let full = full(make);
     full.pond
         .set_rejection(RejectionPolicy::Block(Duration::ZERO));
@@ -150,15 +154,15 @@ pub fn a_batch_that_waits_for_room_is_interrupted(make: &Make) {
 }
 
 /// While it waits, and before; what is reported is cleared.
-pub fn a_caller_who_waits_is_interrupted(make: &Make) {
+pub fn a_caller_that_waits_is_interrupted(make: &Make) {
     let full = full(make);
     let waits = caller(&full.pond);
     waits.interrupt();
     assert!(matches!(waits.finish(), Err(RejectReason::Interrupted)));
     let own = full.pond.pool();
     let early = Actor::start_interrupted("caller", move || {
-        let refused = own.submit(|| 7).unwrap_err();
-        assert!(matches!(refused.reason, RejectReason::Interrupted));
+        let rejected = own.submit(|| 7).unwrap_err();
+        assert!(matches!(rejected.reason, RejectReason::Interrupted));
         interrupt::is_interrupted()
     });
     assert!(!early.finish());
@@ -173,12 +177,12 @@ pub fn a_caller_who_waits_is_interrupted(make: &Make) {
     assert_eq!(
         roomy.finish(),
         (true, true),
-        "who need not wait is not cut short"
+        "a caller that need not wait is not cut short"
     );
 }
 
 /// In both ways of ending.
-pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
+pub fn a_caller_that_waits_is_told_of_the_end(make: &Make) {
     for stops in [false, true] {
         let pond = Pond::new(make, 1, |pool| {
             let forever = RejectionPolicy::Block(Duration::MAX);
@@ -187,9 +191,10 @@ pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
         let running = pond.occupy(1);
         pond.queue_up(1);
         let waits = caller(&pond);
-        match stops {
-            false => pond.shutdown(),
-            true => assert_eq!(pond.shutdown_now().len(), 1),
+        if stops {
+            assert_eq!(pond.shutdown_now().len(), 1);
+        } else {
+            pond.shutdown();
         }
         assert!(matches!(waits.finish(), Err(RejectReason::ShutDown)));
         for one in running {
@@ -199,13 +204,14 @@ pub fn a_caller_who_waits_is_told_of_the_end(make: &Make) {
 }
 
 /// More workers, or more places.
-pub fn a_caller_who_waits_is_told_of_more_room(make: &Make) {
+pub fn a_caller_that_waits_is_told_of_more_room(make: &Make) {
     for places in [false, true] {
         let full = full(make);
         let waits = caller(&full.pond);
-        match places {
-            false => full.pond.set_max(2).unwrap(),
-            true => full.pond.set_capacity(2).unwrap(),
+        if places {
+            full.pond.set_capacity(2).unwrap();
+        } else {
+            full.pond.set_max(2).unwrap();
         }
         let handle = waits.finish().unwrap();
         full.held.release();
@@ -214,17 +220,16 @@ pub fn a_caller_who_waits_is_told_of_more_room(make: &Make) {
 }
 
 /// By removing a task, or by purging cancelled ones.
-pub fn a_caller_who_waits_is_told_of_a_place_that_was_emptied(make: &Make) {
+pub fn a_caller_that_waits_is_told_of_a_place_that_was_emptied(make: &Make) {
     for purges in [false, true] {
         let full = full(make);
         let waits = caller(&full.pond);
-        match purges {
-            false => assert!(full.pond.remove(&full.waiting)),
-            true => {
-                full.waiting.cancel();
-                // It may have gone by the caller's own look already.
-                assert!(full.pond.purge() <= 1);
-            }
+        if purges {
+            full.waiting.cancel();
+            // It may have gone by the caller's own look already.
+            assert!(full.pond.purge() <= 1);
+        } else {
+            assert!(full.pond.remove(&full.waiting));
         }
         let handle = waits.finish().unwrap();
         full.held.release();
@@ -233,7 +238,7 @@ pub fn a_caller_who_waits_is_told_of_a_place_that_was_emptied(make: &Make) {
 }
 
 /// Many callers, one place.
-pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
+pub fn callers_that_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
     let make = *make;
     Stress::new("callers").one_in(50).run(|round| {
         let pond = Pond::new(&make, 1, |pool| {
@@ -266,7 +271,7 @@ pub fn callers_who_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
 }
 
 /// Nothing is lost at the last moment.
-pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
+pub fn a_caller_that_waits_for_room_at_a_stop_has_its_task_back_or_has_submitted_it(make: &Make) {
     let make = *make;
     Stress::new("blocked at the stop").one_in(20).run(|round| {
         let pond = Pond::new(&make, 1, |pool| {
@@ -311,4 +316,108 @@ pub fn who_waits_when_it_is_stopped_has_the_task_back_or_gave_it(make: &Make) {
             }
         }
     });
+}
+
+/// One worker, one place: both taken. There may be a second worker, but its thread is refused.
+struct Short {
+    full: Full,
+    /// The number of threads that start.
+    threads: Arc<AtomicU64>,
+    factory: Arc<Factory>,
+}
+
+fn short(make: &Make) -> Short {
+    let (hand, threads) = (ManualClock::new(), Arc::new(AtomicU64::new(1)));
+    let allowed = Arc::clone(&threads);
+    let factory = Arc::new(Factory::new("own", move |number| {
+        if number <= allowed.load(Ordering::SeqCst) {
+            Start::Well
+        } else {
+            Start::Refuse
+        }
+    }));
+    let own = Arc::clone(&factory);
+    let pond = Pond::new(make, 1, |pool| {
+        let pool = pool.core(1).max(2).threads(own).clock(hand.clock());
+        pool.rejection(RejectionPolicy::Block(TIMEOUT))
+    });
+    let held = pond.hold(1);
+    let waiting = pond.queue_up(1).pop().unwrap();
+    let full = Full {
+        hand,
+        held,
+        waiting,
+        pond,
+    };
+    Short {
+        full,
+        threads,
+        factory,
+    }
+}
+
+/// The worker that is there takes a task, and the caller has the place.
+pub fn a_caller_waits_for_room_although_another_worker_cannot_be_started(make: &Make) {
+    let Short { full, .. } = short(make);
+    let caller = caller(&full.pond);
+    full.held.release();
+    assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
+    full.waiting.join().unwrap();
+    let now = full.pond.snapshot();
+    assert_eq!((now.rejected, now.largest), (0, 1));
+}
+
+/// As a caller is that waits for workers only.
+pub fn a_caller_that_waits_without_another_worker_is_told_of_time_interrupt_and_end(make: &Make) {
+    let Short { full, .. } = short(make);
+    let late = caller(&full.pond);
+    full.hand.advance(TIMEOUT);
+    let reason = late.finish().unwrap_err();
+    assert!(reason.is_saturated(), "{reason}");
+    let interrupted = caller(&full.pond);
+    interrupted.interrupt();
+    let reason = interrupted.finish().unwrap_err();
+    assert!(matches!(reason, RejectReason::Interrupted), "{reason}");
+    let ended = caller(&full.pond);
+    full.pond.shutdown();
+    let reason = ended.finish().unwrap_err();
+    assert!(matches!(reason, RejectReason::ShutDown), "{reason}");
+    full.held.release();
+    full.waiting.join().unwrap();
+}
+
+/// By the pool's clock: not before the pause is over, and then once.
+pub fn a_caller_that_waits_requests_another_worker_after_a_pause_and_gets_it(make: &Make) {
+    let Short {
+        full,
+        threads,
+        factory,
+    } = short(make);
+    let caller = caller(&full.pond);
+    let requests = factory.asked();
+    let pause = Duration::from_millis(100);
+    for _ in 0..10 {
+        full.hand.advance(pause / 100);
+        caller.await_parked("pool.room");
+    }
+    assert_eq!(factory.asked(), requests, "it waits");
+    threads.store(u64::MAX, Ordering::SeqCst);
+    full.hand.advance(pause);
+    // The first worker is still busy.
+    assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
+    assert_eq!(factory.asked(), requests + 1);
+    full.held.release();
+    full.waiting.join().unwrap();
+}
+
+/// It hears why.
+pub fn a_caller_does_not_wait_if_no_worker_can_be_started(make: &Make) {
+    let factory = Factory::new("own", |_| Start::Refuse);
+    let pond = Pond::new(make, 1, |pool| {
+        let pool = pool.core(1).max(2).threads(factory);
+        pool.rejection(RejectionPolicy::Block(Duration::MAX))
+    });
+    let rejected = pond.submit(|| 7).unwrap_err();
+    assert!(matches!(rejected.reason, RejectReason::SpawnFailed(_)));
+    assert_eq!((rejected.task)(), 7);
 }

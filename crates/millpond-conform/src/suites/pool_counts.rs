@@ -16,7 +16,7 @@ macro_rules! pool_counts_suite {
     ($make:expr) => {
         $crate::bodies! { pool_counts, ($make as $crate::suites::pond::Make);
             each_task_is_run_once_by_a_thread_of_the_pool
-            who_runs_a_task_is_active_and_nobody_else
+            a_worker_that_runs_a_task_is_active_and_no_other_is
             a_task_is_completed_when_its_body_has_ended_and_not_before
             the_count_of_tasks_is_what_ran_runs_and_waits
             a_task_whose_worker_has_not_begun_is_counted
@@ -47,7 +47,7 @@ pub fn each_task_is_run_once_by_a_thread_of_the_pool(make: &Make) {
 
 /// Holds: ThreadPoolExecutorTest.testGetActiveCount
 /// Holds: ThreadPoolExecutorSubclassTest.testGetActiveCount
-pub fn who_runs_a_task_is_active_and_nobody_else(make: &Make) {
+pub fn a_worker_that_runs_a_task_is_active_and_no_other_is(make: &Make) {
     let pond = Pond::new(make, 4, |pool| pool.core(2).max(2));
     assert_eq!(pond.snapshot().active, 0);
     let (sink, own) = (FailureSink::new(), pond.pool());
@@ -112,7 +112,7 @@ pub fn a_task_whose_worker_has_not_begun_is_counted(make: &Make) {
     assert_eq!(pond.snapshot().task_count(), 1, "this one has no task");
     gate.open();
     first.join().unwrap();
-    until("nobody is active", || pond.snapshot().active == 0);
+    until("no worker is active", || pond.snapshot().active == 0);
     assert_eq!(pond.snapshot().task_count(), 1);
 }
 
@@ -185,9 +185,10 @@ pub fn at_the_end_the_books_balance(make: &Make) {
         let late = Deadline::at(Clock::system().now());
         let (mut accepted, mut handles) = (0, Vec::new());
         for _ in 0..60 {
-            let spec = match round.rng.once_in(8) {
-                true => TaskSpec::new().deadline(late),
-                false => TaskSpec::new(),
+            let spec = if round.rng.once_in(8) {
+                TaskSpec::new().deadline(late)
+            } else {
+                TaskSpec::new()
             };
             let panics = round.rng.once_in(8);
             let body = move || {

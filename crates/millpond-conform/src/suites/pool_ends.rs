@@ -66,9 +66,9 @@ pub fn a_task_may_shut_its_own_pool_down(make: &Make) {
     let own = pond.pool();
     let body = move || {
         own.shutdown();
-        let refused = own.submit(|| ()).unwrap_err();
+        let rejected = own.submit(|| ()).unwrap_err();
         let seen = (own.is_shutdown(), own.is_terminated());
-        assert!(refused.reason.is_shut_down() && !interrupt::is_interrupted());
+        assert!(rejected.reason.is_shut_down() && !interrupt::is_interrupted());
         seen
     };
     assert_eq!(pond.submit(body).unwrap().join().unwrap(), (true, false));
@@ -84,7 +84,7 @@ pub fn a_task_may_stop_its_own_pool_and_is_asked_to_stop_itself(make: &Make) {
     pond.await_end();
 }
 
-/// Those who sleep in tasks, and those who wait for the end.
+/// Tasks that sleep, and callers that wait for the end.
 pub fn a_stop_reaches_everyone_who_runs_and_wakes_everyone_who_waits(make: &Make) {
     let pond = Pond::new(make, 1, |pool| pool.core(3).max(3));
     let handles = pond.occupy(3);
@@ -173,7 +173,7 @@ pub fn after_an_orderly_shutdown_a_worker_that_has_not_begun_still_runs_its_task
     pond.shutdown();
     assert!(!pond.is_terminated());
     gate.open();
-    assert!(!handle.join().unwrap(), "nobody interrupts it");
+    assert!(!handle.join().unwrap(), "it is not interrupted");
     pond.await_end();
 }
 
@@ -241,9 +241,10 @@ pub fn the_last_handle_may_go_in_a_worker(make: &Make) {
         let (own, held) = (pool.clone(), gate.clone());
         let body = move || {
             held.wait();
-            match within {
-                true => drop(own),
-                false => assert!(!own.is_shutdown()),
+            if within {
+                drop(own);
+            } else {
+                assert!(!own.is_shutdown());
             }
         };
         pool.execute(body).unwrap();
@@ -269,8 +270,8 @@ impl ThreadFactory for Counted {
 impl Hooks for Counted {}
 
 impl RejectionHandler for Counted {
-    fn reject(&self, task: Task, refusal: RejectionContext<'_>) -> Result<(), Rejected<Task>> {
-        refusal.give_back(task)
+    fn reject(&self, task: Task, context: RejectionContext<'_>) -> Result<(), Rejected<Task>> {
+        context.give_back(task)
     }
 }
 
@@ -324,9 +325,10 @@ pub fn idle_workers_leave_when_it_is_shut_down(make: &Make) {
         let pond = Pond::new(make, 4, |pool| pool.core(3).max(3));
         pond.prestart_all_core().unwrap();
         pond.await_idle(3);
-        match now {
-            false => pond.shutdown(),
-            true => assert!(pond.shutdown_now().is_empty()),
+        if now {
+            assert!(pond.shutdown_now().is_empty());
+        } else {
+            pond.shutdown();
         }
         pond.await_end();
         assert_eq!(pond.snapshot().workers, 0);

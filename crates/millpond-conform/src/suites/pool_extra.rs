@@ -64,9 +64,10 @@ pub fn the_end_waits_for_extra_threads_and_a_stop_reaches_them(make: &Make) {
             let (started, gate) = (started.clone(), gate.clone());
             move || {
                 started.arrive();
-                match stops {
-                    true => assert!(interrupt::sleep(Duration::MAX).is_err()),
-                    false => gate.wait(),
+                if stops {
+                    assert!(interrupt::sleep(Duration::MAX).is_err());
+                } else {
+                    gate.wait();
                 }
                 interrupt::is_interrupted()
             }
@@ -76,13 +77,12 @@ pub fn the_end_waits_for_extra_threads_and_a_stop_reaches_them(make: &Make) {
         pond.queue_up(1);
         let extra = pond.submit(body()).unwrap();
         started.wait();
-        match stops {
-            true => assert_eq!(pond.shutdown_now().len(), 1),
-            false => {
-                pond.shutdown();
-                assert!(!pond.is_terminated());
-                gate.open();
-            }
+        if stops {
+            assert_eq!(pond.shutdown_now().len(), 1);
+        } else {
+            pond.shutdown();
+            assert!(!pond.is_terminated());
+            gate.open();
         }
         assert!(!worker.join().unwrap() && !extra.join().unwrap());
         pond.await_end();
@@ -133,8 +133,8 @@ pub fn an_extra_thread_that_does_not_come_costs_no_task(make: &Make) {
             let token = count.token();
             match pond.submit(move || token) {
                 Ok(handle) => drop(handle.join().unwrap_err()),
-                Err(refused) => {
-                    assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+                Err(rejected) => {
+                    assert!(matches!(rejected.reason, RejectReason::SpawnFailed(_)));
                     count.assert_alive(1);
                 }
             }

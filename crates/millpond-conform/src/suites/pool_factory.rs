@@ -20,8 +20,8 @@ macro_rules! pool_factory_suite {
             a_factory_that_gives_nothing_ever_leaves_no_worker_behind
             with_the_workers_that_there_are_it_goes_on
             a_factory_that_fails_now_and_then_costs_no_task
-            a_body_that_is_dropped_leaves_nobody_waiting
-            a_body_that_is_kept_and_dropped_leaves_nobody_waiting
+            a_body_that_is_dropped_leaves_no_task_waiting
+            a_body_that_is_kept_and_dropped_leaves_no_task_waiting
             a_thread_that_was_started_all_the_same_runs_nothing_twice
             a_worker_that_cannot_be_started_ahead_is_an_error
         }
@@ -82,22 +82,22 @@ pub fn a_factory_that_gives_nothing_costs_the_submitter_nothing(make: &Make) {
             let pond = with_factory(make, core, &own);
             for failures in 1..=3 {
                 let token = count.token();
-                let refused = pond.submit(move || token).unwrap_err();
-                match &refused.reason {
+                let rejected = pond.submit(move || token).unwrap_err();
+                match &rejected.reason {
                     RejectReason::SpawnFailed(error) => {
                         assert_eq!(error.to_string().contains("panicked"), panics);
                     }
                     other => panic!("{other:?}"),
                 }
                 count.assert_alive(1);
-                drop((refused.task)());
+                drop((rejected.task)());
                 let now = pond.snapshot();
                 assert_eq!((now.workers, now.queued, now.active), (0, 0, 0));
                 assert_eq!((now.thread_failures, now.threads_started), (failures, 0));
                 assert_eq!(now.rejected, failures);
             }
             pond.shutdown();
-            assert!(pond.is_terminated(), "there is nobody to wait for");
+            assert!(pond.is_terminated(), "there is no worker to wait for");
         }
     }
 }
@@ -111,7 +111,7 @@ pub fn a_factory_that_gives_nothing_ever_leaves_no_worker_behind(make: &Make) {
     for _ in 0..10 {
         assert!(pond.execute(|| panic!("it ran")).is_err());
     }
-    assert_eq!(pond.snapshot().largest, 0, "nobody ever came");
+    assert_eq!(pond.snapshot().largest, 0, "no worker ever started");
     assert!(pond.shutdown_now().is_empty());
     assert!(pond.is_terminated());
 }
@@ -136,8 +136,8 @@ pub fn with_the_workers_that_there_are_it_goes_on(make: &Make) {
         // A queue that holds takes it; where there is no place to wait, it comes back.
         match pond.execute(body) {
             Ok(()) => accepted += 1,
-            Err(refused) => {
-                assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
+            Err(rejected) => {
+                assert!(matches!(rejected.reason, RejectReason::SpawnFailed(_)));
                 assert_eq!(pond.capacity(), Some(0));
             }
         }
@@ -194,7 +194,7 @@ fn assert_settled(outcomes: Vec<Option<TaskHandle<u32>>>) {
 /// The factory says yes and does nothing.
 ///
 /// Holds: jtreg ThreadPoolExecutor.FlakyThreadFactory
-pub fn a_body_that_is_dropped_leaves_nobody_waiting(make: &Make) {
+pub fn a_body_that_is_dropped_leaves_no_task_waiting(make: &Make) {
     for core in [0, 1] {
         let own = factory(|_| Start::DropBody);
         let pond = with_factory(make, core, &own);
@@ -209,7 +209,7 @@ pub fn a_body_that_is_dropped_leaves_nobody_waiting(make: &Make) {
 
 /// The factory says yes, does nothing, and gives up later: each thread costs one task, and the
 /// others get a try of their own.
-pub fn a_body_that_is_kept_and_dropped_leaves_nobody_waiting(make: &Make) {
+pub fn a_body_that_is_kept_and_dropped_leaves_no_task_waiting(make: &Make) {
     for core in [0, 1] {
         for ends_first in [false, true] {
             let own = factory(|_| Start::KeepBody);
@@ -249,7 +249,7 @@ pub fn a_thread_that_was_started_all_the_same_runs_nothing_twice(make: &Make) {
                         handle.join().unwrap();
                         accepted += 1;
                     }
-                    Err(refused) => assert!(!refused.reason.is_shut_down()),
+                    Err(rejected) => assert!(!rejected.reason.is_shut_down()),
                 }
             }
             pond.close().unwrap();

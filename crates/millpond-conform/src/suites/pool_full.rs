@@ -43,8 +43,8 @@ fn fill(pond: &Pond, gate: &Gate) -> Vec<(usize, usize)> {
     loop {
         let gate = gate.clone();
         match pond.execute(move || gate.wait()) {
-            Err(refused) => {
-                assert!(refused.reason.is_saturated());
+            Err(rejected) => {
+                assert!(rejected.reason.is_saturated());
                 return seen;
             }
             Ok(()) => {
@@ -164,15 +164,15 @@ fn full(make: &Make) -> (Pond, Held) {
     (pond, held)
 }
 
-/// Unrun, and not a trace of it in the figures but that it was refused.
+/// Unrun, and the metrics show nothing of it but the rejection.
 pub fn what_is_too_much_comes_back_whole_with_the_reason(make: &Make) {
     let (pond, held) = full(make);
     let count = DropCount::new();
     let before = pond.snapshot();
-    for rejected in 1..=3 {
+    for rejections in 1..=3 {
         let token = count.token();
-        let refused = pond.submit(move || token).unwrap_err();
-        match refused.reason {
+        let rejected = pond.submit(move || token).unwrap_err();
+        match rejected.reason {
             RejectReason::Saturated {
                 queued,
                 capacity,
@@ -182,9 +182,9 @@ pub fn what_is_too_much_comes_back_whole_with_the_reason(make: &Make) {
             other => panic!("{other:?}"),
         }
         count.assert_alive(1);
-        drop((refused.task)());
+        drop((rejected.task)());
         let mut now = pond.snapshot();
-        assert_eq!(now.rejected, rejected);
+        assert_eq!(now.rejected, rejections);
         now.rejected = before.rejected;
         assert_eq!(now, before, "nothing else has changed");
     }
@@ -195,10 +195,10 @@ pub fn what_is_too_much_comes_back_whole_with_the_reason(make: &Make) {
 pub fn the_very_task_comes_back(make: &Make) {
     let (pond, held) = full(make);
     let (own, mut handle) = task::new(|| 7);
-    let refused = pond.execute_task(own).unwrap_err();
-    assert!(!refused.task.is_gone());
+    let rejected = pond.execute_task(own).unwrap_err();
+    assert!(!rejected.task.is_gone());
     assert!(handle.try_join().is_none());
-    refused.task.run();
+    rejected.task.run();
     assert_eq!(handle.join().unwrap(), 7);
     held.release();
 }
@@ -260,7 +260,7 @@ pub fn there_is_room_for_exactly_as_many_as_was_said(make: &Make) {
     }
 }
 
-/// Nobody is refused for the sake of one who will never run.
+/// No task is rejected for the sake of one that will never run.
 pub fn a_cancelled_task_gives_its_place_back(make: &Make) {
     let pond = Pond::new(make, 3, |pool| pool.core(1).max(1));
     let held = pond.hold(1);

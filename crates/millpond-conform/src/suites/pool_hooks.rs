@@ -26,7 +26,7 @@ macro_rules! pool_hooks_suite {
             failing_tasks_and_failing_hooks_cost_nothing_but_themselves
             hooks_are_not_interrupted
             hooks_may_use_the_pool
-            a_panic_that_nobody_joins_is_told
+            a_panic_that_no_caller_joins_is_told
         }
     };
 }
@@ -262,7 +262,7 @@ impl Hooks for Witness {
     }
 }
 
-/// The order is: tidying, the hook, terminated, those who wait.
+/// The order is: tidying, the hook, terminated, waiting callers.
 pub fn within_the_hook_of_the_end_it_is_not_over_yet(make: &Make) {
     for workers in [0, 1] {
         let witness = Arc::new(Witness::default());
@@ -275,7 +275,10 @@ pub fn within_the_hook_of_the_end_it_is_not_over_yet(make: &Make) {
         }
         pond.shutdown();
         pond.await_termination().unwrap();
-        assert!(witness.saw.is_open(), "who waits is told after the hook");
+        assert!(
+            witness.saw.is_open(),
+            "a waiting caller is told after the hook"
+        );
         assert!(pond.is_terminated() && !pond.is_terminating());
         witness.sink.verify();
     }
@@ -307,13 +310,13 @@ pub fn failing_tasks_and_failing_hooks_cost_nothing_but_themselves(make: &Make) 
             let failed = pond.submit(|| panic_any("no grain")).unwrap().join();
             assert!(failed.unwrap_err().is_panicked());
             pond.await_idle(2);
-            pond.execute(|| panic_any("nobody waits")).unwrap();
+            pond.execute(|| panic_any("no caller joins it")).unwrap();
             pond.await_completed(3 * round + 3);
             pond.await_idle(2);
         }
         let now = pond.snapshot();
         assert_eq!((now.completed, now.panicked), (9, 6), "bits {bits}");
-        assert_eq!((now.workers, now.threads_started), (2, 2), "nobody died");
+        assert_eq!((now.workers, now.threads_started), (2, 2), "no worker died");
         assert_eq!(uncaught.load(Ordering::SeqCst), 3);
         assert_eq!(log.count(|told| matches!(told, Told::Before(..))), 9);
         let panicked = |told: &Told| matches!(told, Told::After(_, Ended::Panicked { .. }, _));
@@ -425,7 +428,7 @@ pub fn hooks_may_use_the_pool(make: &Make) {
 }
 
 /// With what it was made of, and not if a handle has it.
-pub fn a_panic_that_nobody_joins_is_told(make: &Make) {
+pub fn a_panic_that_no_caller_joins_is_told(make: &Make) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&told);
     let pond = Pond::new(make, 8, |pool| {

@@ -18,7 +18,7 @@ macro_rules! pool_idle_suite {
             a_worker_that_was_used_counts_anew
             a_new_keep_alive_holds_for_those_that_are_idle
             core_time_out_holds_for_those_that_are_idle
-            core_time_out_without_a_keep_alive_is_refused
+            core_time_out_without_a_keep_alive_is_rejected
             a_busy_worker_does_not_time_out
             without_a_keep_alive_a_surplus_worker_leaves_at_once
             a_keep_alive_without_end_is_one
@@ -129,13 +129,13 @@ pub fn a_worker_that_was_used_counts_anew(make: &Make) {
     assert_eq!(here.pond.snapshot().threads_started, 1);
 }
 
-/// A change of the keep-alive wakes those who wait by the old one.
+/// A change of the keep-alive wakes the workers that wait by the old one.
 pub fn a_new_keep_alive_holds_for_those_that_are_idle(make: &Make) {
     let here = Clocked::new(make, |pool| pool.core(2).max(2).core_may_time_out(true));
     here.pond.hold(2).release();
     for _ in 0..3 {
         here.await_idle(2, 2);
-        // For ever: nobody looks at the clock any more.
+        // For ever: no worker waits for a time any more.
         here.pond.set_keep_alive(Duration::MAX).unwrap();
         here.await_idle(2, 0);
         here.hand.advance(KEEP_ALIVE * 10);
@@ -165,7 +165,7 @@ pub fn core_time_out_holds_for_those_that_are_idle(make: &Make) {
 }
 
 /// Workers would leave as soon as they are idle, and start for every task.
-pub fn core_time_out_without_a_keep_alive_is_refused(make: &Make) {
+pub fn core_time_out_without_a_keep_alive_is_rejected(make: &Make) {
     let pond = Pond::new(make, 1, |pool| {
         pool.core(1).max(1).keep_alive(Duration::ZERO)
     });

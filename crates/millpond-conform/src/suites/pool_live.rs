@@ -17,7 +17,7 @@ macro_rules! pool_live_suite {
         $crate::bodies! { pool_live, ($make as $crate::suites::pond::Make);
             a_greater_core_starts_workers_for_those_that_wait
             a_smaller_maximum_lets_idle_workers_go_at_once_and_busy_ones_after_their_tasks
-            a_task_that_resizes_its_pool_interrupts_nobody
+            a_task_that_resizes_its_pool_interrupts_no_task
             a_patch_changes_everything_or_nothing
             a_patch_is_seen_whole
             changes_that_race_never_leave_a_core_above_the_maximum
@@ -89,7 +89,7 @@ pub fn a_smaller_maximum_lets_idle_workers_go_at_once_and_busy_ones_after_their_
 }
 
 /// Holds: jtreg ThreadPoolExecutor.SelfInterrupt
-pub fn a_task_that_resizes_its_pool_interrupts_nobody(make: &Make) {
+pub fn a_task_that_resizes_its_pool_interrupts_no_task(make: &Make) {
     let pond = Pond::new(make, 200, |pool| {
         pool.core(4).max(8).keep_alive(Duration::from_millis(1))
     });
@@ -183,16 +183,16 @@ pub fn changes_that_race_never_leave_a_core_above_the_maximum(make: &Make) {
         .map(|which| {
             let own = pond.pool();
             Actor::start("writer", move || {
-                let mut refused = 0;
+                let mut rejected = 0;
                 for number in 0..2000 {
                     let size = 1 + number % 8;
                     let changed = match which {
                         0 => own.set_core(size),
                         _ => own.set_max(size),
                     };
-                    refused += usize::from(changed.is_err());
+                    rejected += usize::from(changed.is_err());
                 }
-                refused
+                rejected
             })
         })
         .collect();
@@ -203,11 +203,11 @@ pub fn changes_that_race_never_leave_a_core_above_the_maximum(make: &Make) {
             assert!(now.core <= now.max && now.max >= 1, "{now}");
         }
     });
-    let refused: usize = writers.into_iter().map(Actor::finish).sum();
+    let rejected: usize = writers.into_iter().map(Actor::finish).sum();
     over.open();
     reader.finish();
     assert!(pond.core() <= pond.max());
-    assert!(refused < 4000, "some fit");
+    assert!(rejected < 4000, "some fit");
 }
 
 /// Holds: jtreg ThreadPoolExecutor.ConfigChanges
@@ -264,7 +264,7 @@ pub fn changes_at_random_under_load_lose_nothing_and_converge(make: &Make) {
     });
 }
 
-/// There is nobody left to heed them, and nothing breaks.
+/// No worker is left to heed them, and nothing breaks.
 pub fn parameters_can_change_after_the_end(make: &Make) {
     let pond = Pond::new(make, 4, |pool| pool.core(1).max(2));
     pond.submit(|| ()).unwrap().join().unwrap();

@@ -15,8 +15,8 @@ use std::time::Duration;
 macro_rules! pool_races_suite {
     ($make:expr) => {
         $crate::bodies! { pool_races, ($make as $crate::suites::pond::Make);
-            a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted
-            a_task_that_races_with_a_shutdown_is_refused_or_run
+            a_task_that_races_with_a_stop_is_rejected_handed_back_or_interrupted
+            a_task_that_races_with_a_shutdown_is_rejected_or_run
             a_task_that_races_with_leaving_workers_is_run
             a_batch_that_races_with_a_stop_ends
             cancels_removals_and_runs_settle_each_task_once
@@ -31,7 +31,7 @@ macro_rules! pool_races_suite {
 /// Widens the window of the race: see `pool.counted` and `pool.enqueued` in the chaos build.
 ///
 /// Holds: jtreg ThreadPoolExecutor.ShutdownNowExecuteRace
-pub fn a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted(make: &Make) {
+pub fn a_task_that_races_with_a_stop_is_rejected_handed_back_or_interrupted(make: &Make) {
     let make = *make;
     Stress::new("stop").one_in(5).run(|round| {
         let pond = Pond::new(&make, 2, |pool| pool.core(round.number % 3).max(3));
@@ -73,7 +73,7 @@ pub fn a_task_that_races_with_a_stop_is_refused_handed_back_or_interrupted(make:
 }
 
 /// Accepted is accepted.
-pub fn a_task_that_races_with_a_shutdown_is_refused_or_run(make: &Make) {
+pub fn a_task_that_races_with_a_shutdown_is_rejected_or_run(make: &Make) {
     let make = *make;
     Stress::new("shutdown").one_in(5).run(|round| {
         let pond = Pond::new(&make, 3, |pool| pool.core(round.number % 2).max(2));
@@ -122,7 +122,7 @@ pub fn a_task_that_races_with_leaving_workers_is_run(make: &Make) {
                 match pond.submit(move || number) {
                     Ok(handle) => break handle,
                     // A worker that is about to leave, or to begin, cannot be handed anything.
-                    Err(refused) => assert!(refused.reason.is_saturated()),
+                    Err(rejected) => assert!(rejected.reason.is_saturated()),
                 }
             };
             assert_eq!(handle.join().unwrap(), number);
@@ -134,7 +134,7 @@ pub fn a_task_that_races_with_leaving_workers_is_run(make: &Make) {
     });
 }
 
-/// A worker that owns a task runs it, or somebody hands it back: nobody waits for ever.
+/// A worker that owns a task runs it, or a stop hands it back: no caller waits for ever.
 pub fn a_batch_that_races_with_a_stop_ends(make: &Make) {
     let make = *make;
     Stress::new("batch").one_in(10).run(|round| {
@@ -280,8 +280,8 @@ pub fn there_are_never_more_workers_than_the_maximum(make: &Make) {
                             std::thread::yield_now();
                             now.fetch_sub(1, Ordering::SeqCst);
                         };
-                        if let Err(refused) = own.execute(body) {
-                            assert!(matches!(refused.reason, RejectReason::Saturated { .. }));
+                        if let Err(rejected) = own.execute(body) {
+                            assert!(matches!(rejected.reason, RejectReason::Saturated { .. }));
                         }
                         rng.jitter();
                     }

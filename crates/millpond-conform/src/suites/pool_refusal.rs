@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 macro_rules! pool_refusal_suite {
     ($make:expr) => {
         $crate::bodies! { pool_refusal, ($make as $crate::suites::pond::Make);
-            a_handler_is_asked_once_for_each_refusal
+            a_handler_is_asked_once_for_each_rejection
             each_policy_does_what_it_says
             the_handler_can_be_read_and_changed
             a_handler_may_keep_the_task_and_run_it_later
@@ -47,8 +47,8 @@ struct Recorder {
 }
 
 impl RejectionHandler for Recorder {
-    fn reject(&self, task: Task, refusal: RejectionContext<'_>) -> Result<(), Rejected<Task>> {
-        let reason = match &refusal.reason {
+    fn reject(&self, task: Task, context: RejectionContext<'_>) -> Result<(), Rejected<Task>> {
+        let reason = match &context.reason {
             RejectReason::Saturated { .. } => "saturated",
             RejectReason::ShutDown => "shut down",
             RejectReason::SpawnFailed(_) => "spawn failed",
@@ -57,15 +57,15 @@ impl RejectionHandler for Recorder {
         let asked = (
             task.name().map(str::to_owned),
             reason.to_owned(),
-            refusal.pool.name().to_owned(),
+            context.pool.name().to_owned(),
         );
         self.asked.lock().unwrap().push(asked);
-        refusal.give_back(task)
+        context.give_back(task)
     }
 }
 
-/// The figures that a refusal may change.
-fn without_refusals(mut now: PoolSnapshot) -> PoolSnapshot {
+/// The metrics, without those that a rejection changes.
+fn without_rejections(mut now: PoolSnapshot) -> PoolSnapshot {
     (now.rejected, now.discarded, now.caller_ran) = (0, 0, 0);
     now
 }
@@ -74,14 +74,14 @@ fn without_refusals(mut now: PoolSnapshot) -> PoolSnapshot {
 ///
 /// Holds: ThreadPoolExecutorTest.testSubmittedTasksRejectedWhenSaturatedOrShutdown
 /// Holds: ThreadPoolExecutorSubclassTest.testSubmittedTasksRejectedWhenSaturatedOrShutdown
-pub fn a_handler_is_asked_once_for_each_refusal(make: &Make) {
+pub fn a_handler_is_asked_once_for_each_rejection(make: &Make) {
     let recorder = Arc::new(Recorder::default());
     let handler: Arc<dyn RejectionHandler> = Arc::clone(&recorder) as _;
     let (pond, held, waiting) = full(make, RejectionPolicy::Custom(handler));
     let ask = |name: &'static str, reason: &str| {
-        let before = without_refusals(pond.snapshot());
+        let before = without_rejections(pond.snapshot());
         let (own, mut handle) = task::TaskSpec::new().name(name).build(|| 7);
-        let refused = pond.execute_task(own).unwrap_err();
+        let rejected = pond.execute_task(own).unwrap_err();
         assert!(handle.try_join().is_none(), "it stays incomplete");
         let asked = std::mem::take(&mut *recorder.asked.lock().unwrap());
         let expected = (
@@ -90,8 +90,8 @@ pub fn a_handler_is_asked_once_for_each_refusal(make: &Make) {
             pond.name().to_owned(),
         );
         assert_eq!(asked, [expected]);
-        assert_eq!(without_refusals(pond.snapshot()), before);
-        refused.task.run();
+        assert_eq!(without_rejections(pond.snapshot()), before);
+        rejected.task.run();
         assert_eq!(handle.join().unwrap(), 7);
         assert!(pond.submit(|| 7).is_err() && pond.execute(|| ()).is_err());
         assert_eq!(
@@ -117,12 +117,12 @@ enum Became {
     Cancelled(CancelReason),
 }
 
-fn bring(pool: &ThreadPool) -> Became {
+fn submit_one(pool: &ThreadPool) -> Became {
     let here = std::thread::current().id();
     let body = move || assert_eq!(std::thread::current().id(), here, "it runs here");
     match pool.submit(body) {
-        Err(refused) => {
-            (refused.task)();
+        Err(rejected) => {
+            (rejected.task)();
             Became::Back
         }
         Ok(mut handle) => match handle.try_join().expect("it is settled by now") {
@@ -152,19 +152,19 @@ pub fn each_policy_does_what_it_says(make: &Make) {
     ];
     for (policy, when_full, when_late) in cases {
         let (pond, held, waiting) = full(make, policy.clone());
-        let before = without_refusals(pond.snapshot());
-        assert_eq!(bring(&pond), when_full, "{policy:?}");
-        assert_eq!(without_refusals(pond.snapshot()), before);
+        let before = without_rejections(pond.snapshot());
+        assert_eq!(submit_one(&pond), when_full, "{policy:?}");
+        assert_eq!(without_rejections(pond.snapshot()), before);
         pond.shutdown();
-        let before = without_refusals(pond.snapshot());
-        assert_eq!(bring(&pond), when_late, "{policy:?}, shut down");
-        assert_eq!(without_refusals(pond.snapshot()), before);
+        let before = without_rejections(pond.snapshot());
+        assert_eq!(submit_one(&pond), when_late, "{policy:?}, shut down");
+        assert_eq!(without_rejections(pond.snapshot()), before);
         held.release();
         waiting.join().unwrap();
         pond.await_end();
-        let before = without_refusals(pond.snapshot());
-        assert_eq!(bring(&pond), when_late, "{policy:?}, terminated");
-        assert_eq!(without_refusals(pond.snapshot()), before);
+        let before = without_rejections(pond.snapshot());
+        assert_eq!(submit_one(&pond), when_late, "{policy:?}, terminated");
+        assert_eq!(without_rejections(pond.snapshot()), before);
         let end = pond.snapshot();
         assert_eq!(end.rejected, 3);
         let counted = (end.caller_ran, end.discarded);
@@ -197,8 +197,15 @@ pub fn the_handler_can_be_read_and_changed(make: &Make) {
     assert_eq!((asked(&first), asked(&second)), (1, 1));
     pond.set_rejection(RejectionPolicy::Discard);
     assert!(matches!(pond.rejection(), RejectionPolicy::Discard));
-    assert_eq!(bring(&pond), Became::Cancelled(CancelReason::Discarded));
-    assert_eq!(Arc::strong_count(&first), 1, "who is replaced is let go");
+    assert_eq!(
+        submit_one(&pond),
+        Became::Cancelled(CancelReason::Discarded)
+    );
+    assert_eq!(
+        Arc::strong_count(&first),
+        1,
+        "a handler that is replaced is dropped"
+    );
     held.release();
 }
 
@@ -223,8 +230,8 @@ pub fn a_handler_may_keep_the_task_and_run_it_later(make: &Make) {
 
 /// No lock is held while it is asked.
 pub fn a_handler_may_change_the_pool_and_try_again(make: &Make) {
-    let grow = RejectionPolicy::custom(|task, refusal| {
-        let pool = refusal.pool;
+    let grow = RejectionPolicy::custom(|task, context| {
+        let pool = context.pool;
         assert_eq!(pool.snapshot().queued, 1);
         pool.set_max(pool.max() + 1).unwrap();
         pool.set_rejection(RejectionPolicy::Abort);
@@ -293,9 +300,9 @@ pub fn where_nothing_waits_the_oldest_is_not_to_be_had(make: &Make) {
             crate::kit::Start::Refuse
         }))
     });
-    let refused = pond.submit(|| 7).unwrap_err();
-    assert!(matches!(refused.reason, RejectReason::SpawnFailed(_)));
-    assert_eq!((refused.task)(), 7);
+    let rejected = pond.submit(|| 7).unwrap_err();
+    assert!(matches!(rejected.reason, RejectReason::SpawnFailed(_)));
+    assert_eq!((rejected.task)(), 7);
     assert_eq!(pond.snapshot().discarded, 0);
 }
 
@@ -304,7 +311,7 @@ pub fn where_nothing_waits_the_oldest_is_not_to_be_had(make: &Make) {
 pub fn too_late_means_too_late_for_every_policy(make: &Make) {
     let (pond, held, waiting) = full(make, RejectionPolicy::DiscardOldest);
     pond.shutdown();
-    assert_eq!(bring(&pond), Became::Cancelled(CancelReason::ShutDown));
+    assert_eq!(submit_one(&pond), Became::Cancelled(CancelReason::ShutDown));
     assert_eq!(pond.snapshot().queued, 1, "what it had it keeps");
     for policy in [
         RejectionPolicy::Abort,
@@ -313,8 +320,8 @@ pub fn too_late_means_too_late_for_every_policy(make: &Make) {
         RejectionPolicy::NewThread { at_most: 5 },
     ] {
         pond.set_rejection(policy.clone());
-        let refused = pond.submit(|| panic!("it ran")).unwrap_err();
-        assert!(refused.reason.is_shut_down(), "{policy:?}");
+        let rejected = pond.submit(|| panic!("it ran")).unwrap_err();
+        assert!(rejected.reason.is_shut_down(), "{policy:?}");
     }
     held.release();
     assert_eq!(waiting.join().unwrap(), 0);

@@ -12,14 +12,14 @@ macro_rules! pool_sizes_suite {
     ($make:expr) => {
         $crate::bodies! { pool_sizes, ($make as $crate::suites::pond::Make);
             it_reports_what_it_was_told
-            what_nobody_said_is_as_documented
+            parameters_that_are_not_given_are_as_documented
             below_the_core_every_task_starts_a_worker_even_beside_idle_ones
             one_core_worker_is_started_ahead_of_its_tasks
             all_core_workers_are_started_ahead_of_their_tasks
             workers_are_counted_while_they_live
             the_largest_number_of_workers_never_shrinks
-            sizes_that_do_not_fit_are_refused_before_it_is_built
-            sizes_that_do_not_fit_are_refused_while_it_runs
+            sizes_that_do_not_fit_are_rejected_before_it_is_built
+            sizes_that_do_not_fit_are_rejected_while_it_runs
         }
     };
 }
@@ -57,7 +57,7 @@ pub fn it_reports_what_it_was_told(make: &Make) {
 /// Holds: ThreadPoolExecutorTest.testAllowsCoreThreadTimeOut
 /// Holds: ThreadPoolExecutorSubclassTest.testAllowsCoreThreadTimeOut
 /// Holds: ThreadPoolExecutorTest.testDefaultRejectedExecutionHandler
-pub fn what_nobody_said_is_as_documented(make: &Make) {
+pub fn parameters_that_are_not_given_are_as_documented(make: &Make) {
     let pond = Pond::new(make, 1, |pool| pool);
     assert!(!pond.core_may_time_out());
     assert!(matches!(pond.rejection(), RejectionPolicy::Abort));
@@ -149,7 +149,7 @@ pub fn the_largest_number_of_workers_never_shrinks(make: &Make) {
 fn forms(make: &Make) -> [PoolBuilder; 4] {
     let form = || make(fresh_name(), 1);
     let factory = || Factory::new("never", |_| Start::Well);
-    let handler = || RejectionPolicy::custom(|task, refusal| refusal.give_back(task));
+    let handler = || RejectionPolicy::custom(|task, context| context.give_back(task));
     [
         form(),
         form().threads(factory()),
@@ -170,7 +170,7 @@ fn forms(make: &Make) -> [PoolBuilder; 4] {
 /// Holds: ThreadPoolExecutorSubclassTest.testConstructor18
 /// Holds: ThreadPoolExecutorSubclassTest.testConstructor20
 /// Holds: jtreg FutureTask/Executors/ECS.Executors/Throws
-pub fn sizes_that_do_not_fit_are_refused_before_it_is_built(make: &Make) {
+pub fn sizes_that_do_not_fit_are_rejected_before_it_is_built(make: &Make) {
     let wrong = |builder: PoolBuilder| {
         let error = builder.build().expect_err("it does not fit");
         let problems = error.problems().iter();
@@ -205,7 +205,7 @@ pub fn sizes_that_do_not_fit_are_refused_before_it_is_built(make: &Make) {
 /// Holds: ThreadPoolExecutorTest.testMaximumPoolSizeIllegalArgumentException
 /// Holds: ThreadPoolExecutorTest.testPoolSizeInvariants
 /// Holds: ThreadPoolExecutorSubclassTest.testMaximumPoolSizeIllegalArgumentException
-pub fn sizes_that_do_not_fit_are_refused_while_it_runs(make: &Make) {
+pub fn sizes_that_do_not_fit_are_rejected_while_it_runs(make: &Make) {
     let pond = Pond::new(make, 1, |pool| pool.core(1).max(1));
     for size in 1..5 {
         pond.set_max(size).unwrap();

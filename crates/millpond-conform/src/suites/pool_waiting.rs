@@ -188,7 +188,7 @@ pub fn what_is_handed_back_can_run_elsewhere_and_is_cancelled_when_it_is_dropped
     assert!(matches!(third, TaskError::Cancelled(CancelReason::Dropped)));
 }
 
-/// In order, and nobody is interrupted.
+/// In order, and no task is interrupted.
 pub fn a_shutdown_lets_what_waits_run(make: &Make) {
     let pond = one_worker(make);
     let held = pond.hold(1);
@@ -320,9 +320,10 @@ pub fn a_cancelled_task_says_so_whether_it_ran_or_waited(make: &Make) {
         let waits = pond.submit(|| ());
         started.wait();
         for mut handle in [runs.unwrap(), waits.unwrap()] {
-            assert!(match interrupts {
-                true => handle.interrupt(),
-                false => handle.cancel(),
+            assert!(if interrupts {
+                handle.interrupt()
+            } else {
+                handle.cancel()
             });
             assert!(handle.is_finished() && handle.is_cancelled());
             let timed = handle.join_timeout(Duration::ZERO).unwrap_err();

@@ -2,6 +2,7 @@
 
 use super::{Value, ValueError, ValueType};
 use crate::queue::CapacityError;
+use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
@@ -146,15 +147,15 @@ impl Invalid {
         }
     }
 
+    /// Compares the name with all known ones, which takes a while: so under no lock.
     pub(super) fn unknown(parameter: &str, known: impl Iterator<Item = &'static str>) -> Self {
+        user_code::check(Kind::Wait);
         let known: Vec<_> = known.collect();
         // No name is that long, and the comparison takes time in proportion to it.
         let is_comparable = parameter.len() <= MAX_COMPARED;
         let candidates = known.iter().filter(|_| is_comparable);
         let nearest = candidates.min_by_key(|name| distance(name, parameter));
-        let similar = nearest
-            .filter(|name| distance(name, parameter) <= 2)
-            .copied();
+        let similar = nearest.filter(|name| is_similar(name, parameter)).copied();
         Invalid::Unknown {
             parameter: parameter.to_owned(),
             similar,
@@ -165,6 +166,12 @@ impl Invalid {
 
 /// The longest unknown name that is compared with the known ones, in bytes.
 const MAX_COMPARED: usize = 64;
+
+/// Whether one may be meant by the other: at most a third of the letters differ.
+fn is_similar(one: &str, other: &str) -> bool {
+    let letters = one.chars().count().max(other.chars().count());
+    3 * distance(one, other) <= letters
+}
 
 /// How many letters must be changed, added or left out to make one of the other (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
@@ -346,10 +353,19 @@ mod tests {
             text("keepalive"),
             "there is no parameter keepalive: did you mean keep_alive?"
         );
-        assert_eq!(
-            text("colour"),
-            "there is no parameter colour: this engine has core, max, keep_alive"
-        );
+        assert_eq!(text("mx"), "there is no parameter mx: did you mean max?");
+    }
+
+    #[test]
+    fn a_name_that_is_not_near_is_answered_with_all_names() {
+        let known = || ["core", "max", "keep_alive"].into_iter();
+        let long = "keep_alive".repeat(1_000);
+        for name in ["nope", "colour", "cap", "", "m", long.as_str()] {
+            assert_eq!(
+                Invalid::unknown(name, known()).to_string(),
+                format!("there is no parameter {name}: this engine has core, max, keep_alive")
+            );
+        }
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub struct Parameter {
     pub unit: Option<&'static str>,
     /// Its value now.
     pub value: Value,
-    /// Its value in an engine that was not told otherwise.
+    /// Its value in an engine that was not told otherwise. If that depends on other parameters, it is as those are
+    /// now.
     pub default: Value,
     /// Whether it can change while the engine runs.
     pub is_live: bool,
@@ -126,7 +127,7 @@ pub struct ParameterSpec<C: 'static> {
     pub kind: ValueType,
     /// What an integer counts.
     pub unit: Option<&'static str>,
-    /// Its value in an engine that was not told otherwise.
+    /// Its value in an engine that was not told otherwise, but has this configuration apart from that.
     pub default: fn(&C) -> Value,
     /// Whether it can change while the engine runs.
     pub is_live: bool,
@@ -193,14 +194,41 @@ impl<C: Clone> ParameterTable<C> {
     /// The configuration that a patch leads to, and all that is wrong with the patch by itself: names that
     /// are not there, values of a wrong type or out of range, parameters that cannot change. What is wrong is
     /// left out of the configuration. Whether the parameters fit each other is for the engine to say.
+    ///
+    /// Names that are not there are compared with all that are, so this is not for the inside of a lock: there an
+    /// engine calls [`resolve_known`](ParameterTable::resolve_known), and [`unknown`](ParameterTable::unknown) before.
     pub fn resolve(&self, config: &C, patch: &Patch) -> (C, Vec<Invalid>) {
+        let mut problems = self.unknown(patch);
+        let (next, further) = self.resolve_known(config, patch);
+        problems.extend(further);
+        (next, problems)
+    }
+
+    /// The names in a patch that are not in the table.
+    ///
+    /// ```
+    /// use millpond::manage::{ParameterTable, Patch};
+    ///
+    /// let none = ParameterTable::<()>(&[]);
+    /// assert_eq!(none.unknown(&Patch::new().core(1))[0].parameter(), "core");
+    /// ```
+    pub fn unknown(&self, patch: &Patch) -> Vec<Invalid> {
+        let names = patch.changes().map(|(name, _)| name);
+        let unknown = names.filter(|name| !self.0.iter().any(|row| row.name == *name));
+        let problem = |name| Invalid::unknown(name, self.0.iter().map(|row| row.name));
+        unknown.map(problem).collect()
+    }
+
+    /// As [`resolve`](ParameterTable::resolve), for the names that are in the table; the others are ignored.
+    ///
+    /// ```
+    /// use millpond::manage::{ParameterTable, Patch};
+    ///
+    /// let none = ParameterTable::<()>(&[]);
+    /// assert!(none.resolve_known(&(), &Patch::new().core(1)).1.is_empty());
+    /// ```
+    pub fn resolve_known(&self, config: &C, patch: &Patch) -> (C, Vec<Invalid>) {
         let (mut next, mut problems) = (config.clone(), Vec::new());
-        for (name, _) in patch.changes() {
-            if !self.0.iter().any(|row| row.name == name) {
-                let known = self.0.iter().map(|row| row.name);
-                problems.push(Invalid::unknown(name, known));
-            }
-        }
         for row in self.0 {
             if let Some(setting) = patch.get(row.name) {
                 problems.extend(row.change(&mut next, setting).err());

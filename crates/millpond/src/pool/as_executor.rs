@@ -49,8 +49,7 @@ impl Executor for ThreadPool {
             Ok(()) => Ok(()),
             Err(rejected) => {
                 let not_at_once = match engine.config().rejection() {
-                    // Waiting is no help against a thread that cannot be started.
-                    RejectionPolicy::Block(_) => rejected.reason.is_saturated(),
+                    RejectionPolicy::Block(_) => engine.may_find_room(&rejected.reason),
                     // A handler of the user's may do anything.
                     RejectionPolicy::CallerRuns | RejectionPolicy::Custom(_) => true,
                     _ => false,

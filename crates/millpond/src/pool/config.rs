@@ -7,13 +7,13 @@
 //! compared; [`LiveConfig`] has the values that a running pool reads.
 
 mod apply;
+mod capacity;
 mod live;
 
 pub(super) use live::{ColdConfig, LiveConfig};
 
 use super::{RejectionPolicy, ThreadPool};
 use crate::adapt::CoDel;
-use crate::machine::Machine;
 use crate::manage::{
     Choice, Growth, Invalid, OverloadOrder, ParameterSpec, ParameterTable, Value, ValueType,
 };
@@ -104,7 +104,8 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |_| Machine::read().worker_hint().get().into(),
+        // As the builder says: one is as the other, if that is given.
+        default: |config| config.max.into(),
         is_live: true,
         help: "Workers that are kept, also when they are idle.",
         advice: "",
@@ -118,7 +119,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |_| Machine::read().worker_hint().get().into(),
+        default: |config| config.core.max(1).into(),
         is_live: true,
         help: "The most workers there may be.",
         advice: "without a worker no task would ever run",
@@ -238,7 +239,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "shedding_interval",
         kind: OPTIONAL_WAIT,
         unit: None,
-        default: |_| Value::None,
+        default: |config| config.overload.shedding.map(default_interval).into(),
         is_live: true,
         help: "The interval of shedding_target; none is twenty times the target.",
         advice: "an interval must be long enough for a burst to pass",
@@ -246,7 +247,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         set: |config, value| match (&mut config.overload.shedding, value.as_duration()) {
             (Some(codel), Some(interval)) => set(&mut codel.interval, Some(interval)),
             (Some(codel), None) => {
-                codel.interval = codel.target.saturating_mul(INTERVAL_PER_TARGET);
+                codel.interval = default_interval(*codel);
                 Ok(())
             }
             (None, None) => Ok(()),
@@ -278,6 +279,10 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         set: |_, _| Ok(()),
     },
 ]);
+
+fn default_interval(codel: CoDel) -> Duration {
+    codel.target.saturating_mul(INTERVAL_PER_TARGET)
+}
 
 fn set<T>(to: &mut T, value: Option<T>) -> Result<(), Cow<'static, str>> {
     *to = value.ok_or(WRONG_TYPE)?;

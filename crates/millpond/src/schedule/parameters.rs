@@ -245,11 +245,13 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        let mut problems = TABLE.unknown(patch);
         let Some(mut state) = self.core.live_state() else {
             return PatchError::unless_none(vec![Invalid::Forked]);
         };
         let now = Config::of(&state);
-        let (next, problems) = TABLE.resolve(&now, patch);
+        let (next, further) = TABLE.resolve_known(&now, patch);
+        problems.extend(further);
         PatchError::unless_none(problems)?;
         next.write(&mut state);
         drop(state);

@@ -4,6 +4,9 @@
 //! Clients of two kinds deal with a refused thread: one drains on the spot, one sets an alarm that tries again, as
 //! deferred work does. The second has a time, which its alarms advance, and so pauses between attempts (ONDEMAND-6).
 //!
+//! Clients of two kinds deal with a refused thread: one drains on the spot, one sets an alarm that tries again, as
+//! deferred work does. The second has a time, which its alarms advance, and so pauses between attempts (ONDEMAND-6).
+//!
 //! The module is private to the library, so it is compiled into this program once more. A job that is forgotten
 //! shows as a deadlock: the model waits for all of them.
 #![allow(

@@ -102,9 +102,10 @@ fn end_against_blocked(stops: bool) -> (Books, Sums) {
     let (pool, gate, handles) = full(RejectionPolicy::Block(Duration::MAX), &books);
     let threads = bringers(&books, &pool, [2, 3]);
     let opener = spawn(move || gate.open());
-    match stops {
-        true => books.handed_back(pool.shutdown_now()),
-        false => pool.shutdown(),
+    if stops {
+        books.handed_back(pool.shutdown_now());
+    } else {
+        pool.shutdown();
     }
     join_all(threads);
     opener.join().unwrap();
@@ -173,6 +174,78 @@ fn one_who_waits_for_room_can_be_interrupted() {
     });
 }
 
+/// A pool as [`full`], with a second worker that may be started by this plan.
+fn short_of_threads(plan: u32, books: &Books) -> (ThreadPool, Gate, Vec<(usize, Held)>) {
+    let (builder, _hand) = pool(1, 2, Queue::bounded(1));
+    let builder = builder.rejection(RejectionPolicy::Block(Duration::MAX));
+    let pool = builder.threads(Moody::new(plan)).build().unwrap();
+    let gate = Gate::new();
+    let held = books.bring_doing(&pool, 0, {
+        let gate = gate.clone();
+        move || gate.wait()
+    });
+    let queued = books.bring(&pool, 1);
+    (pool, gate, vec![(0, held), (1, queued)])
+}
+
+fn wait_for_room_by(plan: u32) {
+    let books = Books::new(4);
+    let (pool, gate, handles) = short_of_threads(plan, &books);
+    let threads = bringers(&books, &pool, [2, 3]);
+    gate.open();
+    join_all(threads);
+    hear_all(&books, handles);
+    pool.shutdown();
+    let sums = books.balance(&pool, &[]);
+    assert_eq!((sums.run, sums.refused), (4, 0), "{sums:?}");
+}
+
+fn end_while_submitters_wait_by(plan: u32) {
+    let books = Books::new(4);
+    let (pool, gate, handles) = short_of_threads(plan, &books);
+    let threads = bringers(&books, &pool, [2, 3]);
+    let opener = spawn(move || gate.open());
+    pool.shutdown();
+    join_all(threads);
+    opener.join().unwrap();
+    hear_all(&books, handles);
+    books.balance(&pool, &[]);
+    for number in [2, 3] {
+        let brought = books.page(number).brought;
+        let fair = [Brought::Taken, Brought::Refused(Why::ShutDown)];
+        assert!(fair.contains(&brought), "{brought:?}");
+    }
+}
+
+#[test]
+fn submitters_wait_for_room_while_another_worker_is_refused() {
+    // All but the first are refused, or the first two after it.
+    pct(|| wait_for_room_by(u32::MAX - 1));
+    pct(|| wait_for_room_by(0b110));
+}
+
+#[test]
+fn a_shutdown_wakes_submitters_that_wait_for_room_while_another_worker_is_refused() {
+    pct(|| end_while_submitters_wait_by(u32::MAX - 1));
+    pct(|| end_while_submitters_wait_by(0b110));
+}
+
+#[test]
+fn submitters_do_not_wait_for_a_worker_that_none_can_start() {
+    // The only worker may leave while they wait, and none comes after it.
+    pct(|| {
+        let (builder, hand) = pool(0, 1, Queue::bounded(1));
+        let builder = builder.rejection(RejectionPolicy::Block(Duration::MAX));
+        let pool = builder.threads(Moody::new(u32::MAX - 1)).build().unwrap();
+        let books = Books::new(4);
+        let threads = bringers(&books, &pool, 0..4);
+        hand.advance(KEEP_ALIVE);
+        join_all(threads);
+        pool.shutdown();
+        books.balance(&pool, &[CancelReason::Rejected]);
+    });
+}
+
 fn end_against_extra_threads(plan: u32, stops: bool) {
     let (builder, _hand) = pool(1, 1, Queue::bounded(1));
     let rejection = RejectionPolicy::NewThread { at_most: 1 };
@@ -183,9 +256,12 @@ fn end_against_extra_threads(plan: u32, stops: bool) {
         .map(|numbers| {
             let (books, pool) = (books.clone(), pool.clone());
             spawn(move || {
-                let handles = numbers.map(|number| match stops {
-                    true => books.bring_doing(&pool, number, until_interrupted),
-                    false => books.bring(&pool, number),
+                let handles = numbers.map(|number| {
+                    if stops {
+                        books.bring_doing(&pool, number, until_interrupted)
+                    } else {
+                        books.bring(&pool, number)
+                    }
                 });
                 for (number, handle) in numbers.into_iter().zip(handles) {
                     books.join(number, handle);
@@ -193,9 +269,10 @@ fn end_against_extra_threads(plan: u32, stops: bool) {
             })
         })
         .into();
-    match stops {
-        true => books.handed_back(pool.shutdown_now()),
-        false => pool.shutdown(),
+    if stops {
+        books.handed_back(pool.shutdown_now());
+    } else {
+        pool.shutdown();
     }
     join_all(threads);
     pool.await_termination().unwrap();

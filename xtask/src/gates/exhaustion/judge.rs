@@ -7,7 +7,7 @@
 //! | abort | a signal ended the process: a stack overflow, a panic in a panic, `abort()` |
 //! | hang | the kit's watchdog, a lifecycle or an actor that does not end, or the time limit |
 //! | spin | more CPU time than any test needs, or too many requests for threads |
-//! | unclear | a panic inside the library, or a failure that has nothing to do with threads |
+//! | unclear | a panic inside the library, a failure that has nothing to do with threads, or a refusal without advice |
 //! | lost | a wrong count of drops |
 
 use std::fmt;
@@ -24,6 +24,15 @@ pub const REFUSALS: u64 = 10_000;
 
 /// How `sync/exhaust.rs` of `millpond-raw` begins the line about a refusal.
 const REFUSED: &str = "exhausted: refusal ";
+
+/// How the library says that a thread was refused: with the system's error in brackets.
+const SENTENCES: [&str; 2] = ["could not start a thread (", "could not be started ("];
+
+/// What such a sentence must say, too.
+const ADVICE: [&str; 1] = ["use fewer threads"];
+
+/// What is as clear to a program, as `Debug` shows it: the variant, or the system's error.
+const CLEAR: [&str; 2] = ["SpawnFailed", "allows no more threads"];
 
 /// The result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,18 +139,13 @@ pub fn of_refused(ran: &Ran) -> Verdict {
     if panics.iter().any(|panic| panic.says(&loss)) {
         return fault(Fault::Lost, first());
     }
-    let clear = [
-        "SpawnFailed",
-        "could not start a thread",
-        "allows no more threads",
-        // The variant of the error of `try_execute_task`, by its old and its new name.
-        "Refused",
-        "Rejected(",
-    ];
     match panics.first() {
         _ if refusals == 0 => fault(Fault::Unclear, format!("refused nothing; {}", first())),
         None => fault(Fault::Unclear, "it failed without a panic".into()),
-        Some(panic) if panic.says(&clear) => Verdict::Clear,
+        Some(panic) if panic.says(&SENTENCES) && !panic.says(&ADVICE) => {
+            fault(Fault::Unclear, format!("no advice; {panic}"))
+        }
+        Some(panic) if panic.says(&SENTENCES) || panic.says(&CLEAR) => Verdict::Clear,
         Some(panic) if panic.is_in_suites() => Verdict::Unmet,
         Some(panic) => fault(Fault::Unclear, panic.to_string()),
     }
@@ -243,6 +247,23 @@ mod tests {
         assert_eq!(failed(SUITE, clear), Verdict::Clear);
         let unmet = "not in time: 2 workers are idle";
         assert_eq!(failed(SUITE, unmet), Verdict::Unmet);
+    }
+
+    #[test]
+    fn an_error_that_names_what_was_refused_must_say_what_to_do() {
+        let said = "the executor could not start a thread (os error 11)";
+        assert_eq!(fault(failed(SUITE, said)), Some(Fault::Unclear));
+        let advised = format!("{said}: use fewer threads, or raise the limit of the process");
+        assert_eq!(failed(SUITE, &advised), Verdict::Clear);
+    }
+
+    #[test]
+    fn a_rejection_for_another_reason_is_not_clear() {
+        let full =
+            "called `Result::unwrap()` on an `Err`: Rejected(Rejected { reason: Saturated })";
+        assert_eq!(failed(SUITE, full), Verdict::Unmet);
+        let std = failed("/rustc/0/library/core/src/result.rs:1:1", full);
+        assert_eq!(fault(std), Some(Fault::Unclear));
     }
 
     #[test]

@@ -41,15 +41,24 @@ impl Hints {
         Hints(rows.collect())
     }
 
-    /// The table of these results. A mutant that was not detected has no row.
-    pub fn learn(mutants: &[Mutant], fates: &[Fate]) -> Self {
-        let rows = mutants.iter().zip(fates).filter_map(|(mutant, fate)| {
+    /// The table of these results, one for each of `chosen`. A mutant that was not detected has no row. Mutants that
+    /// were not chosen keep the rows of this table.
+    #[must_use]
+    pub fn learn(&self, chosen: &[Mutant], fates: &[Fate], all: &[Mutant]) -> Self {
+        let is_chosen = |mutant: &Mutant| chosen.iter().any(|one| one.number == mutant.number);
+        let others = all.iter().filter(|mutant| !is_chosen(mutant));
+        let kept = others.filter_map(|mutant| {
+            let place = place(mutant, all);
+            let model = self.0.get(&place)?.clone();
+            Some((place, model))
+        });
+        let learned = chosen.iter().zip(fates).filter_map(|(mutant, fate)| {
             let Fate::Caught(model) = fate else {
                 return None;
             };
-            Some((place(mutant, mutants), model.clone()))
+            Some((place(mutant, all), model.clone()))
         });
-        Hints(rows.collect())
+        Hints(kept.chain(learned).collect())
     }
 
     /// The model that detects this mutant.

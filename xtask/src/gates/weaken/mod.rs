@@ -140,7 +140,8 @@ pub fn run(workspace: &Workspace, step: &mut Step, choice: &Choice) -> Result<Ou
         outcome.note = format!("{}, {unknown} not in the table", outcome.note);
     }
     if choice.renew {
-        Hints::learn(&all, &fates).write(&workspace.root)?;
+        let table = Hints::read(&workspace.root).learn(&chosen, &fates, &all);
+        table.write(&workspace.root)?;
     } else if elsewhere > 0 && outcome.verdict == Verdict::Passed {
         let advice = "not as xtask/weaken.txt says: `cargo xtask weaken --renew`";
         outcome.note = format!("{}, {elsewhere} {advice}", outcome.note);

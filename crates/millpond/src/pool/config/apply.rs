@@ -1,5 +1,6 @@
 //! Describing and changing the parameters of a running pool.
 
+use super::capacity::CapacityTurn;
 use super::{ColdConfig, Config, TABLE};
 use crate::manage::{Invalid, Parameter, Patch, PatchError};
 use crate::pool::RejectionPolicy;
@@ -22,24 +23,43 @@ impl PoolEngine {
         if self.is_forked() {
             return PatchError::unless_none(vec![Invalid::Forked]);
         }
-        // A queue of the user's is called under no lock of ours (E5). If what was judged by then has changed
-        // meanwhile, it gets its old capacity back.
-        let own_queue = self.queue.is_foreign() && patch.get("capacity").is_some();
-        let (seen, mut before) = (own_queue.then(|| self.queue.capacity()), None);
-        if let Some(seen) = seen {
-            let (_, next) = self.judge_patch(&self.config().lock(), patch, seen)?;
-            if let Some(capacity) = next.capacity.filter(|_| next.capacity != seen) {
-                self.queue.set_capacity(capacity)?;
-                before = seen;
-            }
+        let unknown = TABLE.unknown(patch);
+        if !unknown.is_empty() {
+            return self.reject_patch(patch, unknown);
         }
-        let written = self.write_all(patch, seen).inspect_err(|_| {
-            if let Some(before) = before {
-                let _ = self.queue.set_capacity(before);
-            }
-        })?;
+        let names_capacity = patch.get("capacity").is_some();
+        let written = if self.queue.is_foreign() && names_capacity {
+            self.apply_to_foreign(patch)?
+        } else {
+            self.write_all(patch, None)?
+        };
         self.limits_changed(written.eager_before);
         Ok(())
+    }
+
+    /// All that is wrong with a patch that has unknown names.
+    fn reject_patch(&self, patch: &Patch, unknown: Vec<Invalid>) -> Result<(), PatchError> {
+        let capacity = patch.get("capacity").and_then(|_| self.queue.capacity());
+        let judged = self.judge_patch(&self.config().lock(), patch, capacity);
+        let mut problems = unknown;
+        problems.extend(
+            judged
+                .err()
+                .iter()
+                .flat_map(|error| error.problems().to_vec()),
+        );
+        PatchError::unless_none(problems)
+    }
+
+    /// The same for a patch that names the capacity of a queue of the user's, which is set under no lock (CAPACITY-1).
+    fn apply_to_foreign(&self, patch: &Patch) -> Result<Written, PatchError> {
+        let turn = CapacityTurn::begin(self);
+        let base = turn.base;
+        let (_, next) = self.judge_patch(&self.config().lock(), patch, base)?;
+        if let Some(capacity) = next.capacity.filter(|_| next.capacity != base) {
+            self.queue.set_capacity(capacity)?;
+        }
+        self.write_all(patch, Some(base))
     }
 
     /// The parameters, described.
@@ -91,7 +111,7 @@ impl PoolEngine {
         self.labels.as_ref().map(|labels| labels.len() - 1)
     }
 
-    /// The parameters now, and those that the patch leads to, if nothing is wrong with it.
+    /// The parameters now, and those that the patch leads to, if nothing is wrong with what it names.
     fn judge_patch(
         &self,
         turn: &MutexGuard<'_, ColdConfig>,
@@ -101,7 +121,7 @@ impl PoolEngine {
         let (queue, names) = ((self.queue_name(), capacity), self.task_names());
         let overload = self.shedder.settings();
         let now = self.config().read(turn, queue, overload, names);
-        let (next, mut problems) = TABLE.resolve(&now, patch);
+        let (next, mut problems) = TABLE.resolve_known(&now, patch);
         problems.extend(next.misfits(&problems));
         problems.extend(self.queue.objects_to_order(next.overload.order));
         if let Some(capacity) = next.capacity.filter(|_| next.capacity != now.capacity) {
@@ -111,8 +131,8 @@ impl PoolEngine {
         Ok((now, next))
     }
 
-    /// Writes what the patch names. The capacity of a queue of the user's has been `seen`, and is written
-    /// already.
+    /// Writes what the patch names. A queue of the user's has the new capacity already; without the patch it would
+    /// have what was `seen`.
     fn write_all(&self, patch: &Patch, seen: Option<Option<usize>>) -> Result<Written, PatchError> {
         let config = self.config();
         let mut turn = config.lock();
@@ -124,7 +144,9 @@ impl PoolEngine {
             (None, None) => None,
         };
         let (now, next) = self.judge_patch(&turn, patch, capacity)?;
-        if seen.is_none() && next.capacity != now.capacity {
+        if seen.is_some() {
+            turn.capacity_patches.commit(next.capacity);
+        } else if next.capacity != now.capacity {
             if let Some(capacity) = next.capacity {
                 // The last step that can fail, and the first that changes something (PATCH-1).
                 self.queue.set_capacity(capacity)?;

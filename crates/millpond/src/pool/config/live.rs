@@ -14,6 +14,7 @@
 //!   rejections come in crowds. For the others the word says to read under the lock, and the policy that is
 //!   there counts, even if it has changed meanwhile.
 
+use super::capacity::CapacityPatches;
 use super::{Config, Overload};
 use crate::manage::{Growth, OverloadOrder};
 use crate::pool::{RejectionPolicy, ThreadPool};
@@ -106,6 +107,8 @@ pub(in crate::pool) struct ColdConfig {
     /// Written by [`LiveConfig::replace_rejection`] alone (CONFIG-3).
     rejection: RejectionPolicy,
     pub(in crate::pool) factory: Arc<dyn ThreadFactory>,
+    /// Patches under way that name the capacity of a queue of the user's.
+    pub(super) capacity_patches: CapacityPatches,
 }
 
 /// Look under the lock (CONFIG-3).
@@ -138,6 +141,7 @@ impl LiveConfig {
             cold: Mutex::new(ColdConfig {
                 rejection: config.rejection.clone(),
                 factory,
+                capacity_patches: CapacityPatches::default(),
             }),
         };
         live.write(&live.lock(), config);

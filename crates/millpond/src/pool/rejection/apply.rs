@@ -1,4 +1,12 @@
 //! Applying the rejection policy.
+//!
+//! # Waiting for room while threads are refused
+//!
+//! Below max, a submitter that finds the queue full starts a worker. If that fails, a worker that is alive will take
+//! a task and make room, so the submitter waits for that as it does at max ([`Refusal`]). It tries again to start a
+//! worker only after a pause, [`START_RETRY`], or if no worker is left; other wake-ups only let it check the queue.
+//! So it neither spins nor wakes other waiting submitters, as the end of each failed start does. Without a worker
+//! nothing would make room: then the task is rejected, with the error of the failed start.
 
 use super::counters::Resolution;
 use super::handler_scope::{Entry, HandlerScope};
@@ -21,6 +29,10 @@ use millpond_raw::park::Site;
 use millpond_raw::user_code::{self, Kind};
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// When a submitter that waits for room tries again to start a worker.
+const START_RETRY: Duration = Duration::from_millis(100);
 
 impl ThreadPool {
     /// Applies the policy to a task that was not admitted.
@@ -196,10 +208,16 @@ impl PoolEngine {
     ) -> Result<(), Rejected<Task>> {
         let mut rejected = rejected;
         loop {
-            // Waiting is no help against a shutdown, nor against a thread that cannot be started.
-            if !rejected.reason.is_saturated() {
+            if !self.may_find_room(&rejected.reason) {
+                // The last worker may have left because of a shutdown.
+                if self.is_shut_down() {
+                    rejected.reason = RejectReason::ShutDown;
+                }
                 return Err(rejected);
             }
+            let refusal = (!rejected.reason.is_saturated()).then(|| Refusal {
+                retry_at: self.clock.deadline(START_RETRY),
+            });
             if interrupt::check().is_err() {
                 return Err(Rejected::new(rejected.task, RejectReason::Interrupted));
             }
@@ -212,7 +230,7 @@ impl PoolEngine {
             if self.spin_for_room(&mut task) {
                 return self.recheck(identity);
             }
-            let waited = self.wait_for_room(&mut task, deadline);
+            let waited = self.wait_for_room(&mut task, deadline, refusal);
             let Some(task) = task else {
                 interrupt::restore(waited.map(drop));
                 return self.recheck(identity);
@@ -228,6 +246,16 @@ impl PoolEngine {
                 }
                 Err(WaitError::TimedOut) => return Err(Rejected::new(task, self.saturation())),
             };
+        }
+    }
+
+    /// Whether waiting for room helps a task that was rejected for this reason: there was none, or another worker could
+    /// not be started but one is alive. Waiting is no help against a shutdown.
+    #[cold]
+    pub(in crate::pool) fn may_find_room(&self, reason: &RejectReason) -> bool {
+        match reason {
+            RejectReason::SpawnFailed(_) => self.ctl().read().workers() > 0,
+            reason => reason.is_saturated(),
         }
     }
 
@@ -249,6 +277,7 @@ impl PoolEngine {
         &self,
         task: &mut Option<Task>,
         deadline: Deadline,
+        refusal: Option<Refusal>,
     ) -> Result<Room, WaitError> {
         let mut registration = WaiterRegistration::new(&self.room_waiters);
         let mut putter = PutterGuard {
@@ -262,13 +291,18 @@ impl PoolEngine {
             // Registered before the state and the limits are read: a change after that wakes us (POOL-2).
             registration.register(waker);
             let word = self.ctl().read();
-            if !word.is_running() || word.workers() < self.config().limits().max() {
+            let is_below_max = word.workers() < self.config().limits().max();
+            let refusal = refusal.filter(|_| is_below_max && word.workers() > 0);
+            let retry_at = refusal.map(|refusal| refusal.retry_at);
+            let may_start =
+                is_below_max && retry_at.is_none_or(|at| at.has_passed(self.clock.now()));
+            if !word.is_running() || may_start {
                 return Look::Done;
             }
             let PutterGuard { task, place, .. } = &mut putter;
             match self.queue.poll_offer(task, place, waker) {
                 Offered::In => Look::Done,
-                Offered::Wait => Look::RecheckAt(Deadline::NEVER),
+                Offered::Wait => Look::RecheckAt(retry_at.unwrap_or(Deadline::NEVER)),
                 Offered::Never(_) => {
                     room = Room::Never;
                     Look::Done
@@ -317,6 +351,13 @@ impl PoolEngine {
             },
         }
     }
+}
+
+/// A worker that could not be started for a task that waits for room.
+#[derive(Clone, Copy)]
+struct Refusal {
+    /// When to try again.
+    retry_at: Deadline,
 }
 
 /// How a wait for room ended.

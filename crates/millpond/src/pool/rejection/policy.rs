@@ -45,7 +45,9 @@ pub enum RejectionPolicy {
     /// dropped; if no task waits that could be dropped, it is given back.
     #[doc(alias = "DiscardOldestPolicy")]
     DiscardOldest,
-    /// Let its caller wait for room, but not longer than this; then give it back.
+    /// Let its caller wait for room, but not longer than this; then give it back. It also waits while the system
+    /// refuses another thread, as long as there is a worker that will take a task; without one it is given back at
+    /// once, with [`SpawnFailed`](crate::executor::RejectReason::SpawnFailed).
     Block(Duration),
     /// Run it in a thread of its own outside the pool, as long as there are fewer than this; then
     /// give it back.

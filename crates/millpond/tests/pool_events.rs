@@ -1,4 +1,4 @@
-//! What a pool tells, and who starts its threads.
+//! The events of a pool, and the factory that starts its threads.
 
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 #![allow(
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 const REFUSALS: u64 = 1_000;
 
-/// A thread for each notice that a slow listener has not heard would be a thousand threads.
+/// A thread for each event that a slow listener has not heard would be a thousand threads.
 #[test]
 fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
     let _watch = watch();
@@ -33,7 +33,7 @@ fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
         Arc::clone(&most),
         Mutex::new(Some(may_go)),
     );
-    let listener = move |notice: &PoolEvent| {
+    let listener = move |event: &PoolEvent| {
         highest.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         // The first waits until all have come.
         let may_go = gate.lock().unwrap().take();
@@ -41,7 +41,7 @@ fn one_thread_tells_what_a_pool_has_to_tell_and_what_is_too_much_is_counted() {
             let _ = may_go.recv();
         }
         now.fetch_sub(1, Ordering::SeqCst);
-        let count = match notice {
+        let count = match event {
             PoolEvent::Rejected(_) => (1, 0),
             PoolEvent::Dropped { events, pool } => {
                 assert_eq!(pool, "mill");
@@ -104,13 +104,13 @@ fn hold(pool: &ThreadPool) -> mpsc::Sender<()> {
 const SECOND: Duration = Duration::from_secs(1);
 const DROPPED: u64 = 28;
 
-/// A pool by a manual clock, and how many dropped tasks each of its notices tells of.
+/// A pool by a manual clock, and the number of dropped tasks in each of its events.
 fn telling(hand: &ManualClock) -> (ThreadPool, mpsc::Receiver<u64>) {
     let (tell, told) = mpsc::channel();
     let pool = ThreadPool::builder("mill").core(1).max(1);
-    let pool = pool.clock(hand.clock()).on_event(move |notice| {
-        let PoolEvent::DroppedDetached(report) = notice else {
-            panic!("nothing else has happened: {notice}");
+    let pool = pool.clock(hand.clock()).on_event(move |event| {
+        let PoolEvent::DroppedDetached(report) = event else {
+            panic!("nothing else has happened: {event}");
         };
         let _ = tell.send(report.dropped);
     });
@@ -196,7 +196,7 @@ fn a_task_that_is_cancelled_because_its_thread_has_died_is_told() {
     let (die, may_die) = mpsc::channel();
     let pool = ThreadPool::builder("mill").core(1).max(1);
     let pool = pool.threads(Stillborn(Arc::new(Mutex::new(may_die))));
-    let pool = pool.on_event(move |notice| drop(tell.send(notice.clone())));
+    let pool = pool.on_event(move |event| drop(tell.send(event.clone())));
     let pool = pool.build().unwrap();
     pool.execute(|| unreachable!()).unwrap();
     drop(die);
@@ -209,9 +209,9 @@ fn a_task_that_is_cancelled_because_its_thread_has_died_is_told() {
     assert_eq!((snapshot.dropped_detached, snapshot.cancelled), (1, 1));
 }
 
-/// Each notice causes the next one.
+/// Each event causes the next one.
 #[test]
-fn a_listener_that_causes_notices_by_a_manual_clock_is_not_called_inside_itself() {
+fn a_listener_that_causes_events_by_a_manual_clock_is_not_called_inside_itself() {
     let _watch = watch();
     let own: Arc<OnceLock<ThreadPool>> = Arc::default();
     let depth = Arc::new(AtomicUsize::new(0));
