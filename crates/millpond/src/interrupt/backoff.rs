@@ -29,7 +29,7 @@
 //! # Yields only where they pay
 //!
 //! A yield hands the CPU to whoever wants it, and on a busy machine that is for a whole time slice. So all yields
-//! go through [`Yields`], which measures them and forbids them for a while, in the whole process, once one
+//! go through [`contention`], which measures them and forbids them for a while, in the whole process, once one
 //! has lost its CPU. And a thread whose last waits nearly all ended parked does not yield either: it would only
 //! burn CPU (BACKOFF-4).
 //!
@@ -64,7 +64,7 @@
 //! holds for [`backoff`]: `is_ready` is a hint without consequences, and `attempt` is the very step that was tried
 //! before, complete in itself. Only searching workers are known to others: a push wakes nobody while one searches.
 
-use crate::thread::contention::{self, Yields};
+use crate::thread::contention;
 use millpond_raw::sync::{hint, local, spins, thread};
 use millpond_raw::timestamp::{self, Timestamp};
 use std::cell::Cell;
@@ -403,18 +403,16 @@ fn spin_and_yield<R>(
         }
         spun += pauses;
     }
-    let yields = continues(0).then(Yields::begin).flatten();
-    let Some(yields) = yields else {
-        return (None, WaitEnd::Parked);
-    };
-    for yielded in 1.. {
-        let may_go_on = yields.yield_now();
+    let mut yields = 0;
+    while continues(yields) && contention::may_yield() {
+        let is_kept = contention::yield_now();
         if let Some(got) = check() {
             return (Some(got), WaitEnd::WhileYielding);
         }
-        if !may_go_on || !continues(yielded) {
+        if !is_kept {
             break;
         }
+        yields += 1;
     }
     (None, WaitEnd::Parked)
 }

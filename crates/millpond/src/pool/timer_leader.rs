@@ -17,7 +17,7 @@ use super::task_queue::TaskQueue;
 use crate::executor::{TimerSource, TimerSourceOffer, TimerStatus};
 use crate::interrupt::Search;
 use crate::task::Task;
-use crate::thread::contention::Yields;
+use crate::thread::contention;
 use crate::time::Deadline;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::sync::{Mutex, local};
@@ -152,8 +152,8 @@ impl TimerLeader<'_> {
 
 /// Yields, unless the CPU is contended: then the source has the leader park.
 fn yield_once() {
-    if let Some(yields) = Yields::begin() {
-        let _ = yields.yield_now();
+    if contention::may_yield() {
+        let _ = contention::yield_now();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Waiters of a queue, the wakers to call after unlocking, and how the engines lock.
 
 use super::WaitSlot;
-use crate::thread::contention::Yields;
+use crate::thread::contention;
 use millpond_raw::catch_panic;
 use millpond_raw::sync::{Mutex, MutexGuard, hint, spins};
 use millpond_raw::wait_queue::{Ticket, TicketQueue};
@@ -119,16 +119,16 @@ fn lock_slow<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
             return guard;
         }
     }
-    if let Some(yields) = (attempts > 0).then(Yields::begin).flatten() {
-        for _ in 0..YIELD_ATTEMPTS {
-            let may_go_on = yields.yield_now();
-            if let Some(guard) = mutex.try_lock() {
-                return guard;
-            }
-            if !may_go_on {
-                break;
-            }
+    let mut yields = 0;
+    while attempts > 0 && yields < YIELD_ATTEMPTS && contention::may_yield() {
+        let is_kept = contention::yield_now();
+        if let Some(guard) = mutex.try_lock() {
+            return guard;
         }
+        if !is_kept {
+            break;
+        }
+        yields += 1;
     }
     mutex.lock()
 }

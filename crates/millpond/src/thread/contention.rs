@@ -6,8 +6,8 @@
 //! that yielded is awake for everybody else: a submitter that counts it as searching wakes nobody. So a yield is
 //! right on a quiet machine and wrong on a busy one, and the only cheap way to tell them apart is to measure yields.
 //!
-//! All yields of the library are made through [`Yields`], which measures them. What one thread learns all threads of
-//! the process know:
+//! All yields of the library are made through [`yield_now`], which measures them. What one thread learns all threads
+//! of the process know:
 //!
 //! ```text
 //!          a loss: a yield took               MIN_LOSSES in all,       no yields
@@ -18,13 +18,17 @@
 //!    +----------------------------+      +----------------------------+
 //! ```
 //!
-//! A few losses are no proof, nor many among very many yields ([`MAX_KEPT`]): a virtual machine stands still now and
-//! then, and it takes the kernel a moment to spread new threads over the CPUs. Nor is a loss of which our own threads are
-//! the cause: where they use all the CPUs that the process has, such as producers and consumers on few CPUs, a yield
-//! lets those go on that are behind, and throughput would suffer without. So on probation the CPU time of the process
-//! is read before and after, and a loss counts if the process used less than three fifths of its CPUs. If a loss ends a probation that followed
-//! a period, the next period is twice as long, up to 64 s; else it is [`MIN_PERIOD`]. So on a machine that stays busy
-//! a loss, which costs milliseconds, happens less and less often.
+//! What is no proof of contention:
+//!
+//! - **A few losses**, or many among very many yields ([`MAX_KEPT`]): a virtual machine stands still now and then, and
+//!   it takes the kernel a moment to spread new threads over the CPUs.
+//! - **Losses of which our own threads are the cause.** Where they use all the CPUs that the process has, such as
+//!   producers and consumers on few CPUs, a yield lets those go on that are behind, and throughput would suffer
+//!   without. So the CPU time of the process is compared with that at an earlier loss ([`CpuSample`]), and a loss
+//!   counts if the process used less than three fifths of its CPUs since then.
+//!
+//! If a loss ends a probation that followed a period, the next period is twice as long, up to 64 s; else it is
+//! [`MIN_PERIOD`]. So on a machine that stays busy a loss, which costs milliseconds, happens less and less often.
 //!
 //! # Invariants
 //!
@@ -33,8 +37,8 @@
 //! - **CONTENTION-2** Threads that lose their CPUs at about the same time begin one period. The state is one word, and
 //!   only a loss outside of a period changes it, by compare-and-swap.
 //!
-//! All accesses are relaxed: the word guards no other memory, and a thread that reads an old value yields once
-//! more, or once less.
+//! All accesses are relaxed: each word is complete in itself and guards no other memory, and a thread that reads an old
+//! value yields once more, or once less.
 
 use millpond_raw::cpu_time;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
@@ -61,14 +65,29 @@ const MAX_DOUBLINGS: u64 = 8;
 /// than ten thousand was where this was measured.
 const MAX_KEPT: u32 = 500;
 
+/// The unit of a [`CpuSample`].
+const UNIT: Duration = Duration::from_micros(100);
+
+/// CPU time is compared over at least this time: the kernel brings that of a running thread up to date every few
+/// milliseconds only.
+const MIN_SPAN: Duration = Duration::from_millis(20);
+
+/// What the process did longer ago says nothing about this loss.
+const MAX_SPAN: Duration = Duration::from_secs(1);
+
 /// So many losses in a row are contention.
-const MIN_LOSSES: u64 = 4;
+const MIN_LOSSES: u64 = 3;
 
 /// The low bits of the word: the number of losses in a row. Those beyond [`MIN_LOSSES`] double the period.
 const LEVEL: u64 = 0xff;
 
 global! {
     static STATE: AtomicU64 = AtomicU64::new(0);
+}
+
+global! {
+    /// The CPU time at an earlier loss; 0 if there was none.
+    static SAMPLE: AtomicU64 = AtomicU64::new(0);
 }
 
 global! {
@@ -142,76 +161,80 @@ pub(crate) fn may_yield() -> bool {
     state.0 == 0 || !state.is_contended(timestamp::now())
 }
 
-/// The yields of one wait.
-#[derive(Debug)]
-pub(crate) struct Yields {
-    /// The time and the CPU time of the process at the beginning, on probation.
-    sample: Option<(Timestamp, Duration)>,
+/// Yields, if a thread [may](may_yield). Returns whether it may go on so: not if it has lost its CPU.
+#[inline]
+pub(crate) fn yield_now() -> bool {
+    let before = timestamp::now();
+    thread::yield_now();
+    let after = timestamp::now();
+    let is_lost = u128::from(after.nanos_since(before)) > LOST.as_nanos();
+    if is_lost {
+        record_loss(after, KEPT.with(|own| own.replace(0)));
+    } else {
+        KEPT.with(|own| own.set(own.get().saturating_add(1)));
+    }
+    !is_lost
 }
 
-impl Yields {
-    /// `None` if the calling thread may not yield.
-    #[inline]
-    pub(crate) fn begin() -> Option<Yields> {
-        let state = state();
-        if state.0 == 0 {
-            return Some(Yields { sample: None });
-        }
-        Yields::begin_slow(state)
+/// Records a loss that ended at `now`, after so many yields without one.
+#[cold]
+fn record_loss(now: Timestamp, kept: u32) {
+    let state = state();
+    if kept >= MAX_KEPT || state.is_contended(now) || !is_others_load(now) {
+        return;
     }
-
-    #[cold]
-    fn begin_slow(state: Contention) -> Option<Yields> {
-        let now = timestamp::now();
-        if state.is_contended(now) {
-            return None;
-        }
-        let used = state.is_on_probation(now).then(cpu_time::process_cpu_now);
-        let sample = used.flatten().map(|used| (now, used));
-        Some(Yields { sample })
-    }
-
-    /// Yields. Returns whether the thread may go on so: not if it has lost its CPU.
-    #[inline]
-    pub(crate) fn yield_now(&self) -> bool {
-        let before = timestamp::now();
-        thread::yield_now();
-        let after = timestamp::now();
-        let is_lost = u128::from(after.nanos_since(before)) > LOST.as_nanos();
-        if is_lost {
-            self.record_loss(after, KEPT.with(|own| own.replace(0)));
-        } else {
-            KEPT.with(|own| own.set(own.get().saturating_add(1)));
-        }
-        !is_lost
-    }
-
-    /// Records a loss that ended at `now`, after so many yields without one.
-    #[cold]
-    fn record_loss(&self, now: Timestamp, kept: u32) {
-        let state = state();
-        if kept >= MAX_KEPT || state.is_contended(now) || self.is_own_load(now) {
-            return;
-        }
-        LOSSES.with(|losses| losses.set(losses.get().wrapping_add(1)));
-        // CONTENTION-2
-        let next = state.after_loss(now).0;
-        let _ = STATE.compare_exchange(state.0, next, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    fn is_own_load(&self, now: Timestamp) -> bool {
-        let sample = self.sample.zip(cpu_time::process_cpu_now());
-        sample.is_some_and(|((start, before), after)| {
-            let wall = Duration::from_nanos(now.nanos_since(start));
-            is_own_load(after.saturating_sub(before), wall, cpus())
-        })
-    }
+    LOSSES.with(|losses| losses.set(losses.get().wrapping_add(1)));
+    // CONTENTION-2
+    let next = state.after_loss(now).0;
+    let _ = STATE.compare_exchange(state.0, next, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Whether a process that has used so much CPU time has used its CPUs itself, or most of them: while some of its
-/// threads are parked, because of an earlier loss, it uses less than it would.
-fn is_own_load(used: Duration, wall: Duration, cpus: u64) -> bool {
-    used.as_nanos() * 5 >= wall.as_nanos() * u128::from(cpus) * 3
+/// Whether other processes have used the CPUs since an earlier loss. Where CPU time is unknown, they have.
+fn is_others_load(now: Timestamp) -> bool {
+    let Some(cpu) = cpu_time::process_cpu_now() else {
+        return true;
+    };
+    let earlier = CpuSample(SAMPLE.load(Ordering::Relaxed));
+    let sample = CpuSample::new(now, cpu);
+    let span = sample.wall_since(earlier);
+    if earlier.0 == 0 || span >= MIN_SPAN {
+        let _ = SAMPLE.compare_exchange(earlier.0, sample.0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    let is_comparable = earlier.0 != 0 && (MIN_SPAN..=MAX_SPAN).contains(&span);
+    is_comparable && !sample.is_own_load_since(earlier, cpus())
+}
+
+/// The CPU time of the process at some time, both in units of [`UNIT`], 32 bits each: one word, so that they belong
+/// together. They wrap around after five days, and are compared over a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CpuSample(u64);
+
+impl CpuSample {
+    fn new(now: Timestamp, cpu: Duration) -> Self {
+        let wall = u128::from(now.nanos_since(Timestamp::from_count(0))) / UNIT.as_nanos();
+        let cpu = cpu.as_nanos() / UNIT.as_nanos();
+        CpuSample(u64::from(wall as u32) << 32 | u64::from(cpu as u32))
+    }
+
+    fn wall(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn cpu(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn wall_since(self, earlier: CpuSample) -> Duration {
+        UNIT * self.wall().wrapping_sub(earlier.wall())
+    }
+
+    /// Whether the process has used its CPUs itself, or most of them: while some of its threads are parked, because of
+    /// an earlier loss, it uses less than it would.
+    fn is_own_load_since(self, earlier: CpuSample, cpus: u64) -> bool {
+        let used = u64::from(self.cpu().wrapping_sub(earlier.cpu()));
+        let wall = u64::from(self.wall().wrapping_sub(earlier.wall()));
+        used * 5 >= wall * cpus * 3
+    }
 }
 
 fn cpus() -> u64 {
@@ -276,7 +299,7 @@ mod tests {
     #[test]
     fn a_loss_soon_after_a_period_doubles_the_next_one_up_to_the_longest() {
         let start = timestamp::now();
-        let periods: Vec<u128> = (3..=14)
+        let periods: Vec<u128> = (2..=13)
             .map(|losses| after_losses(start, losses).0.period().as_millis())
             .collect();
         assert_eq!(
@@ -289,24 +312,47 @@ mod tests {
 
     #[test]
     fn a_loss_after_another_calm_period_begins_anew() {
-        let (state, soon) = after_losses(timestamp::now(), 8);
+        let (state, soon) = after_losses(timestamp::now(), 7);
         assert_eq!(state.period(), Duration::from_secs(4));
         let later = after(soon, state.period());
         assert_eq!(state.after_loss(later).period(), Duration::ZERO);
     }
 
+    /// A sample of a process that has used `cpu` microseconds at `wall`.
+    fn sample(wall: u64, cpu: u64) -> CpuSample {
+        let now = Timestamp::from_count(timestamp::ticks(Duration::from_micros(wall)));
+        CpuSample::new(now, Duration::from_micros(cpu))
+    }
+
     #[test]
     fn a_process_that_uses_its_cpus_itself_has_lost_none() {
-        let wall = Duration::from_millis(4);
+        let start = sample(1_000_000, 500_000);
+        let is_own =
+            |used: u64, cpus| sample(1_050_000, 500_000 + used).is_own_load_since(start, cpus);
         // A producer and two workers on two CPUs; the same with a worker parked now and then.
-        assert!(is_own_load(2 * wall, wall, 2));
-        assert!(is_own_load(wall * 13 / 10, wall, 2));
+        assert!(is_own(100_000, 2));
+        assert!(is_own(65_000, 2));
         // A caller that spins, and a worker whose CPU another process has.
-        assert!(!is_own_load(wall, wall, 2));
-        assert!(!is_own_load(wall / 20, wall, 2));
+        assert!(!is_own(50_000, 2));
+        assert!(!is_own(2_000, 2));
         // All threads of the process on one CPU.
-        assert!(is_own_load(wall, wall, 1));
-        assert!(!is_own_load(Duration::ZERO, wall, 1));
+        assert!(is_own(50_000, 1));
+        assert!(!is_own(0, 1));
+    }
+
+    #[test]
+    fn samples_that_wrap_around_are_compared_all_the_same() {
+        let unit = UNIT.as_micros() as u64;
+        let start = (1_u64 << 32) * unit - 20_000;
+        let (before, after) = (sample(start, start), sample(start + 50_000, start + 90_000));
+        assert!(after.wall() < before.wall() && after.cpu() < before.cpu());
+        let span = after.wall_since(before);
+        assert!(
+            span.abs_diff(Duration::from_millis(50)) <= 2 * UNIT,
+            "{span:?}"
+        );
+        assert!(after.is_own_load_since(before, 2));
+        assert!(!after.is_own_load_since(before, 4));
     }
 
     #[test]

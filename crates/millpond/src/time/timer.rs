@@ -63,8 +63,7 @@ pub(crate) use hold::TimerHold;
 use super::wake_lead::{WaitPlan, WakeLead};
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
-use crate::thread::contention::Yields;
-use crate::thread::{JoinHandle, ThreadFactory};
+use crate::thread::{JoinHandle, ThreadFactory, contention};
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, local};
 use millpond_raw::user_code::{self, Kind};
@@ -286,9 +285,10 @@ impl ThreadGuard {
                 Next::Yield(until) => {
                     // The thread that is to run the due task may wait for this very CPU: spinning would keep
                     // it from running for the rest of the time slice, which is milliseconds.
-                    if let Some(yields) = Yields::begin() {
-                        while !until.has_passed(clock.now()) && yields.yield_now() {}
-                    }
+                    while !until.has_passed(clock.now())
+                        && contention::may_yield()
+                        && contention::yield_now()
+                    {}
                 }
                 Next::Sleep(until) => {
                     woken = clock.park_until(&here, Site::new("timer.sleep"), until);
