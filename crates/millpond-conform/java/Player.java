@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Plays one script on Java's pool and tells a line for each step. The words of the lines are those of
- * docs/differential.md; {@code D1} and so on are the decisions listed in src/differential/decisions.md.
+ * docs/differential.md; {@code DIFF-1} and so on are the decisions listed in src/differential/decisions.md.
  */
 final class Player {
     private final Stage stage = new Stage();
@@ -138,7 +138,7 @@ final class Player {
         synchronized (stage) {
             switch (work.fate) {
                 case REFUSED:
-                    // A refused task leaves no handle behind: there was none to be had (D2).
+                    // A refused task leaves no handle behind: there was none to be had (DIFF-2).
                     work.handle = null;
                     return "refused";
                 case DISCARDED:
@@ -172,10 +172,10 @@ final class Player {
         }
         boolean done = work.handle.cancel(mayInterrupt);
         if (mayInterrupt && !done && work.handle.isCancelled()) {
-            // It was cancelled before and may run on; ours asks it to stop all the same (D9).
+            // It was cancelled before and may run on; ours asks it to stop all the same (DIFF-9).
             stage.interrupt(work);
         }
-        // Ours gives the place in the queue back at once (D1).
+        // Ours gives the place in the queue back at once (DIFF-1).
         boolean wasQueued = pool.getQueue().contains(work.handle);
         pool.purge();
         if (wasQueued) {
@@ -224,7 +224,7 @@ final class Player {
         return returned.toString();
     }
 
-    /** Java's futures of tasks that will never run stay open for ever; ours never do (D2). */
+    /** Java's futures of tasks that will never run stay open for ever; ours never do (DIFF-2). */
     static void finish(Work work) {
         if (work.handle != null) {
             work.handle.cancel(false);
@@ -249,7 +249,7 @@ final class Player {
                 + " keep-alive=" + pool.getKeepAliveTime(TimeUnit.SECONDS)
                 + " core-may-time-out=" + (pool.allowsCoreThreadTimeOut() ? "yes" : "no")
                 + " state=" + state
-                // A worker that dies of its task is replaced; ours does not die (D5).
+                // A worker that dies of its task is replaced; ours does not die (DIFF-5).
                 + " threads=" + (hasDied ? "*" : pool.started.get())
                 + " before=" + pool.before.get()
                 + " after=" + pool.after.get()

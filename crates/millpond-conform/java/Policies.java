@@ -24,7 +24,7 @@ final class Policies {
 
     /**
      * The policy, and what a task becomes that it drops. Caller-runs drops once the pool is shut
-     * down; ours refuses then (D3), so the fate of such a task here is "refused".
+     * down; ours refuses then (DIFF-3), so the fate of such a task here is "refused".
      */
     private static RejectedExecutionHandler noting(
             Stage stage, RejectedExecutionHandler real, Work.Fate whenDropped) {

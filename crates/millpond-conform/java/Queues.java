@@ -46,7 +46,7 @@ final class Queues {
     }
 
     /**
-     * The linked queue with a bound that can change (D7). Java's own bound is fixed; the bound of this
+     * The linked queue with a bound that can change (DIFF-7). Java's own bound is fixed; the bound of this
      * one is asked in {@code offer}, as those do who change it in the field.
      */
     static final class Linked extends LinkedBlockingQueue<Runnable> {

@@ -29,7 +29,7 @@ use crate::report::Rule;
 // Rules that the sources do not follow everywhere yet. A rule that is enforced needs no constant.
 
 /// Ids of the old form (`W1`): see [`ledger::ids`].
-pub const OLD_STYLE_IDS: Rule = Rule::Pending;
+pub const OLD_STYLE_IDS: Rule = Rule::Enforced;
 
 /// File tables of folders: see [`layers::file_tables`].
 pub const FILE_TABLES: Rule = Rule::Enforced;

@@ -10,7 +10,7 @@ use xtask::workspace::Workspace;
 const GOOD: &str = r#"
 fn refused() { eprintln!("\nexhausted: refusal 1: mill-1"); }
 #[test] fn passes() { refused(); }
-#[test] fn fails_clearly() { refused(); panic!("the executor could not start a thread"); }
+#[test] fn fails_clearly() { refused(); panic!("the executor could not start a thread (no more of them): use fewer threads"); }
 #[test] fn misses_what_it_expected() { refused(); assert_eq!(1 + 1, 3, "workers"); }
 "#;
 

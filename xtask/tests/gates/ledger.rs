@@ -4,7 +4,7 @@ use xtask::gates::ledger::{check, safety};
 
 use crate::tree::{Tree, fails, passes};
 
-const HEADER: &str = "//! Parking.\n//!\n//! - **P1** one owner\n//! - **P2** no second one\n";
+const HEADER: &str = "//! Parking.\n//!\n//! - **PARK-1** one owner\n//! - **PARK-2** no second one\n";
 
 const DOCUMENT: &str = "# Safety\n\n| module | promise | proof |\n|---|---|---|\n\
     | `park.rs` | nobody sleeps for ever | `tests/loom_park.rs` under loom |\n";
@@ -13,7 +13,7 @@ const SAFE_ROOT: &str = "//! Says unsafe in words only.\n#![forbid(unsafe_code)]
     const WORD: &str = \"unsafe { }\"; // unsafe\n";
 
 fn clean() -> Tree {
-    park("// SAFETY: P1 - we own it.\nfn f() { g(unsafe { h() }) }\n")
+    park("// SAFETY: PARK-1 - we own it.\nfn f() { g(unsafe { h() }) }\n")
         .with(
             "crates/millpond-raw/Cargo.toml",
             "[package]\nname = \"millpond-raw\"\n",
@@ -115,12 +115,12 @@ fn a_root_named_in_the_manifest_forbids_unsafe_code_too() {
 #[test]
 fn a_comment_may_be_above_the_expression_or_its_statement() {
     let code = "fn f() {\n\
-        // SAFETY: P1 - above the statement.\n\
+        // SAFETY: PARK-1 - above the statement.\n\
         let a = g(\n    1,\n    |x| unsafe { h(x) },\n);\n\
-        let b = g(\n    1,\n    // SAFETY: P2, P1 - above the argument,\n    // in two lines.\n    \
+        let b = g(\n    1,\n    // SAFETY: PARK-2, PARK-1 - above the argument,\n    // in two lines.\n    \
         unsafe { h(x) },\n);\n\
-        match a {\n    // SAFETY: P1 - above the arm.\n    Some(x) => unsafe { h(x) },\n    None => b,\n}\n}\n\
-        // SAFETY: P1 - above the attribute.\n#[allow(x)]\nunsafe impl Send for A {}\n";
+        match a {\n    // SAFETY: PARK-1 - above the arm.\n    Some(x) => unsafe { h(x) },\n    None => b,\n}\n}\n\
+        // SAFETY: PARK-1 - above the attribute.\n#[allow(x)]\nunsafe impl Send for A {}\n";
     passes(safety::check, &park(code));
 }
 
@@ -136,19 +136,19 @@ fn an_unsafe_block_without_a_comment_fails() {
 
 #[test]
 fn the_comment_of_another_statement_does_not_count() {
-    let code = "fn f() {\n    // SAFETY: P1 - ours.\n    unsafe { g() };\n    unsafe { g() };\n}\n";
+    let code = "fn f() {\n    // SAFETY: PARK-1 - ours.\n    unsafe { g() };\n    unsafe { g() };\n}\n";
     fails(safety::check, &park(code), &line(4), "SAFETY");
 }
 
 #[test]
 fn a_comment_behind_an_empty_line_does_not_count() {
-    let code = "// SAFETY: P1 - somewhere above.\n\nunsafe impl Send for A {}\n";
+    let code = "// SAFETY: PARK-1 - somewhere above.\n\nunsafe impl Send for A {}\n";
     fails(safety::check, &park(code), &line(3), "directly above");
 }
 
 #[test]
 fn documentation_is_no_safety_comment() {
-    let code = "/// SAFETY: P1 - as documentation.\nunsafe impl Send for A {}\n";
+    let code = "/// SAFETY: PARK-1 - as documentation.\nunsafe impl Send for A {}\n";
     fails(safety::check, &park(code), &line(2), "SAFETY");
 }
 
@@ -166,8 +166,8 @@ fn a_comment_without_an_invariant_fails() {
 
 #[test]
 fn an_invariant_that_no_header_states_fails() {
-    let code = "// SAFETY: P1 and P7 - hopefully.\nunsafe impl Send for A {}\n";
-    fails(safety::check, &park(code), &line(2), "cites P7");
+    let code = "// SAFETY: PARK-1 and PARK-7 - hopefully.\nunsafe impl Send for A {}\n";
+    fails(safety::check, &park(code), &line(2), "cites PARK-7");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_workspace_without_the_document_fails() {
 
 #[test]
 fn a_file_with_unsafe_code_and_no_row_fails() {
-    let code = "//! - **R1** x\n// SAFETY: R1 - x.\nunsafe impl Send for A {}\n";
+    let code = "//! - **RING-1** x\n// SAFETY: RING-1 - x.\nunsafe impl Send for A {}\n";
     let tree = clean().with("crates/millpond-raw/src/ring.rs", code);
     fails(
         check,

@@ -33,7 +33,7 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
     let drops_oldest = setup.policy == Policy::DiscardOldest
         || steps.contains(&Step::Policy(Policy::DiscardOldest));
     if drops_oldest && setup.queue == Flavor::HandOff {
-        return Some("D4");
+        return Some("DIFF-4");
     }
     // Where threads fail, a worker must live from the first step to the last.
     let risks_the_last_worker = |step: &Step| match step {
@@ -46,7 +46,7 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
         && !setup.core_may_time_out
         && !steps.iter().any(risks_the_last_worker);
     if steps.contains(&Step::Threads(false)) && !keeps_a_worker {
-        return Some("D6");
+        return Some("DIFF-6");
     }
     None
 }
@@ -73,7 +73,7 @@ mod tests {
                     continue;
                 }
                 let text = fs::read_to_string(&path).unwrap();
-                let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+                let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
                 found.extend(words.filter(|word| is_number(word)).map(str::to_owned));
             }
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn is_number(word: &str) -> bool {
-        let digits = word.strip_prefix('D').unwrap_or_default();
+        let digits = word.strip_prefix("DIFF-").unwrap_or_default();
         !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
     }
 
@@ -91,11 +91,11 @@ mod tests {
         let pool = "pool core=1 max=2 queue=hand-off";
         assert_eq!(
             forbidden(&format!("{pool}\npolicy discard-oldest")),
-            Some("D4")
+            Some("DIFF-4")
         );
         assert_eq!(
             forbidden(&format!("{pool} policy=discard-oldest")),
-            Some("D4")
+            Some("DIFF-4")
         );
         assert_eq!(
             forbidden("pool core=1 max=2 queue=array:1 policy=discard-oldest"),
@@ -105,11 +105,11 @@ mod tests {
         assert_eq!(forbidden(&good), None);
         assert_eq!(
             forbidden(&format!("{pool}\nthreads fail\nsubmit 1")),
-            Some("D6")
+            Some("DIFF-6")
         );
-        assert_eq!(forbidden(&good.replace("core=1", "core=0")), Some("D6"));
+        assert_eq!(forbidden(&good.replace("core=1", "core=0")), Some("DIFF-6"));
         for step in ["core 0", "core-may-time-out yes", "run 2"] {
-            assert_eq!(forbidden(&format!("{good}\n{step}")), Some("D6"), "{step}");
+            assert_eq!(forbidden(&format!("{good}\n{step}")), Some("DIFF-6"), "{step}");
         }
     }
 

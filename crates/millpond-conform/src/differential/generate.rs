@@ -5,7 +5,7 @@
 //!
 //! The generator knows nothing of what a step will do. A step that finds nothing to do (releasing a
 //! task that was rejected) is answered by `no` on both sides, and that is compared as well. What it
-//! avoids it avoids because of a decision (D4, D5, D6, D7); the list is in `decisions.md`.
+//! avoids it avoids because of a decision (DIFF-4, DIFF-5, DIFF-6, DIFF-7); the list is in `decisions.md`.
 
 use super::script::{Flavor, Number, Policy, Script, Setup, Step, Submission};
 use crate::kit::Rng;
@@ -92,7 +92,7 @@ impl Author {
             _ => Flavor::HandOff,
         };
         if !matches!(queue, Flavor::Linked(_)) {
-            kinds.retain(|kind| *kind != Kind::Capacity); // D7
+            kinds.retain(|kind| *kind != Kind::Capacity); // DIFF-7
         }
         let keep_alive = if rng.once_in(5) { 0 } else { 60 };
         let mut author = Author {
@@ -183,8 +183,8 @@ impl Author {
         self.last += 1;
         Step::Submission(Submission {
             number: self.last,
-            // A worker of Java's dies of a task without a handle that fails (D5), and where no
-            // thread can be started it is not replaced (D6).
+            // A worker of Java's dies of a task without a handle that fails (DIFF-5), and where no
+            // thread can be started it is not replaced (DIFF-6).
             has_handle: self.keeps_a_worker || !self.rng.once_in(5),
             is_stubborn: self.rng.once_in(6),
         })
@@ -205,7 +205,7 @@ impl Author {
 
     fn policy(&mut self) -> Policy {
         let there_are = match self.setup.queue {
-            Flavor::HandOff => &Policy::ALL[..3], // D4
+            Flavor::HandOff => &Policy::ALL[..3], // DIFF-4
             _ => &Policy::ALL[..],
         };
         there_are[self.rng.below(there_are.len())]

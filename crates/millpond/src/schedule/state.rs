@@ -11,7 +11,7 @@
 //!
 //! - **STATESLOT-1** A slot belongs to one pool at a time: from when that is built until its core is dropped. So a
 //!   guard that is not dropped finds the state of its own pool: it holds the core.
-//! - **STATESLOT-2** A key of the queue fits no entry of a later pool (W5 of the wheel). So a key removes its own
+//! - **STATESLOT-2** A key of the queue fits no entry of a later pool (WHEEL-5 of the wheel). So a key removes its own
 //!   entry or nothing.
 //! - **STATESLOT-3** A handle that asks a slot for anything that needs no key may be answered for a later pool. That
 //!   happens only when the body of its own task is gone. Then nothing is left to decide: whatever the answer is,

@@ -55,7 +55,7 @@ impl Counts {
 }
 
 impl Hooks for Counts {
-    // The tombstone of a cancelled task is not counted: Java's side has purged it (D1).
+    // The tombstone of a cancelled task is not counted: Java's side has purged it (DIFF-1).
     fn before(&self, task: &TaskInfo) {
         if !task.is_gone() {
             self.happened(0);

@@ -33,7 +33,7 @@ pub(super) struct Player {
     counts: Counts,
     handles: BTreeMap<Number, TaskHandle<()>>,
     policy: Policy,
-    /// A task without a handle has failed: Java's worker died of it (D5).
+    /// A task without a handle has failed: Java's worker died of it (DIFF-5).
     has_died: bool,
 }
 
@@ -123,7 +123,7 @@ impl Player {
                 self.pool.set_rejection(rejection(*policy));
                 "ok".into()
             }
-            // A thread that cannot be started is an error for us; Java says that none was (D8).
+            // A thread that cannot be started is an error for us; Java says that none was (DIFF-8).
             Step::Prestart => yes_or_no(self.pool.prestart_core().unwrap_or(false)).into(),
             Step::PrestartAll => self.prestart_all(),
             Step::IdleOut => {
@@ -226,7 +226,7 @@ impl Player {
         let before = self.pool.snapshot().threads_started;
         let started = match self.pool.prestart_all_core() {
             Ok(started) => started as u64,
-            // Java tells how many could be started before one could not (D8).
+            // Java tells how many could be started before one could not (DIFF-8).
             Err(_) => self.pool.snapshot().threads_started - before,
         };
         started.to_string()
@@ -258,7 +258,7 @@ impl Player {
     fn readings(&self) -> String {
         let now = self.pool.snapshot();
         let tasks = self.pool.queued_tasks();
-        // The tombstone of a cancelled task does not count against the capacity; Java's side purges it (D1).
+        // The tombstone of a cancelled task does not count against the capacity; Java's side purges it (DIFF-1).
         let queue: Vec<&str> = tasks
             .iter()
             .filter(|task| !task.is_gone())
