@@ -4,7 +4,8 @@ use xtask::gates::ledger::{check, safety};
 
 use crate::tree::{Tree, fails, passes};
 
-const HEADER: &str = "//! Parking.\n//!\n//! - **PARK-1** one owner\n//! - **PARK-2** no second one\n";
+const HEADER: &str =
+    "//! Parking.\n//!\n//! - **PARK-1** one owner\n//! - **PARK-2** no second one\n";
 
 const DOCUMENT: &str = "# Safety\n\n| module | promise | proof |\n|---|---|---|\n\
     | `park.rs` | nobody sleeps for ever | `tests/loom_park.rs` under loom |\n";
@@ -136,7 +137,8 @@ fn an_unsafe_block_without_a_comment_fails() {
 
 #[test]
 fn the_comment_of_another_statement_does_not_count() {
-    let code = "fn f() {\n    // SAFETY: PARK-1 - ours.\n    unsafe { g() };\n    unsafe { g() };\n}\n";
+    let code =
+        "fn f() {\n    // SAFETY: PARK-1 - ours.\n    unsafe { g() };\n    unsafe { g() };\n}\n";
     fails(safety::check, &park(code), &line(4), "SAFETY");
 }
 

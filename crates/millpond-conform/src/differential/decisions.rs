@@ -109,7 +109,11 @@ mod tests {
         );
         assert_eq!(forbidden(&good.replace("core=1", "core=0")), Some("DIFF-6"));
         for step in ["core 0", "core-may-time-out yes", "run 2"] {
-            assert_eq!(forbidden(&format!("{good}\n{step}")), Some("DIFF-6"), "{step}");
+            assert_eq!(
+                forbidden(&format!("{good}\n{step}")),
+                Some("DIFF-6"),
+                "{step}"
+            );
         }
     }
 

@@ -183,7 +183,9 @@ impl Script {
             }
             match step {
                 Step::Capacity(_) if !matches!(self.setup.queue, Flavor::Linked(_)) => {
-                    return wrong("only a queue `linked:N` can change its capacity (DIFF-7)".into());
+                    return wrong(
+                        "only a queue `linked:N` can change its capacity (DIFF-7)".into(),
+                    );
                 }
                 Step::Capacity(0) => {
                     return wrong("a capacity of 0 is another queue: begin with `hand-off`".into());

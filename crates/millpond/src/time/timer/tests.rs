@@ -4,7 +4,6 @@ use super::*;
 use crate::thread::{Body, JoinHandle};
 use crate::time::ManualClock;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
-use millpond_raw::sync::thread;
 use std::task::Wake;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -272,6 +271,8 @@ fn of_two_threads_that_start_at_once_one_becomes_the_timers() {
 #[cfg(not(any(millpond_loom, millpond_shuttle)))]
 #[test]
 fn a_thread_is_marked_as_the_timers_only_while_it_runs_the_timer() {
+    use millpond_raw::sync::thread;
+
     let manual = ManualClock::new();
     let (clock, threads) = (manual.clock(), KeepsBodies::default());
     let timer = Arc::new(Timer::new(clock.now(), threads.clone()));
