@@ -22,17 +22,23 @@
 //! - **EVENTS-4** Without a listener a flood of events is not logged line by line ([`log_limit`]). Events that are not
 //!   logged are dropped events (EVENTS-2), whose number is told when the period is over or the engine
 //!   [ends](EventSource::end_events).
+//! - **EVENTS-5** A thread that waits for the end of an engine also waits for its events to be delivered
+//!   ([`EventSource::await_delivery`]), at most for [`DELIVERY_TIMEOUT`]: a program that closes its engines and exits has
+//!   seen what they had to say. A listener does not wait for itself.
 
 mod log_limit;
 
 use self::log_limit::{LogLimit, Step};
-use crate::executor::Inside;
+use crate::executor::{Inside, Waitable};
+use crate::interrupt;
 use crate::thread::Threads;
 use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
-use crate::time::{Alarm, Clock, Owner, Work, drop_off_timer, run_off_timer};
+use crate::time::{Alarm, Clock, Deadline, Owner, Work, drop_off_timer, run_off_timer};
 use millpond_raw::catch_panic;
-use millpond_raw::sync::Mutex;
+use millpond_raw::park::Site;
+use millpond_raw::sync::{Mutex, local};
 use millpond_raw::user_code::{self, Kind};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -41,6 +47,14 @@ use std::time::{Duration, Instant};
 
 /// EVENTS-2
 pub(crate) const MAX_QUEUED: usize = 64;
+
+/// How long the end of an engine waits for its events (EVENTS-5): a listener may be slow, or hang.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
+
+local! {
+    /// How many listeners have been called on this thread and have not returned.
+    static LISTENING: Cell<u32> = Cell::new(0);
+}
 
 /// The pause before events that were left behind are delivered (EVENTS-3).
 const RETRY: Duration = Duration::from_millis(100);
@@ -55,6 +69,8 @@ type MakeEvent<S> = Box<dyn FnOnce(&S) -> <S as EventSource>::Event + Send>;
 pub(crate) struct Events<S: EventSource> {
     sink: Sink<S::Event>,
     state: Mutex<State<S>>,
+    /// Threads that wait until all are delivered (EVENTS-5).
+    delivered: Waitable<()>,
 }
 
 /// Where events go.
@@ -97,6 +113,7 @@ impl<S: EventSource> Events<S> {
                 log_limit: LogLimit::default(),
                 log_alarm: None,
             }),
+            delivered: Waitable::new(()),
         }
     }
 
@@ -163,14 +180,18 @@ impl<S: EventSource> Events<S> {
         let dropped = std::mem::take(&mut state.dropped);
         if dropped == 0 {
             state.thread.leave();
+            drop(state);
+            self.delivered.change(|()| ());
             return None;
         }
         drop(state);
         Some(Box::new(move |source: &S| source.dropped_events(dropped)))
     }
 
+    /// How many are to be delivered, that about dropped ones included.
     fn len(&self) -> usize {
-        self.state.lock().queue.len()
+        let state = self.state.lock();
+        state.queue.len() + usize::from(state.dropped > 0)
     }
 }
 
@@ -218,6 +239,26 @@ pub(crate) trait EventSource: Send + Sync + Sized + 'static {
             start_delivery(&this);
         }
         drop_off_timer(Owner::of(&*this, Work::Drop), this);
+    }
+
+    /// Waits until all events are delivered, at most until `deadline` (EVENTS-5). By a manual clock they are delivered on
+    /// the spot.
+    fn await_delivery(&self, deadline: Deadline) {
+        let clock = self.clock();
+        if clock.is_manual() || LISTENING.with(Cell::get) > 0 {
+            return;
+        }
+        let events = self.events();
+        let is_delivered = |(): &mut ()| {
+            let state = events.state.lock();
+            (!state.has_work() && !state.thread.is_draining()).then_some(())
+        };
+        let deadline = deadline.min(clock.deadline(DELIVERY_TIMEOUT));
+        let waited =
+            events
+                .delivered
+                .wait(Site::new("engine.events"), clock, deadline, is_delivered);
+        interrupt::restore(waited);
     }
 
     /// The same, however many wait: for an event of which no two wait. The engine may be about to be dropped.
@@ -271,9 +312,26 @@ fn deliver<S: EventSource>(source: &S, make: MakeEvent<S>) {
     user_code::check(Kind::Listener);
     let event = make(source);
     let _inside = source.enter_delivery();
+    let _listening = Listening::begin();
     match &source.events().sink {
         Sink::Listener(listener) => listener(&event),
         Sink::Log(log) => log(&event),
+    }
+}
+
+/// A listener is being called on this thread.
+struct Listening;
+
+impl Listening {
+    fn begin() -> Self {
+        LISTENING.with(|own| own.set(own.get() + 1));
+        Listening
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        LISTENING.with(|own| own.set(own.get() - 1));
     }
 }
 
@@ -519,5 +577,55 @@ mod tests {
         };
         // On a busy machine a pause may be over before the event comes.
         assert!((0..1_000).any(|_| deliver_after_refusal()));
+    }
+
+    fn bare(listener: impl Fn(&u64) + Send + Sync + 'static) -> Arc<Bare> {
+        Arc::new_cyclic(|this: &Weak<Bare>| Bare {
+            this: Weak::clone(this),
+            clock: Clock::system(),
+            events: Events::new(Some(Arc::new(listener))),
+        })
+    }
+
+    #[test]
+    fn where_no_thread_can_be_had_the_number_of_dropped_events_is_told_all_the_same() {
+        let (tell, told) = mpsc::channel();
+        let bare = bare(move |event: &u64| tell.send(*event).expect("the test listens"));
+        bare.events.state.lock().dropped = 3;
+        assert!(bare.events.demand_rest());
+        deliver_on_the_spot(Delivery(Arc::clone(&bare)));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [3]);
+        assert!(!bare.events.state.lock().has_work());
+    }
+
+    #[test]
+    fn a_wait_for_the_delivery_ends_when_the_last_event_has_been_heard() {
+        let heard = Arc::new(Mutex::new(0_u64));
+        let counter = Arc::clone(&heard);
+        let bare = bare(move |_: &u64| {
+            (0..100).for_each(|_| thread::yield_now());
+            *counter.lock() += 1;
+        });
+        for number in 0..20 {
+            bare.emit(move |_| number);
+        }
+        bare.await_delivery(Deadline::NEVER);
+        assert_eq!(*heard.lock(), 20);
+    }
+
+    #[test]
+    fn a_listener_does_not_wait_for_its_own_event() {
+        let (tell, told) = mpsc::channel();
+        let own = Arc::new(Mutex::new(None::<Arc<Bare>>));
+        let seen = Arc::clone(&own);
+        let bare = bare(move |_: &u64| {
+            let bare = seen.lock().take().expect("it is there");
+            bare.await_delivery(Deadline::NEVER);
+            tell.send(()).expect("the test listens");
+        });
+        *own.lock() = Some(Arc::clone(&bare));
+        bare.emit(|_| 1);
+        told.recv_timeout(Duration::from_secs(60))
+            .expect("it returns");
     }
 }

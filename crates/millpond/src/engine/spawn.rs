@@ -25,6 +25,7 @@ use super::ctl::{AtomicCtl, Ctl};
 use super::termination::{self, Terminates};
 use super::workers::{Worker, WorkerPart, Workers};
 use crate::manage::RunState;
+use crate::queue::end_push_for_self;
 use crate::thread::{Body, ThreadFactory};
 use millpond_raw::sync::chaos;
 use millpond_raw::timestamp::Timestamp;
@@ -145,6 +146,8 @@ pub(crate) trait Spawn: WorkerEngine {
     /// Starts the thread of a worker, or an extra one. Fails if its body was dropped unrun, whatever the factory says.
     fn start_thread(&self, worker: &Worker<Self::Part>, body: Body) -> io::Result<()> {
         let factory = self.thread_factory();
+        // FIFO-9: a leader may be dispatching.
+        end_push_for_self();
         // The factory is the user's: its panic is a failed start.
         user_code::check(Kind::Factory);
         let answer = match catch_panic::call(|| factory.start(body)) {

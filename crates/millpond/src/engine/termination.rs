@@ -56,8 +56,16 @@ pub(crate) trait Terminates: Send + Sync + Sized + 'static {
         }
         let over = |(): &mut ()| self.is_over().then_some(());
         let waiters = &self.termination().waiters;
-        ended(waiters.wait(Self::AWAIT_SITE, self.clock(), deadline, over))
+        let is_over = ended(waiters.wait(Self::AWAIT_SITE, self.clock(), deadline, over))?;
+        if is_over {
+            // EVENTS-5
+            self.await_events(deadline);
+        }
+        Ok(is_over)
     }
+
+    /// Waits for the delivery of its last events, for a while.
+    fn await_events(&self, deadline: Deadline);
 }
 
 /// The threads that wait for the end of an engine.

@@ -22,8 +22,8 @@ pub(crate) trait TimerSource: Send + Sync {
     /// Whether something is due; if not, how to wait.
     fn check(&self) -> TimerStatus;
 
-    /// Dispatches some of what is due, to the executor of the leader. Returns false if another thread is doing that.
-    fn dispatch_some(self: Arc<Self>) -> bool;
+    /// Dispatches one task that is due, to the executor of the leader. Returns false if another thread is dispatching.
+    fn dispatch_one(self: Arc<Self>) -> bool;
 
     /// Whether the leader must check again, although it was told to park.
     fn is_called(&self) -> bool;

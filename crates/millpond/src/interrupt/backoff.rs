@@ -49,7 +49,8 @@
 //! - **BACKOFF-1** A worker never searches for longer than [`MAX_BUDGET`], and never yields while the CPU is
 //!   contended.
 //! - **BACKOFF-2** A task has come soon if a search found it, or if the worker was woken for it within [`SOON`] of the
-//!   start of its search. So a worker that parks at once learns that searching would pay again.
+//!   start of its search while it might yield: a spin alone does not last that long. So a worker that parks at once
+//!   learns that searching would pay again.
 //! - **BACKOFF-3** A search that found nothing, and after which the worker was not woken for a task, counts as one after
 //!   which none came soon.
 //! - **BACKOFF-4** A thread of whose last eight other waits fewer than three succeeded before it parked does not yield,
@@ -231,12 +232,12 @@ impl SearchHistory {
         }
     }
 
-    /// The worker was woken for a task (BACKOFF-2).
-    fn woken(self, now: Timestamp) -> SearchHistory {
+    /// The worker was woken for a task (BACKOFF-2). `may_yield` says whether a search would have lasted that long.
+    fn woken(self, now: Timestamp, may_yield: bool) -> SearchHistory {
         let Some(start) = self.pending else {
             return self;
         };
-        self.after(is_within(start, now, SOON))
+        self.after(may_yield && is_within(start, now, SOON))
     }
 }
 
@@ -341,7 +342,8 @@ impl Search {
     /// Records that the calling worker was woken for a task after a search that failed.
     pub(crate) fn record_wakeup() {
         if spins() > 0 {
-            SEARCHES.with(|own| own.set(own.get().woken(timestamp::now())));
+            let would_search = contention::may_yield();
+            SEARCHES.with(|own| own.set(own.get().woken(timestamp::now(), would_search)));
         }
     }
 }

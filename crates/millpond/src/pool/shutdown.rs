@@ -1,11 +1,12 @@
 //! Shutdown and stop of a pool, and what becomes of tasks that are taken out of its queue.
 
 use super::engine::PoolEngine;
+use crate::engine::events::EventSource;
 use crate::engine::{Terminates, Termination, termination};
 use crate::executor::cancel_dropped;
 use crate::manage::RunState;
 use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
-use crate::time::Clock;
+use crate::time::{Clock, Deadline};
 use millpond_raw::catch_panic;
 use millpond_raw::park::Site;
 use std::sync::Arc;
@@ -37,6 +38,10 @@ impl Terminates for PoolEngine {
 
     fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    fn await_events(&self, deadline: Deadline) {
+        self.await_delivery(deadline);
     }
 
     fn termination(&self) -> &Termination {

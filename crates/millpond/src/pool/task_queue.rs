@@ -353,6 +353,14 @@ impl TaskQueue {
         }
     }
 
+    /// Runs `work`, in which the calling worker may push one task for itself: it searches next, so nobody is woken.
+    pub(super) fn push_for_self<R>(&self, work: impl FnOnce() -> R) -> R {
+        match self {
+            TaskQueue::Plain(queue) => queue.push_for_self(work),
+            _ => work(),
+        }
+    }
+
     /// Whether searching workers are counted in it.
     pub(super) fn has_searching(&self) -> bool {
         matches!(self, TaskQueue::Plain(_))

@@ -2,9 +2,8 @@
 //!
 //! A [`TimerSource`] is given to the pool by a scheduler, which has tasks that are due later and owns the pool. One idle worker at
 //! a time leads it. It is idle like any other, listed in the queue and woken for tasks; but it parks no longer than the
-//! source says, and then dispatches: what is due comes into the queue, and the leader, which counts as searching meanwhile
-//! (FIFO-7), takes the first of it. If there is more it wakes another worker, as every searching worker
-//! does.
+//! source says, and then dispatches: one task that is due comes into the queue, and the leader takes it (FIFO-9). What else is
+//! due is dispatched when the leader resigns, and wakes other workers.
 //!
 //! - **TIMERLEADER-1** A leader resigns before it runs a task, times out, or acts on a change. So a leader is awake and
 //!   searching, or parks until it is called.
@@ -105,38 +104,49 @@ impl TimerLeader<'_> {
             }
             got
         };
-        let mut rest = Deadline::NEVER;
-        let got = queue.as_searching(|| {
-            loop {
-                let status = self.source.check();
-                if is_ready() {
-                    if let Some(task) = attempt() {
-                        return Some(task);
-                    }
-                }
-                if has_changed() {
-                    return None;
-                }
-                match status {
-                    TimerStatus::Due => {
-                        // FIFO-7: a panic in here must not leave a searching worker behind.
-                        let dispatched =
-                            catch_panic::call(|| Arc::clone(&self.source).dispatch_some());
-                        if dispatched != Some(true) {
-                            // The thread that dispatches may need this very CPU.
-                            yield_once();
+        loop {
+            let mut is_due = false;
+            let mut rest = Deadline::NEVER;
+            let got = queue.as_searching(|| {
+                loop {
+                    let status = self.source.check();
+                    if is_ready() {
+                        if let Some(task) = attempt() {
+                            return Some(task);
                         }
                     }
-                    // A running task may need this very CPU.
-                    TimerStatus::Near => yield_once(),
-                    TimerStatus::Park(until) => {
-                        rest = until;
-                        return Search::begin()?.run(is_ready, attempt);
+                    if has_changed() {
+                        return None;
+                    }
+                    match status {
+                        TimerStatus::Due => {
+                            is_due = true;
+                            return None;
+                        }
+                        // A running task may need this very CPU.
+                        TimerStatus::Near => yield_once(),
+                        TimerStatus::Park(until) => {
+                            rest = until;
+                            return Search::begin()?.run(is_ready, attempt);
+                        }
                     }
                 }
+            });
+            if got.is_some() || !is_due {
+                return got.ok_or(rest);
             }
-        });
-        got.ok_or(rest)
+            self.dispatch(queue);
+        }
+    }
+
+    /// Dispatches a task for the leader itself, which does not count as searching meanwhile: dispatching may start a
+    /// thread, or drop a task that was rejected, and that is user code (FIFO-7, FIFO-9).
+    fn dispatch(&self, queue: &TaskQueue) {
+        let dispatch = || catch_panic::call(|| Arc::clone(&self.source).dispatch_one());
+        if queue.push_for_self(dispatch) != Some(true) {
+            // The thread that dispatches may need this very CPU.
+            yield_once();
+        }
     }
 
     /// It leaves only to act on a change (TIMERLEADER-2).

@@ -130,6 +130,12 @@ impl<T: Send> FifoQueue<T> {
         self.engine.as_searching(search)
     }
 
+    /// Runs `work`, in which the calling consumer may push one element for itself and wakes nobody for it (FIFO-9). It
+    /// searches next. `work` must not panic.
+    pub(crate) fn push_for_self<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.engine.push_for_self(work)
+    }
+
     /// Takes the newest element if `takes_newest` returns true for the oldest, and the oldest otherwise.
     pub(crate) fn poll_by(&self, takes_newest: impl FnOnce(&T) -> bool) -> Option<T> {
         self.engine.poll_by(|oldest| {

@@ -86,6 +86,8 @@ pub use handoff::HandOffQueue;
 pub use hint::QueueHint;
 pub use priority::PriorityQueue;
 pub use transfer::TransferQueue;
+
+pub(crate) use two_lock::search::{end_push_for_self, pushing_for_self};
 pub use weighted::WeightedQueue;
 
 use crate::interrupt::Interrupted;

@@ -26,6 +26,7 @@ use super::failure::RunOutcome;
 use super::pending::Entry;
 use crate::engine::events::EventSource;
 use crate::executor::{Rejected, TryExecuteError};
+use crate::queue::pushing_for_self;
 use crate::task::{CancelReason, Task};
 use crate::time::{Deadline, Owner, Work, drop_off_timer, is_timer_thread, run_off_timer};
 use millpond_raw::catch_panic;
@@ -202,7 +203,9 @@ impl Core {
         if !self.track_handed_over(&task) {
             return self.cancel_late(task);
         }
-        let task = match catch_panic::call(|| self.executor.try_execute_task(task)) {
+        // FIFO-9: the leader takes it itself.
+        let execute = || catch_panic::call(|| self.executor.try_execute_task(task));
+        let task = match pushing_for_self(execute) {
             // If it panicked, it has dropped the task.
             None | Some(Ok(())) => return,
             Some(Err(TryExecuteError::WouldBlock(task))) => task,

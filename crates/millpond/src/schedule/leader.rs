@@ -29,8 +29,10 @@
 //! - **LEADER-3** A leader that leaves sees to it that an alarm is set, up to [`GRACE`] later than necessary if gaps are
 //!   short.
 //! - **LEADER-4** Leaders sleep by the clock of the executor. So a pool that goes by another clock has none.
-//! - **LEADER-5** A leader that finds another thread dispatching yields to it; or, if it may not yield, has it do
-//!   another round (DISPATCH-1) and parks, at most for [`TURN_PAUSE`]. The other thread may wait for this very CPU.
+//! - **LEADER-5** A leader that finds another thread dispatching yields to it, [a few times](MAX_TURN_YIELDS) and only if
+//!   it may. Then it has that thread do another round (DISPATCH-1) and parks, at most for [`TURN_PAUSE`]: the other
+//!   thread may wait for this very CPU, or be held up in user code, such as a thread factory. At the end of its turn it
+//!   wakes the leader if something is still due (LEADER-2).
 
 use super::core::Core;
 use super::dispatch::Limit;
@@ -51,10 +53,13 @@ const MOSTLY: u32 = 6;
 /// By how much a task may be late that becomes due in a gap that is not short, against expectation.
 const GRACE: Duration = Duration::from_micros(500);
 
-/// How long a leader parks while another thread dispatches, if it may not yield to it.
-const TURN_PAUSE: Duration = Duration::from_micros(50);
+/// How often a leader yields to another thread that dispatches.
+const MAX_TURN_YIELDS: u32 = 16;
 
-/// A leader hands over so many tasks at a time. The rest is for the next leader.
+/// How long a leader parks while another thread dispatches.
+const TURN_PAUSE: Duration = Duration::from_millis(1);
+
+/// A leader that leaves hands over so many tasks. The rest is for the next leader.
 const BATCH: usize = 8;
 
 /// The leader, and what leaders have learned.
@@ -66,6 +71,8 @@ pub(super) struct LeaderState {
     gap_since: Option<Instant>,
     /// Whether the last eight gaps were short, one bit for each.
     short_gaps: u8,
+    /// How often the leader has found another thread dispatching, in a row.
+    turn_yields: u32,
 }
 
 impl Default for LeaderState {
@@ -75,6 +82,7 @@ impl Default for LeaderState {
             lead: WakeLead::default(),
             gap_since: None,
             short_gaps: u8::MAX,
+            turn_yields: 0,
         }
     }
 }
@@ -98,6 +106,16 @@ impl LeaderState {
             leader.sleeps_until = None;
             leader.waker.clone()
         })
+    }
+
+    /// Whether the leader, which has found something due, is to park until another thread has dispatched (LEADER-5).
+    fn must_await_turn(&mut self, is_taken: bool, may_yield: bool) -> bool {
+        if !is_taken {
+            self.turn_yields = 0;
+            return false;
+        }
+        self.turn_yields = self.turn_yields.saturating_add(1);
+        self.turn_yields > MAX_TURN_YIELDS || !may_yield
     }
 
     /// Whether the next gap is expected to be short.
@@ -148,12 +166,16 @@ impl TimerSource for Core {
         let mut state = self.state();
         let due = state.alarm.armed;
         state.leader.learn(&self.clock, now);
+        let is_taken = state.turn.is_taken();
         let until = if !due.has_passed(now) {
             match state.leader.lead.plan(&self.clock, due, now) {
                 WaitPlan::Yield => return TimerStatus::Near,
                 WaitPlan::Sleep(until) => until,
             }
-        } else if state.turn.is_taken() && !contention::may_yield() {
+        } else if state
+            .leader
+            .must_await_turn(is_taken, contention::may_yield())
+        {
             // LEADER-5
             state.turn.request_rerun();
             Deadline::after(now, TURN_PAUSE)
@@ -167,11 +189,8 @@ impl TimerSource for Core {
         TimerStatus::Park(until)
     }
 
-    fn dispatch_some(self: Arc<Self>) -> bool {
-        // Where tasks are that short, another worker is not worth a wake-up.
-        let has_short_gaps = self.state().leader.has_short_gaps(&self.clock);
-        let batch = if has_short_gaps { 1 } else { BATCH };
-        self.dispatch(Limit::one_batch(batch), None)
+    fn dispatch_one(self: Arc<Self>) -> bool {
+        self.dispatch(Limit::one_batch(1), None)
     }
 
     fn is_called(&self) -> bool {
@@ -205,5 +224,35 @@ impl TimerSource for Core {
         // Nobody will look: the timer's thread could not be had.
         let is_unattended = state.alarm.armed == Deadline::NEVER && !state.leader.is_present();
         is_unattended && !state.turn.is_taken() && state.next_due() != Deadline::NEVER
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_yields_a_few_times_to_a_thread_that_dispatches_and_then_parks() {
+        let mut leader = LeaderState::default();
+        for _ in 0..MAX_TURN_YIELDS {
+            assert!(!leader.must_await_turn(true, true));
+        }
+        assert!(leader.must_await_turn(true, true));
+        assert!(
+            leader.must_await_turn(true, true),
+            "until the turn has ended"
+        );
+        assert!(!leader.must_await_turn(false, true));
+        assert!(!leader.must_await_turn(true, true), "another turn");
+    }
+
+    #[test]
+    fn a_leader_that_may_not_yield_parks_at_once() {
+        let mut leader = LeaderState::default();
+        assert!(leader.must_await_turn(true, false));
+        assert!(
+            !leader.must_await_turn(false, false),
+            "nobody else dispatches"
+        );
     }
 }

@@ -49,6 +49,10 @@ impl Terminates for Core {
         &self.clock
     }
 
+    fn await_events(&self, deadline: Deadline) {
+        self.await_delivery(deadline);
+    }
+
     fn termination(&self) -> &Termination {
         &self.termination
     }
@@ -146,6 +150,8 @@ impl Core {
         if let Some(owned) = &self.owned {
             owned.shutdown();
         }
+        // EVENTS-5: before a waiter can see the end.
+        self.end_events();
         let (alarm, hold) = {
             let mut state = self.state();
             state.is_terminated = true;
@@ -162,7 +168,6 @@ impl Core {
         // ALARM-2: after the alarm, so that the timer's thread does not sleep until that.
         drop(hold);
         self.dispatch_queue.close();
-        self.end_events();
         self.termination.announce();
     }
 

@@ -141,6 +141,11 @@ impl OnDemand {
         self.phase = Phase::Idle;
     }
 
+    /// Whether a drainer exists that has something to do, or is about to look.
+    pub(crate) fn is_draining(&self) -> bool {
+        matches!(self.phase, Phase::Claimed)
+    }
+
     /// The drainer has found nothing to do and parks until it is woken (ONDEMAND-2).
     pub(crate) fn park(&mut self, waker: Waker) {
         self.phase = Phase::Parked(waker);

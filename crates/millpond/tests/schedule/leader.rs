@@ -7,9 +7,9 @@ use millpond::schedule::ScheduledPool;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, Deadline, ManualClock};
 use millpond_raw::park::probe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{SyncSender, channel, sync_channel};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 /// Longer than anything takes that works.
@@ -172,4 +172,52 @@ fn a_pool_with_another_queue_has_no_leaders_and_runs_what_is_due_all_the_same() 
         }
         timers.close().unwrap();
     }
+}
+
+/// Starts the first threads at once, and holds up those that come later until the gate is open.
+#[derive(Debug)]
+struct SlowStarts {
+    quick: usize,
+    started: AtomicUsize,
+    /// Tells that a start is held up.
+    held_up: SyncSender<()>,
+    gate: Arc<Barrier>,
+}
+
+impl ThreadFactory for SlowStarts {
+    fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
+        if self.started.fetch_add(1, Ordering::SeqCst) >= self.quick {
+            self.held_up.send(()).expect("the test waits for it");
+            self.gate.wait();
+        }
+        Threads::named("mill").start(body)
+    }
+}
+
+/// FIFO-7: a thread that is held up in user code does not count as searching.
+#[test]
+fn while_the_leader_is_held_up_in_a_thread_factory_other_workers_are_woken_for_tasks() {
+    let (held_up, is_held_up) = sync_channel(1);
+    let gate = Arc::new(Barrier::new(2));
+    let factory = SlowStarts {
+        quick: 2,
+        started: AtomicUsize::new(0),
+        held_up,
+        gate: Arc::clone(&gate),
+    };
+    let pool = ThreadPool::builder("mill").core(3).max(3).threads(factory);
+    let pool = pool.build().unwrap();
+    let timers = ScheduledPool::owning(pool.clone()).build();
+    for _ in 0..2 {
+        pool.submit(|| ()).unwrap().join().unwrap();
+    }
+    // The leader dispatches it, and starts the third worker for it.
+    let due = timers.schedule(MS, || ()).unwrap();
+    is_held_up.recv_timeout(LONG).unwrap();
+    let mut task = pool.submit(|| 7).unwrap();
+    assert_eq!(task.join_timeout(LONG).unwrap(), 7);
+    assert_eq!(pool.health().lost_wakeups, 0, "nobody had to repair it");
+    gate.wait();
+    due.join().unwrap();
+    timers.close().unwrap();
 }

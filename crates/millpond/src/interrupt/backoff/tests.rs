@@ -185,11 +185,13 @@ fn a_worker_that_parks_at_once_learns_from_wakeups_that_searching_would_pay() {
     };
     for _ in 0..MIN_HITS_TO_YIELD {
         history.pending = Some(at(0));
-        history = history.woken(at(140));
+        history = history.woken(at(140), true);
     }
     assert_eq!(history.plan(), SearchPlan::SpinAndYield);
     history.pending = Some(at(0));
-    assert_eq!(history.woken(at(160)).hits & 1, 0, "it came too late");
+    assert_eq!(history.woken(at(160), true).hits & 1, 0, "it came too late");
+    let contended = history.woken(at(100), false);
+    assert_eq!(contended.hits & 1, 0, "a spin would have ended before");
 }
 
 #[test]
@@ -201,7 +203,7 @@ fn a_search_after_which_no_task_came_counts_as_failed_when_the_next_begins() {
 
 #[test]
 fn a_wakeup_without_a_search_is_not_recorded() {
-    assert_eq!(SearchHistory::NEW.woken(at(1)), SearchHistory::NEW);
+    assert_eq!(SearchHistory::NEW.woken(at(1), true), SearchHistory::NEW);
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn a_counter_that_goes_back_ends_a_search_and_is_no_wakeup_in_time() {
     assert!(is_within(at(0), at(0), MAX_BUDGET));
     assert!(!is_within(at(0), at(200), MAX_BUDGET));
     assert!(!is_within(at(0), Timestamp::from_count(7), MAX_BUDGET));
-    assert_eq!(pending(1).woken(Timestamp::from_count(7)).hits, 2);
+    assert_eq!(pending(1).woken(Timestamp::from_count(7), true).hits, 2);
 }
 
 #[test]

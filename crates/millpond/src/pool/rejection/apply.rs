@@ -21,7 +21,7 @@ use crate::pool::ThreadPool;
 use crate::pool::engine::PoolEngine;
 use crate::pool::identity::Identity;
 use crate::pool::worker::{Worker, WorkerRecord};
-use crate::queue::{Offered, WaitSlot};
+use crate::queue::{Offered, WaitSlot, end_push_for_self};
 use crate::task::{self, CancelReason, Task};
 use crate::time::Deadline;
 use millpond_raw::catch_panic;
@@ -49,6 +49,8 @@ impl ThreadPool {
         until: Deadline,
     ) -> Result<(), Rejected<Task>> {
         let engine = &self.engine;
+        // FIFO-9: a leader may be dispatching, and a policy may run user code.
+        end_push_for_self();
         rejected.task.detach();
         let policy = engine.config().rejection();
         match policy {

@@ -54,11 +54,16 @@
 //!   While there is one, a push wakes nobody. The count of searching consumers is decremented under the inbox's
 //!   lock. A consumer that stops searching and leaves elements behind, whether it got one or not, wakes another
 //!   or, if others search, sets `is_ready` for them. So a push either sees no searching consumer, or is seen.
+//!   No user code runs on a thread while it is counted as searching: it might take any time, and meanwhile a push
+//!   would wake nobody.
 //! - **FIFO-8** The full mark is [`NOT_FULL`], or encodes a value of `taken` such that `put` exceeds it by at
 //!   least the bound, or the queue is sealed. It is written under the inbox's lock: when the last place is
 //!   filled, with every read of `taken`, and with every new bound. `put` only grows, so this stays true. A
 //!   thread that reads the mark and then finds that `taken` equals it has seen a full queue at the moment of the
 //!   first read: `taken` only grows, so it was not larger then.
+//! - **FIFO-9** A consumer may push one element *for itself* ([`TwoLock::push_for_self`]): it is idle and searches right
+//!   afterwards, so such a push wakes nobody. No user code runs between it and the search; if some is to run instead of
+//!   it, the right is given up ([`end_push_for_self`](search::end_push_for_self)).
 //!
 //! # Orderings
 //!
@@ -72,7 +77,7 @@
 mod capacity;
 mod inbox;
 mod newest;
-mod search;
+pub(super) mod search;
 mod swap;
 
 use self::capacity::NOT_FULL;
@@ -174,6 +179,7 @@ impl<T: Send> TwoLock<T> {
         let none_searches = || self.inbox.searching_workers.load(Ordering::Relaxed) == 0;
         if !inbox.consumers.is_empty()
             && (inbox.is_backlog_step() || inbox.needs_consumer() && none_searches())
+            && !self.is_pushed_for_self()
         {
             self.notify_consumer(inbox);
         }

@@ -9,8 +9,81 @@ use crate::interrupt::Search;
 use crate::queue::store::{End, Store};
 use crate::queue::wake_list::{WakeList, lock};
 use millpond_raw::sync::atomic::Ordering;
+use millpond_raw::sync::local;
+use std::cell::Cell;
+
+local! {
+    static PUSH_FOR_SELF: Cell<PushForSelf> = Cell::new(PushForSelf::NONE);
+}
+
+/// The right of a thread to push one element for itself (FIFO-9).
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PushForSelf {
+    /// The address of the queue; 0 if there is no right.
+    queue: usize,
+    /// Whether the thread is pushing, and does nothing else.
+    is_pushing: bool,
+}
+
+impl PushForSelf {
+    const NONE: PushForSelf = PushForSelf {
+        queue: 0,
+        is_pushing: false,
+    };
+}
+
+/// The calling thread is about to run user code: what it pushes from now on is for all consumers (FIFO-9).
+pub(crate) fn end_push_for_self() {
+    PUSH_FOR_SELF.with(|own| own.set(PushForSelf::NONE));
+}
+
+/// Runs `push`. If the calling thread may push for itself ([`TwoLock::push_for_self`]), this is that push.
+pub(crate) fn pushing_for_self<R>(push: impl FnOnce() -> R) -> R {
+    let set = |is_pushing| {
+        PUSH_FOR_SELF.with(|own| {
+            let queue = own.get().queue;
+            own.set(PushForSelf { queue, is_pushing });
+        });
+    };
+    set(true);
+    let pushed = push();
+    set(false);
+    pushed
+}
 
 impl<T: Send> TwoLock<T> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Runs `work`, in which the calling consumer may push one element [for itself](pushing_for_self). It then searches.
+    pub(in crate::queue) fn push_for_self<R>(&self, work: impl FnOnce() -> R) -> R {
+        let queue = self.address();
+        PUSH_FOR_SELF.with(|own| {
+            own.set(PushForSelf {
+                queue,
+                is_pushing: false,
+            });
+        });
+        let done = work();
+        end_push_for_self();
+        done
+    }
+
+    /// Whether the element that is being pushed is for the calling thread (FIFO-9). The next one is not.
+    #[cold]
+    pub(super) fn is_pushed_for_self(&self) -> bool {
+        let is_own = PUSH_FOR_SELF.with(Cell::get)
+            == PushForSelf {
+                queue: self.address(),
+                is_pushing: true,
+            };
+        if is_own {
+            end_push_for_self();
+        }
+        is_own
+    }
+
     /// Searches for an element for a moment (FIFO-7), if that has paid of late. Calls `takes(true)` before each
     /// attempt to take one, and `takes(false)` after an attempt that failed.
     pub(in crate::queue) fn search(&self, end: End, takes: impl Fn(bool)) -> Option<T> {

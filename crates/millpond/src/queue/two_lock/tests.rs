@@ -29,6 +29,70 @@ fn a_search_that_finds_nothing_wakes_a_consumer_for_what_has_come_meanwhile() {
     assert!(matches!(taken, Taken::Got(7)));
 }
 
+/// FIFO-9.
+#[test]
+fn a_consumer_that_pushes_one_element_for_itself_wakes_nobody_for_it() {
+    let queue = TwoLock::new(Ring::growing(), Ring::growing(), None).throttle_wakeups();
+    let bell = Arc::new(Bell(AtomicUsize::new(0)));
+    let waker = Arc::clone(&bell).into();
+    let wakes = || bell.0.load(Ordering::Relaxed);
+    let mut slot = WaitSlot::default();
+    assert!(matches!(
+        queue.poll_take(End::First, &mut slot, &waker),
+        Taken::Wait(_)
+    ));
+    let push = |number| queue.offer(number, End::Last).unwrap();
+    queue.push_for_self(|| search::pushing_for_self(|| push(1)));
+    assert_eq!(wakes(), 0);
+    // The search finds it; nothing is left behind.
+    assert_eq!(queue.as_searching(|| queue.poll(End::First)), Some(1));
+    assert_eq!(wakes(), 0);
+    // A search that does not take it wakes a consumer for it.
+    queue.push_for_self(|| search::pushing_for_self(|| push(2)));
+    assert_eq!(queue.as_searching(|| None), None);
+    assert_eq!(wakes(), 1);
+    assert!(matches!(
+        queue.poll_take(End::First, &mut slot, &waker),
+        Taken::Got(2)
+    ));
+}
+
+/// FIFO-9.
+#[test]
+fn a_push_that_is_not_the_consumers_own_wakes_another_one() {
+    type Push<'a> = &'a dyn Fn(&dyn Fn());
+    let queue = TwoLock::new(Ring::growing(), Ring::growing(), None).throttle_wakeups();
+    let another = TwoLock::<u8>::new(Ring::growing(), Ring::growing(), None);
+    let outside: Push<'_> = &|push| queue.push_for_self(push);
+    let after_user_code: Push<'_> = &|push| {
+        queue.push_for_self(|| {
+            search::pushing_for_self(|| {
+                search::end_push_for_self();
+                push();
+            });
+        });
+    };
+    let into_another: Push<'_> = &|push| another.push_for_self(|| search::pushing_for_self(push));
+    let later: Push<'_> = &|push| {
+        queue.push_for_self(|| ());
+        search::pushing_for_self(push);
+    };
+    for (number, case) in [outside, after_user_code, into_another, later]
+        .into_iter()
+        .enumerate()
+    {
+        let bell = Arc::new(Bell(AtomicUsize::new(0)));
+        let waker = Arc::clone(&bell).into();
+        let mut slot = WaitSlot::default();
+        let waits = queue.poll_take(End::First, &mut slot, &waker);
+        assert!(matches!(waits, Taken::Wait(_)));
+        case(&|| queue.offer(7, End::Last).unwrap());
+        assert_eq!(bell.0.load(Ordering::Relaxed), 1, "case {number}");
+        let taken = queue.poll_take(End::First, &mut slot, &waker);
+        assert!(matches!(taken, Taken::Got(7)));
+    }
+}
+
 /// FIFO-6: a notified consumer that does not arrive does not block the others for ever.
 #[test]
 fn another_consumer_is_woken_when_elements_pile_up() {
