@@ -1,4 +1,4 @@
-//! The guard of one rule: no user code under our locks, and none on the timer's thread.
+//! The guard of one rule: no user code under our locks, on the timer's thread, or while others count on a thread.
 //!
 //! # The rule
 //!
@@ -11,6 +11,9 @@
 //!   it.
 //! - **USERCODE-2** It never runs on a timer's thread, which serves the whole process: slow code there makes
 //!   all timers late. Waking is excepted, see below.
+//!
+//! - **USERCODE-3** It never runs on a thread that counts as searching for a task: submitters wake nobody
+//!   meanwhile, so the thread must not be held up ([`while_searching`]). Waking is excepted here, too.
 //!
 //! # How it is checked
 //!
@@ -102,7 +105,7 @@ pub enum Kind {
     Wait,
 }
 
-pub use imp::{check, except_locks, under_own_locks};
+pub use imp::{check, except_locks, under_own_locks, while_searching};
 pub(crate) use imp::{record_locked, record_unlocked};
 
 local! {
@@ -161,6 +164,12 @@ mod imp {
         f()
     }
 
+    /// Calls `f`.
+    #[inline(always)]
+    pub fn while_searching<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
     #[inline(always)]
     pub(crate) fn record_locked(_lock: *const ()) {}
 
@@ -178,7 +187,7 @@ mod imp {
 
     use super::{Kind, is_timer_thread};
     use crate::sync::local;
-    use core::cell::RefCell;
+    use core::cell::{Cell, RefCell};
     use core::panic::Location;
     use std::fmt::Write as _;
     use std::io::Write as _;
@@ -258,7 +267,7 @@ mod imp {
         matches!(kind, Kind::Waker | Kind::Wait | Kind::Contained)
     }
 
-    /// Asserts that user code may be called here (USERCODE-1, USERCODE-2).
+    /// Asserts that user code may be called here (USERCODE-1 to USERCODE-3).
     #[inline]
     #[track_caller]
     pub fn check(kind: Kind) {
@@ -267,9 +276,30 @@ mod imp {
             held.len > held.excepted
         });
         let is_timer = is_timer_thread() && !is_allowed_on_timer(kind);
-        if is_timer || is_locked.unwrap_or(false) {
+        let is_searching = IS_SEARCHING.try_with(Cell::get).unwrap_or(false);
+        let is_relied_on = is_searching && !is_allowed_on_timer(kind);
+        if is_timer || is_relied_on || is_locked.unwrap_or(false) {
             report_violation(kind, is_timer, Location::caller());
         }
+    }
+
+    local! {
+        static IS_SEARCHING: Cell<bool> = Cell::new(false);
+    }
+
+    /// Calls `f`, in which the thread counts as searching (USERCODE-3).
+    pub fn while_searching<R>(f: impl FnOnce() -> R) -> R {
+        struct Unmark;
+
+        impl Drop for Unmark {
+            fn drop(&mut self) {
+                let _ = IS_SEARCHING.try_with(|own| own.set(false));
+            }
+        }
+
+        let _ = IS_SEARCHING.try_with(|own| own.set(true));
+        let _unmark = Unmark;
+        f()
     }
 
     /// Calls a comparator, which runs under the locks of the container that it serves: at most `most`. Calls
@@ -318,6 +348,9 @@ mod imp {
         let mut text = format!("\nmillpond: user code ({kind:?}) is called at {at}");
         if is_timer {
             text.push_str("\n  on the timer's thread");
+        }
+        if IS_SEARCHING.try_with(Cell::get).unwrap_or(false) {
+            text.push_str("\n  on a thread that counts as searching");
         }
         let _ = HELD.try_with(|held| {
             for site in held.borrow().sites() {

@@ -128,6 +128,26 @@ fn user_code_on_a_timers_thread_is_caught_and_waking_is_not() {
 }
 
 #[test]
+fn user_code_on_a_thread_that_counts_as_searching_is_caught_and_waking_is_not() {
+    if let Some(plant) = planted() {
+        user_code::while_searching(|| match plant.as_str() {
+            "factory" => user_code::check(Kind::Factory),
+            "destructor" => catch_panic::drop(1),
+            _ => catch_panic::wake(Waker::noop().clone()),
+        });
+        user_code::check(Kind::Factory);
+        return;
+    }
+    let test = "user_code_on_a_thread_that_counts_as_searching_is_caught_and_waking_is_not";
+    for plant in ["factory", "destructor"] {
+        let output = again(test, plant, false);
+        assert_caught(&output, &["on a thread that counts as searching"]);
+    }
+    let output = again(test, "wake", false);
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
 fn a_thread_whose_timer_mark_is_removed_may_call_again() {
     drop(user_code::mark_timer_thread());
     user_code::check(Kind::Queue);

@@ -44,7 +44,8 @@ pub type Body = Box<dyn FnOnce() + Send + 'static>;
 /// ```
 #[doc(alias = "java.util.concurrent.ThreadFactory")]
 pub trait ThreadFactory: fmt::Debug + Send + Sync + 'static {
-    /// Starts a thread that runs `body`.
+    /// Starts a thread that runs `body`. It should not block: a submitter waits for it, and so does a scheduled pool,
+    /// whose other tasks are late meanwhile.
     ///
     /// # Errors
     ///

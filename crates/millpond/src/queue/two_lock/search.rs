@@ -10,6 +10,7 @@ use crate::queue::store::{End, Store};
 use crate::queue::wake_list::{WakeList, lock};
 use millpond_raw::sync::atomic::Ordering;
 use millpond_raw::sync::local;
+use millpond_raw::user_code;
 use std::cell::Cell;
 
 local! {
@@ -91,13 +92,15 @@ impl<T: Send> TwoLock<T> {
         self.inbox.searching_workers.fetch_add(1, Ordering::Relaxed);
         let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
         let mut is_counted = true;
-        let got = search.run(is_ready, || {
-            takes(true);
-            let got = self.poll_searching(end, &mut is_counted);
-            if got.is_none() {
-                takes(false);
-            }
-            got
+        let got = user_code::while_searching(|| {
+            search.run(is_ready, || {
+                takes(true);
+                let got = self.poll_searching(end, &mut is_counted);
+                if got.is_none() {
+                    takes(false);
+                }
+                got
+            })
         });
         if is_counted {
             self.stop_searching();
@@ -108,7 +111,7 @@ impl<T: Send> TwoLock<T> {
     /// Counts the caller as a searching consumer while `search` runs (FIFO-7), which must not panic.
     pub(in crate::queue) fn as_searching(&self, search: impl FnOnce() -> Option<T>) -> Option<T> {
         self.inbox.searching_workers.fetch_add(1, Ordering::Relaxed);
-        let got = search();
+        let got = user_code::while_searching(search);
         self.stop_searching();
         got
     }
