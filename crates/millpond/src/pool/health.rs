@@ -69,10 +69,15 @@ pub struct Health {
     pub thread_failures: u64,
     /// Since the start, and no fault: the number of times that an idle worker spun or yielded for a moment and parked all
     /// the same, which costs CPU time, some microseconds each.
-    pub failed_searches: u64,
-    /// Since the start, and no fault: the number of times that a worker yielded and another process, or another thread of
-    /// this one, took its CPU for long.
-    pub lost_cpus: u64,
+    pub futile_spins: u64,
+    /// Since the start, and no fault: the number of yields of workers after which the CPU was gone for more than 200 µs
+    /// and that count as contention by other processes.
+    ///
+    /// Not all such yields count: not if the threads of this process used most of its CPUs themselves, not if there is no
+    /// other such yield in the 20 ms to 1 s before to tell that by (so the first one never counts, except on systems
+    /// without CPU times), not if the worker has kept its CPU in 500 yields since its last one, and not while no worker is to
+    /// yield at all: after three that count, for 250 ms and more.
+    pub preempted_yields: u64,
 }
 
 impl Health {
@@ -184,8 +189,8 @@ impl ThreadPool {
             thread_failures: engine.rare.thread_failures.get(),
             failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
-            failed_searches: engine.rare.failed_searches.get(),
-            lost_cpus: engine.rare.lost_cpus.get(),
+            futile_spins: engine.rare.futile_spins.get(),
+            preempted_yields: engine.rare.preempted_yields.get(),
         }
     }
 }
