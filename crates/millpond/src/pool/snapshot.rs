@@ -56,10 +56,13 @@ pub struct PoolSnapshot {
     /// Which task comes next while the pool is overloaded.
     pub overload_order: OverloadOrder,
     /// Workers there are.
+    #[doc(alias = "getPoolSize")]
     pub workers: usize,
     /// Workers that run a task.
+    #[doc(alias = "getActiveCount")]
     pub active: usize,
     /// The most workers there ever were.
+    #[doc(alias = "getLargestPoolSize")]
     pub largest: usize,
     /// Threads that run a task outside the pool, because it was full.
     pub extra_threads: usize,
@@ -74,6 +77,7 @@ pub struct PoolSnapshot {
     /// Tasks that run inside others: a worker joined them while they waited, and runs them inline.
     pub running_inline: usize,
     /// Tasks that workers have run to their end, panicked ones included.
+    #[doc(alias = "getCompletedTaskCount")]
     pub completed: u64,
     /// Completed tasks that panicked.
     pub panicked: u64,

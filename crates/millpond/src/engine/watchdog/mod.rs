@@ -427,7 +427,7 @@ struct LimitedRun {
 impl LimitedRun {
     /// `None` if the worker runs no task, or one without a limit. All of it is about one task: it must not be that one
     /// is old, and another one interrupted for it (WATCHDOG-2).
-    fn of<E: Supervised + ?Sized>(engine: &E, worker: &E::Worker, now: Timestamp) -> Option<Self> {
+    fn of<E: Supervised>(engine: &E, worker: &E::Worker, now: Timestamp) -> Option<Self> {
         let running = worker.running()?;
         let label = engine.label(running.id);
         let limit = engine.watchdog().limits.lock().of(&label)?;
