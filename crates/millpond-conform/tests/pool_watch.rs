@@ -8,6 +8,7 @@
 
 use millpond::executor::ExecutorExt;
 use millpond::interrupt;
+use millpond::manage::{Managed, Patch};
 use millpond::pool::{PoolBuilder, Queue, RunWarning, ThreadPool};
 use millpond::task::{TaskHandle, TaskSpec};
 use millpond::time::ManualClock;
@@ -144,6 +145,90 @@ fn only_what_is_seen_twice_is_a_lost_wake_up() {
         // It looks once in a second: a wake-up that is on its way at one look is none at the next.
         assert!(watch.read() >= ms(1900), "{:?}", watch.read());
         assert_eq!(pond.health().lost_wakeups, 1);
+    });
+}
+
+#[test]
+fn a_long_run_is_a_fault_only_while_it_lasts() {
+    case("lasts", || {
+        let (hand, pond) = still(|pool| pool.run_warning(RunWarning::after(ms(100))));
+        let (gate, held) = hold(&pond);
+        hand.advance(ms(99));
+        assert!(pond.health().is_healthy(), "{:?}", pond.health());
+        hand.advance(ms(1));
+        let health = pond.health();
+        assert_eq!((health.long_running, health.long_runs), (1, 1));
+        assert!(!health.is_healthy());
+        let said = pond.engine_snapshot().warnings;
+        assert_eq!(
+            said,
+            ["running tasks that have exceeded the limit of their run warning: 1"]
+        );
+        // A longer limit takes it back, a shorter one does not wait for the watchdog.
+        pond.set_run_warning(Some(RunWarning::after(ms(200))));
+        assert!(pond.health().is_healthy(), "{:?}", pond.health());
+        pond.set_run_warning(Some(RunWarning::after(ms(50))));
+        assert!(!pond.health().is_healthy());
+        gate.open();
+        held.join().unwrap();
+        until("its worker has ended it", || {
+            pond.health().long_running == 0
+        });
+        let health = pond.health();
+        assert_eq!(health.long_runs, 1, "it is still counted");
+        assert!(health.is_healthy(), "{health:?}");
+        assert!(pond.engine_snapshot().is_healthy());
+    });
+}
+
+#[test]
+fn a_lost_wake_up_is_a_fault_for_a_minute() {
+    case("a minute", || {
+        let hand = ManualClock::new();
+        let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
+        let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
+        let pool = pool.clock(hand.clock()).on_event(|_| ());
+        // By a manual clock a pool is watched only if it has a limit.
+        let pool = pool.run_warning(RunWarning::after(ms(3_600_000)));
+        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        assert!(pond.prestart_core().unwrap());
+        pond.await_idle(1);
+        let task = pond.submit(|| ()).unwrap();
+        for _ in 0..2 {
+            hand.advance(ms(1000));
+            // With such a queue it looks on another thread, and then sets its alarm anew.
+            until("it has looked", || hand.sleepers() == 1);
+        }
+        until("its worker has been woken", || task.is_finished());
+        task.join().unwrap();
+        let health = pond.health();
+        assert_eq!(health.lost_wakeups, 1);
+        assert_eq!(health.since_lost_wakeup, Some(Duration::ZERO));
+        hand.advance(ms(59_999));
+        let health = pond.health();
+        assert_eq!(health.since_lost_wakeup, Some(ms(59_999)));
+        assert!(!health.is_healthy());
+        hand.advance(ms(1));
+        assert!(pond.health().is_healthy(), "{:?}", pond.health());
+        assert_eq!(pond.health().lost_wakeups, 1, "it is still counted");
+        assert!(pond.engine_snapshot().is_healthy());
+    });
+}
+
+#[test]
+fn workers_above_a_maximum_that_was_lowered_are_no_fault() {
+    case("lowered", || {
+        let (_hand, pond) = still(|pool| pool.core(2).max(2));
+        let both = [hold(&pond), hold(&pond)];
+        pond.apply(&Patch::new().core(1).max(1)).unwrap();
+        let health = pond.health();
+        assert_eq!(health.surplus_workers, 1);
+        assert!(health.is_healthy(), "{health:?}");
+        assert!(pond.engine_snapshot().is_healthy());
+        for (gate, held) in both {
+            gate.open();
+            held.join().unwrap();
+        }
     });
 }
 

@@ -42,24 +42,21 @@
 //!
 //! # Modules
 //!
-//! A module uses modules of lower ranks only.
-//!
-//! | rank | module | what it has |
-//! |---|---|---|
-//! | 8 | [`preset`] | pools for the usual needs, and how many workers they should have |
-//! | 6 | [`pool`] | the elastic thread pool |
-//! | 6 | [`schedule`] | tasks after a delay, at a rate, by the calendar |
-//! | 5 | `engine`, private | what every engine needs: workers and their start, termination, metrics, watchdog |
-//! | 4 | [`manage`] | snapshots and described parameters of engines of any kind |
-//! | 4 | [`executor`] | the executor traits, and the executors without a queue of their own |
-//! | 3 | [`task`] | tasks and handles: join, `.await`, cancel, interrupt |
-//! | 3 | [`queue`] | blocking queues, for threads and async code together |
-//! | 2 | [`interrupt`] | asking a running task to stop |
-//! | 1 | [`time`] | clocks, system and manual, and deadlines that saturate |
-//! | 0 | [`thread`] | thread factories |
-//! | 0 | [`adapt`] | pure controllers: overload, time to drain |
-//! | 0 | [`meter`] | cheap counters and distributions |
-//! | 0 | [`machine`] | how many CPUs this process may use: affinity mask and cgroup quota |
+//! | module | what it has |
+//! |---|---|
+//! | [`preset`] | pools for the usual needs, and how many workers they should have |
+//! | [`pool`] | the elastic thread pool |
+//! | [`schedule`] | tasks after a delay, at a rate, by the calendar |
+//! | [`executor`] | the executor traits, and the executors without a queue of their own |
+//! | [`task`] | tasks and handles: join, `.await`, cancel, interrupt |
+//! | [`queue`] | blocking queues, for threads and async code together |
+//! | [`interrupt`] | asking a running task to stop |
+//! | [`manage`] | snapshots and described parameters of engines of any kind |
+//! | [`time`] | clocks, system and manual, and deadlines that saturate |
+//! | [`thread`] | thread factories |
+//! | [`machine`] | how many CPUs this process may use: affinity mask and cgroup quota |
+//! | [`meter`] | distributions of measured times |
+//! | [`adapt`] | pure controllers: overload, time to drain |
 //!
 //! # Features
 //!
@@ -73,6 +70,9 @@
 //! | `probe` | for tests: a registry of parked threads |
 //!
 //! This crate has no unsafe code: all of it is in `millpond-raw`.
+
+// A module uses modules of lower ranks only (`cargo xtask layers`); the ranks are in `docs/hacking.md`. The private
+// module `engine` has what every engine needs: workers and their start, termination, metrics, watchdog.
 
 #![forbid(unsafe_code)]
 

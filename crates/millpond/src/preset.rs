@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::manage::PatchError;
 use crate::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
 use crate::schedule::ScheduledPool;
+use crate::thread::Threads;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -78,7 +79,10 @@ pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
 /// order: no accepted task is rejected when its time comes. A caller that submits a task to run at once
 /// waits as well when the queue is full.
 ///
-/// For other queues and policies give it a pool of your own: [`ScheduledPool::owning`].
+/// The pool of its workers is called `mill-workers` if this is called `mill`, so that a registry by name can have both.
+/// The threads are `mill-1`, `mill-2` and so on.
+///
+/// For other queues, policies and names give it a pool of your own: [`ScheduledPool::owning`].
 ///
 /// ```
 /// use millpond::preset;
@@ -87,6 +91,7 @@ pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
 /// let timers = preset::scheduled("mill", 2)?;
 /// let flour = timers.schedule(Duration::from_millis(1), || "flour")?;
 /// assert_eq!(flour.join()?, "flour");
+/// assert_eq!((timers.name(), timers.executor().name()), ("mill", "mill-workers"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -100,8 +105,12 @@ pub fn scheduled(
     workers: usize,
 ) -> Result<ScheduledPool<ThreadPool>, PatchError> {
     let name = name.into();
-    let pool = fixed(name.clone(), workers).rejection(RejectionPolicy::Block(Duration::MAX));
-    Ok(ScheduledPool::owning(pool.build()?).name(name).build())
+    // Two engines in one registry need two names.
+    let pool = fixed(format!("{name}-workers"), workers)
+        .threads(Threads::named(name.clone()))
+        .rejection(RejectionPolicy::Block(Duration::MAX))
+        .build()?;
+    Ok(ScheduledPool::owning(pool).name(name).build())
 }
 
 /// The best number of workers for tasks that compute: one for each CPU that this process may use, by its
@@ -182,9 +191,19 @@ pub mod java {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scheduled_pool_and_its_executor_have_different_names_and_the_threads_the_short_one() {
+        let timers = scheduled("bells", 1).unwrap();
+        assert_eq!(timers.name(), "bells");
+        assert_eq!(timers.executor().name(), "bells-workers");
+        let own = || std::thread::current().name().map(str::to_owned);
+        let thread = timers.schedule(Duration::ZERO, own).unwrap();
+        assert_eq!(thread.join().unwrap().as_deref(), Some("bells-1"));
+    }
 
     #[test]
     fn waiting_asks_for_more_workers_and_nonsense_for_none_more() {

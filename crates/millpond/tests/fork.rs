@@ -180,7 +180,8 @@ fn whatever_else_is_done_to_a_pool_in_the_child_returns() {
         let quiet = matches!(pool.rejection(), RejectionPolicy::Abort)
             && !pool.remove(&queued)
             && pool.purge() == 0
-            && pool.queued_tasks().is_empty();
+            && pool.queued_tasks().is_empty()
+            && pool.health().is_healthy();
         let rejected = pool.apply(&Patch::new().max(9)).is_err()
             && pool.set_core(0).is_err()
             && pool.prestart_core().is_err();

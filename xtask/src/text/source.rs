@@ -113,6 +113,21 @@ impl Source {
         header
     }
 
+    /// The notes for contributors at the top of the file: its plain comment lines before the first code, as (line number,
+    /// text).
+    pub fn notes(&self) -> Vec<(usize, &str)> {
+        let mut notes = Vec::new();
+        for (index, line) in self.lines.iter().enumerate() {
+            if !line.code.trim().is_empty() {
+                break;
+            }
+            if let Some((Kind::Plain, text)) = &line.comment {
+                notes.push((index + 1, text.as_str()));
+            }
+        }
+        notes
+    }
+
     /// Adjacent comment lines of one kind, as (first line number, text).
     pub fn comment_blocks(&self) -> Vec<(usize, String)> {
         let mut blocks: Vec<(usize, String)> = Vec::new();

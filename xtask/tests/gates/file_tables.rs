@@ -57,6 +57,38 @@ fn a_row_without_its_module_fails() {
     );
 }
 
+/// What users need not see is not on the page of a module.
+#[test]
+fn a_table_in_the_plain_comment_below_the_header_is_checked_just_the_same() {
+    const NOTES: &str = "//! A pool.\n\n// | file | what |\n// |---|---|\n";
+    let pool = |rows: &str| Tree::new(&[(POOL, &format!("{NOTES}{rows}\n{MODULES}"))]);
+    passes(
+        enforced,
+        &pool("// | `ctl` | the control word |\n// | `workers` | who |\n"),
+    );
+    fails(
+        enforced,
+        &pool("// | `ctl` | the control word |\n"),
+        &format!("{POOL}:5"),
+        "the file table lacks `workers`",
+    );
+    fails(
+        enforced,
+        &pool("// | `ctl`, `workers` | both |\n// | `tests` | gone |\n"),
+        &format!("{POOL}:6"),
+        "lists `tests`, which is no module",
+    );
+    // Below the first code it is a comment like any other.
+    let late =
+        format!("//! A pool.\n{MODULES}\n// | file | what |\n// |---|---|\n// | `ctl` | x |\n");
+    fails(
+        enforced,
+        &Tree::new(&[(POOL, &late)]),
+        POOL,
+        "no table `| file | what |`",
+    );
+}
+
 #[test]
 fn a_library_folder_without_a_table_fails_if_it_has_two_modules() {
     let tree = Tree::new(&[(POOL, MODULES)]);

@@ -58,6 +58,9 @@ fn a_task_that_runs_too_long_is_told_of_once_while_it_runs() {
         };
         assert_eq!(run.label.to_string(), "grind");
         assert_eq!((run.running_for, run.limit), (ms(101), ms(100)));
+        let said = run.to_string();
+        let expected = "grind has been running for 101.0ms, its limit is 100.0ms";
+        assert!(said.contains(expected), "{said}");
         assert!(!run.is_interrupted);
         assert!(
             !run.stack.is_empty(),

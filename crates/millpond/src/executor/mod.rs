@@ -1,5 +1,21 @@
 //! Executors: submit a closure, get a handle.
 //!
+//! Take this module for code that works with any executor, and for the executors without a queue of their own in the table
+//! below; a [`ThreadPool`](crate::pool::ThreadPool) is an executor, too.
+//!
+//! ```
+//! use millpond::executor::{ExecutorExt, ThreadPerTask};
+//! use millpond::task::TaskHandle;
+//!
+//! fn grind(mill: &impl ExecutorExt) -> Result<TaskHandle<u32>, Box<dyn std::error::Error>> {
+//!     Ok(mill.submit(|| 6 * 7)?)
+//! }
+//!
+//! let threads = ThreadPerTask::builder("mill", 8).build()?;
+//! assert_eq!(grind(&threads)?.join()?, 42);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`Executor`] is what an engine implements: one method that accepts a task or returns it. [`ExecutorExt`] is what users
 //! call: closures in, handles out, batches, timeouts; every executor has it, `Arc<dyn Executor>` included. [`Lifecycle`]
 //! is for executors that can be shut down.
@@ -32,31 +48,29 @@
 //!    after the wait for termination.
 //! 7. **Tasks may borrow.** [`ExecutorExt::scope`] submits closures that borrow from the caller to any executor, and does
 //!    not return before all of them have ended.
-//!
-//! # Files
-//!
-//! | file | what |
-//! |---|---|
-//! | `traits` | `Executor`, `ExecutorExt`, `Lifecycle` |
-//! | `error` | rejections, and failures of batches and scopes |
-//! | `internals` | what the engines of this library know of each other |
-//! | `runner` | runs tasks, and reports the panics of those without a handle |
-//! | `caller_run` | a closure that its caller runs itself, without a task |
-//! | `dropped` | reports of tasks without a handle that were dropped unrun |
-//! | `termination` | waiting for the termination of an executor |
-//! | `timer_source` | an idle worker waits for a due time |
-//! | `timer_thread` | the rejection when the timer's thread cannot be started |
-//! | `waitable` | a value under a lock, with waiters |
-//! | `direct` | the executor that runs tasks in the caller |
-//! | `thread_per_task` | the executor with a thread per task |
-//! | `serial` | the executor that runs one task at a time per key |
-//! | `tokio` | a tokio runtime as an executor |
-//! | `rayon` | a rayon pool as an executor |
-//! | `invoke` | batches: all of them, or the first success |
-//! | `completion` | results in the order of completion |
-//! | `scope` | tasks that borrow |
-//! | `future` | futures on an executor |
-//! | `futures_spawn` | an executor as a spawner of the `futures` crates |
+
+// | file | what |
+// |---|---|
+// | `traits` | `Executor`, `ExecutorExt`, `Lifecycle` |
+// | `error` | rejections, and failures of batches and scopes |
+// | `internals` | what the engines of this library know of each other |
+// | `runner` | runs tasks, and reports the panics of those without a handle |
+// | `caller_run` | a closure that its caller runs itself, without a task |
+// | `dropped` | reports of tasks without a handle that were dropped unrun |
+// | `termination` | waiting for the termination of an executor |
+// | `timer_source` | an idle worker waits for a due time |
+// | `timer_thread` | the rejection when the timer's thread cannot be started |
+// | `waitable` | a value under a lock, with waiters |
+// | `direct` | the executor that runs tasks in the caller |
+// | `thread_per_task` | the executor with a thread per task |
+// | `serial` | the executor that runs one task at a time per key |
+// | `tokio` | a tokio runtime as an executor |
+// | `rayon` | a rayon pool as an executor |
+// | `invoke` | batches: all of them, or the first success |
+// | `completion` | results in the order of completion |
+// | `scope` | tasks that borrow |
+// | `future` | futures on an executor |
+// | `futures_spawn` | an executor as a spawner of the `futures` crates |
 
 mod caller_run;
 mod completion;

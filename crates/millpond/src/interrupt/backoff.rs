@@ -275,9 +275,9 @@ pub(crate) fn poll_tight<R>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchCounts {
     /// Searches that found nothing.
-    pub(crate) failed: u64,
-    /// Yields that lost the CPU for long.
-    pub(crate) lost_cpus: u64,
+    pub(crate) futile_spins: u64,
+    /// Yields that lost the CPU, as [`contention`] counts them.
+    pub(crate) preempted_yields: u64,
 }
 
 /// A search of an idle worker for a task.
@@ -334,8 +334,8 @@ impl Search {
     /// What the calling thread has counted since it last asked.
     pub(crate) fn take_counts() -> SearchCounts {
         SearchCounts {
-            failed: FAILED.with(|own| own.replace(0)),
-            lost_cpus: contention::take_losses(),
+            futile_spins: FAILED.with(|own| own.replace(0)),
+            preempted_yields: contention::take_losses(),
         }
     }
 

@@ -35,10 +35,10 @@
 //! 7. A task and another one that it runs inline (`run_or_join`, `DirectExecutor`) are each interrupted
 //!    through their own handles only. Stopping the executor whose thread they run on interrupts both;
 //!    but a task that has reported that, and cleans up, may run others inline without interruption.
-//!
-//! | file | what |
-//! |---|---|
-//! | `backoff` | spinning and yielding before a wait parks |
+
+// | file | what |
+// |---|---|
+// | `backoff` | spinning and yielding before a wait parks |
 
 mod backoff;
 

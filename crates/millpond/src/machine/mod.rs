@@ -4,7 +4,16 @@
 //! CPUs is throttled most of the time. So sizing takes the smallest of three numbers: the CPUs that are
 //! online, those of them that this process may run on, and the CPU time that its control group grants.
 //!
-//! # Design
+//! Take it to size anything by CPUs; [`preset::cpu_bound_workers`](crate::preset::cpu_bound_workers) does that for pools.
+//!
+//! ```
+//! use millpond::machine::Machine;
+//!
+//! let machine = Machine::read();
+//! println!("{} workers for {} CPUs", machine.worker_hint(), machine.effective_cpus());
+//! ```
+//!
+//! # What it tells
 //! - [`Machine`] is a plain value, read on demand. It does not follow later changes: read again.
 //! - Everything comes from text files below a root directory, parsed by pure functions
 //!   ([`Machine::read_from`]), so tests run on planted trees.
@@ -19,13 +28,12 @@
 //! | `online` | `/sys/devices/system/cpu/online`, else the `processor` lines of `/proc/cpuinfo` |
 //! | `allowed` | `Cpus_allowed_list` of `/proc/self/status`, without CPUs that are offline |
 //! | `cpu_quota`, `memory_limit` | every control group from ours up to the mounted root |
-//!
-//! # Files
-//! | file | what |
-//! |---|---|
-//! | `cpus` | [`CpuList`], a set of CPU numbers |
-//! | `cgroup` | the limits of control groups, version 1 and 2 |
-//! | `source` | text files below a root directory |
+
+// | file | what |
+// |---|---|
+// | `cpus` | [`CpuList`], a set of CPU numbers |
+// | `cgroup` | the limits of control groups, version 1 and 2 |
+// | `source` | text files below a root directory |
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,19 +1,41 @@
-//! The Govern seam: how an engine of any kind is inspected and changed while it runs.
+//! Inspecting and changing engines of any kind while they run.
+//!
+//! Take it for a console, a registry or a parameter file that handles thread pools, scheduled pools and engines of other
+//! crates alike; code that knows its pool uses the methods of the pool.
+//!
+//! ```
+//! use millpond::manage::{Managed, Patch};
+//! use millpond::preset;
+//!
+//! let (pool, timers) = (preset::fixed("mill", 2).build()?, preset::scheduled("bells", 1)?);
+//! let engines: [&dyn Managed; 2] = [&pool, &timers];
+//! for engine in engines {
+//!     println!("{}", engine.engine_snapshot());
+//!     for parameter in engine.parameters() {
+//!         println!("  {} = {}", parameter.name, parameter.value);
+//!     }
+//! }
+//! engines[0].apply(&Patch::new().set("max", "4"))?;
+//! assert_eq!(pool.max(), 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! An engine is [`Managed`]. It gives an [`EngineSnapshot`]: a few numbers that all engines have, and the
 //! snapshot of its own kind. It lists its [parameters](Parameter): name, type, range, value, whether it can
 //! change live. And it takes a [`Patch`]: parameters that change together or not at all. Consoles,
 //! registries and parameter files know engines by this trait alone, so they show and change an engine that
 //! they have never heard of.
-//!
-//! | file | what |
-//! |---|---|
-//! | `snapshot` | the state of an engine at one moment |
-//! | `value`, `text` | values of parameters; how their text is read and printed |
-//! | `parameter` | described parameters; the table that an engine has of them |
-//! | `patch` | parameters that change together |
-//! | `error` | what can be wrong with them |
-//! | `policy` | choices that a thread pool's parameters have |
+
+// The Govern seam.
+//
+// | file | what |
+// |---|---|
+// | `snapshot` | the state of an engine at one moment |
+// | `value`, `text` | values of parameters; how their text is read and printed |
+// | `parameter` | described parameters; the table that an engine has of them |
+// | `patch` | parameters that change together |
+// | `error` | what can be wrong with them |
+// | `policy` | choices that a thread pool's parameters have |
 
 mod error;
 mod parameter;

@@ -100,7 +100,7 @@ pub struct EngineSnapshot {
     pub cancelled: u64,
     /// How long tasks waited and ran, by task name. Empty if the engine does not measure that.
     pub latencies: Vec<TaskLatency>,
-    /// What the engine itself has found wrong since it was built, a sentence each. Empty if it is healthy.
+    /// What the engine itself finds wrong now, a sentence each. Empty if it is healthy.
     pub warnings: Vec<String>,
     details: Option<Arc<dyn Details>>,
 }
@@ -199,7 +199,7 @@ impl EngineSnapshot {
         details.map_or_else(Vec::new, Details::measurements)
     }
 
-    /// Whether the engine has found nothing wrong with itself.
+    /// Whether the engine finds nothing wrong with itself now. It is true again when a fault is over.
     ///
     /// ```
     /// use millpond::manage::Managed;

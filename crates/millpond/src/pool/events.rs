@@ -197,7 +197,7 @@ impl fmt::Display for LongRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} has been running for {:.1?}, longer than {:.1?}{}\n  {}",
+            "{}: {} has been running for {:.1?}, its limit is {:.1?}{}\n  {}",
             self.pool,
             self.label,
             self.running_for,

@@ -35,7 +35,7 @@ pub struct Facts {
     pub names: Vec<TaskMetrics>,
     /// What its workers do.
     pub workers: Vec<WorkerView>,
-    /// Counts that should be 0.
+    /// What is wrong now, and counts since it was built.
     pub health: Health,
     /// The number of CPUs that it may use.
     pub cpus: usize,

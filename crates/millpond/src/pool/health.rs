@@ -14,8 +14,15 @@ use crate::time::TimestampClock;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::AtomicBool;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// The health of a pool: counts that should be 0, and two that tell how its idle workers fare.
+/// A lost wake-up that was found longer ago is history.
+const LATELY: Duration = Duration::from_secs(60);
+
+/// The health of a pool: what is wrong with it now, and what has happened since it was built.
+///
+/// [`is_healthy`](Health::is_healthy) asks about now, and is true again when the fault is over. The counts only grow: an
+/// alarm watches whether they do.
 ///
 /// ```
 /// use millpond::executor::ExecutorExt;
@@ -33,52 +40,65 @@ use std::sync::Arc;
 ///
 /// let pool = ThreadPool::builder("mill").threads(Exhausted).build()?;
 /// assert!(pool.execute(|| ()).is_err());
-/// assert_eq!(pool.health().thread_failures, 1);
+/// let health = pool.health();
+/// assert_eq!((health.thread_failures, health.failed_starts_in_a_row), (1, 1));
+/// assert!(!health.is_healthy());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// The number of times that tasks waited although workers were idle, and the watchdog woke the workers. Each one is a bug.
-    pub lost_wakeups: u64,
-    /// The number of tasks that ran longer than their [`RunWarning`] says.
-    pub long_runs: u64,
-    /// The number of joins in tasks of this pool that closed a cycle of tasks waiting for each other, and failed.
-    pub deadlocks: u64,
-    /// The number of threads that could not be started, the timer's for the watchdog included.
-    pub thread_failures: u64,
-    /// The number of failed attempts to start a worker since the last successful one: if it is not 0 the pool has fewer
-    /// workers than it wants.
+    /// Now: the number of failed attempts to start a worker since the last one that succeeded.
     pub failed_starts_in_a_row: u64,
-    /// The number of workers above the maximum. They leave when they are idle.
+    /// Now: the number of tasks that are running and have exceeded the limit of their [`RunWarning`].
+    pub long_running: usize,
+    /// Now: the time since the last lost wake-up was found, if there was one.
+    pub since_lost_wakeup: Option<Duration>,
+    /// Now, and no fault: the number of workers above the maximum, which was lowered; they leave when they are idle.
     pub surplus_workers: usize,
-    /// The number of times that an idle worker spun or yielded for a moment and parked all the same. That costs CPU time,
-    /// some microseconds each, and is no fault: a worker that rarely finds a task so soon stops searching.
-    pub failed_searches: u64,
-    /// The number of times that a worker yielded and another process, or another thread of this one, took its CPU for long.
-    /// After a few of them nobody yields for a while: the machine is busy.
-    pub lost_cpus: u64,
+    /// Since the start: the number of times that tasks waited although workers were idle, and the watchdog woke the
+    /// workers, which is a bug of the queue, if that is your own, or of this library.
+    pub lost_wakeups: u64,
+    /// Since the start: the number of tasks that the watchdog has found to exceed the limit of their [`RunWarning`], those
+    /// that have ended included.
+    pub long_runs: u64,
+    /// Since the start: the number of joins in tasks of this pool that would have closed a cycle of tasks waiting for each
+    /// other, and failed instead.
+    pub deadlocks: u64,
+    /// Since the start: the number of threads that could not be started, the timer's for the watchdog included.
+    pub thread_failures: u64,
+    /// Since the start, and no fault: the number of times that an idle worker spun or yielded for a moment and parked all
+    /// the same, which costs CPU time, some microseconds each.
+    pub futile_spins: u64,
+    /// Since the start, and no fault: the number of yields of workers after which the CPU was gone for more than 200 µs
+    /// and that count as contention by other processes.
+    ///
+    /// Not all such yields count: not if the threads of this process used most of its CPUs themselves, not if there is no
+    /// other such yield in the 20 ms to 1 s before to tell that by (so the first one never counts, except on systems
+    /// without CPU times), not if the worker has kept its CPU in 500 yields since its last one, and not while no worker is to
+    /// yield at all: after three that count, for 250 ms and more.
+    pub preempted_yields: u64,
 }
 
 impl Health {
-    /// True if all counts are 0 that should be: all but those of idle workers.
+    /// True if nothing is wrong now: the last attempt to start a worker, if any, succeeded, no running task has exceeded
+    /// its limit, and no lost wake-up was found within the last minute.
     ///
     /// ```
     /// use millpond::pool::Health;
     ///
     /// let mut health = Health::default();
-    /// health.failed_searches = 7;
+    /// health.long_runs = 7; // they have ended
     /// assert!(health.is_healthy());
-    /// health.deadlocks = 1;
+    /// health.long_running = 1;
     /// assert!(!health.is_healthy());
     /// ```
     pub fn is_healthy(&self) -> bool {
-        let idle_workers = Health {
-            failed_searches: self.failed_searches,
-            lost_cpus: self.lost_cpus,
-            ..Health::default()
-        };
-        *self == idle_workers
+        self.failed_starts_in_a_row == 0 && self.long_running == 0 && !self.has_lost_wakeup_lately()
+    }
+
+    pub(super) fn has_lost_wakeup_lately(&self) -> bool {
+        self.since_lost_wakeup.is_some_and(|since| since < LATELY)
     }
 }
 
@@ -140,7 +160,7 @@ impl ThreadPool {
         });
     }
 
-    /// The health of the pool: counts that should be 0, and two of its idle workers.
+    /// The health of the pool: what is wrong with it now, and counts since it was built.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -154,15 +174,23 @@ impl ThreadPool {
     pub fn health(&self) -> Health {
         let engine = &*self.engine;
         let (word, limits) = (engine.ctl().read(), engine.config().limits());
+        // A forked process has no workers, and a lock may have been copied while it was held.
+        let (long_running, since_lost_wakeup) = if engine.is_forked() {
+            (0, None)
+        } else {
+            (engine.long_running(), engine.since_lost_wakeup())
+        };
         Health {
+            long_running,
+            since_lost_wakeup,
             lost_wakeups: engine.watchdog.lost_wakeups.get(),
             long_runs: engine.watchdog.long_runs.get(),
             deadlocks: engine.watchdog.deadlocks.get(),
             thread_failures: engine.rare.thread_failures.get(),
             failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
-            failed_searches: engine.rare.failed_searches.get(),
-            lost_cpus: engine.rare.lost_cpus.get(),
+            futile_spins: engine.rare.futile_spins.get(),
+            preempted_yields: engine.rare.preempted_yields.get(),
         }
     }
 }

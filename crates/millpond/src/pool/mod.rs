@@ -1,6 +1,6 @@
-//! The elastic thread pool.
+//! The elastic thread pool: runs closures on a bounded number of threads that it starts, keeps and lets go.
 //!
-//! [`ThreadPool`] is Java's `ThreadPoolExecutor`: a core of workers, a queue, a maximum, a keep-alive, a rejection policy,
+//! Take it for tasks that block or compute, when threads, waiting tasks and waiting time need limits. [`ThreadPool`] is Java's `ThreadPoolExecutor`: a core of workers, a queue, a maximum, a keep-alive, a rejection policy,
 //! hooks and statistics. Every parameter can change while it runs. It is bounded unless you say otherwise, a rejection
 //! gives the closure back, and its handles can be joined and awaited.
 //!
@@ -40,30 +40,28 @@
 //! | How do I change it? | setters such as [`ThreadPool::set_max`], or [`ThreadPool::apply`] for several at once |
 //! | How do I protect it from overload? | [`PoolBuilder::max_queue_wait`], [`PoolBuilder::shedding`], deadlines of tasks |
 //! | How does it end? | [`Lifecycle`](crate::executor::Lifecycle): `shutdown`, `shutdown_now`, `close` |
-//!
-//! # Files
-//!
-//! The protocol between submitters and workers is in the header of `engine`.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `engine` | the parts of a pool, and the protocol |
-//! | `admission` | what becomes of a task that is submitted: a pure function |
-//! | `submit` | how a task comes in: admit, enqueue, check again |
-//! | `identity` | how a submitter recognises its own task in the queue |
-//! | `free_workers` | how a submitter relies on a free worker, if threads come first |
-//! | `task_queue` | the queue |
-//! | `worker` | the life of a worker: run, get a task, wait, leave; inline joins |
-//! | `timer_leader` | how an idle worker waits for a time as well |
-//! | `spawn`, `start_pause` | how workers start, a pause while none can, and how idle ones are woken |
-//! | `shutdown` | shutdown, stop, and tasks that are taken out of the queue |
-//! | `as_executor` | the traits `Executor`, `Lifecycle` and `Managed` |
-//! | `builder`, `config`, `parameters` | building a pool; its parameters, and changing them |
-//! | `rejection` | the rejection policies, applying them, and counting rejections |
-//! | `shed`, `pacer` | which tasks are shed under overload; how long the queue needs to drain |
-//! | `hooks`, `events`, `explain` | what users are told |
-//! | `stats`, `snapshot`, `view` | what is counted and shown |
-//! | `health`, `stacks` | what the watchdog sees, and the stacks of workers |
+
+// The protocol between submitters and workers is in the header of `engine`.
+//
+// | file | what it holds |
+// |---|---|
+// | `engine` | the parts of a pool, and the protocol |
+// | `admission` | what becomes of a task that is submitted: a pure function |
+// | `submit` | how a task comes in: admit, enqueue, check again |
+// | `identity` | how a submitter recognises its own task in the queue |
+// | `free_workers` | how a submitter relies on a free worker, if threads come first |
+// | `task_queue` | the queue |
+// | `worker` | the life of a worker: run, get a task, wait, leave; inline joins |
+// | `timer_leader` | how an idle worker waits for a time as well |
+// | `spawn`, `start_pause` | how workers start, a pause while none can, and how idle ones are woken |
+// | `shutdown` | shutdown, stop, and tasks that are taken out of the queue |
+// | `as_executor` | the traits `Executor`, `Lifecycle` and `Managed` |
+// | `builder`, `config`, `parameters` | building a pool; its parameters, and changing them |
+// | `rejection` | the rejection policies, applying them, and counting rejections |
+// | `shed`, `pacer` | which tasks are shed under overload; how long the queue needs to drain |
+// | `hooks`, `events`, `explain` | what users are told |
+// | `stats`, `snapshot`, `view` | what is counted and shown |
+// | `health`, `stacks` | what the watchdog sees, and the stacks of workers |
 
 mod admission;
 mod as_executor;

@@ -56,10 +56,13 @@ pub struct PoolSnapshot {
     /// Which task comes next while the pool is overloaded.
     pub overload_order: OverloadOrder,
     /// Workers there are.
+    #[doc(alias = "getPoolSize")]
     pub workers: usize,
     /// Workers that run a task.
+    #[doc(alias = "getActiveCount")]
     pub active: usize,
     /// The most workers there ever were.
+    #[doc(alias = "getLargestPoolSize")]
     pub largest: usize,
     /// Threads that run a task outside the pool, because it was full.
     pub extra_threads: usize,
@@ -74,6 +77,7 @@ pub struct PoolSnapshot {
     /// Tasks that run inside others: a worker joined them while they waited, and runs them inline.
     pub running_inline: usize,
     /// Tasks that workers have run to their end, panicked ones included.
+    #[doc(alias = "getCompletedTaskCount")]
     pub completed: u64,
     /// Completed tasks that panicked.
     pub panicked: u64,
@@ -232,34 +236,26 @@ impl ThreadPool {
     }
 }
 
-/// A sentence for each count that should be 0.
+/// A sentence for each thing that is wrong now, as [`Health::is_healthy`] sees it.
 fn warnings(health: &Health) -> Vec<String> {
-    let counts = [
+    let lately = health.has_lost_wakeup_lately();
+    let faults = [
         (
-            health.lost_wakeups,
-            "lost wake-ups were repaired; each is a bug of this library",
-        ),
-        (
-            health.long_runs,
-            "tasks ran longer than their warning allows",
-        ),
-        (
-            health.deadlocks,
-            "joins would have closed a cycle of tasks that wait for each other",
-        ),
-        (health.thread_failures, "threads could not be started"),
-        (
+            "failed attempts in a row to start a worker",
             health.failed_starts_in_a_row,
-            "attempts in a row to start a worker have failed",
         ),
         (
-            health.surplus_workers as u64,
-            "workers are above max; they leave when they are idle",
+            "running tasks that have exceeded the limit of their run warning",
+            health.long_running as u64,
+        ),
+        (
+            "lost wake-ups, the last one within a minute (a bug of the queue, if that is your own, or of millpond)",
+            if lately { health.lost_wakeups } else { 0 },
         ),
     ];
-    let found = counts.into_iter().filter(|(count, _)| *count > 0);
+    let found = faults.into_iter().filter(|(_, count)| *count > 0);
     found
-        .map(|(count, what)| format!("{count} {what}"))
+        .map(|(what, count)| format!("{what}: {count}"))
         .collect()
 }
 

@@ -20,6 +20,6 @@ pub(super) struct RareStats {
     pub(super) thread_failures: Counter,
     /// Failed starts of workers since the last one that succeeded.
     pub(super) failed_starts_in_a_row: Counter,
-    pub(super) failed_searches: Counter,
-    pub(super) lost_cpus: Counter,
+    pub(super) futile_spins: Counter,
+    pub(super) preempted_yields: Counter,
 }

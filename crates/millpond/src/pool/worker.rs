@@ -451,11 +451,13 @@ impl PoolEngine {
     /// Counts what the calling worker has spun and yielded for in vain, before it parks.
     fn count_searches(&self) {
         let searches = Search::take_counts();
-        if searches.failed > 0 {
-            self.rare.failed_searches.add(searches.failed as usize);
+        if searches.futile_spins > 0 {
+            self.rare.futile_spins.add(searches.futile_spins as usize);
         }
-        if searches.lost_cpus > 0 {
-            self.rare.lost_cpus.add(searches.lost_cpus as usize);
+        if searches.preempted_yields > 0 {
+            self.rare
+                .preempted_yields
+                .add(searches.preempted_yields as usize);
         }
     }
 

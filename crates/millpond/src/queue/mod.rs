@@ -1,4 +1,20 @@
-//! Blocking queues.
+//! Blocking queues: producers wait for room, consumers for elements, as threads or in async code.
+//!
+//! Take one to pass elements from some threads or async tasks to others with a bound on memory. A pool brings a queue for
+//! its tasks along; [`Queue::own`](crate::pool::Queue::own) makes it use another.
+//!
+//! ```
+//! use millpond::queue::{BlockingQueue, FifoQueue};
+//!
+//! let sacks = FifoQueue::bounded(2)?;
+//! std::thread::scope(|threads| {
+//!     threads.spawn(|| (1..=5).for_each(|sack| sacks.put(sack).unwrap())); // waits for room
+//!     for sack in 1..=5 {
+//!         assert_eq!(sacks.take().unwrap(), sack); // in async code: sacks.recv().await
+//!     }
+//! });
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! One trait, [`BlockingQueue`], and these flavors:
 //!
@@ -17,7 +33,7 @@
 //! Waiting for room and waiting for an element are one step each, which threads and futures share:
 //! [`poll_offer`](BlockingQueue::poll_offer) and [`poll_take`](BlockingQueue::poll_take) try, and on failure leave
 //! a waker in the queue, identified by a [`WaitSlot`]. Everything else (`put`, `take`, the timed and interruptible
-//! forms, `send().await` and `recv().await`) is written once on top of them, in `wait.rs` and `future.rs`.
+//! forms, `send().await` and `recv().await`) is written once on top of them. A queue of your own implements these two.
 //!
 //! # Rules of every flavor
 //!
@@ -30,31 +46,29 @@
 //! 5. A panic of user code leaves the queue intact. Sinks, destructors and wakers run without its lock;
 //!    comparators, predicates and visitors run under it, and must not use the queue.
 //! 6. A waiter that gives up leaves nothing behind, and passes on a wake-up that it cannot use.
-//!
-//! # Files
-//!
-//! | file | what |
-//! |---|---|
-//! | `error.rs` | errors |
-//! | `wait.rs` | the blocking forms, for threads |
-//! | `future.rs` | the async forms |
-//! | `fifo.rs` | the first-in-first-out queue |
-//! | `priority.rs` | the priority queue |
-//! | `delay.rs` | the delay queue |
-//! | `handoff.rs` | the hand-off queue |
-//! | `transfer.rs` | the transfer queue |
-//! | `deque.rs` | the deque |
-//! | `weighted.rs` | the queue bounded by weight |
-//! | `flavor.rs` | implements the trait for a flavor on an engine |
-//! | `two_lock` | engine of the plain queue: producers and consumers have a lock each |
-//! | `monitor.rs` | engine of priority, delay, deque and weighted: a store under one lock |
-//! | `rendezvous` | engine of hand-off and transfer: producers and consumers meet in two lines |
-//! | `wake_list.rs` | waiters, wakers to call after unlocking, and backing off from a held lock |
-//! | `hint.rs` | the state of a queue as seen without its lock |
-//! | `store.rs` | what the monitor needs of a data structure |
-//! | `ring.rs` | store: a ring |
-//! | `ranked.rs` | store: sorted by due time, comparator and age |
-//! | `heap.rs` | the binary heap of `ranked.rs` |
+
+// | file | what |
+// |---|---|
+// | `error.rs` | errors |
+// | `wait.rs` | the blocking forms, for threads |
+// | `future.rs` | the async forms |
+// | `fifo.rs` | the first-in-first-out queue |
+// | `priority.rs` | the priority queue |
+// | `delay.rs` | the delay queue |
+// | `handoff.rs` | the hand-off queue |
+// | `transfer.rs` | the transfer queue |
+// | `deque.rs` | the deque |
+// | `weighted.rs` | the queue bounded by weight |
+// | `flavor.rs` | implements the trait for a flavor on an engine |
+// | `two_lock` | engine of the plain queue: producers and consumers have a lock each |
+// | `monitor.rs` | engine of priority, delay, deque and weighted: a store under one lock |
+// | `rendezvous` | engine of hand-off and transfer: producers and consumers meet in two lines |
+// | `wake_list.rs` | waiters, wakers to call after unlocking, and backing off from a held lock |
+// | `hint.rs` | the state of a queue as seen without its lock |
+// | `store.rs` | what the monitor needs of a data structure |
+// | `ring.rs` | store: a ring |
+// | `ranked.rs` | store: sorted by due time, comparator and age |
+// | `heap.rs` | the binary heap of `ranked.rs` |
 
 mod delay;
 mod deque;

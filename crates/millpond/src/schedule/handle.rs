@@ -205,6 +205,7 @@ impl<T> Scheduled<T> {
     /// assert!(!bread.cancel());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias = "setRemoveOnCancelPolicy")]
     pub fn cancel(&self) -> bool {
         let was_first = self.task.cancel();
         self.cancel_series(false);

@@ -1,9 +1,21 @@
 //! Tasks at their time: after a delay, at a rate, by the calendar.
 //!
-//! [`ScheduledPool`] is what Java's `ScheduledThreadPoolExecutor` is, without its traps. It has no workers of its own:
+//! [`ScheduledPool`] is Java's `ScheduledThreadPoolExecutor` without its traps. It has no workers of its own:
 //! tasks that are due go to an executor, so the bounds, policies, hooks and metrics of a pool hold for scheduled
 //! work, too. A cancelled task leaves the queue at once and its closure is dropped. A series that fails does not end
 //! in silence. How late each run begins is measured.
+//!
+//! ```
+//! use millpond::executor::Lifecycle;
+//! use millpond::preset;
+//! use std::time::Duration;
+//!
+//! let timers = preset::scheduled("mill", 2)?;
+//! let flour = timers.schedule(Duration::from_millis(1), || "flour")?;
+//! assert_eq!(flour.join()?, "flour");
+//! timers.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | I want | take |
 //! |---|---|
@@ -15,26 +27,24 @@
 //! | to test it without waiting | a [`ManualClock`](crate::time::ManualClock) |
 //!
 //! The guide, with drawings of what "every 5 seconds" means, is `docs/guide/scheduling.md`.
-//!
-//! # Inside
-//!
-//! | file | what |
-//! |---|---|
-//! | `trait_impls` | a scheduled pool as an executor, with a life cycle, managed |
-//! | `builder`, `series_builder`, `parameters`, `snapshot` | describing a pool and a series; changing and reading parameters; snapshots |
-//! | `core` | the overview and its invariants; what the handles, tasks and series of a pool share |
-//! | `state` | the state under the pool's lock, and the slot that it lives in |
-//! | `pending` | the queue of pending entries |
-//! | `dispatch` | handing over what is due |
-//! | `alarm`, `leader` | waking up when something is due: by the timer, or by an idle worker |
-//! | `dispatcher` | a thread for executors that make their caller wait |
-//! | `handed_over` | tasks that an executor has which is not the pool's own |
-//! | `liveness` | the guards that keep a pool from terminating |
-//! | `teardown` | shutdown, stop, termination |
-//! | `once`, `series`, `run`, `body` | the body of a task; a series, its runs and its closure |
-//! | `plan`, `cron` | when the next run is due: pure functions |
-//! | `failure`, `event` | what runs return, what a failure does to a series, and how it is reported |
-//! | `handle` | what a caller waits on |
+
+// | file | what |
+// |---|---|
+// | `trait_impls` | a scheduled pool as an executor, with a life cycle, managed |
+// | `builder`, `series_builder`, `parameters`, `snapshot` | describing a pool and a series; changing and reading parameters; snapshots |
+// | `core` | the overview and its invariants; what the handles, tasks and series of a pool share |
+// | `state` | the state under the pool's lock, and the slot that it lives in |
+// | `pending` | the queue of pending entries |
+// | `dispatch` | handing over what is due |
+// | `alarm`, `leader` | waking up when something is due: by the timer, or by an idle worker |
+// | `dispatcher` | a thread for executors that make their caller wait |
+// | `handed_over` | tasks that an executor has which is not the pool's own |
+// | `liveness` | the guards that keep a pool from terminating |
+// | `teardown` | shutdown, stop, termination |
+// | `once`, `series`, `run`, `body` | the body of a task; a series, its runs and its closure |
+// | `plan`, `cron` | when the next run is due: pure functions |
+// | `failure`, `event` | what runs return, what a failure does to a series, and how it is reported |
+// | `handle` | what a caller waits on |
 
 mod alarm;
 mod body;

@@ -30,31 +30,29 @@
 //! At most one allocation for closure, result, waiters and token together, and in the steady state none: memory is
 //! recycled, whichever threads create and run the tasks. A task with a name, a deadline, a span, task-local values or a
 //! clock of its own takes a second allocation for those, and the first waiter of a task a third. A task whose closure and
-//! value take up to 16 bytes each is one cache line. See `millpond-raw` for the protocol, its models, and how much memory
-//! is kept.
-//!
-//! # Files
-//!
-//! | file | what |
-//! |---|---|
-//! | `spec` | the description of a task; creates tasks |
-//! | `meta` | the metadata in a task's cell |
-//! | `runnable` | the executor's side: `Task` |
-//! | `handle` | the caller's side: `TaskHandle` |
-//! | `shared` | a handle that can be cloned |
-//! | `error` | why a join has no value |
-//! | `name` | names |
-//! | `priority` | priorities |
-//! | `context` | what tasks inherit from the task that creates them |
-//! | `task_local` | values of the user's that are inherited |
-//! | `span` | the inherited tracing span |
-//! | `queue_tag` | which queue a task is in, and the count of tombstones there |
-//! | `inline` | running a task on the thread that joins it |
-//! | `on_behalf` | running a scope's job on behalf of its task |
-//! | `expiry` | waiters enforce the deadlines of tasks |
-//! | `blocked_joins` | the table of blocked joins, in which cycles are detected |
-//! | `cycle` | wait cycles, as they are reported |
-//! | `delivered` | callbacks after the outcome is delivered |
+//! value take up to 16 bytes each is one cache line. The crate `millpond-raw` has the protocol, its models, and how much
+//! memory is kept.
+
+// | file | what |
+// |---|---|
+// | `spec` | the description of a task; creates tasks |
+// | `meta` | the metadata in a task's cell |
+// | `runnable` | the executor's side: `Task` |
+// | `handle` | the caller's side: `TaskHandle` |
+// | `shared` | a handle that can be cloned |
+// | `error` | why a join has no value |
+// | `name` | names |
+// | `priority` | priorities |
+// | `context` | what tasks inherit from the task that creates them |
+// | `task_local` | values of the user's that are inherited |
+// | `span` | the inherited tracing span |
+// | `queue_tag` | which queue a task is in, and the count of tombstones there |
+// | `inline` | running a task on the thread that joins it |
+// | `on_behalf` | running a scope's job on behalf of its task |
+// | `expiry` | waiters enforce the deadlines of tasks |
+// | `blocked_joins` | the table of blocked joins, in which cycles are detected |
+// | `cycle` | wait cycles, as they are reported |
+// | `delivered` | callbacks after the outcome is delivered |
 
 mod blocked_joins;
 mod context;

@@ -26,6 +26,9 @@
 //!   producers and consumers on few CPUs, a yield lets those go on that are behind, and throughput would suffer
 //!   without. So the CPU time of the process is compared with that at an earlier loss ([`CpuSample`]), and a loss
 //!   counts if the process used less than three fifths of its CPUs since then.
+//! - **The first loss.** There is no earlier one to compare with, so it never counts; nor does one after more than
+//!   [`MAX_SPAN`] without a loss, or less than [`MIN_SPAN`] after the one that it would be compared with. Where the
+//!   system does not tell the CPU time of the process nothing is compared, and every loss counts.
 //!
 //! If a loss ends a probation that followed a period, the next period is twice as long, up to 64 s; else it is
 //! [`MIN_PERIOD`]. So on a machine that stays busy a loss, which costs milliseconds, happens less and less often.
@@ -97,7 +100,7 @@ global! {
 }
 
 local! {
-    /// How often this thread has lost its CPU since the last [`take_losses`].
+    /// The number of losses of this thread that counted, since the last [`take_losses`].
     static LOSSES: Cell<u64> = Cell::new(0);
 }
 
@@ -161,7 +164,8 @@ pub(crate) fn may_yield() -> bool {
     state.0 == 0 || !state.is_contended(timestamp::now())
 }
 
-/// Yields, if a thread [may](may_yield). Returns whether it may go on so: not if it has lost its CPU.
+/// Yields and measures that, whether or not a thread [may yield](may_yield): callers ask first. Returns false if the
+/// thread has lost its CPU, and should not go on yielding.
 #[inline]
 pub(crate) fn yield_now() -> bool {
     let before = timestamp::now();
@@ -176,7 +180,7 @@ pub(crate) fn yield_now() -> bool {
     !is_lost
 }
 
-/// Records a loss that ended at `now`, after so many yields without one.
+/// Records a loss that ended at `now`, after so many yields without one, if it counts.
 #[cold]
 fn record_loss(now: Timestamp, kept: u32) {
     let state = state();
@@ -189,7 +193,8 @@ fn record_loss(now: Timestamp, kept: u32) {
     let _ = STATE.compare_exchange(state.0, next, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Whether other processes have used the CPUs since an earlier loss. Where CPU time is unknown, they have.
+/// Whether other processes have used the CPUs since an earlier loss. Where CPU time is unknown, they have; where there
+/// is no loss to compare with, they have not.
 fn is_others_load(now: Timestamp) -> bool {
     let Some(cpu) = cpu_time::process_cpu_now() else {
         return true;
@@ -247,7 +252,7 @@ fn cpus() -> u64 {
     cpus
 }
 
-/// How often the calling thread has lost its CPU while it yielded, since it last asked.
+/// The number of losses of the calling thread that counted, since it last asked.
 pub(crate) fn take_losses() -> u64 {
     LOSSES.with(|losses| losses.replace(0))
 }

@@ -1,13 +1,27 @@
-//! The Threads seam: how threads are started, and what they are called.
+//! Thread factories: how the threads of an engine are started, and what they are called.
 //!
-//! Every engine starts its threads through a [`ThreadFactory`] and through nothing else, so that a
-//! user can name them, size their stacks and count them, and a test can make the operating system
-//! refuse one: starting a thread *may fail*, and callers must cope with that.
+//! Every engine starts its threads through a [`ThreadFactory`] and through nothing else. Take [`Threads`] for a name and a
+//! stack size; implement the trait to set priorities or affinity, to count threads, or to have a test in which the
+//! operating system refuses one: starting a thread *may fail*.
 //!
-//! | file | what |
-//! |---|---|
-//! | `contention` | whether a thread that yields gets its CPU back soon |
-//! | `on_demand` | a thread that is started when there is something to do |
+//! ```
+//! use millpond::executor::ExecutorExt;
+//! use millpond::pool::ThreadPool;
+//! use millpond::thread::Threads;
+//!
+//! let threads = Threads::named("grinder").stack_size(256 * 1024);
+//! let pool = ThreadPool::builder("mill").threads(threads).build()?;
+//! let name = pool.submit(|| std::thread::current().name().map(str::to_owned))?;
+//! assert_eq!(name.join()?.as_deref(), Some("grinder-1"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+// The Threads seam.
+//
+// | file | what |
+// |---|---|
+// | `contention` | whether a thread that yields gets its CPU back soon |
+// | `on_demand` | a thread that is started when there is something to do |
 
 pub(crate) mod contention;
 pub(crate) mod on_demand;

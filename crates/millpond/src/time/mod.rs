@@ -1,19 +1,36 @@
 //! Time: clocks, and deadlines that saturate.
 //!
+//! Take a [`ManualClock`] for tests: an hour passes when you say so.
+//!
+//! ```
+//! use millpond::preset;
+//! use millpond::schedule::ScheduledPool;
+//! use millpond::time::ManualClock;
+//! use std::time::Duration;
+//!
+//! let hand = ManualClock::new();
+//! let workers = preset::single("mill").clock(hand.clock()).build()?;
+//! let timers = ScheduledPool::owning(workers).build();
+//! let flour = timers.schedule(Duration::from_secs(3600), || "flour")?;
+//! hand.advance(Duration::from_secs(3600));
+//! assert_eq!(flour.join()?, "flour");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! All of millpond asks a [`Clock`], never the operating system: on a manual clock
 //! tests of time-outs are exact and take no time, and a simulation runs at its own speed.
-//!
-//! | file | what |
-//! |---|---|
-//! | `clock` | the Time seam: the system's clock and the manual one |
-//! | `wall` | the time of day, and steps of it |
-//! | `deadline` | a point in time, or never |
-//! | `timestamp_clock` | cheap readings for metrics, and 48-bit timestamps |
-//! | `alarm` | calling a waker at a time, by any clock |
-//! | `timer` | the alarms of a clock and the thread that fires them |
-//! | `wake_lead` | waking up a little early, to be on time |
-//! | `wheel` | entries that wait for a time: a timing wheel in front of a heap |
-//! | `deferred` | work that is moved off the timer's thread |
+
+// | file | what |
+// |---|---|
+// | `clock` | the Time seam: the system's clock and the manual one |
+// | `wall` | the time of day, and steps of it |
+// | `deadline` | a point in time, or never |
+// | `timestamp_clock` | cheap readings for metrics, and 48-bit timestamps |
+// | `alarm` | calling a waker at a time, by any clock |
+// | `timer` | the alarms of a clock and the thread that fires them |
+// | `wake_lead` | waking up a little early, to be on time |
+// | `wheel` | entries that wait for a time: a timing wheel in front of a heap |
+// | `deferred` | work that is moved off the timer's thread |
 
 mod alarm;
 mod clock;

@@ -1,5 +1,8 @@
-//! The file table of a folder is complete: `//! | file | what |` in the header of its `mod.rs` lists
-//! every module that the file declares, and nothing else.
+//! The file table of a folder is complete: `| file | what |` at the top of its `mod.rs` lists every module that the
+//! file declares, and nothing else.
+//!
+//! It is in the header (`//!`), or in the plain comment (`//`) below it: that of a module which users see on its page
+//! is in the comment, because files are nothing to them.
 //!
 //! A folder of [`LIBRARIES`] with two or more modules has such a table. Wherever else one exists (any
 //! crate, a `lib.rs` too) it is checked just the same. The first column names modules in backticks, one
@@ -56,7 +59,8 @@ fn check_file(source: &Source, rule: Rule, report: &mut Report) {
         if is_required && declared.len() > 1 {
             report.checked += 1;
             let names = quoted(&declared);
-            let text = format!("the header has no table `| file | what |`; it lists {names}");
+            let text =
+                format!("the top of the file has no table `| file | what |`; it lists {names}");
             report.add_under(rule, file, 1, text);
         }
         return;
@@ -100,10 +104,18 @@ fn declared(source: &Source) -> BTreeSet<String> {
     found
 }
 
-/// The names in the first column of the file table, each with its line; nothing without a table.
+/// The names in the first column of the file table, each with its line; nothing without a table. If there is one in the
+/// header and another one in the notes below, both count.
 fn listed(source: &Source) -> Option<Vec<(usize, String)>> {
-    let header = source.header();
-    let text: Vec<&str> = header.iter().map(|(_, text)| *text).collect();
+    let tables = [listed_in(&source.header()), listed_in(&source.notes())];
+    tables.into_iter().flatten().reduce(|mut all, more| {
+        all.extend(more);
+        all
+    })
+}
+
+fn listed_in(lines: &[(usize, &str)]) -> Option<Vec<(usize, String)>> {
+    let text: Vec<&str> = lines.iter().map(|(_, text)| *text).collect();
     let document = Document::parse(&text.join("\n"));
     let mut tables = document.tables.iter();
     let table = tables.find(|table| {
@@ -112,7 +124,7 @@ fn listed(source: &Source) -> Option<Vec<(usize, String)>> {
     })?;
     let mut found = Vec::new();
     for (row, cells) in &table[1..] {
-        let line = header.get(row - 1).map_or(0, |(line, _)| *line);
+        let line = lines.get(row - 1).map_or(0, |(line, _)| *line);
         for code in cells
             .first()
             .map(|cell| cell.codes.as_slice())

@@ -95,6 +95,8 @@ struct State {
     reported: HashMap<u64, u64>,
     /// The number of tasks taken, when tasks waited while workers were idle.
     stuck_at: Option<u64>,
+    /// When the last lost wake-up was found.
+    lost_wakeup_at: Option<Timestamp>,
     /// The number of looks in a row that found the engine idle.
     idle_looks: u64,
 }
@@ -177,6 +179,25 @@ pub(crate) trait Supervised: EventSource {
 
     /// Reports that so many tasks waited while workers were idle.
     fn report_lost_wakeup(self: &Arc<Self>, queued: usize);
+
+    /// The number of tasks that are running and have exceeded their limits.
+    fn long_running(&self) -> usize {
+        if !self.watchdog().has_limits() {
+            return 0;
+        }
+        let (workers, now) = (self.workers(), self.timestamps().now());
+        let runs = workers
+            .iter()
+            .filter_map(|it| LimitedRun::of(self, &**it, now));
+        runs.filter(LimitedRun::is_too_long).count()
+    }
+
+    /// The time since the last lost wake-up was found.
+    fn since_lost_wakeup(&self) -> Option<Duration> {
+        let at = self.watchdog().state.lock().lost_wakeup_at?;
+        let timestamps = self.timestamps();
+        Some(Duration::from_nanos(timestamps.nanos(at, timestamps.now())))
+    }
 
     /// Arms the watchdog, for the first time or after a rest.
     #[cold]
@@ -395,6 +416,35 @@ fn look_at_all<E: Supervised>(engine: &Arc<E>) -> Option<Duration> {
     Some(next.min(shortest.unwrap_or(INTERVAL)))
 }
 
+/// The task that a worker runs, and its limit.
+struct LimitedRun {
+    running: RunningTask,
+    label: Label,
+    running_for: Duration,
+    limit: RunWarning,
+}
+
+impl LimitedRun {
+    /// `None` if the worker runs no task, or one without a limit. All of it is about one task: it must not be that one
+    /// is old, and another one interrupted for it (WATCHDOG-2).
+    fn of<E: Supervised>(engine: &E, worker: &E::Worker, now: Timestamp) -> Option<Self> {
+        let running = worker.running()?;
+        let label = engine.label(running.id);
+        let limit = engine.watchdog().limits.lock().of(&label)?;
+        let running_for = Duration::from_nanos(engine.timestamps().nanos(running.since, now));
+        Some(LimitedRun {
+            running,
+            label,
+            running_for,
+            limit,
+        })
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.running_for >= self.limit.after
+    }
+}
+
 /// Looks at a worker. Returns when to look again, if its task has a limit that it has not exceeded.
 fn look_at<E: Supervised>(
     engine: &Arc<E>,
@@ -402,14 +452,16 @@ fn look_at<E: Supervised>(
     now: Timestamp,
 ) -> Option<Duration> {
     let watchdog = engine.watchdog();
-    // All of one task: it must not be that one is old, and another one interrupted for it (WATCHDOG-2).
-    let running = worker.running()?;
-    let label = engine.label(running.id);
-    let limit = watchdog.limits.lock().of(&label)?;
-    let running_for = Duration::from_nanos(engine.timestamps().nanos(running.since, now));
-    if running_for < limit.after {
-        return Some(limit.after - running_for);
+    let run = LimitedRun::of(&**engine, &**worker, now)?;
+    if !run.is_too_long() {
+        return Some(run.limit.after - run.running_for);
     }
+    let LimitedRun {
+        running,
+        label,
+        running_for,
+        limit,
+    } = run;
     let turn = running.turn;
     let before = watchdog.state.lock().reported.insert(worker.number(), turn);
     if before == Some(turn) {
@@ -447,6 +499,8 @@ fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<E::Worker>]) 
         return;
     }
     watchdog.lost_wakeups.add(1);
+    let now = engine.timestamps().now();
+    watchdog.state.lock().lost_wakeup_at = Some(now);
     engine.wake_idle_workers();
     engine.report_lost_wakeup(queued);
 }

@@ -421,11 +421,13 @@ fn a_pool_that_gets_no_threads_says_so_until_it_gets_one() {
                start a thread failed.";
     let said = pool.explain();
     assert!(said.sentences().iter().any(|one| one == why), "{said}");
+    assert!(!pool.health().is_healthy());
     fails.store(false, Ordering::SeqCst);
     submit();
     let health = pool.health();
     let failures = (health.thread_failures, health.failed_starts_in_a_row);
     assert_eq!(failures, (3, 0));
+    assert!(health.is_healthy(), "{health:?}");
     let said = pool.explain().to_string();
     assert!(!said.contains("the last"), "{said}");
     drop(open);
