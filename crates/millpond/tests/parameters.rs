@@ -2,6 +2,10 @@
 
 #[path = "proptest_kit/mod.rs"]
 mod proptest_kit;
+
+#[path = "parameters/described.rs"]
+mod described;
+
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{
     CoDel, EngineSnapshot, Growth, Invalid, Managed, OverloadOrder, Parameter, Patch, Value,
@@ -33,6 +37,8 @@ fn engines() -> Vec<Box<dyn Managed>> {
         careful,
         pool().queue(Queue::unbounded()).without_metrics(),
         pool().queue(Queue::by_priority(9, MS)).rejection(custom),
+        pool().queue(Queue::own(FifoQueue::bounded(4).unwrap())),
+        pool().queue(Queue::own(FifoQueue::unbounded())),
         preset::cached("mill", 3),
         preset::java::single("mill"),
     ];
@@ -102,24 +108,6 @@ fn settings() -> impl Strategy<Value = (usize, usize, Value)> {
     proptest::sample::select(all).prop_flat_map(|(engine, place, kind)| {
         values_of(kind).prop_map(move |value| (engine, place, value))
     })
-}
-
-#[test]
-fn names_are_unique_and_everything_is_described() {
-    for engine in engines() {
-        let mut names = Vec::new();
-        for each in engine.parameters() {
-            assert!(!names.contains(&each.name), "{}", each.name);
-            assert!(
-                each.help.ends_with('.') && each.help.len() > 10,
-                "{}",
-                each.name
-            );
-            assert!(each.kind.check(&each.value).is_ok(), "{each}");
-            assert!(each.kind.check(&each.default).is_ok(), "{each}");
-            names.push(each.name);
-        }
-    }
 }
 
 #[test]
@@ -268,34 +256,6 @@ fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_poo
     assert_eq!(timers.executor().core(), 2);
     timers.executor().apply(&Patch::new().core(1)).unwrap();
     assert_eq!(timers.executor().core(), 1);
-}
-
-#[test]
-fn a_default_that_depends_on_other_parameters_is_what_the_builder_would_choose() {
-    let default = |pool: &ThreadPool, name: &str| {
-        let all = pool.parameters();
-        let found = all.into_iter().find(|each| each.name == name);
-        found.unwrap().default
-    };
-    let mill = || ThreadPool::builder("mill");
-    for core in [0, 1, 7] {
-        let pool = mill().core(core).build().unwrap();
-        assert_eq!(default(&pool, "max"), Value::from(pool.max()), "{core}");
-        let wider = mill().core(core).max(9).build().unwrap();
-        assert_eq!(default(&wider, "max"), Value::from(pool.max()), "{core}");
-    }
-    let pool = mill().max(5).build().unwrap();
-    assert_eq!(default(&pool, "core"), Value::from(pool.core()));
-    let pool = mill().build().unwrap();
-    assert_eq!(default(&pool, "core"), Value::from(pool.core()));
-    assert_eq!(default(&pool, "max"), Value::from(pool.max()));
-    assert_eq!(default(&pool, "shedding_interval"), Value::None);
-    let target = Patch::new().set("shedding_target", 3 * MS);
-    pool.apply(&target).unwrap();
-    let interval = pool.shedding().unwrap().interval;
-    pool.apply(&Patch::new().set("shedding_interval", 99 * MS))
-        .unwrap();
-    assert_eq!(default(&pool, "shedding_interval"), Value::from(interval));
 }
 
 #[test]
@@ -561,18 +521,6 @@ fn what_all_engines_have_in_common_is_what_their_own_snapshots_say() {
     assert!(engine.details::<PoolSnapshot>().is_none());
     later.cancel();
     timers.close().unwrap();
-}
-
-#[test]
-fn the_guide_lists_every_parameter_of_a_pool() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/pools.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
-    for each in pool().build().unwrap().parameters() {
-        let live = if each.is_live { "yes" } else { "no" };
-        let (kind, help) = (each.kind, each.help);
-        let row = format!("| `{}` | {kind} | {live} | {help} |", each.name);
-        assert!(guide.contains(&row), "docs/guide/pools.md lacks\n{row}");
-    }
 }
 
 #[test]

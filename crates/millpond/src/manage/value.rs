@@ -372,6 +372,7 @@ fn in_range<T: PartialOrd>(min: &T, max: &T, value: &T) -> Fits {
 impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ValueType::Integer { min, max } if min == max => write!(f, "{min}"),
             ValueType::Integer { min, max } if *max == u64::MAX => {
                 write!(f, "an integer from {min} on")
             }

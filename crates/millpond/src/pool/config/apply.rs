@@ -64,14 +64,7 @@ impl PoolEngine {
 
     /// The parameters, described.
     pub(in crate::pool) fn parameters(&self) -> Vec<Parameter> {
-        let mut all = TABLE.describe(&self.read_config());
-        // A queue that hands tasks over never holds any.
-        if matches!(self.queue, TaskQueue::HandOff(_)) {
-            for capacity in all.iter_mut().filter(|each| each.name == "capacity") {
-                capacity.is_live = false;
-            }
-        }
-        all
+        self.read_config().describe()
     }
 
     /// The parameters, without a lock in a forked process, where it may be held by a thread that is not there.
