@@ -11,7 +11,7 @@
 //! orders: capacity is now 64
 //! bells: max_pending is now 500
 //! orders stays as it is: core cannot be `lots`: write an integer from 0 to 536870911
-//! orders stays as it is: there is no parameter capacty: did you mean capacity?
+//! orders stays as it is: there is no parameter `capacty`: did you mean capacity?
 //! orders stays as it is: core 9 is above max 4: raise max or lower core, or change both at once
 //! orders ended: 3 completed, 0 failed; wheat ran 3 times
 //! ```

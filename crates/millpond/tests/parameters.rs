@@ -229,7 +229,7 @@ fn every_problem_of_a_patch_is_reported_and_each_says_what_would_be_right() {
     let error = pool.apply(&patch).unwrap_err();
     let texts: Vec<String> = error.problems().iter().map(Invalid::to_string).collect();
     let expected = [
-        "there is no parameter cores: did you mean core?",
+        "there is no parameter `cores`: did you mean core?",
         "core cannot be `-1`: write an integer from 0 to 536870911",
         "max cannot be 0: write an integer from 1 to 536870911 (without a worker no task would ever run)",
         "keep_alive cannot be `20`: write a duration with its unit (as 20ms, 5s, 1m)",
@@ -244,13 +244,34 @@ fn every_problem_of_a_patch_is_reported_and_each_says_what_would_be_right() {
 }
 
 #[test]
+fn a_choice_is_read_in_any_spelling_and_told_what_its_argument_lacks() {
+    let pool = pool().build().unwrap();
+    for text in [
+        "threads_first",
+        "threads-first",
+        "ThreadsFirst",
+        "THREADS FIRST",
+    ] {
+        pool.set_growth(Growth::QueueFirst);
+        pool.apply(&Patch::new().set("growth", text)).unwrap();
+        assert_eq!(pool.growth(), Growth::ThreadsFirst, "{text}");
+    }
+    let patch = Patch::new().set("rejection", "block(100)");
+    let error = pool.apply(&patch).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "rejection cannot be `block(100)`: 100 needs a unit: block(100ms)"
+    );
+}
+
+#[test]
 fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_pool() {
     let timers = preset::scheduled("mill", 2).unwrap();
     let patch = Patch::new().set("max_pending", "many").core(1);
     let error = timers.apply(&patch).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no parameter core: this engine has max_pending, run_delayed_after_shutdown, \
+        "there is no parameter `core`: this engine has max_pending, run_delayed_after_shutdown, \
          run_series_after_shutdown; max_pending cannot be `many`: write an integer from 0 on, or none"
     );
     assert_eq!(timers.executor().core(), 2);
@@ -267,7 +288,7 @@ fn a_patch_with_an_unknown_name_is_told_its_other_problems_as_well() {
         let pool = pool().queue(queue).build().unwrap();
         let patch = Patch::new().set("nope", 1).capacity(9).core(1_000);
         let error = pool.apply(&patch).unwrap_err().to_string();
-        let known = "there is no parameter nope: this engine has core, max, ";
+        let known = "there is no parameter `nope`: this engine has core, max, ";
         assert!(error.starts_with(known), "{error}");
         assert!(error.contains("core 1000 is above max"), "{error}");
         assert_eq!(pool.capacity(), Some(4));

@@ -38,6 +38,8 @@ pub enum Invalid {
         given: String,
         /// Which values it can have.
         expected: ValueType,
+        /// What is wrong with a text that is nearly right, and what to write instead.
+        hint: Option<String>,
     },
     /// The value is too small or too large.
     OutOfRange {
@@ -130,8 +132,14 @@ impl Invalid {
     }
 
     pub(super) fn value(parameter: &'static str, error: ValueError, advice: &'static str) -> Self {
-        let (parameter, given, expected) = (Cow::Borrowed(parameter), error.given, error.expected);
-        if error.is_out_of_range {
+        let parameter = Cow::Borrowed(parameter);
+        let ValueError {
+            given,
+            expected,
+            is_out_of_range,
+            hint,
+        } = error;
+        if is_out_of_range {
             Invalid::OutOfRange {
                 parameter,
                 given,
@@ -143,6 +151,7 @@ impl Invalid {
                 parameter,
                 given,
                 expected,
+                hint,
             }
         }
     }
@@ -195,19 +204,23 @@ impl fmt::Display for Invalid {
                 parameter,
                 similar: Some(similar),
                 ..
-            } => write!(f, "there is no parameter {parameter}: did you mean {similar}?"),
+            } => write!(f, "there is no parameter `{parameter}`: did you mean {similar}?"),
             Invalid::Unknown {
                 parameter, known, ..
             } => write!(
                 f,
-                "there is no parameter {parameter}: this engine has {}",
+                "there is no parameter `{parameter}`: this engine has {}",
                 known.join(", ")
             ),
             Invalid::WrongType {
                 parameter,
                 given,
                 expected,
-            } => write!(f, "{parameter} cannot be `{given}`: write {expected}"),
+                hint,
+            } => match hint {
+                Some(hint) => write!(f, "{parameter} cannot be `{given}`: {hint}"),
+                None => write!(f, "{parameter} cannot be `{given}`: write {expected}"),
+            },
             Invalid::OutOfRange {
                 parameter,
                 given,
@@ -347,13 +360,17 @@ mod tests {
         let text = |name| Invalid::unknown(name, known()).to_string();
         assert_eq!(
             text("cores"),
-            "there is no parameter cores: did you mean core?"
+            "there is no parameter `cores`: did you mean core?"
         );
         assert_eq!(
             text("keepalive"),
-            "there is no parameter keepalive: did you mean keep_alive?"
+            "there is no parameter `keepalive`: did you mean keep_alive?"
         );
-        assert_eq!(text("mx"), "there is no parameter mx: did you mean max?");
+        assert_eq!(
+            text(" core"),
+            "there is no parameter ` core`: did you mean core?"
+        );
+        assert_eq!(text("mx"), "there is no parameter `mx`: did you mean max?");
     }
 
     #[test]
@@ -363,7 +380,7 @@ mod tests {
         for name in ["nope", "colour", "cap", "", "m", long.as_str()] {
             assert_eq!(
                 Invalid::unknown(name, known()).to_string(),
-                format!("there is no parameter {name}: this engine has core, max, keep_alive")
+                format!("there is no parameter `{name}`: this engine has core, max, keep_alive")
             );
         }
     }
