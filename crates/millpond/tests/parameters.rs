@@ -6,15 +6,19 @@ mod proptest_kit;
 #[path = "parameters/described.rs"]
 mod described;
 
+#[path = "parameters/words.rs"]
+mod words;
+
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{
     CoDel, EngineSnapshot, Growth, Invalid, Managed, OverloadOrder, Parameter, Patch, Value,
     ValueType,
 };
-use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, RejectionPolicy, ThreadPool};
+use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::preset;
 use millpond::queue::FifoQueue;
 use millpond::schedule::{ScheduleSnapshot, ScheduledPool};
+use millpond::time::ManualClock;
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -30,6 +34,7 @@ fn engines() -> Vec<Box<dyn Managed>> {
         .shedding(CoDel::default())
         .max_queue_wait(MS)
         .overload_order(OverloadOrder::NewestFirst)
+        .run_warning(RunWarning::after(9 * MS).interrupts())
         .rejection(RejectionPolicy::Block(7 * MS));
     let custom = RejectionPolicy::custom(|task, context| context.give_back(task));
     let pools = [
@@ -214,88 +219,6 @@ fn a_patch_with_one_bad_value_changes_nothing_and_names_it() {
 }
 
 #[test]
-fn every_problem_of_a_patch_is_reported_and_each_says_what_would_be_right() {
-    let pool = pool().build().unwrap();
-    let patch = Patch::new()
-        .set("cores", 3)
-        .set("max", 0)
-        .set("core", -1)
-        .set("keep_alive", "20")
-        .set("growth", "threads")
-        .set("queue", "hand_off")
-        .set("capacity", "none")
-        .set("rejection", "custom")
-        .set("max_queue_wait", "0s");
-    let error = pool.apply(&patch).unwrap_err();
-    let texts: Vec<String> = error.problems().iter().map(Invalid::to_string).collect();
-    let expected = [
-        "there is no parameter `cores`: did you mean core?",
-        "core cannot be `-1`: write an integer from 0 to 536870911",
-        "max cannot be 0: write an integer from 1 to 536870911 (without a worker no task would ever run)",
-        "keep_alive cannot be `20`: write a duration with its unit (as 20ms, 5s, 1m)",
-        "growth cannot be `threads`: write queue_first or threads_first",
-        "queue cannot change while the engine runs: it stays fifo; build a new engine for another value",
-        "capacity: a bound cannot be taken away while the pool runs: write the most tasks that may wait",
-        "rejection: custom needs a handler, which only the program has: see ThreadPool::set_rejection",
-        "max_queue_wait cannot be 0s: write a duration with its unit (as 20ms, 5s, 1m), at least 1ns, or \
-         none (every task that has to wait would be dropped)",
-    ];
-    assert_eq!(texts, expected);
-}
-
-#[test]
-fn a_choice_is_read_in_any_spelling_and_told_what_its_argument_lacks() {
-    let pool = pool().build().unwrap();
-    for text in [
-        "threads_first",
-        "threads-first",
-        "ThreadsFirst",
-        "THREADS FIRST",
-    ] {
-        pool.set_growth(Growth::QueueFirst);
-        pool.apply(&Patch::new().set("growth", text)).unwrap();
-        assert_eq!(pool.growth(), Growth::ThreadsFirst, "{text}");
-    }
-    let patch = Patch::new().set("rejection", "block(100)");
-    let error = pool.apply(&patch).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "rejection cannot be `block(100)`: 100 needs a unit: block(100ms)"
-    );
-}
-
-#[test]
-fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_pool() {
-    let timers = preset::scheduled("mill", 2).unwrap();
-    let patch = Patch::new().set("max_pending", "many").core(1);
-    let error = timers.apply(&patch).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no parameter `core`: this engine has max_pending, run_delayed_after_shutdown, \
-         run_series_after_shutdown; max_pending cannot be `many`: write an integer from 0 on, or none"
-    );
-    assert_eq!(timers.executor().core(), 2);
-    timers.executor().apply(&Patch::new().core(1)).unwrap();
-    assert_eq!(timers.executor().core(), 1);
-}
-
-#[test]
-fn a_patch_with_an_unknown_name_is_told_its_other_problems_as_well() {
-    for queue in [
-        Queue::bounded(4),
-        Queue::own(FifoQueue::bounded(4).unwrap()),
-    ] {
-        let pool = pool().queue(queue).build().unwrap();
-        let patch = Patch::new().set("nope", 1).capacity(9).core(1_000);
-        let error = pool.apply(&patch).unwrap_err().to_string();
-        let known = "there is no parameter `nope`: this engine has core, max, ";
-        assert!(error.starts_with(known), "{error}");
-        assert!(error.contains("core 1000 is above max"), "{error}");
-        assert_eq!(pool.capacity(), Some(4));
-    }
-}
-
-#[test]
 fn parameters_that_need_each_other_are_judged_together() {
     let pool = pool().build().unwrap();
     let apply = |patch: Patch| pool.apply(&patch);
@@ -434,6 +357,18 @@ const SAID: &[Said] = &[
         get: |pool| pool.overload_order().into(),
         seen: Some(|now| now.overload_order.into()),
     },
+    Said {
+        name: "run_warning",
+        text: "8ms",
+        build: |pool| pool.run_warning(RunWarning::after(8 * MS)),
+        patch: |patch| patch.run_warning(8 * MS),
+        set: |pool| pool.set_run_warning(Some(RunWarning::after(8 * MS))),
+        get: |pool| {
+            let is_so = pool.run_warning() == Some(RunWarning::after(8 * MS));
+            is_so.then_some(8 * MS).into()
+        },
+        seen: None,
+    },
 ];
 
 #[test]
@@ -502,6 +437,23 @@ fn a_builder_rejects_what_a_patch_rejects_with_the_same_words() {
         };
         assert_eq!(texts(built), texts(patched));
     }
+}
+
+#[test]
+fn a_run_warning_that_a_patch_sets_is_heeded_for_a_task_that_runs_already() {
+    let hand = ManualClock::new();
+    let mill = pool().clock(hand.clock()).on_event(|_| ());
+    let pool = mill.build().unwrap();
+    let (meet, wait) = std::sync::mpsc::sync_channel(0);
+    pool.execute(move || for () in wait {}).unwrap();
+    meet.send(()).unwrap(); // it runs
+    hand.advance(9 * MS);
+    pool.apply(&Patch::new().set("run_warning", "20ms"))
+        .unwrap();
+    hand.advance(10 * MS);
+    assert_eq!(pool.health().long_runs, 0);
+    hand.advance(MS);
+    assert_eq!(pool.health().long_runs, 1);
 }
 
 #[test]

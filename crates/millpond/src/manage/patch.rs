@@ -298,6 +298,27 @@ impl Patch {
             .set("shedding_interval", shedding.map(|codel| codel.interval))
     }
 
+    /// The longest that a task may run before it is reported; `None` is no limit. Whether it is interrupted, too, stays
+    /// as it is.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use std::time::Duration;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let warning = RunWarning::after(second).interrupts();
+    /// let pool = ThreadPool::builder("mill").run_warning(warning).build()?;
+    /// pool.apply(&Patch::new().run_warning(2 * second))?;
+    /// assert_eq!(pool.run_warning(), Some(RunWarning::after(2 * second).interrupts()));
+    /// pool.apply(&Patch::new().run_warning(None))?;
+    /// assert_eq!(pool.run_warning(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_warning(self, limit: impl Into<Option<Duration>>) -> Self {
+        self.set("run_warning", limit.into())
+    }
+
     /// Which task comes next while the pool is overloaded.
     ///
     /// ```

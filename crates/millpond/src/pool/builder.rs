@@ -2,7 +2,7 @@
 
 use super::ThreadPool;
 use super::config::{
-    Config, DEFAULT_CAPACITY, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, LiveConfig, Overload, TABLE,
+    Config, DEFAULT_CAPACITY, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, LiveConfig, Overload,
     default_workers,
 };
 use super::engine::{Parts, PoolEngine};
@@ -548,10 +548,10 @@ impl PoolBuilder {
             overload: self.overload,
             rejection: self.rejection,
             queue: "fifo",
+            run_warning: self.run_warnings.of_all,
             task_names: self.names,
         };
-        let mut problems = TABLE.check(&config);
-        problems.extend(config.misfits(&problems));
+        let mut problems = config.problems(&self.name);
         let queue = match queue {
             Ok(queue) => Some(queue),
             Err(error) => {

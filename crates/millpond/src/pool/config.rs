@@ -14,6 +14,7 @@ pub(super) use live::{ColdConfig, LiveConfig};
 
 use super::{RejectionPolicy, ThreadPool};
 use crate::adapt::CoDel;
+use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT};
 use crate::machine::Machine;
 use crate::manage::{
     Choice, Growth, Invalid, OverloadOrder, Parameter, ParameterSpec, ParameterTable, Value,
@@ -67,6 +68,7 @@ pub(super) struct Config {
     pub(super) rejection: RejectionPolicy,
     /// One of [`QUEUES`].
     pub(super) queue: &'static str,
+    pub(super) run_warning: Option<RunWarning>,
     /// `None` if the pool measures nothing by task name.
     pub(super) task_names: Option<usize>,
 }
@@ -290,6 +292,24 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         set: |config, value| set(&mut config.overload.order, OverloadOrder::of(value)),
     },
     ParameterSpec {
+        name: "run_warning",
+        kind: ValueType::Optional(&ValueType::Duration {
+            min: SHORTEST_LIMIT,
+            max: Duration::MAX,
+        }),
+        unit: None,
+        default: |_| Some(Value::None),
+        is_live: true,
+        help: "A task that runs longer than this is reported, unless its name has a limit of its own.",
+        advice: "",
+        get: |config| config.run_warning.map(RunWarning::limit).into(),
+        // Whether it interrupts stays as it is.
+        set: |config, value| {
+            config.run_warning = RunWarning::with_limit(config.run_warning, value.as_duration());
+            Ok(())
+        },
+    },
+    ParameterSpec {
         name: "max_task_names",
         kind: OPTIONAL_COUNT,
         unit: Some("names"),
@@ -346,7 +366,25 @@ fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
     })
 }
 
+/// What is wrong with a pool's name.
+fn name_problem(name: &str) -> Option<Invalid> {
+    name.trim().is_empty().then(|| Invalid::Other {
+        parameter: Cow::Borrowed("name"),
+        reason: Cow::Borrowed(
+            "it is empty: threads, events and snapshots are told apart by it, so write one",
+        ),
+    })
+}
+
 impl Config {
+    /// All that is wrong with a builder's values, apart from its queue.
+    pub(super) fn problems(&self, name: &str) -> Vec<Invalid> {
+        let mut problems = TABLE.check(self);
+        problems.extend(self.misfits(&problems));
+        problems.extend(name_problem(name));
+        problems
+    }
+
     /// The parameters, described. Of the values in the table these are the ones that this pool can have: what its
     /// queue, its bound or the lack of a handler forbid is left out. A patch is read by the table nevertheless, so it is
     /// told why.
