@@ -29,6 +29,8 @@ pub enum Invalid {
         similar: Option<&'static str>,
         /// All names that the engine has.
         known: Vec<&'static str>,
+        /// The name of the executor below the engine, if that has the parameter.
+        executor: Option<String>,
     },
     /// The value is of another type.
     WrongType {
@@ -169,7 +171,16 @@ impl Invalid {
             parameter: parameter.to_owned(),
             similar,
             known,
+            executor: None,
         }
+    }
+
+    /// The same, if it is unknown to an engine above this executor, which has it.
+    pub(crate) fn known_below(mut self, name: &str) -> Self {
+        if let Invalid::Unknown { executor, .. } = &mut self {
+            *executor = Some(name.to_owned());
+        }
+        self
     }
 }
 
@@ -200,6 +211,15 @@ fn distance(one: &str, other: &str) -> usize {
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Invalid::Unknown {
+                parameter,
+                executor: Some(executor),
+                ..
+            } => write!(
+                f,
+                "there is no parameter `{parameter}` here: it is one of the executor, `{executor}`, which \
+                 takes patches of its own"
+            ),
             Invalid::Unknown {
                 parameter,
                 similar: Some(similar),

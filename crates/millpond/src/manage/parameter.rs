@@ -208,6 +208,10 @@ impl<C: Clone> ParameterTable<C> {
         (next, problems)
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|row| row.name == name)
+    }
+
     /// The names in a patch that are not in the table.
     ///
     /// ```
@@ -218,7 +222,7 @@ impl<C: Clone> ParameterTable<C> {
     /// ```
     pub fn unknown(&self, patch: &Patch) -> Vec<Invalid> {
         let names = patch.changes().map(|(name, _)| name);
-        let unknown = names.filter(|name| !self.0.iter().any(|row| row.name == *name));
+        let unknown = names.filter(|name| !self.has(name));
         let problem = |name| Invalid::unknown(name, self.0.iter().map(|row| row.name));
         unknown.map(problem).collect()
     }

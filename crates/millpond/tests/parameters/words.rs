@@ -59,13 +59,16 @@ fn a_choice_is_read_in_any_spelling_and_told_what_its_argument_lacks() {
 }
 
 #[test]
-fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_pool() {
-    let timers = preset::scheduled("mill", 2).unwrap();
+fn a_scheduled_pool_has_parameters_of_its_own_and_says_which_are_those_of_its_executor() {
+    let timers = ScheduledPool::owning(pool().build().unwrap());
+    let timers = timers.name("bells").build();
     let patch = Patch::new().set("max_pending", "many").core(1);
+    let patch = patch.set("colour", "blue");
     let error = timers.apply(&patch).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no parameter `core`: this engine has max_pending, run_delayed_after_shutdown, \
+        "there is no parameter `core` here: it is one of the executor, `mill`, which takes patches of its own; \
+         there is no parameter `colour`: this engine has max_pending, run_delayed_after_shutdown, \
          run_series_after_shutdown; max_pending cannot be `many`: write an integer from 0 on, or none"
     );
     assert_eq!(timers.executor().core(), 2);
