@@ -1,7 +1,8 @@
 //! The configuration of a pool: the table of its parameters, and the words from which workers and
 //! submitters read them.
 //!
-//! [`TABLE`] is the one place where a parameter is described. A builder's values are judged by it, a patch is
+//! [`TABLE`] is the one place where a parameter is described; [`Config::describe`] leaves out the values that a pool
+//! with this queue cannot have. A builder's values are judged by it, a patch is
 //! resolved by it, [`ThreadPool::parameters`] lists it; getters, setters, patch methods and snapshots are
 //! tested against it (`tests/parameters.rs`). [`Config`] is a plain copy of all values, to be judged and
 //! compared; [`LiveConfig`] has the values that a running pool reads.
@@ -368,7 +369,7 @@ fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
 
 /// What is wrong with a pool's name.
 fn name_problem(name: &str) -> Option<Invalid> {
-    name.trim().is_empty().then(|| Invalid::Other {
+    name.trim().is_empty().then_some(Invalid::Other {
         parameter: Cow::Borrowed("name"),
         reason: Cow::Borrowed(
             "it is empty: threads, events and snapshots are told apart by it, so write one",
