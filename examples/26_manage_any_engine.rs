@@ -5,13 +5,13 @@
 //! ```
 //!
 //! ```text
-//! orders, a thread pool: core, max, keep_alive, core_may_time_out, growth, queue, capacity, rejection, max_queue_wait, shedding_target, shedding_interval, overload_order, max_task_names
+//! orders, a thread pool: core, max, keep_alive, core_may_time_out, growth, queue, capacity, rejection, max_queue_wait, shedding_target, shedding_interval, overload_order, run_warning, max_task_names
 //! bells, a scheduled pool: max_pending, run_delayed_after_shutdown, run_series_after_shutdown
-//! orders: capacity = 1024 tasks (an integer from 0 on, or none; default 1024): The most tasks that may wait in the queue; none is without a bound.
+//! orders: capacity = 1024 tasks (an integer from 1 on; default 1024): The most tasks that may wait in the queue; none is without a bound.
 //! orders: capacity is now 64
 //! bells: max_pending is now 500
 //! orders stays as it is: core cannot be `lots`: write an integer from 0 to 536870911
-//! orders stays as it is: there is no parameter capacty: did you mean capacity?
+//! orders stays as it is: there is no parameter `capacty`: did you mean capacity?
 //! orders stays as it is: core 9 is above max 4: raise max or lower core, or change both at once
 //! orders ended: 3 completed, 0 failed; wheat ran 3 times
 //! ```

@@ -2,15 +2,23 @@
 
 #[path = "proptest_kit/mod.rs"]
 mod proptest_kit;
+
+#[path = "parameters/described.rs"]
+mod described;
+
+#[path = "parameters/words.rs"]
+mod words;
+
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::manage::{
     CoDel, EngineSnapshot, Growth, Invalid, Managed, OverloadOrder, Parameter, Patch, Value,
     ValueType,
 };
-use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, RejectionPolicy, ThreadPool};
+use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::preset;
 use millpond::queue::FifoQueue;
 use millpond::schedule::{ScheduleSnapshot, ScheduledPool};
+use millpond::time::ManualClock;
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -26,6 +34,7 @@ fn engines() -> Vec<Box<dyn Managed>> {
         .shedding(CoDel::default())
         .max_queue_wait(MS)
         .overload_order(OverloadOrder::NewestFirst)
+        .run_warning(RunWarning::after(9 * MS).interrupts())
         .rejection(RejectionPolicy::Block(7 * MS));
     let custom = RejectionPolicy::custom(|task, context| context.give_back(task));
     let pools = [
@@ -33,6 +42,8 @@ fn engines() -> Vec<Box<dyn Managed>> {
         careful,
         pool().queue(Queue::unbounded()).without_metrics(),
         pool().queue(Queue::by_priority(9, MS)).rejection(custom),
+        pool().queue(Queue::own(FifoQueue::bounded(4).unwrap())),
+        pool().queue(Queue::own(FifoQueue::unbounded())),
         preset::cached("mill", 3),
         preset::java::single("mill"),
     ];
@@ -102,24 +113,6 @@ fn settings() -> impl Strategy<Value = (usize, usize, Value)> {
     proptest::sample::select(all).prop_flat_map(|(engine, place, kind)| {
         values_of(kind).prop_map(move |value| (engine, place, value))
     })
-}
-
-#[test]
-fn names_are_unique_and_everything_is_described() {
-    for engine in engines() {
-        let mut names = Vec::new();
-        for each in engine.parameters() {
-            assert!(!names.contains(&each.name), "{}", each.name);
-            assert!(
-                each.help.ends_with('.') && each.help.len() > 10,
-                "{}",
-                each.name
-            );
-            assert!(each.kind.check(&each.value).is_ok(), "{each}");
-            assert!(each.kind.check(&each.default).is_ok(), "{each}");
-            names.push(each.name);
-        }
-    }
 }
 
 #[test]
@@ -222,95 +215,6 @@ fn a_patch_with_one_bad_value_changes_nothing_and_names_it() {
         pool.apply(&good).unwrap();
         assert_eq!((pool.core(), pool.max(), pool.capacity()), (3, 9, Some(77)));
         assert!(matches!(pool.rejection(), RejectionPolicy::CallerRuns));
-    }
-}
-
-#[test]
-fn every_problem_of_a_patch_is_reported_and_each_says_what_would_be_right() {
-    let pool = pool().build().unwrap();
-    let patch = Patch::new()
-        .set("cores", 3)
-        .set("max", 0)
-        .set("core", -1)
-        .set("keep_alive", "20")
-        .set("growth", "threads")
-        .set("queue", "hand_off")
-        .set("capacity", "none")
-        .set("rejection", "custom")
-        .set("max_queue_wait", "0s");
-    let error = pool.apply(&patch).unwrap_err();
-    let texts: Vec<String> = error.problems().iter().map(Invalid::to_string).collect();
-    let expected = [
-        "there is no parameter cores: did you mean core?",
-        "core cannot be `-1`: write an integer from 0 to 536870911",
-        "max cannot be 0: write an integer from 1 to 536870911 (without a worker no task would ever run)",
-        "keep_alive cannot be `20`: write a duration with its unit (as 20ms, 5s, 1m)",
-        "growth cannot be `threads`: write queue_first or threads_first",
-        "queue cannot change while the engine runs: it stays fifo; build a new engine for another value",
-        "capacity: a bound cannot be taken away while the pool runs: write the most tasks that may wait",
-        "rejection: custom needs a handler, which only the program has: see ThreadPool::set_rejection",
-        "max_queue_wait cannot be 0s: write a duration with its unit (as 20ms, 5s, 1m), at least 1ns, or \
-         none (every task that has to wait would be dropped)",
-    ];
-    assert_eq!(texts, expected);
-}
-
-#[test]
-fn a_scheduled_pool_has_parameters_of_its_own_and_rejects_those_of_its_inner_pool() {
-    let timers = preset::scheduled("mill", 2).unwrap();
-    let patch = Patch::new().set("max_pending", "many").core(1);
-    let error = timers.apply(&patch).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no parameter core: this engine has max_pending, run_delayed_after_shutdown, \
-         run_series_after_shutdown; max_pending cannot be `many`: write an integer from 0 on, or none"
-    );
-    assert_eq!(timers.executor().core(), 2);
-    timers.executor().apply(&Patch::new().core(1)).unwrap();
-    assert_eq!(timers.executor().core(), 1);
-}
-
-#[test]
-fn a_default_that_depends_on_other_parameters_is_what_the_builder_would_choose() {
-    let default = |pool: &ThreadPool, name: &str| {
-        let all = pool.parameters();
-        let found = all.into_iter().find(|each| each.name == name);
-        found.unwrap().default
-    };
-    let mill = || ThreadPool::builder("mill");
-    for core in [0, 1, 7] {
-        let pool = mill().core(core).build().unwrap();
-        assert_eq!(default(&pool, "max"), Value::from(pool.max()), "{core}");
-        let wider = mill().core(core).max(9).build().unwrap();
-        assert_eq!(default(&wider, "max"), Value::from(pool.max()), "{core}");
-    }
-    let pool = mill().max(5).build().unwrap();
-    assert_eq!(default(&pool, "core"), Value::from(pool.core()));
-    let pool = mill().build().unwrap();
-    assert_eq!(default(&pool, "core"), Value::from(pool.core()));
-    assert_eq!(default(&pool, "max"), Value::from(pool.max()));
-    assert_eq!(default(&pool, "shedding_interval"), Value::None);
-    let target = Patch::new().set("shedding_target", 3 * MS);
-    pool.apply(&target).unwrap();
-    let interval = pool.shedding().unwrap().interval;
-    pool.apply(&Patch::new().set("shedding_interval", 99 * MS))
-        .unwrap();
-    assert_eq!(default(&pool, "shedding_interval"), Value::from(interval));
-}
-
-#[test]
-fn a_patch_with_an_unknown_name_is_told_its_other_problems_as_well() {
-    for queue in [
-        Queue::bounded(4),
-        Queue::own(FifoQueue::bounded(4).unwrap()),
-    ] {
-        let pool = pool().queue(queue).build().unwrap();
-        let patch = Patch::new().set("nope", 1).capacity(9).core(1_000);
-        let error = pool.apply(&patch).unwrap_err().to_string();
-        let known = "there is no parameter nope: this engine has core, max, ";
-        assert!(error.starts_with(known), "{error}");
-        assert!(error.contains("core 1000 is above max"), "{error}");
-        assert_eq!(pool.capacity(), Some(4));
     }
 }
 
@@ -453,6 +357,18 @@ const SAID: &[Said] = &[
         get: |pool| pool.overload_order().into(),
         seen: Some(|now| now.overload_order.into()),
     },
+    Said {
+        name: "run_warning",
+        text: "8ms",
+        build: |pool| pool.run_warning(RunWarning::after(8 * MS)),
+        patch: |patch| patch.run_warning(8 * MS),
+        set: |pool| pool.set_run_warning(Some(RunWarning::after(8 * MS))),
+        get: |pool| {
+            let is_so = pool.run_warning() == Some(RunWarning::after(8 * MS));
+            is_so.then_some(8 * MS).into()
+        },
+        seen: None,
+    },
 ];
 
 #[test]
@@ -524,6 +440,23 @@ fn a_builder_rejects_what_a_patch_rejects_with_the_same_words() {
 }
 
 #[test]
+fn a_run_warning_that_a_patch_sets_is_heeded_for_a_task_that_runs_already() {
+    let hand = ManualClock::new();
+    let mill = pool().clock(hand.clock()).on_event(|_| ());
+    let pool = mill.build().unwrap();
+    let (meet, wait) = std::sync::mpsc::sync_channel(0);
+    pool.execute(move || for () in wait {}).unwrap();
+    meet.send(()).unwrap(); // it runs
+    hand.advance(9 * MS);
+    pool.apply(&Patch::new().set("run_warning", "20ms"))
+        .unwrap();
+    hand.advance(10 * MS);
+    assert_eq!(pool.health().long_runs, 0);
+    hand.advance(MS);
+    assert_eq!(pool.health().long_runs, 1);
+}
+
+#[test]
 fn what_all_engines_have_in_common_is_what_their_own_snapshots_say() {
     let pool = pool().build().unwrap();
     for number in 0..5 {
@@ -561,18 +494,6 @@ fn what_all_engines_have_in_common_is_what_their_own_snapshots_say() {
     assert!(engine.details::<PoolSnapshot>().is_none());
     later.cancel();
     timers.close().unwrap();
-}
-
-#[test]
-fn the_guide_lists_every_parameter_of_a_pool() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/pools.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
-    for each in pool().build().unwrap().parameters() {
-        let live = if each.is_live { "yes" } else { "no" };
-        let (kind, help) = (each.kind, each.help);
-        let row = format!("| `{}` | {kind} | {live} | {help} |", each.name);
-        assert!(guide.contains(&row), "docs/guide/pools.md lacks\n{row}");
-    }
 }
 
 #[test]

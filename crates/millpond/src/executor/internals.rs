@@ -58,6 +58,11 @@ impl<'a> Internals<'a> {
             .map_or_else(Vec::new, |engine| engine.take_back(wanted))
     }
 
+    /// The name of the engine that has the parameter: this one, or one below.
+    pub(crate) fn parameter_owner(self, parameter: &str) -> Option<&'a str> {
+        self.engine?.parameter_owner(parameter)
+    }
+
     /// A task without a handle was accepted, by the executor or by a wrapper of it, and dropped unrun.
     pub(crate) fn report_dropped(self, dropped: DroppedTask) {
         match self.engine {
@@ -84,6 +89,12 @@ pub(crate) trait EngineInternals {
     fn take_back(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
         let _ = wanted;
         Vec::new()
+    }
+
+    /// A wrapper asks the executor below; an engine without parameters has none.
+    fn parameter_owner(&self, parameter: &str) -> Option<&str> {
+        let _ = parameter;
+        None
     }
 
     /// A wrapper tells the executor below; an engine without listeners logs a line.

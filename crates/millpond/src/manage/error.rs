@@ -29,6 +29,8 @@ pub enum Invalid {
         similar: Option<&'static str>,
         /// All names that the engine has.
         known: Vec<&'static str>,
+        /// The name of the executor below the engine, if that has the parameter.
+        executor: Option<String>,
     },
     /// The value is of another type.
     WrongType {
@@ -38,6 +40,8 @@ pub enum Invalid {
         given: String,
         /// Which values it can have.
         expected: ValueType,
+        /// What is wrong with a text that is nearly right, and what to write instead.
+        hint: Option<String>,
     },
     /// The value is too small or too large.
     OutOfRange {
@@ -130,8 +134,14 @@ impl Invalid {
     }
 
     pub(super) fn value(parameter: &'static str, error: ValueError, advice: &'static str) -> Self {
-        let (parameter, given, expected) = (Cow::Borrowed(parameter), error.given, error.expected);
-        if error.is_out_of_range {
+        let parameter = Cow::Borrowed(parameter);
+        let ValueError {
+            given,
+            expected,
+            is_out_of_range,
+            hint,
+        } = error;
+        if is_out_of_range {
             Invalid::OutOfRange {
                 parameter,
                 given,
@@ -143,6 +153,7 @@ impl Invalid {
                 parameter,
                 given,
                 expected,
+                hint,
             }
         }
     }
@@ -160,7 +171,16 @@ impl Invalid {
             parameter: parameter.to_owned(),
             similar,
             known,
+            executor: None,
         }
+    }
+
+    /// The same, if it is unknown to an engine above this executor, which has it.
+    pub(crate) fn known_below(mut self, name: &str) -> Self {
+        if let Invalid::Unknown { executor, .. } = &mut self {
+            *executor = Some(name.to_owned());
+        }
+        self
     }
 }
 
@@ -193,21 +213,34 @@ impl fmt::Display for Invalid {
         match self {
             Invalid::Unknown {
                 parameter,
+                executor: Some(executor),
+                ..
+            } => write!(
+                f,
+                "there is no parameter `{parameter}` here: it is one of the executor, `{executor}`, which \
+                 takes patches of its own"
+            ),
+            Invalid::Unknown {
+                parameter,
                 similar: Some(similar),
                 ..
-            } => write!(f, "there is no parameter {parameter}: did you mean {similar}?"),
+            } => write!(f, "there is no parameter `{parameter}`: did you mean {similar}?"),
             Invalid::Unknown {
                 parameter, known, ..
             } => write!(
                 f,
-                "there is no parameter {parameter}: this engine has {}",
+                "there is no parameter `{parameter}`: this engine has {}",
                 known.join(", ")
             ),
             Invalid::WrongType {
                 parameter,
                 given,
                 expected,
-            } => write!(f, "{parameter} cannot be `{given}`: write {expected}"),
+                hint,
+            } => match hint {
+                Some(hint) => write!(f, "{parameter} cannot be `{given}`: {hint}"),
+                None => write!(f, "{parameter} cannot be `{given}`: write {expected}"),
+            },
             Invalid::OutOfRange {
                 parameter,
                 given,
@@ -347,13 +380,17 @@ mod tests {
         let text = |name| Invalid::unknown(name, known()).to_string();
         assert_eq!(
             text("cores"),
-            "there is no parameter cores: did you mean core?"
+            "there is no parameter `cores`: did you mean core?"
         );
         assert_eq!(
             text("keepalive"),
-            "there is no parameter keepalive: did you mean keep_alive?"
+            "there is no parameter `keepalive`: did you mean keep_alive?"
         );
-        assert_eq!(text("mx"), "there is no parameter mx: did you mean max?");
+        assert_eq!(
+            text(" core"),
+            "there is no parameter ` core`: did you mean core?"
+        );
+        assert_eq!(text("mx"), "there is no parameter `mx`: did you mean max?");
     }
 
     #[test]
@@ -363,7 +400,7 @@ mod tests {
         for name in ["nope", "colour", "cap", "", "m", long.as_str()] {
             assert_eq!(
                 Invalid::unknown(name, known()).to_string(),
-                format!("there is no parameter {name}: this engine has core, max, keep_alive")
+                format!("there is no parameter `{name}`: this engine has core, max, keep_alive")
             );
         }
     }

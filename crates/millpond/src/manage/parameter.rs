@@ -39,9 +39,9 @@ pub struct Parameter {
     pub unit: Option<&'static str>,
     /// Its value now.
     pub value: Value,
-    /// Its value in an engine that was not told otherwise. If that depends on other parameters, it is as those are
-    /// now.
-    pub default: Value,
+    /// Its value in an engine whose builder was told nothing; `None` if there is no such value, as for the capacity of
+    /// a queue that hands over. A patch with the defaults of all live parameters resets an engine.
+    pub default: Option<Value>,
     /// Whether it can change while the engine runs.
     pub is_live: bool,
     /// One line that says what it is.
@@ -58,7 +58,7 @@ impl Parameter {
     /// let kind = ValueType::Integer { min: 0, max: 512 };
     /// let mut threads = Parameter::new("blocking_threads", kind, 64_u64, "Threads for blocking calls.");
     /// threads.is_live = false;
-    /// assert_eq!(threads.default, Value::Integer(64));
+    /// assert_eq!(threads.default, Some(Value::Integer(64)));
     /// ```
     pub fn new(
         name: impl Into<Cow<'static, str>>,
@@ -71,7 +71,7 @@ impl Parameter {
             name: name.into(),
             kind,
             unit: None,
-            default: value.clone(),
+            default: Some(value.clone()),
             value,
             is_live: true,
             help,
@@ -85,7 +85,10 @@ impl fmt::Display for Parameter {
         if let (Some(unit), Value::Integer(_)) = (self.unit, &self.value) {
             write!(f, " {unit}")?;
         }
-        write!(f, " ({}; default {}", self.kind, self.default)?;
+        write!(f, " ({}", self.kind)?;
+        if let Some(default) = &self.default {
+            write!(f, "; default {default}")?;
+        }
         let fixed = if self.is_live { "" } else { "; fixed" };
         write!(f, "{fixed}): {}", self.help)
     }
@@ -103,7 +106,7 @@ impl fmt::Display for Parameter {
 ///     name: "lanes",
 ///     kind: ValueType::Integer { min: 1, max: 8 },
 ///     unit: None,
-///     default: |_| Value::Integer(1),
+///     default: |_| Some(Value::Integer(1)),
 ///     is_live: true,
 ///     help: "Lanes that run at the same time.",
 ///     advice: "",
@@ -127,8 +130,9 @@ pub struct ParameterSpec<C: 'static> {
     pub kind: ValueType,
     /// What an integer counts.
     pub unit: Option<&'static str>,
-    /// Its value in an engine that was not told otherwise, but has this configuration apart from that.
-    pub default: fn(&C) -> Value,
+    /// Its value in an engine whose builder was told nothing, if an engine of this configuration can have that. The
+    /// defaults of all rows fit each other.
+    pub default: fn(&C) -> Option<Value>,
     /// Whether it can change while the engine runs.
     pub is_live: bool,
     /// One line that says what it is.
@@ -204,6 +208,10 @@ impl<C: Clone> ParameterTable<C> {
         (next, problems)
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|row| row.name == name)
+    }
+
     /// The names in a patch that are not in the table.
     ///
     /// ```
@@ -214,7 +222,7 @@ impl<C: Clone> ParameterTable<C> {
     /// ```
     pub fn unknown(&self, patch: &Patch) -> Vec<Invalid> {
         let names = patch.changes().map(|(name, _)| name);
-        let unknown = names.filter(|name| !self.0.iter().any(|row| row.name == *name));
+        let unknown = names.filter(|name| !self.has(name));
         let problem = |name| Invalid::unknown(name, self.0.iter().map(|row| row.name));
         unknown.map(problem).collect()
     }

@@ -119,7 +119,7 @@ impl Patch {
     /// engines[1].apply(&Patch::new().set("max_pending", 10))?;
     ///
     /// let error = engines[1].apply(&Patch::new().set("core", 4)).unwrap_err();
-    /// assert!(error.to_string().starts_with("there is no parameter core: this engine has max_pending"));
+    /// assert!(error.to_string().contains("`core` here: it is one of the executor, `bell`"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set(mut self, name: impl Into<Cow<'static, str>>, to: impl Into<Setting>) -> Self {
@@ -296,6 +296,27 @@ impl Patch {
         let shedding = shedding.into();
         self.set("shedding_target", shedding.map(|codel| codel.target))
             .set("shedding_interval", shedding.map(|codel| codel.interval))
+    }
+
+    /// The longest that a task may run before it is reported; `None` is no limit. Whether it is interrupted, too, stays
+    /// as it is.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::{RunWarning, ThreadPool};
+    /// use std::time::Duration;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let warning = RunWarning::after(second).interrupts();
+    /// let pool = ThreadPool::builder("mill").run_warning(warning).build()?;
+    /// pool.apply(&Patch::new().run_warning(2 * second))?;
+    /// assert_eq!(pool.run_warning(), Some(RunWarning::after(2 * second).interrupts()));
+    /// pool.apply(&Patch::new().run_warning(None))?;
+    /// assert_eq!(pool.run_warning(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_warning(self, limit: impl Into<Option<Duration>>) -> Self {
+        self.set("run_warning", limit.into())
     }
 
     /// Which task comes next while the pool is overloaded.

@@ -84,6 +84,9 @@ impl OverloadOrder {
     pub(crate) const TYPE: ValueType =
         ValueType::Choice(&[Choice::plain("unchanged"), Choice::plain("newest_first")]);
 
+    /// What is left for a queue that has an order of its own.
+    pub(crate) const OF_THE_QUEUE: ValueType = ValueType::Choice(&[Choice::plain("unchanged")]);
+
     /// The order of a value of [`TYPE`](OverloadOrder::TYPE).
     pub(crate) fn of(value: &Value) -> Option<Self> {
         [OverloadOrder::Unchanged, OverloadOrder::NewestFirst]

@@ -16,7 +16,18 @@ pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
         .flatten()
 }
 
-/// `caller_runs`, and leniently `Caller runs` or `caller-runs`; `block(100ms)`.
+/// Names are the same whatever their case, and whatever is between their words.
+fn is_same_name(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        let letters = name
+            .chars()
+            .filter(|letter| !matches!(letter, '_' | '-' | ' '));
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    letters(one) == letters(other)
+}
+
+/// `caller_runs`, and leniently `Caller runs`, `caller-runs` or `CallerRuns`; `block(100ms)`.
 pub(super) fn parse_choice(
     choices: &[Choice],
     text: &str,
@@ -27,16 +38,35 @@ pub(super) fn parse_choice(
         Some((name, rest)) => (name, Some(rest.strip_suffix(')').ok_or_else(error)?)),
         None => (text, None),
     };
-    let name = name.trim().to_lowercase().replace([' ', '-'], "_");
-    let choice = choices.iter().find(|choice| choice.name == name);
+    let choice = choices
+        .iter()
+        .find(|choice| is_same_name(choice.name, name));
     let choice = choice.ok_or_else(error)?;
-    match (choice.argument, argument) {
-        (None, None) => Ok(Value::choice(choice.name)),
+    let wrong = |is_out_of_range, hint| ValueError {
+        hint: Some(hint),
+        ..kind.error(text.to_owned(), is_out_of_range)
+    };
+    let name = choice.name;
+    match (choice.argument, argument.map(str::trim)) {
+        (None, None) => Ok(Value::choice(name)),
+        (None, Some(_)) => Err(wrong(false, format!("{name} takes no argument: {name}"))),
+        (Some(inner), None | Some("")) => {
+            let hint = format!("it needs an argument: {name}({})", inner.noun());
+            Err(wrong(false, hint))
+        }
         (Some(inner), Some(argument)) => match inner.parse(argument) {
-            Ok(argument) => Ok(Value::choice_with(choice.name, argument)),
-            Err(wrong) => Err(kind.error(text.to_owned(), wrong.is_out_of_range)),
+            Ok(argument) => Ok(Value::choice_with(name, argument)),
+            Err(error) => {
+                let lacks_unit = matches!(inner, ValueType::Duration { .. })
+                    && parse_duration(&format!("{argument}ms")).is_some();
+                let hint = if lacks_unit {
+                    format!("{argument} needs a unit: {name}({argument}ms)")
+                } else {
+                    error.to_string()
+                };
+                Err(wrong(error.is_out_of_range, hint))
+            }
         },
-        _ => Err(error()),
     }
 }
 
@@ -179,7 +209,14 @@ mod tests {
             Choice::plain("caller_runs"),
             Choice::with("block", ValueType::ANY_DURATION),
         ]);
-        for text in ["caller_runs", "Caller runs", "caller-runs"] {
+        for text in [
+            "caller_runs",
+            "Caller runs",
+            "caller-runs",
+            "CallerRuns",
+            "CALLER_RUNS",
+            " callerRuns ",
+        ] {
             assert_eq!(WAYS.parse(text), Ok(Value::choice("caller_runs")), "{text}");
         }
         for text in [
@@ -194,10 +231,35 @@ mod tests {
         }
         let block = Value::choice_with("block", Duration::from_millis(5));
         assert_eq!(WAYS.parse("block( 5ms )"), Ok(block));
-        assert_eq!(
-            WAYS.to_string(),
-            "caller_runs or block(a duration with its unit (as 20ms, 5s, 1m))"
-        );
+        assert_eq!(WAYS.to_string(), "caller_runs or block(duration)");
+    }
+
+    #[test]
+    fn a_choice_with_a_wrong_argument_is_told_what_is_wrong_with_that() {
+        const UP_TO_9: ValueType = ValueType::Integer { min: 0, max: 9 };
+        const WAYS: ValueType = ValueType::Choice(&[
+            Choice::plain("abort"),
+            Choice::with("block", ValueType::ANY_DURATION),
+            Choice::with("times", UP_TO_9),
+        ]);
+        for (text, hint) in [
+            ("block(100)", "100 needs a unit: block(100ms)"),
+            ("BLOCK( 1.5 )", "1.5 needs a unit: block(1.5ms)"),
+            ("block", "it needs an argument: block(duration)"),
+            ("block()", "it needs an argument: block(duration)"),
+            (
+                "block(soon)",
+                "`soon` is not a duration with its unit (as 20ms, 5s, 1m)",
+            ),
+            ("times(10)", "`10` is not an integer from 0 to 9"),
+            ("abort(5ms)", "abort takes no argument: abort"),
+        ] {
+            let error = WAYS.parse(text).unwrap_err();
+            assert_eq!(error.hint.as_deref(), Some(hint), "{text}");
+            assert_eq!(error.to_string(), format!("`{text}`: {hint}"));
+            assert_eq!(error.is_out_of_range, text == "times(10)");
+        }
+        assert_eq!(WAYS.parse("sideways").unwrap_err().hint, None);
     }
 
     #[test]

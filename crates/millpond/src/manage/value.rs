@@ -8,7 +8,7 @@
 //! | integer | `64`, `10_000` |
 //! | duration | `5ms`, `1.5s`, `1h30m`, `forever`; units `ns`, `us`, `ms`, `s`, `m`, `h`, `d` |
 //! | boolean | `true`, `false` |
-//! | choice | `caller_runs`; with an argument `block(100ms)` |
+//! | choice | `caller_runs`, read in any case and with `-`, a blank or nothing for `_`; with an argument `block(100ms)` |
 //! | optional, unset | `none` |
 //!
 //! # Invariants
@@ -287,7 +287,10 @@ impl ValueType {
             ValueType::Choice(choices) => return parse_choice(choices, text, self),
             ValueType::Optional(_) if text == "none" => return Ok(Value::None),
             ValueType::Optional(kind) => {
-                let wrong = |error: ValueError| self.error(error.given, error.is_out_of_range);
+                let wrong = |error: ValueError| ValueError {
+                    expected: *self,
+                    ..error
+                };
                 return kind.parse(text).map_err(wrong);
             }
         };
@@ -350,6 +353,18 @@ impl ValueType {
             given,
             expected: *self,
             is_out_of_range,
+            hint: None,
+        }
+    }
+
+    /// Its name in a word, for the argument of a choice.
+    pub(super) fn noun(&self) -> &'static str {
+        match self {
+            ValueType::Integer { .. } => "integer",
+            ValueType::Duration { .. } => "duration",
+            ValueType::Boolean => "true or false",
+            ValueType::Choice(_) => "name",
+            ValueType::Optional(kind) => kind.noun(),
         }
     }
 }
@@ -372,6 +387,7 @@ fn in_range<T: PartialOrd>(min: &T, max: &T, value: &T) -> Fits {
 impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ValueType::Integer { min, max } if min == max => write!(f, "{min}"),
             ValueType::Integer { min, max } if *max == u64::MAX => {
                 write!(f, "an integer from {min} on")
             }
@@ -401,7 +417,7 @@ impl fmt::Display for ValueType {
                     })?;
                     f.write_str(choice.name)?;
                     if let Some(argument) = choice.argument {
-                        write!(f, "({argument})")?;
+                        write!(f, "({})", argument.noun())?;
                     }
                 }
                 Ok(())
@@ -421,14 +437,17 @@ pub struct ValueError {
     pub expected: ValueType,
     /// Whether it is a value of the right kind, but too small or too large.
     pub is_out_of_range: bool,
+    /// What is wrong with a text that is nearly right, and what to write instead.
+    pub hint: Option<String>,
 }
 
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ValueError {
-            given, expected, ..
-        } = self;
-        write!(f, "`{given}` is not {expected}")
+        let (given, expected) = (&self.given, &self.expected);
+        match &self.hint {
+            Some(hint) => write!(f, "`{given}`: {hint}"),
+            None => write!(f, "`{given}` is not {expected}"),
+        }
     }
 }
 

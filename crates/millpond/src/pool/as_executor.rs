@@ -1,5 +1,6 @@
 //! A pool as others see it: an `Executor`, with a `Lifecycle`, that is `Managed`.
 
+use super::config::TABLE;
 use super::{RejectionPolicy, ThreadPool};
 use crate::engine::Terminates;
 use crate::executor::{
@@ -101,6 +102,10 @@ impl EngineInternals for ThreadPool {
 
     fn report_dropped(&self, dropped: DroppedTask) {
         self.engine.report_dropped(dropped);
+    }
+
+    fn parameter_owner(&self, parameter: &str) -> Option<&str> {
+        TABLE.has(parameter).then(|| self.name())
     }
 }
 

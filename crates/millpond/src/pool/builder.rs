@@ -2,7 +2,8 @@
 
 use super::ThreadPool;
 use super::config::{
-    Config, DEFAULT_CAPACITY, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, LiveConfig, Overload, TABLE,
+    Config, DEFAULT_CAPACITY, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, LiveConfig, Overload,
+    default_workers,
 };
 use super::engine::{Parts, PoolEngine};
 use super::events::PoolEvent;
@@ -13,7 +14,6 @@ use crate::engine::LastHandle;
 use crate::engine::events::Listener;
 use crate::engine::watchdog::{Limits, RunWarning};
 use crate::executor::{Runner, UncaughtPanic};
-use crate::machine::Machine;
 use crate::manage::{CoDel, Growth, Invalid, OverloadOrder, PatchError};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
@@ -87,7 +87,7 @@ impl PoolBuilder {
 
     /// Workers that are kept, also when they are idle. Each task starts one until there are so
     /// many. Default: the maximum, if that is given; otherwise one for each CPU that this process
-    /// may use ([`Machine::worker_hint`]).
+    /// may use ([`worker_hint`](crate::machine::Machine::worker_hint)).
     ///
     /// ```
     /// use millpond::pool::ThreadPool;
@@ -532,8 +532,8 @@ impl PoolBuilder {
             (Some(core), None) => (core, core.max(1)),
             (None, Some(max)) => (max, max),
             (None, None) => {
-                let cpus = Machine::read().worker_hint().get();
-                (cpus, cpus)
+                let workers = default_workers();
+                (workers, workers)
             }
         };
         let queue = self.queue.build(&self.clock);
@@ -548,10 +548,10 @@ impl PoolBuilder {
             overload: self.overload,
             rejection: self.rejection,
             queue: "fifo",
+            run_warning: self.run_warnings.of_all,
             task_names: self.names,
         };
-        let mut problems = TABLE.check(&config);
-        problems.extend(config.misfits(&problems));
+        let mut problems = config.problems(&self.name);
         let queue = match queue {
             Ok(queue) => Some(queue),
             Err(error) => {

@@ -1,7 +1,8 @@
 //! The configuration of a pool: the table of its parameters, and the words from which workers and
 //! submitters read them.
 //!
-//! [`TABLE`] is the one place where a parameter is described. A builder's values are judged by it, a patch is
+//! [`TABLE`] is the one place where a parameter is described; [`Config::describe`] leaves out the values that a pool
+//! with this queue cannot have. A builder's values are judged by it, a patch is
 //! resolved by it, [`ThreadPool::parameters`] lists it; getters, setters, patch methods and snapshots are
 //! tested against it (`tests/parameters.rs`). [`Config`] is a plain copy of all values, to be judged and
 //! compared; [`LiveConfig`] has the values that a running pool reads.
@@ -14,8 +15,11 @@ pub(super) use live::{ColdConfig, LiveConfig};
 
 use super::{RejectionPolicy, ThreadPool};
 use crate::adapt::CoDel;
+use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT};
+use crate::machine::Machine;
 use crate::manage::{
-    Choice, Growth, Invalid, OverloadOrder, ParameterSpec, ParameterTable, Value, ValueType,
+    Choice, Growth, Invalid, OverloadOrder, Parameter, ParameterSpec, ParameterTable, Value,
+    ValueType,
 };
 use std::borrow::Cow;
 use std::time::Duration;
@@ -31,6 +35,11 @@ pub(super) const DEFAULT_TASK_NAMES: usize = 64;
 
 /// An interval is so many times the target, if only the target is given.
 const INTERVAL_PER_TARGET: u32 = 20;
+
+/// Core and maximum of a pool whose builder was told neither.
+pub(super) fn default_workers() -> usize {
+    Machine::read().worker_hint().get()
+}
 
 /// How a pool protects itself from overload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +69,7 @@ pub(super) struct Config {
     pub(super) rejection: RejectionPolicy,
     /// One of [`QUEUES`].
     pub(super) queue: &'static str,
+    pub(super) run_warning: Option<RunWarning>,
     /// `None` if the pool measures nothing by task name.
     pub(super) task_names: Option<usize>,
 }
@@ -79,8 +89,12 @@ const REJECTIONS: &[Choice] = &[
     Choice::with("block", ValueType::ANY_DURATION),
     Choice::with("new_thread", COUNT),
     Choice::with("report", ValueType::ANY_DURATION),
+    // The last, see `Config::describe`.
     Choice::plain("custom"),
 ];
+
+/// Those that need no handler.
+const SETTABLE_REJECTIONS: &[Choice] = REJECTIONS.split_at(REJECTIONS.len() - 1).0;
 
 const COUNT: ValueType = ValueType::Integer {
     min: 0,
@@ -88,6 +102,17 @@ const COUNT: ValueType = ValueType::Integer {
 };
 
 const OPTIONAL_COUNT: ValueType = ValueType::Optional(&COUNT);
+
+/// A capacity that was given stays one.
+const BOUND: ValueType = ValueType::Integer {
+    min: 1,
+    max: usize::MAX as u64,
+};
+
+const OPTIONAL_BOUND: ValueType = ValueType::Optional(&BOUND);
+
+/// The capacity of a queue that hands over.
+const NO_ROOM: ValueType = ValueType::Integer { min: 0, max: 0 };
 
 const OPTIONAL_WAIT: ValueType = ValueType::Optional(&ValueType::POSITIVE_DURATION);
 
@@ -104,8 +129,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        // As the builder says: one is as the other, if that is given.
-        default: |config| config.max.into(),
+        default: |_| Some(default_workers().into()),
         is_live: true,
         help: "Workers that are kept, also when they are idle.",
         advice: "",
@@ -119,7 +143,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |config| config.core.max(1).into(),
+        default: |_| Some(default_workers().into()),
         is_live: true,
         help: "The most workers there may be.",
         advice: "without a worker no task would ever run",
@@ -130,7 +154,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "keep_alive",
         kind: ValueType::ANY_DURATION,
         unit: None,
-        default: |_| DEFAULT_KEEP_ALIVE.into(),
+        default: |_| Some(DEFAULT_KEEP_ALIVE.into()),
         is_live: true,
         help: "How long an idle worker above the core stays.",
         advice: "",
@@ -141,7 +165,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "core_may_time_out",
         kind: ValueType::Boolean,
         unit: None,
-        default: |_| false.into(),
+        default: |_| Some(false.into()),
         is_live: true,
         help: "Whether idle workers of the core leave as well.",
         advice: "",
@@ -152,7 +176,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "growth",
         kind: Growth::TYPE,
         unit: None,
-        default: |_| Growth::default().into(),
+        default: |_| Some(Growth::default().into()),
         is_live: true,
         help: "Whether a task that finds the core busy is queued or starts another worker.",
         advice: "",
@@ -163,7 +187,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "queue",
         kind: ValueType::Choice(QUEUES),
         unit: None,
-        default: |_| Value::choice("fifo"),
+        default: |_| Some(Value::choice("fifo")),
         is_live: false,
         help: "The flavor of the queue.",
         advice: "",
@@ -174,7 +198,8 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "capacity",
         kind: OPTIONAL_COUNT,
         unit: Some("tasks"),
-        default: |_| DEFAULT_CAPACITY.into(),
+        // Other queues have no capacity that they were not given.
+        default: |config| (config.queue == "fifo").then(|| DEFAULT_CAPACITY.into()),
         is_live: true,
         help: "The most tasks that may wait in the queue; none is without a bound.",
         advice: "",
@@ -190,7 +215,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "rejection",
         kind: ValueType::Choice(REJECTIONS),
         unit: None,
-        default: |_| Value::choice("abort"),
+        default: |_| Some(Value::choice("abort")),
         is_live: true,
         help: "What happens to a task that finds no room.",
         advice: "",
@@ -204,7 +229,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "max_queue_wait",
         kind: OPTIONAL_WAIT,
         unit: None,
-        default: |_| Value::None,
+        default: |_| Some(Value::None),
         is_live: true,
         help: "The longest that a task may wait in the queue before it is dropped instead of run.",
         advice: "every task that has to wait would be dropped",
@@ -220,7 +245,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "shedding_target",
         kind: OPTIONAL_WAIT,
         unit: None,
-        default: |_| Value::None,
+        default: |_| Some(Value::None),
         is_live: true,
         help: "If all tasks wait longer than this for a whole interval, the pool is overloaded and sheds \
                tasks (CoDel).",
@@ -239,7 +264,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "shedding_interval",
         kind: OPTIONAL_WAIT,
         unit: None,
-        default: |config| config.overload.shedding.map(default_interval).into(),
+        default: |_| Some(Value::None),
         is_live: true,
         help: "The interval of shedding_target; none is twenty times the target.",
         advice: "an interval must be long enough for a burst to pass",
@@ -260,7 +285,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "overload_order",
         kind: OverloadOrder::TYPE,
         unit: None,
-        default: |_| OverloadOrder::default().into(),
+        default: |_| Some(OverloadOrder::default().into()),
         is_live: true,
         help: "Which task comes next while the pool is overloaded.",
         advice: "",
@@ -268,10 +293,28 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         set: |config, value| set(&mut config.overload.order, OverloadOrder::of(value)),
     },
     ParameterSpec {
+        name: "run_warning",
+        kind: ValueType::Optional(&ValueType::Duration {
+            min: SHORTEST_LIMIT,
+            max: Duration::MAX,
+        }),
+        unit: None,
+        default: |_| Some(Value::None),
+        is_live: true,
+        help: "A task that runs longer than this is reported, unless its name has a limit of its own.",
+        advice: "",
+        get: |config| config.run_warning.map(RunWarning::limit).into(),
+        // Whether it interrupts stays as it is.
+        set: |config, value| {
+            config.run_warning = RunWarning::with_limit(config.run_warning, value.as_duration());
+            Ok(())
+        },
+    },
+    ParameterSpec {
         name: "max_task_names",
         kind: OPTIONAL_COUNT,
         unit: Some("names"),
-        default: |_| DEFAULT_TASK_NAMES.into(),
+        default: |_| Some(DEFAULT_TASK_NAMES.into()),
         is_live: false,
         help: "Task names that are measured one by one; none if nothing is measured.",
         advice: "",
@@ -324,7 +367,51 @@ fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
     })
 }
 
+/// What is wrong with a pool's name.
+fn name_problem(name: &str) -> Option<Invalid> {
+    name.trim().is_empty().then_some(Invalid::Other {
+        parameter: Cow::Borrowed("name"),
+        reason: Cow::Borrowed(
+            "it is empty: threads, events and snapshots are told apart by it, so write one",
+        ),
+    })
+}
+
 impl Config {
+    /// All that is wrong with a builder's values, apart from its queue.
+    pub(super) fn problems(&self, name: &str) -> Vec<Invalid> {
+        let mut problems = TABLE.check(self);
+        problems.extend(self.misfits(&problems));
+        problems.extend(name_problem(name));
+        problems
+    }
+
+    /// The parameters, described. Of the values in the table these are the ones that this pool can have: what its
+    /// queue, its bound or the lack of a handler forbid is left out. A patch is read by the table nevertheless, so it is
+    /// told why.
+    pub(super) fn describe(&self) -> Vec<Parameter> {
+        let mut all = TABLE.describe(self);
+        for each in &mut all {
+            match &*each.name {
+                "capacity" => {
+                    (each.kind, each.is_live) = match self.capacity {
+                        None => (OPTIONAL_BOUND, true),
+                        Some(0) => (NO_ROOM, false),
+                        Some(_) => (BOUND, true),
+                    }
+                }
+                "rejection" if !matches!(self.rejection, RejectionPolicy::Custom(_)) => {
+                    each.kind = ValueType::Choice(SETTABLE_REJECTIONS);
+                }
+                "overload_order" if self.queue != "fifo" => {
+                    (each.kind, each.is_live) = (OverloadOrder::OF_THE_QUEUE, false);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
     /// All parameters that do not fit each other, apart from those that are wrong by themselves.
     pub(super) fn misfits(&self, wrong: &[Invalid]) -> Vec<Invalid> {
         let Config { core, max, .. } = *self;

@@ -55,7 +55,7 @@
 //! | `await_termination` and so on, `close`, `is_terminated` | returns at once, and says that it is over: nothing of it runs here |
 //! | `snapshot` | no worker, nothing queued; the counters, if their lock is free |
 //! | `apply`, `set_*` of parameters, `prestart_*` | an error |
-//! | `metrics`, `metrics_by_name`, `workers`, `stacks` | nothing |
+//! | `metrics`, `metrics_by_name`, `workers`, `stacks`, `run_warning` | nothing |
 //! | `set_run_warning*`, `set_rejection`, `set_thread_factory`, `remove`, `purge`, `queued_tasks` | nothing |
 //!
 //! What is in its queue is never dropped in the child, nor its workers' copies of themselves: a little memory stays

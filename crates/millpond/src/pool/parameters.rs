@@ -3,7 +3,7 @@
 //! Each can be changed by itself; [`ThreadPool::apply`] changes several at once, or none of them. A change
 //! that is rejected says which parameter is wrong, and the old values stay.
 
-use super::{RejectionPolicy, ThreadPool};
+use super::{RejectionPolicy, RunWarning, ThreadPool};
 use crate::manage::{CoDel, Growth, OverloadOrder, Parameter, Patch, PatchError};
 use crate::thread::ThreadFactory;
 use std::sync::Arc;
@@ -316,6 +316,26 @@ impl ThreadPool {
     /// ```
     pub fn set_shedding(&self, shedding: impl Into<Option<CoDel>>) -> Result<(), PatchError> {
         self.apply(&Patch::new().shedding(shedding))
+    }
+
+    /// The limit on the run time of tasks whose name has none of its own; `None` is no limit.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::RunWarning;
+    /// use millpond::preset;
+    /// use std::time::Duration;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// assert_eq!(pool.run_warning(), None);
+    /// pool.apply(&Patch::new().set("run_warning", "30s"))?;
+    /// assert_eq!(pool.run_warning(), Some(RunWarning::after(Duration::from_secs(30))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_warning(&self) -> Option<RunWarning> {
+        (!self.engine.is_forked())
+            .then(|| self.engine.watchdog.limit_of_all())
+            .flatten()
     }
 
     /// Which waiting task comes next while the pool is overloaded.

@@ -13,6 +13,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+/// The name of a pool that was given none.
+const DEFAULT_NAME: Cow<'static, str> = Cow::Borrowed("scheduled");
+
 /// Describes a [`ScheduledPool`]: begun by [`ScheduledPool::on`] or [`ScheduledPool::owning`].
 ///
 /// ```
@@ -46,7 +49,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
             clock: executor.clock(),
             executor,
             below,
-            name: Cow::Borrowed("scheduled"),
+            name: DEFAULT_NAME,
             config: Config::default(),
             worker_timers: None,
             dispatcher_threads: None,
@@ -55,7 +58,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         }
     }
 
-    /// The pool's name, in events and snapshots. Default: `scheduled`.
+    /// The pool's name, in events and snapshots. Default: `scheduled`, also if it is empty.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;
@@ -69,7 +72,12 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = name.into();
+        let name = name.into();
+        self.name = if name.trim().is_empty() {
+            DEFAULT_NAME
+        } else {
+            name
+        };
         self
     }
 

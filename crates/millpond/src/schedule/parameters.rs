@@ -55,7 +55,7 @@ const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: usize::MAX as u64,
         }),
         unit: Some("tasks"),
-        default: |_| Config::default().max_pending.into(),
+        default: |_| Some(Config::default().max_pending.into()),
         is_live: true,
         help: "The most tasks and series that may wait for their time; none is without a bound.",
         advice: "",
@@ -69,7 +69,7 @@ const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "run_delayed_after_shutdown",
         kind: ValueType::Boolean,
         unit: None,
-        default: |_| Config::default().run_delayed_after_shutdown.into(),
+        default: |_| Some(Config::default().run_delayed_after_shutdown.into()),
         is_live: true,
         help: "Whether delayed tasks still run after a shutdown.",
         advice: "",
@@ -83,7 +83,7 @@ const TABLE: ParameterTable<Config> = ParameterTable(&[
         name: "run_series_after_shutdown",
         kind: ValueType::Boolean,
         unit: None,
-        default: |_| Config::default().run_series_after_shutdown.into(),
+        default: |_| Some(Config::default().run_series_after_shutdown.into()),
         is_live: true,
         help: "Whether series go on after a shutdown.",
         advice: "",
@@ -245,7 +245,12 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        let mut problems = TABLE.unknown(patch);
+        let below = |problem: Invalid| match self.executor_with(problem.parameter()) {
+            Some(executor) => problem.known_below(executor),
+            None => problem,
+        };
+        let unknown = TABLE.unknown(patch);
+        let mut problems: Vec<_> = unknown.into_iter().map(below).collect();
         let Some(mut state) = self.core.live_state() else {
             return PatchError::unless_none(vec![Invalid::Forked]);
         };
@@ -265,6 +270,20 @@ impl<E: Executor + 'static> ScheduledPool<E> {
             self.core.cancel_unwanted();
         }
         Ok(())
+    }
+
+    /// The name of the executor, if it has the parameter.
+    fn executor_with(&self, parameter: &str) -> Option<&str> {
+        self.executor.internals().parameter_owner(parameter)
+    }
+
+    /// The name of the engine that has the parameter: this one, or one below.
+    pub(super) fn owner_of(&self, parameter: &str) -> Option<&str> {
+        if TABLE.has(parameter) {
+            Some(self.name())
+        } else {
+            self.executor_with(parameter)
+        }
     }
 
     /// Changes one parameter to a value of its type. In a forked process nothing changes.

@@ -72,6 +72,10 @@ impl<E: Executor + 'static> EngineInternals for ScheduledPool<E> {
     fn report_dropped(&self, dropped: DroppedTask) {
         self.executor.internals().report_dropped(dropped);
     }
+
+    fn parameter_owner(&self, parameter: &str) -> Option<&str> {
+        self.owner_of(parameter)
+    }
 }
 
 impl<E: Executor> ScheduledPool<E> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// No limit is shorter: the watchdog looks as often as the shortest limit, and must not do nothing else.
-const SHORTEST: Duration = Duration::from_millis(1);
+pub(crate) const SHORTEST: Duration = Duration::from_millis(1);
 
 /// A limit on the run time of tasks: a task that exceeds it is reported by an event, and interrupted if asked for.
 ///
@@ -85,6 +85,21 @@ impl RunWarning {
     pub fn interrupts(mut self) -> Self {
         self.interrupts = true;
         self
+    }
+}
+
+impl RunWarning {
+    pub(crate) fn limit(self) -> Duration {
+        self.after
+    }
+
+    /// The same for another limit, if that is not `None`.
+    pub(crate) fn with_limit(this: Option<Self>, limit: Option<Duration>) -> Option<Self> {
+        let interrupts = this.is_some_and(|warning| warning.interrupts);
+        limit.map(|limit| RunWarning {
+            interrupts,
+            ..RunWarning::after(limit)
+        })
     }
 }
 

@@ -46,7 +46,7 @@ mod limits;
 pub use limits::RunWarning;
 
 pub(crate) use interrupt::InterruptTarget;
-pub(crate) use limits::Limits;
+pub(crate) use limits::{Limits, SHORTEST as SHORTEST_LIMIT};
 
 use super::events::EventSource;
 use super::metrics::{Counter, Label, LabelId, RunningTask};
@@ -223,13 +223,13 @@ pub(crate) trait Supervised: EventSource {
 
     /// Changes the limits.
     fn change_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        self.watchdog().write_limits(change);
+        self.heed_limits();
+    }
+
+    /// Goes by the limits that have been [written](Watchdog::write_limits); under no lock.
+    fn heed_limits(self: &Arc<Self>) {
         let watchdog = self.watchdog();
-        {
-            let mut limits = watchdog.limits.lock();
-            change(&mut limits);
-            let interrupts = limits.any_interrupts();
-            watchdog.interrupts.store(interrupts, Ordering::Relaxed);
-        }
         if !watchdog.has_limits() {
             let hold = watchdog.state.lock().hold.take();
             drop(hold);
@@ -277,6 +277,19 @@ impl Watchdog {
             state.hold.take()
         };
         drop(hold);
+    }
+
+    /// Writes the limits; [`Supervised::heed_limits`] is to follow.
+    pub(crate) fn write_limits(&self, change: impl FnOnce(&mut Limits)) {
+        let mut limits = self.limits.lock();
+        change(&mut limits);
+        let interrupts = limits.any_interrupts();
+        self.interrupts.store(interrupts, Ordering::Relaxed);
+    }
+
+    /// The limit of tasks that have none of their own.
+    pub(crate) fn limit_of_all(&self) -> Option<RunWarning> {
+        self.limits.lock().of_all
     }
 
     fn has_limits(&self) -> bool {

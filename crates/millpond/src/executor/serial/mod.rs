@@ -207,6 +207,10 @@ where
     fn report_dropped(&self, dropped: DroppedTask) {
         self.lanes.inner().internals().report_dropped(dropped);
     }
+
+    fn parameter_owner(&self, parameter: &str) -> Option<&str> {
+        self.lanes.inner().internals().parameter_owner(parameter)
+    }
 }
 
 impl<K, E> Clone for SerialKey<K, E> {

@@ -2,6 +2,7 @@
 
 use super::capacity::CapacityTurn;
 use super::{ColdConfig, Config, TABLE};
+use crate::engine::watchdog::Supervised;
 use crate::manage::{Invalid, Parameter, Patch, PatchError};
 use crate::pool::RejectionPolicy;
 use crate::pool::engine::PoolEngine;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 struct Written {
     /// How many workers there were to be at least, before.
     eager_before: usize,
+    names_warning: bool,
     /// A handler of the user's, perhaps.
     _former: Option<RejectionPolicy>,
 }
@@ -34,6 +36,9 @@ impl PoolEngine {
             self.write_all(patch, None)?
         };
         self.limits_changed(written.eager_before);
+        if written.names_warning {
+            self.heed_limits();
+        }
         Ok(())
     }
 
@@ -64,14 +69,7 @@ impl PoolEngine {
 
     /// The parameters, described.
     pub(in crate::pool) fn parameters(&self) -> Vec<Parameter> {
-        let mut all = TABLE.describe(&self.read_config());
-        // A queue that hands tasks over never holds any.
-        if matches!(self.queue, TaskQueue::HandOff(_)) {
-            for capacity in all.iter_mut().filter(|each| each.name == "capacity") {
-                capacity.is_live = false;
-            }
-        }
-        all
+        self.read_config().describe()
     }
 
     /// The parameters, without a lock in a forked process, where it may be held by a thread that is not there.
@@ -89,13 +87,15 @@ impl PoolEngine {
                 overload: self.overload(),
                 rejection: self.rejection(),
                 queue,
+                run_warning: None,
                 task_names: names,
             };
         }
         let (capacity, overload) = (self.queue.capacity(), self.shedder.settings());
+        let run_warning = self.watchdog.limit_of_all();
         let turn = self.config().lock();
         self.config()
-            .read(&turn, (queue, capacity), overload, names)
+            .read(&turn, (queue, capacity), overload, names, run_warning)
     }
 
     fn queue_name(&self) -> &'static str {
@@ -120,7 +120,10 @@ impl PoolEngine {
     ) -> Result<(Config, Config), PatchError> {
         let (queue, names) = ((self.queue_name(), capacity), self.task_names());
         let overload = self.shedder.settings();
-        let now = self.config().read(turn, queue, overload, names);
+        let run_warning = self.watchdog.limit_of_all();
+        let now = self
+            .config()
+            .read(turn, queue, overload, names, run_warning);
         let (next, mut problems) = TABLE.resolve_known(&now, patch);
         problems.extend(next.misfits(&problems));
         problems.extend(self.queue.objects_to_order(next.overload.order));
@@ -154,11 +157,17 @@ impl PoolEngine {
         }
         self.shedder.set(&turn, next.overload);
         config.write(&turn, &next);
+        let names_warning = patch.get("run_warning").is_some();
+        if names_warning {
+            self.watchdog
+                .write_limits(|limits| limits.of_all = next.run_warning);
+        }
         let names_policy = patch.get("rejection").is_some();
         let policy = names_policy.then_some(next.rejection);
         let former = policy.map(|policy| config.replace_rejection(&mut turn, policy));
         Ok(Written {
             eager_before,
+            names_warning,
             _former: former,
         })
     }

@@ -16,6 +16,7 @@
 
 use super::capacity::CapacityPatches;
 use super::{Config, Overload};
+use crate::engine::watchdog::RunWarning;
 use crate::manage::{Growth, OverloadOrder};
 use crate::pool::{RejectionPolicy, ThreadPool};
 use crate::thread::ThreadFactory;
@@ -206,6 +207,7 @@ impl LiveConfig {
         queue: (&'static str, Option<usize>),
         overload: Overload,
         task_names: Option<usize>,
+        run_warning: Option<RunWarning>,
     ) -> Config {
         let limits = self.limits();
         Config {
@@ -218,6 +220,7 @@ impl LiveConfig {
             overload,
             rejection: turn.rejection.clone(),
             queue: queue.0,
+            run_warning,
             task_names,
         }
     }
@@ -252,6 +255,7 @@ mod tests {
             overload: Overload::default(),
             rejection,
             queue: "fifo",
+            run_warning: None,
             task_names: Some(DEFAULT_TASK_NAMES),
         }
     }
