@@ -20,6 +20,7 @@ use millpond::task::CancelReason;
 use millpond::time::ManualClock;
 use millpond_raw::sync::thread::{self, spawn};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Two tasks become due while another thread ends the pool, by a timer with a thread of its own. All tasks need the
 /// dispatcher's thread, and deferred threads are refused. Returns how many have run.
@@ -36,6 +37,12 @@ fn while_tasks_become_due(
         .dispatcher_threads(dispatchers.clone())
         .on_event(move |_| drop(Arc::clone(&listener)))
         .build();
+    // Another pool holds the reserve as well. Without a holder it goes when the pool has terminated, and a job that the
+    // timer's thread defers after that, such as dropping its last reference, waits for the alarm that a model lacks.
+    let holder = ScheduledPool::on(DirectExecutor::new())
+        .clock(clock.clock().with_timer(timer.clone()))
+        .build();
+    let never = holder.schedule(Duration::MAX, || ()).unwrap();
     let books = Books::new(2);
     let held = [0, 1].map(|number| {
         let delay = SECOND * (number as u32 + 1);
@@ -66,6 +73,8 @@ fn while_tasks_become_due(
         clock.advance(SECOND);
         thread::yield_now();
     }
+    assert!(never.cancel());
+    drop(holder);
     timer.end(&clock);
     dispatchers.end(&clock);
     books.add_up(reasons).run
