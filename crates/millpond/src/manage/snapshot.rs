@@ -51,6 +51,25 @@ impl fmt::Display for RunState {
 /// An engine at one moment: what every engine has in common, and as [`details`](EngineSnapshot::details) what
 /// only its kind has.
 ///
+/// # The counts
+///
+/// `submitted`, `completed`, `failed`, `rejected` and `cancelled` count since the engine was built. **None of them ever
+/// falls** from one snapshot to a later one, so they can be exported as monotone counters. Every engine keeps this
+/// contract:
+///
+/// ```text
+///   calls     =  submitted + rejected                    at rest
+///   submitted =  completed + cancelled + queued + running  at rest
+///   submitted >= completed + cancelled                   always
+///   completed >= failed                                  always
+/// ```
+///
+/// A call is one that submits a task, returned, and took effect: one that would have blocked (`try_execute`) is none.
+/// An engine is at rest when no call is under way and no task moves from one place to the next. A snapshot of a busy
+/// engine may lack tasks that move just then, but shows none twice. Engines may add to this: a scheduled pool counts each
+/// planned run of a series as submitted, and a task that a thread pool's custom rejection policy keeps for itself is
+/// in neither count.
+///
 /// A console that knows the kind of the engine asks for its own snapshot; one that does not shows the
 /// [measurements](Details::measurements).
 ///
@@ -88,21 +107,23 @@ pub struct EngineSnapshot {
     pub workers: usize,
     /// Tasks that wait.
     pub queued: usize,
-    /// Tasks that it has accepted since it was built.
+    /// Tasks that it has accepted since it was built, whatever became of them.
     pub submitted: u64,
-    /// Tasks that have run to their end, failed ones included.
+    /// Submitted tasks that have run to their end, failed ones included, on whichever thread. A task that a rejection
+    /// policy lets its caller run may be counted when it begins.
     pub completed: u64,
     /// Completed tasks that panicked or returned an error to the engine.
     pub failed: u64,
-    /// Tasks that it would not take.
+    /// Tasks that it has given back to their callers, with an error, instead of accepting them.
     pub rejected: u64,
-    /// Accepted tasks that never ran: cancelled, expired, shed, discarded or handed back. The details say which.
+    /// Submitted tasks that will never run: cancelled, expired, shed, discarded or handed back. The details say which.
     pub cancelled: u64,
     /// How long tasks waited and ran, by task name. Empty if the engine does not measure that.
     pub latencies: Vec<TaskLatency>,
     /// What the engine itself has found wrong since it was built, a sentence each. Empty if it is healthy.
     pub warnings: Vec<String>,
     details: Option<Arc<dyn Details>>,
+    more: Vec<Measurement>,
 }
 
 impl EngineSnapshot {
@@ -135,6 +156,7 @@ impl EngineSnapshot {
             latencies: Vec::new(),
             warnings: Vec::new(),
             details: None,
+            more: Vec::new(),
         }
     }
 
@@ -159,6 +181,21 @@ impl EngineSnapshot {
     #[must_use]
     pub fn with_details(mut self, details: impl Details) -> Self {
         self.details = Some(Arc::new(details));
+        self
+    }
+
+    /// The same with numbers that are not in the details; [`measurements`](Self::measurements) lists them behind those.
+    ///
+    /// ```
+    /// use millpond::manage::{EngineSnapshot, Measurement, RunState};
+    ///
+    /// let now = EngineSnapshot::new("db", "rayon pool", RunState::Running);
+    /// let now = now.with_measurements(vec![Measurement::new("steals", 7_u64)]);
+    /// assert_eq!(now.measurements()[0].to_string(), "steals 7");
+    /// ```
+    #[must_use]
+    pub fn with_measurements(mut self, more: Vec<Measurement>) -> Self {
+        self.more.extend(more);
         self
     }
 
@@ -196,7 +233,9 @@ impl EngineSnapshot {
     /// ```
     pub fn measurements(&self) -> Vec<Measurement> {
         let details = self.details.as_deref();
-        details.map_or_else(Vec::new, Details::measurements)
+        let mut all = details.map_or_else(Vec::new, Details::measurements);
+        all.extend(self.more.iter().cloned());
+        all
     }
 
     /// Whether the engine has found nothing wrong with itself.
