@@ -4,8 +4,8 @@
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
 
 use millpond::executor::{ExecutorExt, Lifecycle, Rejected};
-use millpond::manage::{EngineSnapshot, Managed};
-use millpond::pool::{PoolSnapshot, Queue, RejectionPolicy, ThreadPool};
+use millpond::manage::{EngineSnapshot, Managed, Measurement};
+use millpond::pool::{PoolSnapshot, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::schedule::{Every, ScheduledPool};
 use millpond::task::TaskSpec;
 use std::panic::resume_unwind;
@@ -393,4 +393,55 @@ fn a_task_that_a_rejected_caller_finds_expired_is_cancelled() {
         "{end:?}"
     );
     assert_eq!(pool.snapshot().expired, 1);
+}
+
+#[test]
+fn a_console_that_knows_no_pools_finds_the_counters_of_health_among_the_measurements() {
+    let (hand, minute) = (millpond::time::ManualClock::new(), Duration::from_secs(60));
+    let pool = ThreadPool::builder("mill").clock(hand.clock());
+    let pool = pool.run_warning(RunWarning::after(minute));
+    let pool = pool.on_event(|_| ()).build().unwrap();
+    let (meet, wait) = std::sync::mpsc::sync_channel(0);
+    pool.execute(move || for () in wait {}).unwrap();
+    meet.send(()).unwrap(); // it runs
+    hand.advance(minute);
+    let now = pool.engine_snapshot();
+    let measured = now.measurements();
+    for name in [
+        "lost_wakeups",
+        "long_runs",
+        "deadlocks",
+        "thread_failures",
+        "failed_starts_in_a_row",
+        "surplus_workers",
+        "failed_searches",
+        "lost_cpus",
+    ] {
+        let found = measured.iter().filter(|each| each.name == name).count();
+        assert_eq!(found, 1, "{name}");
+    }
+    assert!(measured.contains(&Measurement::new("long_runs", 1_u64)));
+    assert_eq!(now.warnings, ["1 task ran longer than its warning allows"]);
+    drop(meet);
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_scheduled_pool_shows_lateness_as_such_and_all_its_counts_in_its_text() {
+    let hand = millpond::time::ManualClock::new();
+    let second = Duration::from_secs(1);
+    let pool = ThreadPool::builder("below").core(1).clock(hand.clock());
+    let timers = ScheduledPool::owning(pool.build().unwrap());
+    let timers = timers.on_event(|_| ()).build();
+    let task = timers.schedule(second, || ()).unwrap();
+    timers.schedule(2 * second, || ()).unwrap().cancel();
+    hand.advance(second);
+    task.join().unwrap();
+    let (now, own) = (timers.engine_snapshot(), timers.snapshot());
+    assert!(now.latencies.is_empty());
+    assert_eq!((now.lateness.count(), &now.lateness), (1, &own.lateness));
+    let text = own.to_string();
+    let counts = "running, 0 pending, 0 series, 2 submitted, 1 run, 1 completed, 0 failed, 0 rejected, 1 cancelled, ";
+    assert!(text.contains(counts), "{text}");
+    timers.close().unwrap();
 }

@@ -204,7 +204,7 @@ impl Details for PoolSnapshot {
             Measurement::new("largest", self.largest),
             Measurement::new("extra_threads", self.extra_threads),
             Measurement::new("is_overloaded", self.is_overloaded),
-            Measurement::new("drains_in", self.drains_in),
+            Measurement::estimate("drains_in", self.drains_in),
             Measurement::new("running_inline", self.running_inline),
             Measurement::new("panicked", self.panicked),
             Measurement::new("panicked_outside", self.panicked_outside),
