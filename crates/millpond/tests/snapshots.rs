@@ -2,15 +2,22 @@
 //! rejection policy does.
 
 #![cfg(not(any(millpond_loom, millpond_shuttle)))]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test stands outside: it uses std's threads and channels beside what it tests"
+)]
 
 use millpond::executor::{ExecutorExt, Lifecycle, Rejected};
 use millpond::manage::{EngineSnapshot, Managed, Measurement};
 use millpond::pool::{PoolSnapshot, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::schedule::{Every, ScheduledPool};
 use millpond::task::TaskSpec;
+use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use std::panic::resume_unwind;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -444,4 +451,67 @@ fn a_scheduled_pool_shows_lateness_as_such_and_all_its_counts_in_its_text() {
     let counts = "running, 0 pending, 0 series, 2 submitted, 1 run, 1 completed, 0 failed, 0 rejected, 1 cancelled, ";
     assert!(text.contains(counts), "{text}");
     timers.close().unwrap();
+}
+
+/// Starts the first thread. The bodies of others are dropped unrun, when the sender is dropped.
+#[derive(Debug)]
+struct LosesBodies {
+    good: Threads,
+    started: AtomicU64,
+    until: Mutex<Option<Receiver<()>>>,
+}
+
+impl ThreadFactory for LosesBodies {
+    fn start(&self, body: Body) -> std::io::Result<JoinHandle<()>> {
+        if self.started.fetch_add(1, Ordering::SeqCst) == 0 {
+            return self.good.start(body);
+        }
+        let until = self
+            .until
+            .lock()
+            .unwrap()
+            .take()
+            .expect("there is one extra thread");
+        self.good.start(Box::new(move || {
+            for () in until {}
+            drop(body);
+        }))
+    }
+}
+
+#[test]
+fn a_task_whose_extra_thread_dies_before_its_first_step_is_cancelled_and_counted() {
+    let (lose, until) = channel();
+    let factory = LosesBodies {
+        good: Threads::named("mill"),
+        started: AtomicU64::new(0),
+        until: Mutex::new(Some(until)),
+    };
+    let pool = ThreadPool::builder("mill")
+        .core(1)
+        .max(1)
+        .queue(Queue::bounded(1));
+    let pool = pool
+        .rejection(RejectionPolicy::NewThread { at_most: 1 })
+        .threads(factory);
+    let pool = pool.on_event(|_| ()).build().unwrap();
+    let (open, gate) = channel::<()>();
+    pool.execute(move || for () in gate {}).unwrap();
+    pool.execute(|| ()).unwrap();
+    let lost = pool.submit(|| ()).unwrap();
+    assert_eq!(
+        pool.engine_snapshot().submitted,
+        3,
+        "its thread has not begun it"
+    );
+    drop(lose);
+    assert!(lost.join().unwrap_err().is_cancelled());
+    drop(open);
+    pool.close().unwrap();
+    let end = pool.engine_snapshot();
+    assert_eq!(
+        (end.submitted, end.completed, end.cancelled),
+        (3, 2, 1),
+        "{end:?}"
+    );
 }

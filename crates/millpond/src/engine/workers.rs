@@ -98,8 +98,8 @@ impl<P: WorkerPart> Worker<P> {
     /// Whether its first task still waits for it, and is accepted: the factory has answered. Until then the task may be
     /// given back to its submitter.
     pub(crate) fn has_accepted_first(&self) -> bool {
-        let is_accepted = *self.start.lock() != StartState::Starting;
-        is_accepted && self.first.lock().is_some()
+        let start = *self.start.lock();
+        matches!(start, StartState::Detached | StartState::Started) && self.first.lock().is_some()
     }
 
     /// Its thread, once that has started.

@@ -80,9 +80,9 @@ pub struct PoolSnapshot {
     /// Tasks that run inside others: a worker joined them while they waited, and runs them inline.
     pub running_inline: usize,
     /// Tasks that the pool has accepted since it was built, and those that its rejection policy ran or dropped
-    /// instead of giving them back. (A task that was queued and then given back, because the last worker had left and
-    /// no thread could be started, or because a queue of your own was too slow for a shutdown, may be in it until
-    /// the next task is accepted.)
+    /// instead of giving them back. (A task that is given back late, because no thread could be started for it or a
+    /// queue of your own took it during a shutdown, may be in it until the next task is accepted, if a snapshot is
+    /// taken at that very moment.)
     pub submitted: u64,
     /// Tasks that workers have run to their end, panicked ones included.
     pub completed: u64,
