@@ -85,6 +85,13 @@ impl Activity {
         self.number.load(Ordering::Relaxed)
     }
 
+    /// How many runs have begun. A reader sees what the owner did before it began the last of them.
+    #[inline]
+    pub fn begun(&self) -> u64 {
+        // [R-turn]
+        self.number.load(Ordering::Acquire)
+    }
+
     /// The kind that was set last. For the owner.
     #[inline]
     pub fn kind(&self) -> u64 {

@@ -66,7 +66,8 @@ impl RejectionHandler for Recorder {
 
 /// The metrics, without those that a rejection changes.
 fn without_rejections(mut now: PoolSnapshot) -> PoolSnapshot {
-    (now.rejected, now.discarded, now.caller_ran) = (0, 0, 0);
+    (now.rejected, now.given_back, now.submitted) = (0, 0, 0);
+    (now.discarded, now.caller_ran) = (0, 0);
     now
 }
 

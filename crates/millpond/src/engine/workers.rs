@@ -95,6 +95,13 @@ impl<P: WorkerPart> Worker<P> {
         self.first.lock().take()
     }
 
+    /// Whether its first task still waits for it, and is accepted: the factory has answered. Until then the task may be
+    /// given back to its submitter.
+    pub(crate) fn has_accepted_first(&self) -> bool {
+        let start = *self.start.lock();
+        matches!(start, StartState::Detached | StartState::Started) && self.first.lock().is_some()
+    }
+
     /// Its thread, once that has started.
     pub(crate) fn thread(&self) -> Option<&ThreadInfo> {
         self.thread.get()
@@ -230,6 +237,10 @@ impl<P: WorkerPart> Workers<P> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Worker<P>>> {
         self.workers.values()
+    }
+
+    pub(crate) fn iter_extras(&self) -> impl Iterator<Item = &Arc<Worker<P>>> {
+        self.extras.values()
     }
 
     /// Copies the list, for callers that do more than the registry's lock allows.

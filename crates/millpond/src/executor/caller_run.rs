@@ -14,6 +14,7 @@
 //! 3. The engine has counted the run when it decides so. The caller must run the closure.
 
 use super::runner::Runner;
+use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::panic::Location;
 
@@ -23,19 +24,30 @@ use std::panic::Location;
 pub struct CallerRun<'a> {
     runner: &'a Runner,
     location: &'static Location<'static>,
+    panicked: &'a AtomicU64,
 }
 
 impl<'a> CallerRun<'a> {
-    /// By the engine with this runner, as a task that was created at this location.
+    /// By the engine with this runner, as a task that was created at this location. The engine counts those that panic.
     #[inline]
-    pub(crate) fn new(runner: &'a Runner, location: &'static Location<'static>) -> Self {
-        CallerRun { runner, location }
+    pub(crate) fn new(
+        runner: &'a Runner,
+        location: &'static Location<'static>,
+        panicked: &'a AtomicU64,
+    ) -> Self {
+        CallerRun {
+            runner,
+            location,
+            panicked,
+        }
     }
 
     /// Catches the panic of the closure.
     #[inline]
     pub(super) fn run(self, f: impl FnOnce()) {
-        self.runner.run_closure(self.location, f);
+        if self.runner.run_closure(self.location, f).is_err() {
+            self.panicked.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -100,15 +100,20 @@ impl Runner {
     }
 
     /// Runs a closure as the body of a task that was created at this location and inherits nothing, without creating one.
-    /// Catches its panic.
+    /// Catches its panic, and says so.
     #[inline]
-    pub(super) fn run_closure(&self, location: &'static Location<'static>, f: impl FnOnce()) {
+    pub(super) fn run_closure(
+        &self,
+        location: &'static Location<'static>,
+        f: impl FnOnce(),
+    ) -> Result<(), BodyPanicked> {
         // As in a task's cell: the closure is dropped inside the catch, and the token is gone before the hook is called.
         user_code::check(Kind::Closure);
         let outcome = Token::new().enter(|| catch_unwind(AssertUnwindSafe(f)));
-        if let Err(payload) = outcome {
+        outcome.map_err(|payload| {
             self.closure_panicked(location, Panic::new(payload));
-        }
+            BodyPanicked
+        })
     }
 
     #[cold]
@@ -119,6 +124,9 @@ impl Runner {
         }
     }
 }
+
+/// The body of a closure has panicked, and the hook has heard of it.
+pub(super) struct BodyPanicked;
 
 /// Runs the task, and calls the hook with its panic.
 #[inline(never)]

@@ -82,7 +82,8 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Managed: fmt::Debug + Send + Sync {
-    /// Its state at one moment, with all its latencies. Reading those takes a while if tasks have many
+    /// Its state at one moment, with all its latencies. The counts never fall from one snapshot to a later one:
+    /// [`EngineSnapshot`] has the contract. Reading those takes a while if tasks have many
     /// names: the snapshot of the engine's own type has the plain numbers for less.
     fn engine_snapshot(&self) -> EngineSnapshot;
 

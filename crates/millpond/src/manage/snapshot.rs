@@ -6,6 +6,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where an engine is in its life. It only ever moves on.
 ///
@@ -51,6 +52,25 @@ impl fmt::Display for RunState {
 /// An engine at one moment: what every engine has in common, and as [`details`](EngineSnapshot::details) what
 /// only its kind has.
 ///
+/// # The counts
+///
+/// `submitted`, `completed`, `failed`, `rejected` and `cancelled` count since the engine was built. **None of them ever
+/// falls** from one snapshot to a later one, so they can be exported as monotone counters. Every engine keeps this
+/// contract:
+///
+/// ```text
+///   calls     =  submitted + rejected                      at rest
+///   submitted =  completed + cancelled + queued + running  at rest
+///   submitted >= completed + cancelled                     always
+///   completed >= failed                                    always
+/// ```
+///
+/// A call is one that submits a task, returned, and took effect: one that would have blocked (`try_execute`) is none.
+/// An engine is at rest when no call is under way and no task moves from one place to the next. A snapshot of a busy
+/// engine may lack tasks that move just then, but shows none twice. A task that a thread pool's
+/// custom rejection policy keeps for itself is in neither count. A scheduled pool counts each planned run of a series
+/// as submitted, too; a task that it executes at once is submitted to its executor instead.
+///
 /// A console that knows the kind of the engine asks for its own snapshot; one that does not shows the
 /// [measurements](Details::measurements).
 ///
@@ -88,21 +108,27 @@ pub struct EngineSnapshot {
     pub workers: usize,
     /// Tasks that wait.
     pub queued: usize,
-    /// Tasks that it has accepted since it was built.
+    /// Tasks that it has accepted since it was built, whatever became of them.
     pub submitted: u64,
-    /// Tasks that have run to their end, failed ones included.
+    /// Submitted tasks that have run to their end, failed ones included, on whichever thread. A task that a rejection
+    /// policy lets its caller run may be counted when it begins.
     pub completed: u64,
     /// Completed tasks that panicked or returned an error to the engine.
     pub failed: u64,
-    /// Tasks that it would not take.
+    /// Tasks that it has given back to their callers, with an error, instead of accepting them.
     pub rejected: u64,
-    /// Accepted tasks that never ran: cancelled, expired, shed, discarded or handed back. The details say which.
+    /// Submitted tasks that will never run: cancelled, expired, shed, discarded or handed back. The details say which.
     pub cancelled: u64,
-    /// How long tasks waited and ran, by task name. Empty if the engine does not measure that.
+    /// How long tasks waited and ran, by task name. Empty if the engine does not measure that, as a scheduled pool:
+    /// its executor does.
     pub latencies: Vec<TaskLatency>,
+    /// How late tasks and runs began that were due at a time, those of all names together. Empty if the engine
+    /// schedules none.
+    pub lateness: Distribution,
     /// What the engine itself finds wrong now, a sentence each. Empty if it is healthy.
     pub warnings: Vec<String>,
     details: Option<Arc<dyn Details>>,
+    more: Vec<Measurement>,
 }
 
 impl EngineSnapshot {
@@ -114,7 +140,8 @@ impl EngineSnapshot {
     ///
     /// let mut now = EngineSnapshot::new("db", "rayon pool", RunState::Running);
     /// now.workers = 8;
-    /// assert_eq!(now.to_string(), "db (rayon pool): running, 8 workers, 0 queued, 0 completed, 0 failed, 0 rejected");
+    /// assert_eq!(now.to_string(), "db (rayon pool): running, 8 workers, 0 queued, \
+    ///     0 submitted, 0 completed, 0 failed, 0 rejected, 0 cancelled");
     /// ```
     pub fn new(
         name: impl Into<String>,
@@ -133,8 +160,10 @@ impl EngineSnapshot {
             rejected: 0,
             cancelled: 0,
             latencies: Vec::new(),
+            lateness: Distribution::new(),
             warnings: Vec::new(),
             details: None,
+            more: Vec::new(),
         }
     }
 
@@ -159,6 +188,21 @@ impl EngineSnapshot {
     #[must_use]
     pub fn with_details(mut self, details: impl Details) -> Self {
         self.details = Some(Arc::new(details));
+        self
+    }
+
+    /// The same with numbers that are not in the details; [`measurements`](Self::measurements) lists them behind those.
+    ///
+    /// ```
+    /// use millpond::manage::{EngineSnapshot, Measurement, RunState};
+    ///
+    /// let now = EngineSnapshot::new("db", "rayon pool", RunState::Running);
+    /// let now = now.with_measurements(vec![Measurement::new("steals", 7_u64)]);
+    /// assert_eq!(now.measurements()[0].to_string(), "steals 7");
+    /// ```
+    #[must_use]
+    pub fn with_measurements(mut self, more: Vec<Measurement>) -> Self {
+        self.more.extend(more);
         self
     }
 
@@ -196,7 +240,9 @@ impl EngineSnapshot {
     /// ```
     pub fn measurements(&self) -> Vec<Measurement> {
         let details = self.details.as_deref();
-        details.map_or_else(Vec::new, Details::measurements)
+        let mut all = details.map_or_else(Vec::new, Details::measurements);
+        all.extend(self.more.iter().cloned());
+        all
     }
 
     /// Whether the engine finds nothing wrong with itself now. It is true again when a fault is over.
@@ -221,16 +267,18 @@ impl fmt::Display for EngineSnapshot {
             state,
             workers,
             queued,
+            submitted,
             completed,
             failed,
             rejected,
+            cancelled,
             ..
         } = self;
         let threads = if *workers == 1 { "worker" } else { "workers" };
         write!(
             f,
-            "{name} ({kind}): {state}, {workers} {threads}, {queued} queued, {completed} completed, \
-             {failed} failed, {rejected} rejected"
+            "{name} ({kind}): {state}, {workers} {threads}, {queued} queued, {submitted} submitted, \
+             {completed} completed, {failed} failed, {rejected} rejected, {cancelled} cancelled"
         )
     }
 }
@@ -290,7 +338,8 @@ impl<T: Any> AsAny for T {
 /// use millpond::manage::Measurement;
 /// use std::time::Duration;
 ///
-/// assert_eq!(Measurement::new("drains_in", Duration::from_millis(12)).to_string(), "drains_in 12ms");
+/// let drains_in = Measurement::new("drains_in", Duration::from_nanos(163_022_912));
+/// assert_eq!(drains_in.to_string(), "drains_in 163ms", "a duration is printed with three digits");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -315,10 +364,78 @@ impl Measurement {
             value: value.into(),
         }
     }
+
+    /// A duration that is an estimate: it has three significant digits, so that its [value](Self::value) is short when
+    /// it is printed.
+    pub(crate) fn estimate(name: &'static str, estimate: impl Into<Option<Duration>>) -> Self {
+        Measurement::new(name, estimate.into().map(rounded))
+    }
+}
+
+/// To three significant digits.
+fn rounded(duration: Duration) -> Duration {
+    if duration == Duration::MAX {
+        return duration;
+    }
+    let nanos = duration.as_nanos();
+    let digits = nanos.checked_ilog10().unwrap_or(0);
+    let unit = 10_u128.pow(digits.saturating_sub(2));
+    let nanos = (nanos + unit / 2) / unit * unit;
+    // A second more than the longest duration is none.
+    let seconds = u64::try_from(nanos / 1_000_000_000);
+    seconds.map_or(duration, |seconds| {
+        Duration::new(seconds, (nanos % 1_000_000_000) as u32)
+    })
 }
 
 impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name, self.value)
+        match &self.value {
+            Value::Duration(duration) => {
+                write!(f, "{} {}", self.name, Value::from(rounded(*duration)))
+            }
+            value => write!(f, "{} {value}", self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measured_duration_is_printed_with_three_digits_and_a_unit() {
+        for (nanos, printed) in [
+            (0, "0s"),
+            (7, "7ns"),
+            (999, "999ns"),
+            (1_234, "1230ns"),
+            (163_022_912, "163ms"),
+            (999_600_000, "1s"),
+            (1_629_999_999, "1630ms"),
+            (90_000_000_000, "90s"),
+        ] {
+            let each = Measurement::new("wait", Duration::from_nanos(nanos));
+            assert_eq!(each.to_string(), format!("wait {printed}"));
+            let estimate = Measurement::estimate("wait", Duration::from_nanos(nanos));
+            assert_eq!(estimate.value.to_string(), printed);
+        }
+        let forever = Measurement::new("wait", Duration::MAX);
+        assert_eq!(forever.to_string(), "wait forever");
+        let almost = Measurement::new("wait", Duration::MAX - Duration::from_nanos(1));
+        assert!(almost.to_string().ends_with("s"), "{almost}");
+        assert_eq!(Measurement::estimate("wait", None).to_string(), "wait none");
+    }
+
+    #[test]
+    fn the_text_of_a_snapshot_has_all_its_counts() {
+        let mut now = EngineSnapshot::new("mill", "thread pool", RunState::Running);
+        (now.workers, now.queued, now.submitted, now.completed) = (1, 2, 9, 4);
+        (now.failed, now.rejected, now.cancelled) = (1, 5, 3);
+        assert_eq!(
+            now.to_string(),
+            "mill (thread pool): running, 1 worker, 2 queued, 9 submitted, 4 completed, 1 failed, 5 rejected, \
+             3 cancelled"
+        );
     }
 }

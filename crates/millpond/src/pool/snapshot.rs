@@ -21,15 +21,21 @@ use std::time::Duration;
 /// was accepted is in exactly one of
 ///
 /// ```text
-///   completed + cancelled + expired + shed + discarded + handed_back + ran_elsewhere   finished
-/// + queued + active + running_inline                                                   unfinished
+///   completed + cancelled + expired + shed + discarded + handed_back      workers ran it, or it was dropped
+/// + ran_elsewhere + caller_ran + extra_ran                                another thread ran it
+/// + queued + active + running_inline + extra_threads                      unfinished
+/// = submitted
 /// ```
+///
+/// and every call that submits a task is in `submitted` or in `given_back`. The exception is a task that a custom
+/// rejection policy keeps: that one is in neither, unless the policy submits it again.
 ///
 /// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`. `dropped_detached` are
 /// those of `expired` and `shed` that had no handle, those of `cancelled` for which no thread could be
-/// started, and tasks that wrappers of the pool have dropped. Beside the books are tasks that the pool took
-/// and its rejection policy let others run: `caller_ran`, those of extra threads, and those that a custom
-/// policy kept.
+/// started, and tasks that wrappers of the pool have dropped.
+///
+/// `submitted` never falls and is exact at rest. In a snapshot of a busy pool it may lack tasks that are on
+/// their way from one place to the next. No task is in it twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
@@ -76,6 +82,11 @@ pub struct PoolSnapshot {
     pub drains_in: Option<Duration>,
     /// Tasks that run inside others: a worker joined them while they waited, and runs them inline.
     pub running_inline: usize,
+    /// Tasks that the pool has accepted since it was built, and those that its rejection policy ran or dropped
+    /// instead of giving them back. (A task that is given back late, because no thread could be started for it or a
+    /// queue of your own took it during a shutdown, may be in it until the next task is accepted, if a snapshot is
+    /// taken at that very moment.)
+    pub submitted: u64,
     /// Tasks that workers have run to their end, panicked ones included.
     #[doc(alias = "getCompletedTaskCount")]
     pub completed: u64,
@@ -102,15 +113,21 @@ pub struct PoolSnapshot {
     /// scheduled pool on top of the pool are among them. No caller heard of them: see
     /// [`PoolEvent::DroppedDetached`](crate::pool::PoolEvent::DroppedDetached), whose numbers add up to this.
     pub dropped_detached: u64,
-    /// Tasks that found no room, at once or in time, and were left to the rejection policy. A task that a
-    /// handler submits again, and that is rejected again, counts once.
+    /// Tasks that were not admitted, at once or in time, and were left to the rejection policy, whatever that did with
+    /// them. A task that a handler submits again, and that is rejected again, counts once.
     pub rejected: u64,
+    /// Rejected tasks that were given back to their callers: calls that returned an error.
+    pub given_back: u64,
     /// Tasks that had to wait for room ([`RejectionPolicy::Block`](crate::pool::RejectionPolicy::Block)).
     pub blocked: u64,
     /// Tasks that the rejection policy dropped, new ones and old ones.
     pub discarded: u64,
-    /// Tasks that the rejection policy let their callers run.
+    /// Tasks that the rejection policy let their callers run, counted when they begin.
     pub caller_ran: u64,
+    /// Tasks that the rejection policy ran on extra threads, to their end.
+    pub extra_ran: u64,
+    /// Tasks among `caller_ran` and `extra_ran` that panicked.
+    pub panicked_outside: u64,
     /// Tasks that `shutdown_now` handed back.
     pub handed_back: u64,
     /// Threads that have been started, extra ones included.
@@ -173,17 +190,14 @@ impl fmt::Display for PoolSnapshot {
 }
 
 impl PoolSnapshot {
-    /// Tasks that were accepted, by the books.
-    fn submitted(&self) -> u64 {
-        let unfinished = (self.queued + self.active + self.running_inline) as u64;
-        self.completed + self.unrun() + self.ran_elsewhere + unfinished
-    }
-}
-
-impl PoolSnapshot {
     /// Accepted tasks that were dropped before they ran, for whatever reason.
     fn unrun(&self) -> u64 {
         self.cancelled + self.expired + self.shed + self.discarded + self.handed_back
+    }
+
+    /// Accepted tasks that have run, on whichever thread.
+    fn ran(&self) -> u64 {
+        self.completed + self.ran_elsewhere + self.caller_ran + self.extra_ran
     }
 }
 
@@ -194,18 +208,21 @@ impl Details for PoolSnapshot {
             Measurement::new("largest", self.largest),
             Measurement::new("extra_threads", self.extra_threads),
             Measurement::new("is_overloaded", self.is_overloaded),
-            Measurement::new("drains_in", self.drains_in),
+            Measurement::estimate("drains_in", self.drains_in),
             Measurement::new("running_inline", self.running_inline),
             Measurement::new("panicked", self.panicked),
+            Measurement::new("panicked_outside", self.panicked_outside),
             Measurement::new("cancelled_while_running", self.cancelled_while_running),
             Measurement::new("self_joined", self.self_joined),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("shed", self.shed),
             Measurement::new("dropped_detached", self.dropped_detached),
+            Measurement::new("left_to_rejection_policy", self.rejected),
             Measurement::new("blocked", self.blocked),
             Measurement::new("discarded", self.discarded),
             Measurement::new("caller_ran", self.caller_ran),
+            Measurement::new("extra_ran", self.extra_ran),
             Measurement::new("handed_back", self.handed_back),
             Measurement::new("threads_started", self.threads_started),
             Measurement::new("thread_failures", self.thread_failures),
@@ -219,10 +236,11 @@ impl ThreadPool {
         let mut engine = EngineSnapshot::new(pool.name.clone(), "thread pool", pool.state);
         engine.workers = pool.workers;
         engine.queued = pool.queued;
-        engine.submitted = pool.submitted();
-        engine.completed = pool.completed;
-        engine.failed = pool.panicked;
-        engine.rejected = pool.rejected;
+        engine.submitted = pool.submitted;
+        engine.completed = pool.ran();
+        // A panic is counted before the task that it ends. The lesser of two numbers that never fall never falls.
+        engine.failed = (pool.panicked + pool.panicked_outside).min(engine.completed);
+        engine.rejected = pool.given_back;
         engine.cancelled = pool.unrun();
         let named = self.metrics_by_name().into_iter();
         engine.latencies = named
@@ -232,7 +250,16 @@ impl ThreadPool {
             })
             .collect();
         engine.warnings = warnings(&health);
-        engine.with_details(pool)
+        let health = vec![
+            Measurement::new("lost_wakeups", health.lost_wakeups),
+            Measurement::new("long_runs", health.long_runs),
+            Measurement::new("deadlocks", health.deadlocks),
+            Measurement::new("failed_starts_in_a_row", health.failed_starts_in_a_row),
+            Measurement::new("surplus_workers", health.surplus_workers),
+            Measurement::new("futile_spins", health.futile_spins),
+            Measurement::new("preempted_yields", health.preempted_yields),
+        ];
+        engine.with_details(pool).with_measurements(health)
     }
 }
 
@@ -262,19 +289,26 @@ fn warnings(health: &Health) -> Vec<String> {
 impl PoolEngine {
     pub(super) fn snapshot(&self) -> PoolSnapshot {
         let word = self.ctl().read();
-        let (queued, capacity) = (self.queue.len(), self.queue.capacity());
-        let overload = self.shedder.settings();
-        let (active, largest, extra_threads, counts) = self.with_workers(|workers| {
+        // For `submitted`, tasks are looked for in the reverse of the order in which they go through the pool: those
+        // that have left, those that workers have begun, those whose worker is being started, those in the queue. So
+        // one that goes on meanwhile may be missed, but is never seen twice.
+        let left = self.rare.left_without_worker() + self.rejections.sum().caller_ran;
+        let (active, largest, extra_threads, counts, firsts) = self.with_workers(|workers| {
+            let counts = workers.counts();
             (
                 workers.active(),
                 workers.largest(),
                 workers.extras(),
-                workers.counts(),
+                counts,
+                workers.waiting_firsts(),
             )
         });
+        let (queued, capacity) = (self.queue.len(), self.queue.capacity());
+        let overload = self.shedder.settings();
+        let seen = left + counts.begun + firsts as u64 + queued as u64;
         // The tombstone of a task that a worker runs inline, or has run, is still in the queue.
-        let left = (counts.shells + self.rare.shells.get()).min(counts.joins);
-        let shells = counts.joins - left;
+        let gone = (counts.tombstones + self.rare.tombstones.get()).min(counts.joins);
+        let tombstones = counts.joins - gone;
         PoolSnapshot {
             state: word.state(),
             capacity,
@@ -284,11 +318,11 @@ impl PoolEngine {
             workers: word.workers(),
             active,
             extra_threads,
-            queued: queued.saturating_sub(shells as usize),
+            queued: queued.saturating_sub(tombstones as usize),
             is_overloaded: self.shedder.is_overloaded(),
             drains_in: self.drains_in(queued, word.workers()),
             running_inline: counts.joins.saturating_sub(counts.joined) as usize,
-            ..self.without_life(largest, counts)
+            ..self.without_life(largest, counts, seen)
         }
     }
 
@@ -296,16 +330,16 @@ impl PoolEngine {
     pub(super) fn snapshot_of_a_fork(&self) -> PoolSnapshot {
         let counted = self.try_with_workers(|workers| (workers.largest(), workers.counts()));
         let (largest, counts) = counted.unwrap_or((0, Counts::default()));
-        self.without_life(largest, counts)
+        self.without_life(largest, counts, 0)
     }
 
-    /// Its parameters and counts, with no worker and no task.
-    fn without_life(&self, largest: usize, counts: Counts) -> PoolSnapshot {
+    /// Its parameters and counts, with no worker and no task; so many have been seen that were submitted.
+    fn without_life(&self, largest: usize, counts: Counts, seen: u64) -> PoolSnapshot {
         // CONFIG-1: one read, so that core, maximum and growth are of one configuration.
         let (config, rare) = (self.config(), &self.rare);
         let limits = config.limits();
         let rejections = self.rejections.sum();
-        PoolSnapshot {
+        let mut snapshot = PoolSnapshot {
             name: self.name.clone().into_owned(),
             state: RunState::Terminated,
             core: limits.core(),
@@ -325,22 +359,30 @@ impl PoolEngine {
             is_overloaded: false,
             drains_in: None,
             running_inline: 0,
+            submitted: 0,
             completed: counts.completed,
             panicked: counts.panicked,
             self_joined: counts.joined,
-            cancelled: counts.cancelled + rare.cancelled.get(),
-            expired: counts.expired + rare.expired.get(),
+            cancelled: counts.cancelled + rare.cancelled.get() + rare.extra_cancelled.get(),
+            expired: counts.expired + rare.expired.get() + rare.extra_expired.get(),
             dropped_detached: rare.dropped_detached.get(),
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,
-            ran_elsewhere: counts.elsewhere + rare.elsewhere.get(),
+            ran_elsewhere: counts.elsewhere + rare.elsewhere.get() + rare.extra_elsewhere.get(),
             rejected: rejections.all(),
+            given_back: rejections.all_given_back(),
             blocked: rare.blocked.get(),
             discarded: rare.discarded.get(),
             caller_ran: rejections.caller_ran,
+            extra_ran: rare.extra_ran.get(),
+            panicked_outside: rare.panicked_outside.get(),
             handed_back: rare.handed_back.get(),
             threads_started: rare.threads_started.get(),
             thread_failures: rare.thread_failures.get(),
-        }
+        };
+        // Some of these were read later, so there may be more of them.
+        let finished = snapshot.ran() + snapshot.unrun();
+        snapshot.submitted = rare.submitted.raise_to(seen.max(finished));
+        snapshot
     }
 }

@@ -95,6 +95,15 @@ impl WorkerRecord {
             interrupt_target: Mutex::new(InterruptTarget::new()),
         }
     }
+
+    fn counts(&self) -> Counts {
+        // What has ended is read before what has begun, so it is never more.
+        let counts = self.stats.counts();
+        Counts {
+            begun: self.metrics.turns_begun(),
+            ..counts
+        }
+    }
 }
 
 impl WorkerPart for WorkerRecord {
@@ -102,7 +111,7 @@ impl WorkerPart for WorkerRecord {
     type Totals = Totals;
 
     fn add_to(&self, totals: &mut Totals) {
-        totals.counts.add(self.stats.counts());
+        totals.counts.add(self.counts());
         self.metrics.add_to(&mut totals.metrics);
     }
 }
@@ -136,9 +145,16 @@ impl Workers {
     pub(super) fn counts(&self) -> Counts {
         let mut counts = self.exited().counts;
         for worker in self.iter() {
-            counts.add(worker.stats.counts());
+            counts.add(worker.counts());
         }
         counts
+    }
+
+    /// How many accepted tasks wait for the thread that was started for them. Read after [`counts`](Self::counts),
+    /// so that a task which begins meanwhile is not seen twice.
+    pub(super) fn waiting_firsts(&self) -> usize {
+        let all = self.iter().chain(self.iter_extras());
+        all.filter(|worker| worker.has_accepted_first()).count()
     }
 }
 
@@ -663,7 +679,7 @@ impl PoolEngine {
     /// Counts a tombstone that has left the queue, and that no worker will meet.
     pub(super) fn count_tombstone(&self, tombstone: Tombstone) {
         let counter = match RunOutcome::of(tombstone) {
-            RunOutcome::RanByOwnWorker => &self.rare.shells,
+            RunOutcome::RanByOwnWorker => &self.rare.tombstones,
             RunOutcome::RanElsewhere => &self.rare.elsewhere,
             RunOutcome::Expired => &self.rare.expired,
             RunOutcome::Cancelled

@@ -32,7 +32,7 @@ use super::parameters::Config;
 use super::pending::Entry;
 use super::state::PoolState;
 use crate::executor::Executor;
-use crate::manage::{Details, EngineSnapshot, Measurement, RunState, TaskLatency};
+use crate::manage::{Details, EngineSnapshot, Measurement, RunState};
 use crate::meter::Distribution;
 use crate::time::Deadline;
 use millpond_raw::sync::atomic::Ordering;
@@ -236,8 +236,8 @@ impl Details for ScheduleSnapshot {
             Measurement::new("skipped", self.skipped),
             Measurement::new("rejected_when_due", self.rejected_when_due),
             Measurement::new("executed", self.executed),
-            Measurement::new("lateness_p50", self.lateness.quantile(0.5)),
-            Measurement::new("lateness_p99", self.lateness.quantile(0.99)),
+            Measurement::estimate("lateness_p50", self.lateness.quantile(0.5)),
+            Measurement::estimate("lateness_p99", self.lateness.quantile(0.99)),
         ]
     }
 }
@@ -253,11 +253,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         engine.failed = own.failed;
         engine.rejected = own.rejected;
         engine.cancelled = own.cancelled;
-        if own.lateness.count() > 0 {
-            let lateness = own.lateness.clone();
-            let all = TaskLatency::new("(all)", lateness, Distribution::new());
-            engine.latencies.push(all);
-        }
+        engine.lateness = own.lateness.clone();
         let is_executor_down =
             own.state == RunState::Running && self.core.is_executor_down.load(Ordering::Relaxed);
         if is_executor_down {
@@ -294,12 +290,19 @@ impl fmt::Display for ScheduleSnapshot {
             state,
             pending,
             series,
+            submitted,
             runs,
+            completed,
+            failed,
+            rejected,
+            cancelled,
             ..
         } = self;
+        let begun = if *runs == 1 { "run" } else { "runs" };
         write!(
             f,
-            "{name}: {state}, {pending} pending, {series} series, {runs} runs"
+            "{name}: {state}, {pending} pending, {series} series, {submitted} submitted, {runs} {begun}, \
+             {completed} completed, {failed} failed, {rejected} rejected, {cancelled} cancelled"
         )?;
         if self.lateness.count() > 0 {
             let [p50, p99] = [0.5, 0.99].map(|share| self.lateness.quantile(share));

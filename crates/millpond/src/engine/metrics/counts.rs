@@ -22,11 +22,11 @@ pub(crate) struct WorkerStats {
     elsewhere: Count,
     /// Completed tasks that were cancelled while they ran.
     unwanted: Count,
-    /// Queued tasks that the worker joined and ran inline: begun, ended, and the shells of such tasks, whichever thread
-    /// ran them, that it has taken from the queue.
+    /// Queued tasks that the worker joined and ran inline: begun, ended, and the tombstones of such tasks, whichever
+    /// thread ran them, that it has taken from the queue.
     joins: Count,
     joined: Count,
-    shells: Count,
+    tombstones: Count,
 }
 
 impl WorkerStats {
@@ -84,7 +84,7 @@ impl WorkerStats {
             RunOutcome::Cancelled => self.cancelled.add(1),
             RunOutcome::Expired => self.expired.add(1),
             RunOutcome::RanElsewhere => self.elsewhere.add(1),
-            RunOutcome::RanByOwnWorker => self.shells.add(1),
+            RunOutcome::RanByOwnWorker => self.tombstones.add(1),
             RunOutcome::Shed => self.shed.add(1),
         }
     }
@@ -105,7 +105,8 @@ impl WorkerStats {
             unwanted: self.unwanted.get(),
             joins: self.joins.get(),
             joined: self.joined.get(),
-            shells: self.shells.get(),
+            tombstones: self.tombstones.get(),
+            begun: 0,
         }
     }
 }
@@ -123,13 +124,21 @@ pub(crate) struct Counts {
     pub(crate) unwanted: u64,
     pub(crate) joins: u64,
     pub(crate) joined: u64,
-    pub(crate) shells: u64,
+    pub(crate) tombstones: u64,
+    /// Tasks and tombstones that workers were started with, or have taken from the queue, and have begun. Counted by
+    /// [`WorkerMetrics::turns_begun`](super::WorkerMetrics::turns_begun).
+    pub(crate) begun: u64,
 }
 
 impl Counts {
     /// Tasks that workers have taken from the queue for good. It goes up while work is done.
     pub(crate) fn done(&self) -> u64 {
-        self.completed + self.cancelled + self.expired + self.shed + self.elsewhere + self.shells
+        self.completed
+            + self.cancelled
+            + self.expired
+            + self.shed
+            + self.elsewhere
+            + self.tombstones
     }
 
     pub(crate) fn add(&mut self, other: Counts) {
@@ -143,7 +152,8 @@ impl Counts {
         self.unwanted += other.unwanted;
         self.joins += other.joins;
         self.joined += other.joined;
-        self.shells += other.shells;
+        self.tombstones += other.tombstones;
+        self.begun += other.begun;
     }
 }
 
@@ -158,6 +168,11 @@ impl Counter {
 
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// For code that must not know of counters.
+    pub(crate) fn as_atomic(&self) -> &AtomicU64 {
+        &self.0
     }
 
     /// Counts from 0 again.

@@ -138,6 +138,12 @@ impl WorkerMetrics {
         self.turns.number()
     }
 
+    /// How many tasks the worker has begun, tombstones included. A reader that sees a task here sees that it has left
+    /// the queue.
+    pub(crate) fn turns_begun(&self) -> u64 {
+        self.turns.begun()
+    }
+
     #[inline]
     pub(super) fn publish_label(&self, id: LabelId, task: &Task) {
         self.turns.set_kind(id.bits());

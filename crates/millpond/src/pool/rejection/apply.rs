@@ -14,7 +14,7 @@ use super::policy::{RejectionContext, RejectionPolicy};
 use crate::engine::Spawn;
 use crate::engine::metrics::LabelId;
 use crate::engine::watchdog::Supervised;
-use crate::executor::{CallerRun, Inside, RejectReason, Rejected, WaiterRegistration};
+use crate::executor::{CallerRun, Inside, RejectReason, Rejected, RunOutcome, WaiterRegistration};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
 use crate::pool::ThreadPool;
@@ -61,8 +61,16 @@ impl ThreadPool {
             }
             // The handler itself may have submitted it; see below.
             RejectionPolicy::Custom(_) => {}
-            _ => engine.count_rejection(&rejected.task, Resolution::TurnedAway),
+            RejectionPolicy::Discard
+            | RejectionPolicy::DiscardOldest
+            | RejectionPolicy::NewThread { .. } => {
+                engine.count_rejection(&rejected.task, Resolution::Taken);
+            }
+            _ => engine.count_rejection(&rejected.task, Resolution::GivenBack),
         }
+        let count_returned = |rejected: &Rejected<Task>| {
+            engine.count_rejection(&rejected.task, Resolution::Returned);
+        };
         let Rejected { task, reason, .. } = engine.with_numbers(rejected);
         match policy {
             RejectionPolicy::Abort => Err(Rejected::new(task, reason)),
@@ -76,6 +84,7 @@ impl ThreadPool {
                 .discard_oldest(Rejected::new(task, reason))
                 .inspect_err(|rejected| {
                     rejected.task.detach();
+                    count_returned(rejected);
                 }),
             RejectionPolicy::Block(timeout) => {
                 let deadline = engine.clock.deadline(timeout).min(until);
@@ -83,12 +92,12 @@ impl ThreadPool {
                     .block_for_room(Rejected::new(task, reason), deadline)
                     .inspect_err(|rejected| {
                         rejected.task.detach();
-                        engine.count_rejection(&rejected.task, Resolution::TurnedAway);
+                        engine.count_rejection(&rejected.task, Resolution::GivenBack);
                     })
             }
-            RejectionPolicy::NewThread { at_most } => {
-                engine.run_in_extra_thread(Rejected::new(task, reason), at_most)
-            }
+            RejectionPolicy::NewThread { at_most } => engine
+                .run_in_extra_thread(Rejected::new(task, reason), at_most)
+                .inspect_err(count_returned),
             RejectionPolicy::Report { at_most_every } => {
                 let label = || engine.label_of(&task).to_string();
                 engine.report_refusal(&reason, &label, at_most_every);
@@ -96,14 +105,15 @@ impl ThreadPool {
             }
             RejectionPolicy::Custom(handler) => match HandlerScope::enter(engine, &task) {
                 Entry::Entered(_scope) => {
-                    engine.count_rejection(&task, Resolution::TurnedAway);
+                    engine.count_rejection(&task, Resolution::Taken);
                     let pool = self;
                     user_code::check(Kind::Handler);
-                    handler.reject(task, RejectionContext { reason, pool })
+                    let handled = handler.reject(task, RejectionContext { reason, pool });
+                    handled.inspect_err(count_returned)
                 }
                 Entry::Inside { is_same_task } => {
                     if !is_same_task {
-                        engine.count_rejection(&task, Resolution::TurnedAway);
+                        engine.count_rejection(&task, Resolution::GivenBack);
                     }
                     Err(Rejected::new(task, reason))
                 }
@@ -127,9 +137,30 @@ impl PoolEngine {
     #[inline(never)]
     pub(in crate::pool) fn run_in_caller(self: &Arc<Self>, task: Task) {
         task.detach();
-        self.count_rejection(&task, Resolution::CallerRan);
+        let is_useless = task.is_expired() || task.is_gone();
+        let resolution = if is_useless {
+            Resolution::Taken
+        } else {
+            Resolution::CallerRan
+        };
+        self.count_rejection(&task, resolution);
         let on_drop = |dropped| self.report_dropped(dropped);
-        self.runner.run_with(task, on_drop, |_| ());
+        match self.runner.run_with(task, on_drop, |_| ()) {
+            RunOutcome::Panicked => self.rare.panicked_outside.add(1),
+            outcome if is_useless => self.count_useless(outcome),
+            _ => {}
+        }
+    }
+
+    /// Counts an accepted task that was never queued, and of which nothing was left to run.
+    #[cold]
+    fn count_useless(&self, outcome: RunOutcome) {
+        let counter = match outcome {
+            RunOutcome::Expired => &self.rare.expired,
+            RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &self.rare.elsewhere,
+            _ => &self.rare.cancelled,
+        };
+        counter.add(1);
     }
 
     /// As [`run_in_caller`](PoolEngine::run_in_caller), for a closure of which no task was made.
@@ -149,7 +180,11 @@ impl PoolEngine {
             labels.id_of_rejected_place(location)
         });
         self.rejections.count(label, Resolution::CallerRan);
-        Some(CallerRun::new(&self.runner, location))
+        Some(CallerRun::new(
+            &self.runner,
+            location,
+            self.rare.panicked_outside.as_atomic(),
+        ))
     }
 
     #[inline]
@@ -397,17 +432,32 @@ impl ExtraGuard {
         if let Some(task) = self.extra.take_first() {
             let engine = &self.engine;
             let on_drop = |dropped| engine.report_dropped(dropped);
-            self.extra
-                .stop
-                .enter(|| engine.runner.run_with(task, on_drop, |_| ()));
+            let rare = &engine.rare;
+            rare.extra_begun.add(1);
+            let run = || engine.runner.run_with(task, on_drop, |_| ());
+            let counter = match self.extra.stop.enter(run) {
+                RunOutcome::Completed | RunOutcome::Unwanted => &rare.extra_ran,
+                RunOutcome::Panicked => {
+                    rare.panicked_outside.add(1);
+                    &rare.extra_ran
+                }
+                RunOutcome::Expired => &rare.extra_expired,
+                RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &rare.extra_elsewhere,
+                RunOutcome::Cancelled | RunOutcome::Shed => &rare.extra_cancelled,
+            };
+            counter.add(1);
         }
     }
 }
 
 impl Drop for ExtraGuard {
     fn drop(&mut self) {
-        // If it never started, its task is dropped with it, or given back by the thread that started it.
-        self.extra.mark_dead();
+        // If it never started, the thread that started it gives its task back, or has gone on: then the task is lost.
+        if self.extra.mark_dead() {
+            let lost = self.extra.take_first();
+            self.engine
+                .give_up(lost.into_iter().collect(), CancelReason::Rejected);
+        }
         let removed = self
             .engine
             .with_workers(|workers| workers.remove_extra(&self.extra));

@@ -27,7 +27,7 @@ fn shard_here() -> usize {
 }
 
 /// So many labels share a pair of cache lines.
-const LABELS: usize = 8;
+const LABELS: usize = 4;
 
 /// All that a pool has rejected.
 pub(in crate::pool) struct RejectionCounters {
@@ -41,31 +41,44 @@ type Shard = Box<[CachePadded<[Rejections; LABELS]>]>;
 /// How many were rejected, under one label.
 #[derive(Debug, Default)]
 struct Rejections {
-    turned_away: Counter,
+    given_back: Counter,
     caller_ran: Counter,
+    taken: Counter,
+    returned: Counter,
 }
 
 /// What became of a rejected task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::pool) enum Resolution {
+    /// It was given back to its caller.
+    GivenBack,
     /// Its caller ran it.
     CallerRan,
-    /// It was not run, or not by its caller.
-    TurnedAway,
+    /// The policy took it: to drop it or an older one, to run it on an extra thread, or to leave it to a handler.
+    Taken,
+    /// The policy took it, which is counted, and then gave it back after all.
+    Returned,
 }
 
 /// Sums of rejections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::pool) struct Sum {
-    turned_away: u64,
+    given_back: u64,
     /// How many of them their callers ran.
     pub(in crate::pool) caller_ran: u64,
+    taken: u64,
+    returned: u64,
 }
 
 impl Sum {
     /// All that were rejected. `caller_ran` is in it as it was read, so it is never more than all.
     pub(in crate::pool) fn all(self) -> u64 {
-        self.turned_away + self.caller_ran
+        self.given_back + self.caller_ran + self.taken
+    }
+
+    /// Those that were given back to their callers, at once or after all.
+    pub(in crate::pool) fn all_given_back(self) -> u64 {
+        self.given_back + self.returned
     }
 }
 
@@ -88,7 +101,9 @@ impl RejectionCounters {
         let rejections = &shard[label.index() / LABELS][label.index() % LABELS];
         match resolution {
             Resolution::CallerRan => rejections.caller_ran.add(1),
-            Resolution::TurnedAway => rejections.turned_away.add(1),
+            Resolution::GivenBack => rejections.given_back.add(1),
+            Resolution::Taken => rejections.taken.add(1),
+            Resolution::Returned => rejections.returned.add(1),
         }
     }
 
@@ -121,8 +136,11 @@ impl<'a> FromIterator<&'a Rejections> for Sum {
     fn from_iter<I: IntoIterator<Item = &'a Rejections>>(all: I) -> Self {
         let mut sum = Sum::default();
         for rejections in all {
-            sum.turned_away += rejections.turned_away.get();
+            // Before what is taken: never more are returned.
+            sum.returned += rejections.returned.get();
+            sum.given_back += rejections.given_back.get();
             sum.caller_ran += rejections.caller_ran.get();
+            sum.taken += rejections.taken.get();
         }
         sum
     }
@@ -176,7 +194,7 @@ mod tests {
                         for label in &labels {
                             counters.count(*label, Resolution::CallerRan);
                         }
-                        counters.count(labels[LABELS], Resolution::TurnedAway);
+                        counters.count(labels[LABELS], Resolution::GivenBack);
                     }
                 })
             })
@@ -187,8 +205,9 @@ mod tests {
         let each = THREADS as u64 * ROUNDS;
         for (index, label) in labels.iter().enumerate() {
             let expected = Sum {
-                turned_away: if index == LABELS { each } else { 0 },
+                given_back: if index == LABELS { each } else { 0 },
                 caller_ran: each,
+                ..Sum::default()
             };
             assert_eq!(counters.of(*label), expected, "{label:?}");
         }

@@ -164,6 +164,8 @@ fn it_runs_after_the_deadline_of_the_task_around_it_unless_it_is_to_inherit_that
         drop(handle);
         assert_eq!(ran.load(Ordering::SeqCst), !inherits, "{way:?}");
         assert_eq!(drops.dropped(), 1, "{way:?}");
-        assert_eq!(full.counts(), (1, 1, 0), "{way:?}");
+        let (ran, expired) = (u64::from(!inherits), u64::from(inherits));
+        assert_eq!(full.counts(), (1, ran, 0), "{way:?}");
+        assert_eq!(full.pool.snapshot().expired, expired, "{way:?}");
     }
 }
