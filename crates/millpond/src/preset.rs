@@ -97,7 +97,7 @@ pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
 ///
 /// # Errors
 ///
-/// No workers at all, or more than there can be.
+/// An empty name, no workers at all, or more than there can be.
 #[doc(alias = "newScheduledThreadPool")]
 #[doc(alias = "newSingleThreadScheduledExecutor")]
 pub fn scheduled(
@@ -105,8 +105,13 @@ pub fn scheduled(
     workers: usize,
 ) -> Result<ScheduledPool<ThreadPool>, PatchError> {
     let name = name.into();
-    // Two engines in one registry need two names.
-    let pool = fixed(format!("{name}-workers"), workers)
+    // Two engines in one registry need two names. An empty one is for the builder to reject.
+    let own_name = if name.trim().is_empty() {
+        name.clone()
+    } else {
+        format!("{name}-workers").into()
+    };
+    let pool = fixed(own_name, workers)
         .threads(Threads::named(name.clone()))
         .rejection(RejectionPolicy::Block(Duration::MAX))
         .build()?;
