@@ -428,7 +428,10 @@ fn a_console_that_knows_no_pools_finds_the_counters_of_health_among_the_measurem
         assert_eq!(found, 1, "{name}");
     }
     assert!(measured.contains(&Measurement::new("long_runs", 1_u64)));
-    assert_eq!(now.warnings, ["1 task ran longer than its warning allows"]);
+    assert_eq!(
+        now.warnings,
+        ["running tasks that have exceeded the limit of their run warning: 1"]
+    );
     drop(meet);
     pool.close().unwrap();
 }

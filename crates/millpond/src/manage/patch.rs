@@ -119,7 +119,7 @@ impl Patch {
     /// engines[1].apply(&Patch::new().set("max_pending", 10))?;
     ///
     /// let error = engines[1].apply(&Patch::new().set("core", 4)).unwrap_err();
-    /// assert!(error.to_string().contains("`core` here: it is one of the executor, `bell`"));
+    /// assert!(error.to_string().contains("`core` here: it is one of the executor, `bell-workers`"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set(mut self, name: impl Into<Cow<'static, str>>, to: impl Into<Setting>) -> Self {
