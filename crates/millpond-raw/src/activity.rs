@@ -13,7 +13,8 @@
 //! Let a reader see the number `n` at both looks, and a `since` that is not 0.
 //!
 //! - `[R-turn]` The number is stored with release and first read with acquire. So the reader sees that the
-//!   run before `n` has ended: what it reads of `since` is the 0 at that end, or later.
+//!   run before `n` has ended: what it reads of `since` is the 0 at that end, or later. A reader of the number alone
+//!   ([`Activity::begun`]) sees what the owner did before it.
 //! - `[R-since]` `since` and `kind` are stored with release and read with acquire. A reader that sees one of
 //!   them from run `m` sees the number `m`, or a later one, at its second look: so `m` is not above `n`.
 //!

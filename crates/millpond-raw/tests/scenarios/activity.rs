@@ -33,3 +33,20 @@ pub(crate) fn a_snapshot_belongs_to_one_run() {
     }
     join_all(readers);
 }
+
+/// A reader that sees a run begun sees what its owner did before.
+pub(crate) fn what_was_done_before_a_run_is_seen_by_whoever_sees_it_begun() {
+    let (activity, done) = (Arc::new(Activity::new()), Arc::new(AtomicU64::new(0)));
+    let readers = spawn_all(1, {
+        let (activity, done) = (Arc::clone(&activity), Arc::clone(&done));
+        move |_| {
+            let begun = activity.begun();
+            assert!(done.load(Ordering::Relaxed) >= begun);
+        }
+    });
+    for number in 1..=2 {
+        done.store(number, Ordering::Relaxed);
+        activity.begin();
+    }
+    join_all(readers);
+}

@@ -154,6 +154,7 @@ macro_rules! drive {
             }
             activity: {
                 a_snapshot_belongs_to_one_run,
+                what_was_done_before_a_run_is_seen_by_whoever_sees_it_begun,
             }
             once_box: {
                 of_many_initialisers_one_wins_and_all_see_a_whole_value,

@@ -39,7 +39,7 @@ impl InterruptTarget {
     pub(crate) fn interrupt(target: &Mutex<InterruptTarget>, turn: u64) -> bool {
         let target = target.lock();
         let runs = target.turn == Some(turn);
-        if runs {
+        if runs && !target.stop.is_set() {
             // Under the lock, or it would hit the next task. A thread that blocks under a stop is ours, and its waker is
             // no user code.
             user_code::except_locks(|| target.stop.set());

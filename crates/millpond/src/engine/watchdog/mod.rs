@@ -32,7 +32,8 @@
 //!   too. The flag is lowered at the second look in a row that finds the engine idle; at the third, if no thread has raised it
 //!   and all still rest, no alarm is set. A submitter that had not seen the flag lowered is seen by then.
 //! - **WATCHDOG-2** The task that is found to run too long is the one that is reported and interrupted: its number is
-//!   compared ([`InterruptTarget`], METRICS-2). It is reported once.
+//!   compared ([`InterruptTarget`], METRICS-2). It is reported once, and interrupted at that look or, if its body has not
+//!   begun by then, at a later one.
 //! - **WATCHDOG-3** No user code on the timer's thread, where the alarm rings: with a user's queue the look is left to
 //!   another thread ([`run_off_timer`]), and so is the destructor of the engine, if the watchdog is the last to have it.
 //! - **WATCHDOG-4** A look that panics, as a user's queue may, is followed by others all the same.
@@ -478,6 +479,10 @@ fn look_at<E: Supervised>(
     let turn = running.turn;
     let before = watchdog.state.lock().reported.insert(worker.number(), turn);
     if before == Some(turn) {
+        if limit.interrupts {
+            // At the first look its body may not have begun: the system may stop a worker before that, for any time.
+            InterruptTarget::interrupt(worker.interrupt_target(), turn);
+        }
         return None;
     }
     watchdog.long_runs.add(1);
