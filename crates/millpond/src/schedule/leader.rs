@@ -108,8 +108,9 @@ impl LeaderState {
         })
     }
 
-    /// Whether the leader, which has found something due, is to park until another thread has dispatched (LEADER-5).
-    fn must_await_turn(&mut self, is_taken: bool, may_yield: bool) -> bool {
+    /// Notes whether another thread dispatches while the leader has found something due. Returns true if the leader is to
+    /// park until that thread is done (LEADER-5).
+    fn note_turn(&mut self, is_taken: bool, may_yield: bool) -> bool {
         if !is_taken {
             self.turn_yields = 0;
             return false;
@@ -172,10 +173,7 @@ impl TimerSource for Core {
                 WaitPlan::Yield => return TimerStatus::Near,
                 WaitPlan::Sleep(until) => until,
             }
-        } else if state
-            .leader
-            .must_await_turn(is_taken, contention::may_yield())
-        {
+        } else if state.leader.note_turn(is_taken, contention::may_yield()) {
             // LEADER-5
             state.turn.request_rerun();
             Deadline::after(now, TURN_PAUSE)
@@ -235,24 +233,18 @@ mod tests {
     fn a_leader_yields_a_few_times_to_a_thread_that_dispatches_and_then_parks() {
         let mut leader = LeaderState::default();
         for _ in 0..MAX_TURN_YIELDS {
-            assert!(!leader.must_await_turn(true, true));
+            assert!(!leader.note_turn(true, true));
         }
-        assert!(leader.must_await_turn(true, true));
-        assert!(
-            leader.must_await_turn(true, true),
-            "until the turn has ended"
-        );
-        assert!(!leader.must_await_turn(false, true));
-        assert!(!leader.must_await_turn(true, true), "another turn");
+        assert!(leader.note_turn(true, true));
+        assert!(leader.note_turn(true, true), "until the turn has ended");
+        assert!(!leader.note_turn(false, true));
+        assert!(!leader.note_turn(true, true), "another turn");
     }
 
     #[test]
     fn a_leader_that_may_not_yield_parks_at_once() {
         let mut leader = LeaderState::default();
-        assert!(leader.must_await_turn(true, false));
-        assert!(
-            !leader.must_await_turn(false, false),
-            "nobody else dispatches"
-        );
+        assert!(leader.note_turn(true, false));
+        assert!(!leader.note_turn(false, false), "nobody else dispatches");
     }
 }

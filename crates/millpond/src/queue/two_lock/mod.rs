@@ -179,7 +179,7 @@ impl<T: Send> TwoLock<T> {
         let none_searches = || self.inbox.searching_workers.load(Ordering::Relaxed) == 0;
         if !inbox.consumers.is_empty()
             && (inbox.is_backlog_step() || inbox.needs_consumer() && none_searches())
-            && !self.is_pushed_for_self()
+            && !self.take_push_for_self()
         {
             self.notify_consumer(inbox);
         }

@@ -71,9 +71,10 @@ impl<T: Send> TwoLock<T> {
         done
     }
 
-    /// Whether the element that is being pushed is for the calling thread (FIFO-9). The next one is not.
+    /// Uses up the right to push for itself. Returns whether the calling thread had it: then the element that is being
+    /// pushed is its own (FIFO-9).
     #[cold]
-    pub(super) fn is_pushed_for_self(&self) -> bool {
+    pub(super) fn take_push_for_self(&self) -> bool {
         let is_own = PUSH_FOR_SELF.with(Cell::get)
             == PushForSelf {
                 queue: self.address(),
