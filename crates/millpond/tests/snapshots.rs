@@ -499,7 +499,14 @@ fn a_task_whose_extra_thread_dies_before_its_first_step_is_cancelled_and_counted
         .threads(factory);
     let pool = pool.on_event(|_| ()).build().unwrap();
     let (open, gate) = channel::<()>();
-    pool.execute(move || for () in gate {}).unwrap();
+    let (begin, begun) = channel();
+    let held = move || {
+        begin.send(()).unwrap();
+        for () in gate {}
+    };
+    pool.execute(held).unwrap();
+    // A task on its way from one place to the next may be missed for a moment.
+    begun.recv().unwrap();
     pool.execute(|| ()).unwrap();
     let lost = pool.submit(|| ()).unwrap();
     assert_eq!(
