@@ -22,12 +22,12 @@ fn mark(taken: usize) -> usize {
 impl<T: Send> TwoLock<T> {
     /// Whether there is room. Reads `taken` again if there seems to be none.
     #[inline]
-    pub(super) fn has_room(&self, inbox: &mut Inbox<T>) -> bool {
-        inbox.has_room() || self.has_room_slow(inbox)
+    pub(super) fn find_room(&self, inbox: &mut Inbox<T>) -> bool {
+        inbox.has_room() || self.find_room_slow(inbox)
     }
 
     #[cold]
-    fn has_room_slow(&self, inbox: &mut Inbox<T>) -> bool {
+    fn find_room_slow(&self, inbox: &mut Inbox<T>) -> bool {
         self.refresh_taken(inbox);
         inbox.has_room()
     }

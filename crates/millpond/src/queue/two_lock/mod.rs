@@ -196,7 +196,7 @@ impl<T: Send> TwoLock<T> {
     pub(super) fn offer(&self, element: T, _: End) -> Result<(), OfferError<T>> {
         if !self.is_full() {
             let mut inbox = lock(&self.inbox.inbox);
-            if self.has_room(&mut inbox) {
+            if self.find_room(&mut inbox) {
                 self.push(inbox, element);
                 return Ok(());
             }
@@ -236,7 +236,7 @@ impl<T: Send> TwoLock<T> {
         loop {
             let mut inbox = lock(&self.inbox.inbox);
             let mut stale = None;
-            if !self.has_room(&mut inbox) {
+            if !self.find_room(&mut inbox) {
                 let listed = enlist(&mut inbox.producers, slot, waker, &mut clone, 1);
                 let Some((_, replaced)) = listed else {
                     drop(inbox);
