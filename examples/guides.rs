@@ -26,3 +26,8 @@ struct Watching;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/scheduling.md")]
 struct Scheduling;
+
+/// Dividing a computation.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/forkjoin.md")]
+struct ForkJoin;

@@ -8,6 +8,7 @@
 use millpond::executor::{
     DirectExecutor, Executor, ExecutorExt, Lifecycle, SerialExecutor, ThreadPerTask,
 };
+use millpond::forkjoin::ForkJoinPool;
 use millpond::thread::{Body, JoinHandle, ThreadFactory};
 use millpond_conform::ask;
 use millpond_conform::kit::{DropCount, Gate, ManualExecutor, until, watch};
@@ -25,6 +26,19 @@ ask! { thread_per_task, || threads(), executor_suite beside_suite completion_sui
 ask! { thread_per_task_ends, || threads(), lifecycle_suite }
 
 ask! { serial, || Arc::new(SerialExecutor::new(threads()).key("conform")), executor_suite }
+
+fn fork_join() -> Arc<ForkJoinPool> {
+    Arc::new(
+        ForkJoinPool::builder("conform")
+            .parallelism(4)
+            .build()
+            .unwrap(),
+    )
+}
+
+ask! { fork_join, || fork_join(), executor_suite beside_suite completion_suite }
+
+ask! { fork_join_ends, || fork_join(), lifecycle_suite }
 
 /// Starts nothing, as an operating system does that has run out of threads.
 #[derive(Debug)]

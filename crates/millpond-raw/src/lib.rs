@@ -14,6 +14,7 @@
 //! | [`recycle`] | a box with recycled memory, for values made on one thread and dropped on another |
 //! | [`task`] | the task cell: closure, outcome, waiters and interrupt token in one piece of memory |
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
+//! | [`forkjoin`] | fork-join: closures on the stack of the thread that waits for them, which others may steal |
 //! | [`stack`] | the registers and the stack of a running thread (feature `stack-dump`) |
 //! | [`catch_panic`] | calling and dropping users' values without letting their panics escape |
 //! | [`user_code`] | the guard of one rule: no user code under our locks or on the timer's thread (feature `user-code-guard`) |
@@ -29,7 +30,7 @@
 //!
 //! The dependencies point upwards in this table: `sync`, `catch_panic`, `cache_padded`, `timestamp`, `timer_slack` and
 //! `cpu_time` depend on nothing, `park`, `wait_queue`, `once_box`, `activity`, `recycle` and `stack` on
-//! those, `task` on all of them, and `scope` on `task`.
+//! those, `task` on all of them, and `scope` on `task`. `forkjoin` depends on the first row only.
 
 pub mod activity;
 pub mod cache_padded;
@@ -38,6 +39,7 @@ pub mod catch_panic;
 pub mod count_alloc;
 pub mod cpu_time;
 pub mod fork;
+pub mod forkjoin;
 pub mod once_box;
 pub mod park;
 pub mod recycle;

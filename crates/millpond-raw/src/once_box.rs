@@ -18,6 +18,7 @@
 //! - `[P-shown]` Likewise: a static value may have been leaked a moment ago.
 
 use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::const_outside_models;
 use core::fmt;
 use core::ptr;
 
@@ -42,10 +43,12 @@ unsafe impl<T: Send + Sync> Sync for OnceBox<T> {}
 unsafe impl<T: Send> Send for OnceBox<T> {}
 
 impl<T> OnceBox<T> {
-    /// An empty one.
-    pub fn new() -> Self {
-        OnceBox {
-            word: AtomicPtr::new(ptr::null_mut()),
+    const_outside_models! {
+        /// An empty one.
+        pub fn new() -> Self {
+            OnceBox {
+                word: AtomicPtr::new(ptr::null_mut()),
+            }
         }
     }
 

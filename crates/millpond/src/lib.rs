@@ -25,14 +25,15 @@
 //! - You run a service and want to know why it is slow: metrics by task name, what each worker does, what hangs, and
 //!   what would help.
 //!
-//! It is no async runtime (tokio is; tasks of one can wait for tasks of the other) and no data-parallel iterator
-//! (rayon is).
+//! It is no async runtime (tokio is; tasks of one can wait for tasks of the other), and of data-parallel loops it has only
+//! those that most programs need ([`forkjoin::parallel`]; rayon has all).
 //!
 //! | I want | take |
 //! |---|---|
 //! | a pool of the usual shape | [`preset::fixed`], [`preset::cached`], [`preset::single`] |
 //! | a pool with limits of my own | [`pool::ThreadPool::builder`] |
 //! | things to happen later, or again and again | [`preset::scheduled`], [`schedule::ScheduledPool`] |
+//! | to divide a computation, or a loop | [`forkjoin::join`], [`forkjoin::parallel`] |
 //! | tasks that borrow from my stack | [`executor::ExecutorExt::scope`] |
 //! | tasks of one key in order | [`executor::SerialExecutor`] |
 //! | a bounded queue between threads and async code | one of the flavors in [`queue`] |
@@ -46,6 +47,7 @@
 //! |---|---|
 //! | [`preset`] | pools for the usual needs, and how many workers they should have |
 //! | [`pool`] | the elastic thread pool |
+//! | [`forkjoin`] | the fork-join pool: computations that divide themselves, work stealing |
 //! | [`schedule`] | tasks after a delay, at a rate, by the calendar |
 //! | [`executor`] | the executor traits, and the executors without a queue of their own |
 //! | [`task`] | tasks and handles: join, `.await`, cancel, interrupt |
@@ -79,6 +81,7 @@
 pub mod adapt;
 mod engine;
 pub mod executor;
+pub mod forkjoin;
 pub mod interrupt;
 pub mod machine;
 pub mod manage;

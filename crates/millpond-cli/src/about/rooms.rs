@@ -31,6 +31,7 @@ macro_rules! ready {
 ready! {
     millpond::preset => "pools for the usual needs, sized by CPUs and quota",
     millpond::pool => "the elastic pool: core, queue, max, policies, hooks, all live",
+    millpond::forkjoin => "computations that divide themselves; idle workers steal parts",
     millpond::schedule => "tasks later, at a rate, by the calendar; on any executor",
     millpond::manage => "figures of an engine, and parameters that change together",
     millpond::executor => "submit, invoke all or any; thread per task, in order by key",
@@ -48,13 +49,7 @@ ready! {
 }
 
 /// The modules to come, in the order they are built.
-pub(super) const PLANNED: &[&str] = &[
-    "Completable",
-    "ForkJoinPool",
-    "virtual threads",
-    "governance",
-    "console",
-];
+pub(super) const PLANNED: &[&str] = &["Completable", "virtual threads", "governance", "console"];
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,9 @@
 //!
 //! There are as many slabs as were needed at once. A slab all of whose objects have come back may be returned
 //! to the system. Up to 16 such slabs are kept per class, which is 16 MiB at the very most, if all four
-//! classes have been used to excess at some time. A slab stays while one of its objects is out. A thread
+//! classes have been used to excess at some time. More are kept for some seconds, up to 64 MiB per class: what a
+//! load that goes up and down needs again at once (DEPOT-1 to DEPOT-3 in `depot.rs`). An engine that has become idle
+//! calls [`trim`]. A slab stays while one of its objects is out. A thread
 //! keeps up to 80 KiB in its magazines until it ends, and 4 KiB of thread-local memory for the magazines
 //! themselves. Nothing is allocated before it is needed. [`cached_bytes`] says how many bytes lie idle in the depots.
 //!
@@ -84,9 +86,9 @@ use plain as memory;
 #[cfg(not(any(millpond_loom, millpond_shuttle, millpond_plain_memory)))]
 use thread_cache as memory;
 
-pub use memory::cached_bytes;
 #[allow(unused_imports, reason = "only where processes fork")]
 pub(crate) use memory::register_fork_locks;
+pub use memory::{cached_bytes, has_surplus, trim};
 
 /// The number of depots, each with a lock that forks have to take.
 #[allow(dead_code, reason = "only where processes fork")]

@@ -35,6 +35,16 @@ pub fn cached_bytes() -> usize {
     0
 }
 
+/// There is nothing to return.
+#[cfg(any(millpond_loom, millpond_shuttle, millpond_plain_memory))]
+pub fn has_surplus() -> bool {
+    false
+}
+
+/// There is nothing to return.
+#[cfg(any(millpond_loom, millpond_shuttle, millpond_plain_memory))]
+pub fn trim() {}
+
 /// There are no depots here.
 #[cfg(any(millpond_loom, millpond_shuttle, millpond_plain_memory))]
 #[allow(dead_code, reason = "only where processes fork")]

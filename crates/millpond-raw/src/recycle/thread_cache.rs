@@ -28,12 +28,33 @@ pub(crate) fn register_fork_locks() {
 ///
 /// ```
 /// let before = millpond_raw::recycle::cached_bytes();
-/// assert!(before <= 16 << 20);
+/// assert!(before <= 256 << 20);
 /// ```
 pub fn cached_bytes() -> usize {
     SizeClass::all()
         .map(|class| idle(class) * class.size())
         .sum()
+}
+
+/// Whether [`trim`] would return memory to the system.
+///
+/// ```
+/// millpond_raw::recycle::trim();
+/// assert!(!millpond_raw::recycle::has_surplus());
+/// ```
+pub fn has_surplus() -> bool {
+    DEPOTS.has_surplus()
+}
+
+/// Returns idle memory to the system, but for a few slabs. For an engine that has become idle: memory that a burst of
+/// tasks took is returned a second later if objects still come back, and otherwise by this.
+///
+/// ```
+/// millpond_raw::recycle::trim();
+/// assert!(millpond_raw::recycle::cached_bytes() <= 32 << 20);
+/// ```
+pub fn trim() {
+    DEPOTS.trim();
 }
 
 /// The number of objects in the depot of a class.

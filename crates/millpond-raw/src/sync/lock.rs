@@ -43,6 +43,7 @@
 //!   the lock, the CAS and the slow swap, acquire.
 
 use super::atomic::Ordering;
+use super::traffic::{Access, record};
 use super::{Futex, MutPtr, UnsafeCell, chaos, hint, spins};
 use crate::user_code;
 use core::fmt;
@@ -74,14 +75,21 @@ impl RawLock {
     }
 
     #[inline]
+    #[cfg_attr(millpond_traffic, track_caller)]
     fn try_lock(&self) -> bool {
-        self.word
+        let acquired = self
+            .word
             // [L-own]
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+            .is_ok();
+        if acquired {
+            record(self.address(), Access::Acquired);
+        }
+        acquired
     }
 
     #[inline]
+    #[cfg_attr(millpond_traffic, track_caller)]
     pub(crate) fn lock(&self) {
         if !self.try_lock() {
             self.lock_slow();
@@ -90,6 +98,7 @@ impl RawLock {
     }
 
     #[cold]
+    #[cfg_attr(millpond_traffic, track_caller)]
     fn lock_slow(&self) {
         for _ in 0..spins() {
             match self.word.load(Ordering::Relaxed) {
@@ -103,11 +112,13 @@ impl RawLock {
         while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
             let _ = self.word.wait(CONTENDED, None);
         }
+        record(self.address(), Access::Acquired);
     }
 
     #[inline]
     pub(crate) fn unlock(&self) {
         chaos::point("lock.release");
+        record(self.address(), Access::Released);
         // [L-own]
         let before = self.word.swap(FREE, Ordering::Release);
         if before == CONTENDED {

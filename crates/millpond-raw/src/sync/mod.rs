@@ -10,6 +10,9 @@
 //! | shuttle | `--cfg millpond_shuttle` | random and PCT schedules of whole protocols |
 //! | chaos | `--cfg millpond_chaos` | std with seeded random yields at labelled points ([`chaos`]) |
 //!
+//! `--cfg millpond_traffic` goes with std, too: it records every access, to count what a task costs on a
+//! machine with more cores ([`traffic`]).
+//!
 //! With the feature `probe` thread starts can be made to fail from outside, see `exhaust`.
 //!
 //! `--cfg millpond_portable` goes with std: it selects the futex of platforms without one, so that the
@@ -22,6 +25,7 @@
 //! | `lock` | the mutex |
 //! | `chaos` | seeded random yields |
 //! | `exhaust` | failures of thread starts on demand |
+//! | `traffic` | a record of every access |
 //!
 //! # What is ours
 //!
@@ -49,6 +53,8 @@ macro_rules! const_outside_models {
     };
 }
 
+pub(crate) use const_outside_models;
+
 mod backend;
 pub mod chaos;
 #[cfg(all(
@@ -58,6 +64,7 @@ pub mod chaos;
 pub mod exhaust;
 pub(crate) mod futex;
 mod lock;
+pub mod traffic;
 
 #[cfg(any(millpond_loom, millpond_shuttle))]
 #[doc(hidden)]

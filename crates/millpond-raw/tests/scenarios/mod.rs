@@ -13,6 +13,7 @@
 )]
 
 pub(crate) mod activity;
+pub(crate) mod forkjoin;
 pub(crate) mod lock;
 pub(crate) mod mailbox;
 pub(crate) mod once_box;
@@ -151,6 +152,13 @@ macro_rules! drive {
                 a_stop_rejects_or_finds_every_job,
                 a_waiting_owner_is_woken_by_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
+            }
+            forkjoin: {
+                stealing_and_reclaiming_agree,
+                a_job_that_comes_back_is_run_by_its_owner,
+                a_job_that_is_handed_over_runs_elsewhere_or_comes_back,
+                a_scope_waits_for_all_jobs_and_sees_what_they_did,
+                a_job_spawned_by_a_job_is_waited_for,
             }
             activity: {
                 a_snapshot_belongs_to_one_run,

@@ -8,6 +8,8 @@
 //! | `ctl` | the control word: run state and worker count |
 //! | `workers` | the registry of workers, and how far each has started |
 //! | `spawn` | the start protocol of workers, and recovery when one could not start |
+//! | `start_pause` | the pause between two attempts to start a worker, while all of them fail |
+//! | `identity` | how a submitter recognises its own task in a queue |
 //! | `termination` | how an engine ends: try to terminate, await, drop of the last handle |
 //! | `inline_join` | the host for joins that run the joined task inline, and the count of tombstones |
 //! | `fork_guard` | telling a child process from the one in which an engine was built |
@@ -20,16 +22,20 @@ mod ctl;
 pub(crate) mod dropped;
 pub(crate) mod events;
 mod fork_guard;
+mod identity;
 mod inline_join;
 pub(crate) mod metrics;
 mod spawn;
+mod start_pause;
 pub(crate) mod termination;
 pub(crate) mod watchdog;
 mod workers;
 
 pub(crate) use ctl::{AtomicCtl, Ctl};
 pub(crate) use fork_guard::ForkGuard;
+pub(crate) use identity::{Identity, thread_number};
 pub(crate) use inline_join::{InlineHost, InlineJoins, InlineRun, Tombstones};
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
+pub(crate) use start_pause::StartPause;
 pub(crate) use termination::{LastHandle, Terminates, Termination};
 pub(crate) use workers::{Worker, WorkerPart, Workers};

@@ -38,10 +38,8 @@ pub(crate) trait TimerSource: Send + Sync {
 pub(crate) enum TimerStatus {
     /// Dispatch.
     Due,
-    /// Check again at once: too little time is left to park.
-    Near,
-    /// Park until then.
-    Park(Deadline),
+    /// Park until then. If that is far away, there is time to search for a task first.
+    Park { until: Deadline, is_far: bool },
 }
 
 /// A timer source for idle workers, as long as the scheduler lives.

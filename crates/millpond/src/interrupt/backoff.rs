@@ -15,7 +15,7 @@
 //!
 //! It is not known beforehand which is the case, so a thread remembers how its last waits ended
 //! ([`SpinHistory`]): after a few failed long spins it spins briefly, and tries a long spin again now and
-//! then. The history belongs to the thread and not to the queue, because it depends on the core that the
+//! then. Where the process has one CPU it never spins. The history belongs to the thread and not to the queue, because it depends on the core that the
 //! thread runs on.
 //!
 //! # How often a spin checks
@@ -30,8 +30,10 @@
 //!
 //! A yield hands the CPU to whoever wants it, and on a busy machine that is for a whole time slice. So all yields
 //! go through [`contention`], which measures them and forbids them for a while, in the whole process, once one
-//! has lost its CPU. And a thread whose last waits nearly all ended parked does not yield either: it would only
-//! burn CPU (BACKOFF-4).
+//! has lost its CPU. And a thread whose last waits were nearly all long does not yield either: it would only burn CPU
+//! (BACKOFF-4). That a wait ended parked does not make it long: where many threads share few CPUs one that yields
+//! often has no turn before it parks, and is woken a moment later. Threads that stopped yielding for that paid for a
+//! wake-up with each message: eight at a queue of capacity 1 on two CPUs used up to 2.5 times the CPU.
 //!
 //! # Searching workers
 //!
@@ -47,14 +49,15 @@
 //! | 0 to 2 times | parks at once |
 //!
 //! - **BACKOFF-1** A worker never searches for longer than [`MAX_BUDGET`], and never yields while the CPU is
-//!   contended.
+//!   contended. After a yield that lost the CPU it checks once more, and parks.
 //! - **BACKOFF-2** A task has come soon if a search found it, or if the worker was woken for it within [`SOON`] of the
 //!   start of its search while it might yield: a spin alone does not last that long. So a worker that parks at once
 //!   learns that searching would pay again.
 //! - **BACKOFF-3** A search that found nothing, and after which the worker was not woken for a task, counts as one after
 //!   which none came soon.
-//! - **BACKOFF-4** A thread of whose last eight other waits fewer than three succeeded before it parked does not yield,
-//!   but for one wait in [`RETRY_EVERY`].
+//! - **BACKOFF-4** A thread of whose last eight other waits fewer than three were short does not yield, but for one wait
+//!   in [`RETRY_EVERY`]. A wait is short if it succeeded before it parked, or within [`SHORT_PARK`] of that while the
+//!   thread might yield. One that parked and of whose end nothing is known is long.
 //!
 //! # In models
 //!
@@ -65,7 +68,7 @@
 //! holds for [`backoff`]: `is_ready` is a hint without consequences, and `attempt` is the very step that was tried
 //! before, complete in itself. Only searching workers are known to others: a push wakes nobody while one searches.
 
-use crate::thread::contention;
+use crate::thread::contention::{self, Yielded};
 use millpond_raw::sync::{hint, local, spins, thread};
 use millpond_raw::timestamp::{self, Timestamp};
 use std::cell::Cell;
@@ -90,7 +93,7 @@ const MAX_FAILED_SPINS: u32 = 4;
 /// One in so many is long even then, because threads migrate to other cores.
 const RETRY_EVERY: u32 = 16;
 
-/// Of the last eight waits, so many must have succeeded for yields to pay (BACKOFF-4).
+/// Of the last eight waits, so many must have been short for yields to pay (BACKOFF-4).
 const MIN_HITS: u32 = 3;
 
 /// Of the last eight searches, so many must have found a task soon for the worker to yield.
@@ -99,9 +102,17 @@ const MIN_HITS_TO_YIELD: u32 = 6;
 /// The longest search (BACKOFF-1).
 const MAX_BUDGET: Duration = Duration::from_micros(100);
 
+/// If fewer tasks than that are left where a worker has lost its CPU before it found one, its loss was no gain for
+/// anybody. A producer that has a CPU for a time slice submits thousands.
+const MIN_BACKLOG: usize = 8;
+
 /// A task that a parked worker is woken for within this time would have been found by a search: the rest is the
 /// latency of the wake-up.
 const SOON: Duration = Duration::from_micros(150);
+
+/// A parked thread that is woken within this time would have succeeded while it yielded: [`MAX_YIELDS`] take half of it,
+/// and the rest is the latency of the wake-up.
+const SHORT_PARK: Duration = Duration::from_micros(60);
 
 /// How often a searching worker, or a wait for an element or for room, checks in a model. Loom explores every
 /// schedule, and gets one check only.
@@ -128,10 +139,12 @@ local! {
 struct SpinHistory {
     /// Failed long spins, and short ones since then; 0 after a long spin that succeeded.
     failed: u32,
-    /// Waits that parked, since the last one that did not.
-    parked: u32,
-    /// Whether the last eight waits succeeded, one bit for each.
+    /// Long waits since the last short one.
+    long: u32,
+    /// Whether the last eight waits were short, one bit for each.
     hits: u8,
+    /// When the last wait parked, if nothing is known of its end.
+    parked: Option<Timestamp>,
 }
 
 /// How a wait of a thread ended.
@@ -139,14 +152,17 @@ struct SpinHistory {
 enum WaitEnd {
     WhileSpinning,
     WhileYielding,
+    /// While it yielded, and the last yield lost the CPU to threads of our own.
+    AfterExcusedLoss,
     Parked,
 }
 
 impl SpinHistory {
     const NEW: SpinHistory = SpinHistory {
         failed: 0,
-        parked: 0,
+        long: 0,
         hits: u8::MAX,
+        parked: None,
     };
 
     /// How many pauses the next spin has.
@@ -160,27 +176,60 @@ impl SpinHistory {
 
     /// Whether the next wait yields after its spin (BACKOFF-4).
     fn yields(self) -> bool {
-        self.hits.count_ones() >= MIN_HITS || self.parked % RETRY_EVERY == 0
+        self.hits.count_ones() >= MIN_HITS || self.long % RETRY_EVERY == 0
     }
 
-    /// Nothing that came, on whatever core, says nothing about spinning: `failed` is for waits that succeeded late.
-    fn after(self, end: WaitEnd) -> SpinHistory {
-        let is_hit = end != WaitEnd::Parked;
-        let hits = self.hits << 1 | u8::from(is_hit);
-        let parked = if is_hit {
+    /// Records whether a wait was short.
+    fn note(self, is_short: bool) -> SpinHistory {
+        SpinHistory {
+            long: if is_short {
+                0
+            } else {
+                self.long.wrapping_add(1)
+            },
+            hits: self.hits << 1 | u8::from(is_short),
+            parked: None,
+            ..self
+        }
+    }
+
+    /// A wait begins: of the end of the one before it nothing is known, if it parked (BACKOFF-4).
+    fn begin(self) -> SpinHistory {
+        if self.parked.is_some() {
+            self.note(false)
+        } else {
+            self
+        }
+    }
+
+    /// A wait that parked has succeeded. `may_yield` says whether it would have yielded that long.
+    fn woken(self, now: Timestamp, may_yield: bool) -> SpinHistory {
+        match self.parked {
+            None => self,
+            Some(start) => self.note(may_yield && is_within(start, now, SHORT_PARK)),
+        }
+    }
+
+    /// The history after a wait that succeeded while it span or yielded.
+    fn after_success(self, is_spinning: bool) -> SpinHistory {
+        let failed = if is_spinning && self.pauses() == LONG_SPIN {
             0
         } else {
-            self.parked.wrapping_add(1)
+            self.failed.wrapping_add(1)
         };
-        let failed = match end {
-            WaitEnd::WhileSpinning if self.pauses() == LONG_SPIN => 0,
-            WaitEnd::WhileSpinning | WaitEnd::WhileYielding => self.failed.wrapping_add(1),
-            WaitEnd::Parked => self.failed,
-        };
-        SpinHistory {
-            failed,
-            parked,
-            hits,
+        SpinHistory { failed, ..self }.note(true)
+    }
+
+    /// The history after spinning and yielding. Nothing that came, on whatever core, says nothing about spinning:
+    /// `failed` is for waits that succeeded late.
+    fn after(self, end: WaitEnd, now: impl FnOnce() -> Timestamp) -> SpinHistory {
+        match end {
+            WaitEnd::WhileSpinning => self.after_success(true),
+            WaitEnd::WhileYielding | WaitEnd::AfterExcusedLoss => self.after_success(false),
+            WaitEnd::Parked => SpinHistory {
+                parked: Some(now()),
+                ..self
+            },
         }
     }
 }
@@ -310,11 +359,13 @@ impl Search {
         Some(Search { start, yields })
     }
 
-    /// Searches: spins, checking all the time, and yields if that has paid of late.
+    /// Searches: spins, checking all the time, and yields if that has paid of late. `tasks_left` is asked after a yield
+    /// that lost the CPU, if a task was found then: if there are few, that task has waited for this worker alone.
     pub(crate) fn run<R>(
         self,
         is_ready: impl Fn() -> bool,
         attempt: impl FnMut() -> Option<R>,
+        tasks_left: impl FnOnce() -> usize,
     ) -> Option<R> {
         if spins() == 0 {
             return check_in_model(CHECKS_IN_MODELS, is_ready, attempt);
@@ -322,9 +373,12 @@ impl Search {
         let is_in_budget = || is_within(self.start, timestamp::now(), MAX_BUDGET);
         let continues = |_| self.yields && is_in_budget();
         let (got, end) = spin_and_yield(SpinPace::Tight, is_ready, attempt, continues);
+        if end == WaitEnd::AfterExcusedLoss && tasks_left() < MIN_BACKLOG {
+            contention::record_late();
+        }
         if got.is_some() {
             SEARCHES.with(|own| own.set(own.get().after(true)));
-            HISTORY.with(|own| own.set(own.get().after(end)));
+            HISTORY.with(|own| own.set(own.get().after(end, timestamp::now)));
         } else {
             FAILED.with(|own| own.set(own.get() + 1));
         }
@@ -376,11 +430,21 @@ fn spin_then_yield<R>(
         };
         return check_in_model(checks, is_ready, attempt);
     }
-    let may_yield = HISTORY.with(Cell::get).yields();
+    let history = HISTORY.with(Cell::get).begin();
+    HISTORY.with(|own| own.set(history));
+    let may_yield = history.yields();
     let continues = |yields| may_yield && yields < MAX_YIELDS;
     let (got, end) = spin_and_yield(pace, is_ready, attempt, continues);
-    HISTORY.with(|own| own.set(own.get().after(end)));
+    HISTORY.with(|own| own.set(own.get().after(end, timestamp::now)));
     got
+}
+
+/// Records that the calling thread has what it has parked for (BACKOFF-4), if it spun before.
+pub(super) fn record_wakeup() {
+    if HISTORY.with(Cell::get).parked.is_some() {
+        let may_yield = contention::may_yield();
+        HISTORY.with(|own| own.set(own.get().woken(timestamp::now(), may_yield)));
+    }
 }
 
 /// Spins, then yields while `continues` says so, given the number of yields, and while the CPU is not contended.
@@ -391,7 +455,11 @@ fn spin_and_yield<R>(
     continues: impl Fn(u32) -> bool,
 ) -> (Option<R>, WaitEnd) {
     let mut check = || if is_ready() { attempt() } else { None };
-    let pauses_in_all = HISTORY.with(Cell::get).pauses();
+    let pauses_in_all = if contention::has_one_cpu() {
+        0
+    } else {
+        HISTORY.with(Cell::get).pauses()
+    };
     let mut spun = 0;
     while spun < pauses_in_all {
         let pauses = match pace {
@@ -407,11 +475,15 @@ fn spin_and_yield<R>(
     }
     let mut yields = 0;
     while continues(yields) && contention::may_yield() {
-        let is_kept = contention::yield_now();
+        let yielded = contention::yield_now();
         if let Some(got) = check() {
-            return (Some(got), WaitEnd::WhileYielding);
+            let end = match yielded {
+                Yielded::Excused => WaitEnd::AfterExcusedLoss,
+                Yielded::Kept | Yielded::Lost => WaitEnd::WhileYielding,
+            };
+            return (Some(got), end);
         }
-        if !is_kept {
+        if yielded != Yielded::Kept {
             break;
         }
         yields += 1;

@@ -207,6 +207,7 @@ pub(crate) fn wait(
         let mut timed_out = false;
         loop {
             let Look::RecheckAt(again) = look(&waker) else {
+                backoff::record_wakeup();
                 return Ok(());
             };
             if current::take() {

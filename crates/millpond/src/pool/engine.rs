@@ -27,8 +27,8 @@
 //!   stopped meanwhile; or it was a tombstone.
 //! - **POOL-4** No user code (a factory, hook, handler, queue, closure or destructor) runs under a lock of the pool.
 //!
-//! Beside it: CTL, WORKERS, SPAWN and END in [`crate::engine`], FREE in `free_workers`, SEAL in `task_queue`, TIMERLEADER in
-//! `timer_leader`, IDENTITY in `identity`.
+//! Beside it: CTL, WORKERS, SPAWN, IDENTITY and END in [`crate::engine`], FREE in `free_workers`, SEAL in `task_queue`, TIMERLEADER in
+//! `timer_leader`.
 //!
 //! # Orderings
 //!
@@ -70,7 +70,6 @@ use super::rejection::RejectionCounters;
 use super::rejection::RejectionPolicy;
 use super::shed::Shedder;
 use super::stacks::LongRuns;
-use super::start_pause::StartPause;
 use super::stats::RareStats;
 use super::task_queue::TaskQueue;
 use super::timer_leader::TimerSlot;
@@ -78,7 +77,7 @@ use super::worker::Workers;
 use crate::engine::events::{Events, Listener};
 use crate::engine::metrics::LabelTable;
 use crate::engine::watchdog::{Limits, Watchdog};
-use crate::engine::{AtomicCtl, ForkGuard, Termination, Tombstones};
+use crate::engine::{AtomicCtl, ForkGuard, StartPause, Termination, Tombstones};
 use crate::executor::{DropReports, Runner};
 use crate::task::QueueOwner;
 use crate::thread::{ThreadFactory, Threads};

@@ -4,6 +4,7 @@ use super::ThreadPool;
 use super::engine::PoolEngine;
 use super::events::{LongRun, PoolEvent};
 use super::stacks::Seen;
+use super::task_queue::TaskQueue;
 use super::worker::Worker;
 use crate::engine::events::EventSource;
 use crate::engine::metrics::{Label, LabelId, RunningTask};
@@ -11,6 +12,7 @@ use crate::engine::watchdog::{
     InterruptTarget, Limits, Overrun, RunWarning, Supervised, SupervisedWorker, Watchdog,
 };
 use crate::time::TimestampClock;
+use millpond_raw::recycle;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -71,9 +73,10 @@ pub struct Health {
     /// the same, which costs CPU time, some microseconds each.
     pub futile_spins: u64,
     /// Since the start, and no fault: the number of yields of workers after which the CPU was gone for more than 200 µs
-    /// and that count as contention by other processes.
+    /// and that count as contention.
     ///
-    /// Not all such yields count: not if the threads of this process used most of its CPUs themselves, not if there is no
+    /// Not all such yields count: not if the threads of this process used most of its CPUs themselves (unless the worker
+    /// found fewer than eight tasks after it, which had waited for it), not if there is no
     /// other such yield in the 20 ms to 1 s before to tell that by (so the first one never counts, except on systems
     /// without CPU times), not if the worker has kept its CPU in 500 yields since its last one, and not while no worker is to
     /// yield at all: after three that count, for 250 ms and more.
@@ -258,6 +261,18 @@ impl Supervised for PoolEngine {
 
     fn is_queue_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    fn has_surplus(&self) -> bool {
+        let by_queue = matches!(&self.queue, TaskQueue::Plain(queue) if queue.has_surplus());
+        by_queue || recycle::has_surplus()
+    }
+
+    fn trim(&self) {
+        if let TaskQueue::Plain(queue) = &self.queue {
+            queue.trim();
+        }
+        recycle::trim();
     }
 
     fn taken(&self) -> u64 {

@@ -48,12 +48,11 @@
 // | `engine` | the parts of a pool, and the protocol |
 // | `admission` | what becomes of a task that is submitted: a pure function |
 // | `submit` | how a task comes in: admit, enqueue, check again |
-// | `identity` | how a submitter recognises its own task in the queue |
 // | `free_workers` | how a submitter relies on a free worker, if threads come first |
 // | `task_queue` | the queue |
 // | `worker` | the life of a worker: run, get a task, wait, leave; inline joins |
 // | `timer_leader` | how an idle worker waits for a time as well |
-// | `spawn`, `start_pause` | how workers start, a pause while none can, and how idle ones are woken |
+// | `spawn` | how workers start, and how idle ones are woken |
 // | `shutdown` | shutdown, stop, and tasks that are taken out of the queue |
 // | `as_executor` | the traits `Executor`, `Lifecycle` and `Managed` |
 // | `builder`, `config`, `parameters` | building a pool; its parameters, and changing them |
@@ -73,7 +72,6 @@ mod explain;
 mod free_workers;
 mod health;
 mod hooks;
-mod identity;
 mod pacer;
 mod parameters;
 mod rejection;
@@ -82,7 +80,6 @@ mod shutdown;
 mod snapshot;
 mod spawn;
 mod stacks;
-mod start_pause;
 mod stats;
 mod submit;
 mod task_queue;

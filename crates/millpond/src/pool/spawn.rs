@@ -47,13 +47,14 @@ impl WorkerEngine for PoolEngine {
             Err(error) => {
                 self.rare.thread_failures.add(1);
                 self.rare.failed_starts_in_a_row.add(1);
-                self.start_failed(error);
+                self.start_pause.start_failed(error, &self.timestamps);
             }
         }
     }
 
     fn start_pause(&self) -> Option<io::Error> {
-        self.start_is_paused()
+        let failed = self.rare.failed_starts_in_a_row.get();
+        self.start_pause.error(failed, &self.timestamps)
     }
 
     fn eager_workers(&self) -> usize {

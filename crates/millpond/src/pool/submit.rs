@@ -15,10 +15,9 @@
 use super::admission::{Situation, Step, decide};
 use super::engine::PoolEngine;
 use super::free_workers::{Claim, Entry};
-use super::identity::Identity;
 use super::task_queue::TaskQueue;
 use crate::engine::watchdog::Supervised;
-use crate::engine::{Ctl, NotAdded, Spawn};
+use crate::engine::{Ctl, Identity, NotAdded, Spawn, WorkerEngine};
 use crate::executor::{RejectReason, Rejected};
 use crate::manage::Growth;
 use crate::queue::BlockingQueue;
@@ -143,7 +142,7 @@ impl PoolEngine {
                 },
                 Step::Start { below } => {
                     drop(claim);
-                    if let Some(error) = self.start_is_paused() {
+                    if let Some(error) = self.start_pause() {
                         return self.enqueue_without_thread(task, error, has_room);
                     }
                     Identity::give(&task, None, &self.timestamps);
@@ -297,7 +296,7 @@ impl PoolEngine {
         if self.check_staffed(eager, claim) {
             return Ok(());
         }
-        let added = match self.start_is_paused() {
+        let added = match self.start_pause() {
             Some(error) => Err(NotAdded::Failed(error)),
             None => self.add_worker(None, eager).map_err(|(_, why)| why),
         };

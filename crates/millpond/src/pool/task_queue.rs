@@ -332,14 +332,15 @@ impl TaskQueue {
                 let queue = self.queue();
                 queue.hint()?;
                 let is_ready = || queue.hint().is_some_and(|hint| hint.is_ready);
-                interrupt::Search::begin()?.run(is_ready, || {
+                let attempt = || {
                     takes(true);
                     let got = queue.poll();
                     if got.is_none() {
                         takes(false);
                     }
                     got
-                })
+                };
+                interrupt::Search::begin()?.run(is_ready, attempt, || queue.len())
             }
         }
     }

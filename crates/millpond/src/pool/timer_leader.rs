@@ -16,7 +16,6 @@ use super::task_queue::TaskQueue;
 use crate::executor::{TimerSource, TimerSourceOffer, TimerStatus};
 use crate::interrupt::Search;
 use crate::task::Task;
-use crate::thread::contention;
 use crate::time::Deadline;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::sync::{Mutex, local};
@@ -105,48 +104,38 @@ impl TimerLeader<'_> {
             got
         };
         loop {
-            let mut is_due = false;
-            let mut rest = Deadline::NEVER;
+            let status = self.source.check();
+            match status {
+                TimerStatus::Due => self.dispatch(queue),
+                // The queue is looked at once more when the worker parks.
+                TimerStatus::Park { until, is_far } if !is_far && !is_ready() => return Err(until),
+                TimerStatus::Park { .. } => {}
+            }
             let got = queue.as_searching(|| {
-                loop {
-                    let status = self.source.check();
-                    if is_ready() {
-                        if let Some(task) = attempt() {
-                            return Some(task);
-                        }
-                    }
-                    if has_changed() {
-                        return None;
-                    }
-                    match status {
-                        TimerStatus::Due => {
-                            is_due = true;
-                            return None;
-                        }
-                        // A running task may need this very CPU.
-                        TimerStatus::Near => yield_once(),
-                        TimerStatus::Park(until) => {
-                            rest = until;
-                            return Search::begin()?.run(is_ready, attempt);
-                        }
+                if is_ready() {
+                    if let Some(task) = attempt() {
+                        return Some(task);
                     }
                 }
+                if status == TimerStatus::Due || has_changed() {
+                    return None;
+                }
+                Search::begin()?.run(is_ready, attempt, || queue.len())
             });
-            if got.is_some() || !is_due {
-                return got.ok_or(rest);
+            match (got, status) {
+                (Some(task), _) => return Ok(task),
+                (None, TimerStatus::Park { until, .. }) => return Err(until),
+                (None, TimerStatus::Due) if has_changed() => return Err(Deadline::NEVER),
+                // Another worker has taken it, or it was rejected.
+                (None, TimerStatus::Due) => {}
             }
-            self.dispatch(queue);
         }
     }
 
     /// Dispatches a task for the leader itself, which does not count as searching meanwhile: dispatching may start a
     /// thread, or drop a task that was rejected, and that is user code (FIFO-7, FIFO-9).
     fn dispatch(&self, queue: &TaskQueue) {
-        let dispatch = || catch_panic::call(|| Arc::clone(&self.source).dispatch_one());
-        if queue.push_for_self(dispatch) != Some(true) {
-            // The thread that dispatches may need this very CPU.
-            yield_once();
-        }
+        queue.push_for_self(|| catch_panic::call(|| Arc::clone(&self.source).dispatch_one()));
     }
 
     /// It leaves only to act on a change (TIMERLEADER-2).
@@ -157,13 +146,6 @@ impl TimerLeader<'_> {
     /// Whether it is to look again, although it parks.
     pub(super) fn is_called(&self) -> bool {
         self.source.is_called()
-    }
-}
-
-/// Yields, unless the CPU is contended: then the source has the leader park.
-fn yield_once() {
-    if contention::may_yield() {
-        let _ = contention::yield_now();
     }
 }
 

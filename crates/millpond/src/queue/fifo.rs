@@ -119,6 +119,16 @@ impl<T: Send> FifoQueue<T> {
         }
     }
 
+    /// Whether bursts have left memory in it.
+    pub(crate) fn has_surplus(&self) -> bool {
+        self.engine.has_surplus()
+    }
+
+    /// Frees the memory that bursts have left, if the queue is empty. For an engine that has become idle.
+    pub(crate) fn trim(&self) {
+        self.engine.trim();
+    }
+
     /// Searches for an element for a moment, before the caller parks (FIFO-7). Calls `takes(true)` before each
     /// attempt to take one, and `takes(false)` after an attempt that failed.
     pub(crate) fn search(&self, takes: impl Fn(bool)) -> Option<T> {

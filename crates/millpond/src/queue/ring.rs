@@ -11,8 +11,11 @@ use std::ops::ControlFlow;
 /// The largest initial capacity of a ring that keeps its memory.
 const MAX_PREALLOCATED: usize = 64;
 
-/// The capacity that a growing ring keeps when it is empty; more, from a burst, is freed.
+/// The capacity that a growing ring keeps when it is empty; more, from a burst, is freed later ([`Ring::review_kept`]).
 const KEPT: usize = 4096;
+
+/// The capacity that a growing ring keeps after a burst, if the next is as large.
+const KEPT_FOR_BURSTS: usize = 1 << 19;
 
 /// Elements in order of arrival. The fields are always used together, so they are adjacent (`repr(C)`).
 #[repr(C)]
@@ -63,6 +66,35 @@ impl<T> Ring<T> {
     #[cold]
     fn free_burst(&mut self) {
         self.others.shrink_to(self.kept);
+    }
+
+    /// Decides how much memory is kept when the ring, now at its fullest, is empty again. Bursts of the same size keep
+    /// it, because fresh memory costs a page fault for every 512 elements; after a burst that needed less than a quarter
+    /// it is halved.
+    #[inline]
+    pub(super) fn review_kept(&mut self) {
+        if self.others.capacity() > KEPT && self.kept < usize::MAX {
+            let capacity = self.others.capacity();
+            let is_small = self.others.len() < capacity / 4;
+            let kept = if is_small { capacity / 2 } else { capacity };
+            self.kept = kept.clamp(KEPT, KEPT_FOR_BURSTS);
+        }
+    }
+
+    /// Whether it is empty and bursts have left memory in it.
+    pub(super) fn has_surplus(&self) -> bool {
+        self.first.is_none()
+            && self.others.is_empty()
+            && self.others.capacity() > KEPT
+            && self.kept < usize::MAX
+    }
+
+    /// Frees what bursts have left, if the ring is empty.
+    pub(super) fn trim(&mut self) {
+        if self.has_surplus() {
+            self.kept = KEPT;
+            self.others.shrink_to(KEPT);
+        }
     }
 }
 

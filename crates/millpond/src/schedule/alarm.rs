@@ -17,6 +17,7 @@
 
 use super::core::Core;
 use super::dispatch::Limit;
+use super::pending::Due;
 use super::state::PoolState;
 use crate::executor::{RejectReason, TimerThread};
 use crate::time::{Alarm, Clock, Deadline, Owner, ReserveHold, TimerHold, Work, hold_reserve};
@@ -107,7 +108,8 @@ impl PoolState {
 impl Core {
     /// The last step of a round of [dispatch](super::dispatch): arms the leader, or sets the alarm, for the next
     /// due time. `retry` is when to try again to start the dispatcher's thread. An alarm is not set for earlier
-    /// than `not_before`. If the leader must be woken, its waker is put into `leader`.
+    /// than `not_before`. If the leader must be woken, its waker is put into `leader`. `batch` is the memory of the
+    /// round.
     ///
     /// Returns the state, locked, for the decision whether this was the last round.
     ///
@@ -116,11 +118,13 @@ impl Core {
     /// the timer's thread as soon as there is one. Tasks that wait for the dispatcher's thread are rejected then.
     pub(super) fn rearm(
         self: &Arc<Self>,
+        batch: Vec<Due>,
         retry: Deadline,
         not_before: Option<Deadline>,
         leader: &mut Option<Waker>,
     ) -> MutexGuard<'static, PoolState> {
         let mut state = self.state();
+        state.pending.keep_memory(batch);
         state.alarm.retry = retry;
         let due = state.next_due();
         let next = not_before.map_or(due, |early| due.max(early));

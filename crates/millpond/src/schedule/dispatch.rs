@@ -23,17 +23,19 @@ use super::core::Core;
 use super::dispatcher::DueTask;
 use super::event::{NextRun, RunReport, label_of};
 use super::failure::RunOutcome;
-use super::pending::Entry;
+use super::pending::{Due, Entry};
+use super::state::PoolState;
 use crate::engine::events::EventSource;
 use crate::executor::{Rejected, TryExecuteError};
 use crate::queue::pushing_for_self;
 use crate::task::{CancelReason, Task};
 use crate::time::{Deadline, Owner, Work, drop_off_timer, is_timer_thread, run_off_timer};
 use millpond_raw::catch_panic;
+use millpond_raw::sync::MutexGuard;
 use millpond_raw::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The turn of the thread that dispatches (DISPATCH-1).
 #[derive(Debug, Default)]
@@ -127,52 +129,65 @@ impl Core {
         limit: Limit,
         mut not_before: Option<Deadline>,
     ) -> bool {
-        if !self.state().turn.take_or_request_rerun() {
+        let mut now = self.clock.now();
+        let mut state = self.state();
+        if !state.turn.take_or_request_rerun() {
             return false;
         }
         let mut budget = limit.tasks();
         let mut leader = None;
         loop {
-            self.hand_over_batches(limit, &mut budget);
+            let batch = self.hand_over_batches(state, now, limit, &mut budget);
             let retry = self.ensure_dispatcher();
-            let is_last = self.rearm(retry, not_before, &mut leader).turn.try_end();
-            if is_last {
+            state = self.rearm(batch, retry, not_before, &mut leader);
+            if state.turn.try_end() {
+                drop(state);
                 leader.into_iter().for_each(Waker::wake);
                 return true;
             }
+            drop(state);
             if budget == 0 && self.clock.is_manual() {
                 budget = limit.tasks();
             } else if budget == 0 && limit.batches > 0 {
                 not_before = not_before.max(Some(self.clock.deadline(PAUSE)));
             }
+            now = self.clock.now();
+            state = self.state();
         }
     }
 
-    fn hand_over_batches(self: &Arc<Self>, limit: Limit, budget: &mut usize) {
+    /// Hands over what is due at `now`, and at the times of later looks. Returns the memory of the batches, empty.
+    fn hand_over_batches(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'static, PoolState>,
+        mut now: Instant,
+        limit: Limit,
+        budget: &mut usize,
+    ) -> Vec<Due> {
+        let mut batch = Vec::new();
         for _ in 0..limit.batches {
             if *budget == 0 {
-                return;
+                break;
             }
-            let handed_over = self.hand_over_batch(limit.batch);
+            state.turn.begin_round();
+            state.pending.take_due(now, limit.batch, &mut batch);
+            let in_hand = (!batch.is_empty()).then(|| self.take_in_hand());
+            drop(state);
+            let handed_over = batch.len();
+            self.hand_over_all(&mut batch);
+            drop(in_hand);
             // An empty batch counts, too: it was a look at the queue.
             *budget = budget.saturating_sub(handed_over.max(1));
             if handed_over < limit.batch {
-                return;
+                break;
             }
+            now = self.clock.now();
+            state = self.state();
         }
+        batch
     }
 
-    /// Hands over due entries, at most `max`. Returns how many there were.
-    fn hand_over_batch(self: &Arc<Self>, max: usize) -> usize {
-        let now = self.clock.now();
-        let (mut batch, _in_hand) = {
-            let mut state = self.state();
-            state.turn.begin_round();
-            let batch = state.pending.take_due(now, max);
-            let in_hand = (!batch.is_empty()).then(|| self.take_in_hand());
-            (batch, in_hand)
-        };
-        let len = batch.len();
+    fn hand_over_all(self: &Arc<Self>, batch: &mut Vec<Due>) {
         for (_, entry) in batch.drain(..) {
             let due = match entry {
                 Entry::Once(task) => Some(DueTask::once(task)),
@@ -187,8 +202,6 @@ impl Core {
                 self.hand_over(due);
             }
         }
-        self.state().pending.recycle(batch);
-        len
     }
 
     /// Hands a task to the executor, without waiting and without running it here. What cannot be done that way

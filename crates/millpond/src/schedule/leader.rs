@@ -29,16 +29,14 @@
 //! - **LEADER-3** A leader that leaves sees to it that an alarm is set, up to [`GRACE`] later than necessary if gaps are
 //!   short.
 //! - **LEADER-4** Leaders sleep by the clock of the executor. So a pool that goes by another clock has none.
-//! - **LEADER-5** A leader that finds another thread dispatching yields to it, [a few times](MAX_TURN_YIELDS) and only if
-//!   it may. Then it has that thread do another round (DISPATCH-1) and parks, at most for [`TURN_PAUSE`]: the other
-//!   thread may wait for this very CPU, or be held up in user code, such as a thread factory. At the end of its turn it
-//!   wakes the leader if something is still due (LEADER-2).
+//! - **LEADER-5** A leader that finds another thread dispatching has it do another round (DISPATCH-1) and parks, at most
+//!   for [`TURN_PAUSE`]: the other thread may wait for this very CPU, or be held up in user code, such as a thread
+//!   factory. At the end of its turn it wakes the leader if something is still due (LEADER-2).
 
 use super::core::Core;
 use super::dispatch::Limit;
 use crate::executor::{TimerSource, TimerStatus};
-use crate::thread::contention;
-use crate::time::{Clock, Deadline, WaitPlan, WakeLead};
+use crate::time::{Clock, Deadline};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -53,38 +51,23 @@ const MOSTLY: u32 = 6;
 /// By how much a task may be late that becomes due in a gap that is not short, against expectation.
 const GRACE: Duration = Duration::from_micros(500);
 
-/// How often a leader yields to another thread that dispatches.
-const MAX_TURN_YIELDS: u32 = 16;
-
 /// How long a leader parks while another thread dispatches.
 const TURN_PAUSE: Duration = Duration::from_millis(1);
+
+/// Too long to be passed without a search for tasks that are submitted meanwhile.
+const FAR: Duration = Duration::from_micros(250);
 
 /// A leader that leaves hands over so many tasks. The rest is for the next leader.
 const BATCH: usize = 8;
 
 /// The leader, and what leaders have learned.
+#[derive(Default)]
 pub(super) struct LeaderState {
     leader: Option<Leader>,
-    /// How much earlier than the due time a leader wakes up.
-    lead: WakeLead,
     /// Since when there is no leader, or was none, until the present leader looks for the first time.
     gap_since: Option<Instant>,
-    /// Whether the last eight gaps were short, one bit for each.
+    /// Whether the last eight gaps were short, one bit for each. Tasks count as long until they have proved to be short.
     short_gaps: u8,
-    /// How often the leader has found another thread dispatching, in a row.
-    turn_yields: u32,
-}
-
-impl Default for LeaderState {
-    fn default() -> Self {
-        LeaderState {
-            leader: None,
-            lead: WakeLead::default(),
-            gap_since: None,
-            short_gaps: u8::MAX,
-            turn_yields: 0,
-        }
-    }
 }
 
 struct Leader {
@@ -108,17 +91,6 @@ impl LeaderState {
         })
     }
 
-    /// Notes whether another thread dispatches while the leader has found something due. Returns true if the leader is to
-    /// park until that thread is done (LEADER-5).
-    fn note_turn(&mut self, is_taken: bool, may_yield: bool) -> bool {
-        if !is_taken {
-            self.turn_yields = 0;
-            return false;
-        }
-        self.turn_yields = self.turn_yields.saturating_add(1);
-        self.turn_yields > MAX_TURN_YIELDS || !may_yield
-    }
-
     /// Whether the next gap is expected to be short.
     fn has_short_gaps(&self, clock: &Clock) -> bool {
         self.short_gaps.count_ones() >= MOSTLY && !clock.is_manual()
@@ -130,18 +102,14 @@ impl LeaderState {
         (self.has_short_gaps(clock) && !back.has_passed(clock.now())).then_some(back)
     }
 
-    /// The leader is awake: records how long the gap was, and how late it woke up.
-    fn learn(&mut self, clock: &Clock, now: Instant) {
+    /// The leader is awake: records how long the gap was.
+    fn note_awake(&mut self, now: Instant) {
         if let Some(since) = self.gap_since.take() {
             let is_short = now.saturating_duration_since(since) <= SHORT_GAP;
             self.short_gaps = self.short_gaps << 1 | u8::from(is_short);
         }
-        let slept = self
-            .leader
-            .as_mut()
-            .and_then(|leader| leader.sleeps_until.take());
-        if let Some(until) = slept.filter(|until| until.has_passed(now)) {
-            self.lead.learn(clock, until, now);
+        if let Some(leader) = &mut self.leader {
+            leader.sleeps_until = None;
         }
     }
 }
@@ -166,14 +134,10 @@ impl TimerSource for Core {
         let now = self.clock.now();
         let mut state = self.state();
         let due = state.alarm.armed;
-        state.leader.learn(&self.clock, now);
-        let is_taken = state.turn.is_taken();
+        state.leader.note_awake(now);
         let until = if !due.has_passed(now) {
-            match state.leader.lead.plan(&self.clock, due, now) {
-                WaitPlan::Yield => return TimerStatus::Near,
-                WaitPlan::Sleep(until) => until,
-            }
-        } else if state.leader.note_turn(is_taken, contention::may_yield()) {
+            self.clock.sleep_until(due, now)
+        } else if state.turn.is_taken() {
             // LEADER-5
             state.turn.request_rerun();
             Deadline::after(now, TURN_PAUSE)
@@ -184,7 +148,10 @@ impl TimerSource for Core {
         if let Some(leader) = &mut state.leader.leader {
             leader.sleeps_until = Some(until);
         }
-        TimerStatus::Park(until)
+        TimerStatus::Park {
+            until,
+            is_far: Deadline::after(now, FAR) < until,
+        }
     }
 
     fn dispatch_one(self: Arc<Self>) -> bool {
@@ -217,34 +184,15 @@ impl TimerSource for Core {
         if is_covered {
             return false;
         }
-        self.dispatch(Limit::one_batch(BATCH), Some(not_before));
+        let limit = if grace.is_zero() {
+            Limit::one_batch(BATCH)
+        } else {
+            Limit::NOTHING
+        };
+        self.dispatch(limit, Some(not_before));
         let state = self.state();
         // Nobody will look: the timer's thread could not be had.
         let is_unattended = state.alarm.armed == Deadline::NEVER && !state.leader.is_present();
         is_unattended && !state.turn.is_taken() && state.next_due() != Deadline::NEVER
-    }
-}
-
-#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_leader_yields_a_few_times_to_a_thread_that_dispatches_and_then_parks() {
-        let mut leader = LeaderState::default();
-        for _ in 0..MAX_TURN_YIELDS {
-            assert!(!leader.note_turn(true, true));
-        }
-        assert!(leader.note_turn(true, true));
-        assert!(leader.note_turn(true, true), "until the turn has ended");
-        assert!(!leader.note_turn(false, true));
-        assert!(!leader.note_turn(true, true), "another turn");
-    }
-
-    #[test]
-    fn a_leader_that_may_not_yield_parks_at_once() {
-        let mut leader = LeaderState::default();
-        assert!(leader.note_turn(true, false));
-        assert!(!leader.note_turn(false, false), "nobody else dispatches");
     }
 }

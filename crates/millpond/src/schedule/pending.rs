@@ -93,23 +93,27 @@ impl PendingQueue {
         self.wheel.remove(key)
     }
 
-    /// Removes entries that are due, at most `max`. The vector comes back with
-    /// [`recycle`](PendingQueue::recycle).
-    pub(super) fn take_due(&mut self, now: Instant, max: usize) -> Vec<Due> {
+    /// Moves entries that are due to `batch`, at most `max`. If that has no memory of its own it gets what was
+    /// [kept](PendingQueue::keep_memory).
+    pub(super) fn take_due(&mut self, now: Instant, max: usize, batch: &mut Vec<Due>) {
         self.now = now;
-        let mut batch = std::mem::take(&mut self.batch);
+        if batch.capacity() == 0 {
+            *batch = std::mem::take(&mut self.batch);
+        }
         while batch.len() < max {
             let Some(due) = self.wheel.pop_due(now) else {
                 break;
             };
             batch.push(due);
         }
-        batch
     }
 
-    pub(super) fn recycle(&mut self, batch: Vec<Due>) {
+    /// Keeps the memory of a batch for the next one.
+    pub(super) fn keep_memory(&mut self, batch: Vec<Due>) {
         debug_assert!(batch.is_empty());
-        self.batch = batch;
+        if batch.capacity() > 0 {
+            self.batch = batch;
+        }
     }
 
     /// Removes the entries that are unwanted, by their due time in nanoseconds.

@@ -25,10 +25,16 @@
 //! - **Losses of which our own threads are the cause.** Where they use all the CPUs that the process has, such as
 //!   producers and consumers on few CPUs, a yield lets those go on that are behind, and throughput would suffer
 //!   without. So the CPU time of the process is compared with that at an earlier loss ([`CpuSample`]), and a loss
-//!   counts if the process used less than three fifths of its CPUs since then.
+//!   counts if the process used less than three fifths of its CPUs since then. Others are *excused*.
 //! - **The first loss.** There is no earlier one to compare with, so it never counts; nor does one after more than
 //!   [`MAX_SPAN`] without a loss, or less than [`MIN_SPAN`] after the one that it would be compared with. Where the
 //!   system does not tell the CPU time of the process nothing is compared, and every loss counts.
+//!
+//! A thread of our own may also be one that only computes: to yield to that one is as bad as to yield to another process.
+//! What tells them apart is what a worker finds when it has its CPU back. After a producer has had it there are many
+//! tasks, and throughput gains. A lone task has waited in vain, for up to a time slice: nobody was woken for it, because
+//! the worker counted as searching. So an excused loss after which a worker finds few tasks counts after all
+//! ([`record_late`]).
 //!
 //! If a loss ends a probation that followed a period, the next period is twice as long, up to 64 s; else it is
 //! [`MIN_PERIOD`]. So on a machine that stays busy a loss, which costs milliseconds, happens less and less often.
@@ -94,8 +100,8 @@ global! {
 }
 
 global! {
-    /// The number of CPUs of the process; 0 until it is asked for. It only helps to tell who took a CPU, so it need not
-    /// follow changes.
+    /// The number of CPUs of the process; 0 until it is asked for. It only helps to tell who took a CPU, and whether it
+    /// is of use to spin, so it need not follow changes.
     static CPUS: AtomicU64 = AtomicU64::new(0);
 }
 
@@ -164,33 +170,64 @@ pub(crate) fn may_yield() -> bool {
     state.0 == 0 || !state.is_contended(timestamp::now())
 }
 
-/// Yields and measures that, whether or not a thread [may yield](may_yield): callers ask first. Returns false if the
-/// thread has lost its CPU, and should not go on yielding.
+/// The outcome of a yield.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Yielded {
+    /// The thread had its CPU back soon, or at once.
+    Kept,
+    /// It has lost its CPU, and should not go on yielding.
+    Lost,
+    /// The same, but threads of our own seem to be the cause: it has not been counted.
+    Excused,
+}
+
+/// Yields and measures that, whether or not a thread [may yield](may_yield): callers ask first.
 #[inline]
-pub(crate) fn yield_now() -> bool {
+pub(crate) fn yield_now() -> Yielded {
     let before = timestamp::now();
     thread::yield_now();
     let after = timestamp::now();
-    let is_lost = u128::from(after.nanos_since(before)) > LOST.as_nanos();
-    if is_lost {
-        record_loss(after, KEPT.with(|own| own.replace(0)));
-    } else {
-        KEPT.with(|own| own.set(own.get().saturating_add(1)));
+    if u128::from(after.nanos_since(before)) > LOST.as_nanos() {
+        return record_loss(after, KEPT.with(|own| own.replace(0)));
     }
-    !is_lost
+    KEPT.with(|own| own.set(own.get().saturating_add(1)));
+    Yielded::Kept
 }
 
 /// Records a loss that ended at `now`, after so many yields without one, if it counts.
 #[cold]
-fn record_loss(now: Timestamp, kept: u32) {
+fn record_loss(now: Timestamp, kept: u32) -> Yielded {
+    if kept >= MAX_KEPT {
+        return Yielded::Lost;
+    }
+    if !is_others_load(now) {
+        return Yielded::Excused;
+    }
+    count_loss(now);
+    Yielded::Lost
+}
+
+/// A task has waited for a worker whose last yield was [excused](Yielded::Excused): it counts as a loss.
+#[cold]
+pub(crate) fn record_late() {
+    count_loss(timestamp::now());
+}
+
+/// Counts a loss that ended at `now`, unless a period has begun meanwhile.
+fn count_loss(now: Timestamp) {
     let state = state();
-    if kept >= MAX_KEPT || state.is_contended(now) || !is_others_load(now) {
+    if state.is_contended(now) {
         return;
     }
     LOSSES.with(|losses| losses.set(losses.get().wrapping_add(1)));
-    // CONTENTION-2
-    let next = state.after_loss(now).0;
-    let _ = STATE.compare_exchange(state.0, next, Ordering::Relaxed, Ordering::Relaxed);
+    advance(&STATE, state, now);
+}
+
+/// Changes the state that was read as `seen` after a loss, unless another thread has changed it meanwhile: then that
+/// one's loss stands for both (CONTENTION-2).
+fn advance(word: &AtomicU64, seen: Contention, now: Timestamp) {
+    let next = seen.after_loss(now).0;
+    let _ = word.compare_exchange(seen.0, next, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Whether other processes have used the CPUs since an earlier loss. Where CPU time is unknown, they have; where there
@@ -250,6 +287,12 @@ fn cpus() -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
     CPUS.store(cpus, Ordering::Relaxed);
     cpus
+}
+
+/// Whether the process has one CPU only: what a thread waits for cannot happen while it spins.
+#[inline]
+pub(crate) fn has_one_cpu() -> bool {
+    cpus() == 1
 }
 
 /// The number of losses of the calling thread that counted, since it last asked.
@@ -321,6 +364,19 @@ mod tests {
         assert_eq!(state.period(), Duration::from_secs(4));
         let later = after(soon, state.period());
         assert_eq!(state.after_loss(later).period(), Duration::ZERO);
+    }
+
+    #[test]
+    fn threads_that_lose_their_cpus_at_the_same_time_count_as_one() {
+        let now = timestamp::now();
+        let word = AtomicU64::new(0);
+        let seen = Contention(0);
+        for _ in 0..9 {
+            advance(&word, seen, now);
+        }
+        let state = Contention(word.load(Ordering::Relaxed));
+        assert_eq!(state, seen.after_loss(now));
+        assert!(!state.is_contended(now));
     }
 
     /// A sample of a process that has used `cpu` microseconds at `wall`.

@@ -28,7 +28,7 @@
 // | `timestamp_clock` | cheap readings for metrics, and 48-bit timestamps |
 // | `alarm` | calling a waker at a time, by any clock |
 // | `timer` | the alarms of a clock and the thread that fires them |
-// | `wake_lead` | waking up a little early, to be on time |
+// | `min_sleep` | the shortest sleep of a thread that waits for due times |
 // | `wheel` | entries that wait for a time: a timing wheel in front of a heap |
 // | `deferred` | work that is moved off the timer's thread |
 
@@ -38,9 +38,9 @@ mod deadline;
 mod deferred;
 #[cfg(test)]
 mod measure;
+mod min_sleep;
 mod timer;
 mod timestamp_clock;
-mod wake_lead;
 mod wall;
 mod wheel;
 
@@ -50,5 +50,4 @@ pub use deadline::Deadline;
 pub(crate) use deferred::{Owner, ReserveHold, Work, drop_off_timer, hold_reserve, run_off_timer};
 pub(crate) use timer::{TimerHold, is_timer_thread};
 pub(crate) use timestamp_clock::{ShortTimestamp, TimestampClock};
-pub(crate) use wake_lead::{WaitPlan, WakeLead};
 pub(crate) use wheel::{Key, ReservedEntry, Wheel, due_since};

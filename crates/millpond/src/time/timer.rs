@@ -53,17 +53,16 @@
 //! | a scheduled pool, for the first task that needs the timer | rejects it, and the closure comes back; otherwise the pool holds the thread from then on (TIMER-7), and the thread in reserve (DEFER-4 in `deferred.rs`) |
 //! | a scheduled pool, for an accepted task | only if the thread has died: leaves it to the next thread, to a worker that becomes idle, and to the next call |
 //!
-//! The thread runs with the smallest [timer slack](timer_slack), and wakes up a little early ([`WakeLead`]). It
-//! yields while it waits for the rest, so that other threads run.
+//! The thread runs with the smallest [timer slack](timer_slack). It sleeps until the first alarm, and
+//! [not too briefly](Clock::sleep_until): it wakes up once for alarms that are close together.
 
 mod hold;
 
 pub(crate) use hold::TimerHold;
 
-use super::wake_lead::{WaitPlan, WakeLead};
 use super::wheel::{Key, Wheel};
 use super::{Clock, Deadline};
-use crate::thread::{JoinHandle, ThreadFactory, contention};
+use crate::thread::{JoinHandle, ThreadFactory};
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, local};
 use millpond_raw::user_code::{self, Kind};
@@ -253,7 +252,6 @@ impl Timer {
 /// The next step of the thread.
 enum Next {
     Fire,
-    Yield(Deadline),
     Sleep(Deadline),
     End,
 }
@@ -278,23 +276,11 @@ impl ThreadGuard {
         }
         let mut due = Vec::with_capacity(BATCH);
         let mut woken = Woken::Maybe;
-        let mut lead = WakeLead::default();
         loop {
-            match self.next(clock, woken, lead, &mut due) {
+            match self.next(clock, woken, &mut due) {
                 Next::Fire => due.drain(..).for_each(catch_panic::wake),
-                Next::Yield(until) => {
-                    // The thread that is to run the due task may wait for this very CPU: spinning would keep
-                    // it from running for the rest of the time slice, which is milliseconds.
-                    while !until.has_passed(clock.now())
-                        && contention::may_yield()
-                        && contention::yield_now()
-                    {}
-                }
                 Next::Sleep(until) => {
                     woken = clock.park_until(&here, Site::new("timer.sleep"), until);
-                    if woken == Woken::TimedOut {
-                        lead.learn(clock, until, clock.now());
-                    }
                     continue;
                 }
                 Next::End => return,
@@ -317,7 +303,7 @@ impl ThreadGuard {
     }
 
     /// Moves due alarms to `due`, up to a batch, and decides what to do next.
-    fn next(&mut self, clock: &Clock, woken: Woken, lead: WakeLead, due: &mut Vec<Waker>) -> Next {
+    fn next(&mut self, clock: &Clock, woken: Woken, due: &mut Vec<Waker>) -> Next {
         let now = clock.now();
         let mut alarms = self.timer.alarms.lock();
         let Alarms {
@@ -332,14 +318,9 @@ impl ThreadGuard {
         let next = if !due.is_empty() {
             Next::Fire
         } else if wheel.len() > 0 {
-            let next = wheel.next();
-            match lead.plan(clock, next, now) {
-                WaitPlan::Yield => Next::Yield(next),
-                WaitPlan::Sleep(until) => {
-                    sleeps = Some(until);
-                    Next::Sleep(until)
-                }
-            }
+            let until = clock.sleep_until(wheel.next(), now);
+            sleeps = Some(until);
+            Next::Sleep(until)
         } else if *holds > 0 {
             // TIMER-7
             sleeps = Some(Deadline::NEVER);

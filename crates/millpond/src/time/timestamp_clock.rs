@@ -42,7 +42,7 @@ impl ShortTimestamp {
 }
 
 /// A step of a short timestamp is two to this many ticks, for a tick is finer than needed. Steps must not be
-/// coarser: timestamps tell tasks apart, too (see `pool/identity.rs`).
+/// coarser: timestamps tell tasks apart, too (see `engine/identity.rs`).
 const STEP_BITS: u32 = 5;
 
 /// The bit of a manual clock's short timestamp which says that it is in steps.

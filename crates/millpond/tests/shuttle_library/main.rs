@@ -14,6 +14,7 @@ mod shuttle_kit;
 
 mod alarm;
 mod executor;
+mod forkjoin;
 mod handoff;
 mod on_demand;
 mod pool;

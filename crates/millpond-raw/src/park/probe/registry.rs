@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::task::Waker;
-use std::thread::ThreadId;
+use std::thread::{Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 /// A parked strand.
@@ -34,9 +34,27 @@ impl fmt::Display for Wait {
     }
 }
 
+/// What is kept of a parked strand: making it allocates nothing, since tests with probes count allocations, too.
+struct Record {
+    thread: Thread,
+    site: Site,
+    timed: bool,
+}
+
+impl Record {
+    fn to_wait(&self) -> Wait {
+        Wait {
+            thread: self.thread.id(),
+            name: self.thread.name().map(str::to_owned),
+            site: self.site,
+            timed: self.timed,
+        }
+    }
+}
+
 struct Registry {
     next: u64,
-    waits: BTreeMap<u64, Wait>,
+    waits: BTreeMap<u64, Record>,
     /// To be woken at the next change.
     watchers: Vec<Waker>,
 }
@@ -67,10 +85,8 @@ fn change<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
 pub(in crate::park) struct Recorded(u64);
 
 pub(in crate::park) fn record(site: Site, timed: bool) -> Recorded {
-    let thread = thread::current();
-    let wait = Wait {
-        thread: thread.id(),
-        name: thread.name().map(str::to_owned),
+    let wait = Record {
+        thread: thread::current(),
         site,
         timed,
     };
@@ -91,7 +107,8 @@ impl Drop for Recorded {
 /// All parked strands, the longest wait first. [`Wait`]s print as sentences: a watchdog prints them when a
 /// test hangs.
 pub fn waits() -> Vec<Wait> {
-    REGISTRY.lock().waits.values().cloned().collect()
+    let registry = REGISTRY.lock();
+    registry.waits.values().map(Record::to_wait).collect()
 }
 
 /// Blocks until some strand's wait satisfies `wanted`, and returns that wait.
@@ -129,11 +146,13 @@ pub fn await_wait(timeout: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<W
     loop {
         {
             let mut registry = REGISTRY.lock();
-            if let Some(wait) = registry.waits.values().find(|wait| wanted(wait)) {
-                return Ok(wait.clone());
+            let mut waits = registry.waits.values().map(Record::to_wait);
+            if let Some(wait) = waits.find(|wait| wanted(wait)) {
+                return Ok(wait);
             }
             if timed_out {
-                return Err(not_parked(timeout, registry.waits.values()));
+                let waits = registry.waits.values().map(Record::to_wait);
+                return Err(not_parked(timeout, waits));
             }
             registry.watchers.push(Arc::clone(&block).waker());
         }
@@ -141,7 +160,7 @@ pub fn await_wait(timeout: Duration, wanted: impl Fn(&Wait) -> bool) -> Result<W
     }
 }
 
-fn not_parked<'a>(timeout: Duration, waits: impl Iterator<Item = &'a Wait>) -> String {
+fn not_parked(timeout: Duration, waits: impl Iterator<Item = Wait>) -> String {
     let mut text =
         format!("no thread parked there within {timeout:?}; these are parked elsewhere:");
     for wait in waits {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_types, reason = "this is the seam")]
 
+use crate::sync::traffic::{Access, record};
+
 /// A cell whose accesses have a beginning and an end: loom's counterpart detects overlaps.
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
@@ -21,25 +23,33 @@ impl<T> UnsafeCell<T> {
 impl<T: ?Sized> UnsafeCell<T> {
     /// Starts a shared access, which lasts as long as the pointer.
     #[inline]
+    #[cfg_attr(millpond_traffic, track_caller)]
     pub fn get(&self) -> ConstPtr<T> {
+        record(self.0.get(), Access::Load);
         ConstPtr(self.0.get())
     }
 
     /// Starts an exclusive access, which lasts as long as the pointer.
     #[inline]
+    #[cfg_attr(millpond_traffic, track_caller)]
     pub fn get_mut(&self) -> MutPtr<T> {
+        record(self.0.get(), Access::Store);
         MutPtr(self.0.get())
     }
 
     /// One shared access.
     #[inline]
+    #[cfg_attr(millpond_traffic, track_caller)]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        record(self.0.get(), Access::Load);
         f(self.0.get())
     }
 
     /// One exclusive access.
     #[inline]
+    #[cfg_attr(millpond_traffic, track_caller)]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        record(self.0.get(), Access::Store);
         f(self.0.get())
     }
 }

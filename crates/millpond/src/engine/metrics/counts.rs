@@ -41,6 +41,11 @@ impl WorkerStats {
         self.joined.add(1);
     }
 
+    /// A task that the worker took from a queue inside of another one is over. It was not counted as running.
+    pub(crate) fn count_inside(&self, fate: RunOutcome) {
+        self.end_unusual(fate, 0);
+    }
+
     #[inline]
     fn count_run(&self, fate: RunOutcome) {
         match fate {

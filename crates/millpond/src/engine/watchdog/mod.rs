@@ -157,6 +157,12 @@ pub(crate) trait Supervised: EventSource {
     /// The number of tasks that wait.
     fn queued(&self) -> usize;
 
+    /// True if a burst of tasks has left memory that is not needed any more.
+    fn has_surplus(&self) -> bool;
+
+    /// Returns that memory to the system.
+    fn trim(&self);
+
     /// True if no task waits. A user's queue that panics is not empty.
     fn is_queue_empty(&self) -> bool;
 
@@ -422,12 +428,23 @@ fn look_at_all<E: Supervised>(engine: &Arc<E>) -> Option<Duration> {
     match idle_looks {
         0 => engine.is_watched().store(true, Ordering::Relaxed),
         1 => {}
-        2 => engine.is_watched().store(false, Ordering::Relaxed),
+        2 => {
+            engine.is_watched().store(false, Ordering::Relaxed);
+            trim_off_timer(engine);
+        }
         // A thread that has raised the flag meanwhile has set an alarm of its own.
         _ => return None,
     }
     let shortest = watchdog.limits.lock().shortest();
     Some(next.min(shortest.unwrap_or(INTERVAL)))
+}
+
+/// The engine is idle: it returns the memory that a burst has left, if there is any. That may take milliseconds.
+fn trim_off_timer<E: Supervised>(engine: &Arc<E>) {
+    if engine.has_surplus() {
+        let idle = Arc::clone(engine);
+        run_off_timer(Owner::of(&**engine, Work::Drop), move || idle.trim());
+    }
 }
 
 /// The task that a worker runs, and its limit.

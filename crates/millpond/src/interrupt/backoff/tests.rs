@@ -7,6 +7,11 @@ use std::cell::Cell;
 const LONG_CHECKS: u32 = 7;
 const SHORT_CHECKS: u32 = 4;
 
+/// Whether threads spin on this machine at all.
+fn spins_here() -> bool {
+    !contention::has_one_cpu()
+}
+
 /// A tight poll or a backoff that succeeds after so many checks. Returns how many checks there were.
 fn checks_until(checks: u32, pace: SpinPace) -> u32 {
     let seen = Cell::new(0);
@@ -34,8 +39,12 @@ fn next_checks() -> u32 {
 }
 
 fn history_after(ends: impl IntoIterator<Item = WaitEnd>) -> SpinHistory {
-    ends.into_iter()
-        .fold(SpinHistory::NEW, |history, end| history.after(end))
+    ends.into_iter().fold(SpinHistory::NEW, after)
+}
+
+/// The history after a wait; one that parks does so at the start of time, and its end is not known.
+fn after(history: SpinHistory, end: WaitEnd) -> SpinHistory {
+    history.begin().after(end, || at(0))
 }
 
 #[test]
@@ -46,7 +55,7 @@ fn a_count_of_failed_spins_that_wraps_around_costs_a_few_long_spins() {
     };
     let pauses: Vec<u32> = (0..20)
         .map(|_| {
-            history = history.after(WaitEnd::WhileYielding);
+            history = after(history, WaitEnd::WhileYielding);
             history.pauses()
         })
         .collect();
@@ -56,6 +65,9 @@ fn a_count_of_failed_spins_that_wraps_around_costs_a_few_long_spins() {
 
 #[test]
 fn a_thread_whose_spins_succeed_keeps_spinning_long() {
+    if !spins_here() {
+        return;
+    }
     HISTORY.set(SpinHistory::NEW);
     for _ in 0..100 {
         assert_eq!(backoff_for(LONG_CHECKS - 1), LONG_CHECKS);
@@ -69,7 +81,7 @@ fn a_thread_whose_spins_fail_keeps_them_short_but_tries_again() {
     let long: Vec<u32> = (0..3 * RETRY_EVERY)
         .filter(|_| {
             let is_long = history.pauses() == LONG_SPIN;
-            history = history.after(WaitEnd::WhileYielding);
+            history = after(history, WaitEnd::WhileYielding);
             is_long
         })
         .collect();
@@ -81,10 +93,10 @@ fn one_long_spin_that_succeeds_resets_the_history_of_spins() {
     let late = || std::iter::repeat_n(WaitEnd::WhileYielding, RETRY_EVERY as usize - 1);
     let history = history_after(late());
     assert_eq!(history.pauses(), SHORT_SPIN);
-    let short = history.after(WaitEnd::WhileSpinning);
+    let short = after(history, WaitEnd::WhileSpinning);
     assert_eq!(short.failed, RETRY_EVERY, "a short one is no proof");
     assert_eq!(short.pauses(), LONG_SPIN);
-    assert_eq!(short.after(WaitEnd::WhileSpinning).failed, 0);
+    assert_eq!(after(short, WaitEnd::WhileSpinning).failed, 0);
 }
 
 #[test]
@@ -95,41 +107,81 @@ fn a_wait_in_which_nothing_comes_says_nothing_about_spins() {
 }
 
 #[test]
-fn a_thread_whose_waits_end_parked_stops_yielding_but_tries_again() {
+fn a_thread_whose_waits_are_long_stops_yielding_but_tries_again() {
     let mut history = SpinHistory::NEW;
     let yields: Vec<u32> = (0..3 * RETRY_EVERY)
         .filter(|_| {
+            history = history.begin();
             let yields = history.yields();
-            history = history.after(WaitEnd::Parked);
+            history = history.after(WaitEnd::Parked, || at(0));
             yields
         })
         .collect();
     assert_eq!(yields, [0, 1, 2, 3, 4, 5, RETRY_EVERY, 2 * RETRY_EVERY]);
     let mut again = 0;
-    while !history.yields() {
-        history = history.after(WaitEnd::WhileSpinning);
+    while !history.begin().yields() {
+        history = after(history, WaitEnd::WhileSpinning);
         again += 1;
     }
     assert!(again <= MIN_HITS, "{again} that succeeded were enough");
 }
 
 #[test]
+fn a_wait_that_parks_and_is_woken_at_once_counts_as_short() {
+    let parked = history_after([WaitEnd::Parked]);
+    let woken = |micros, may_yield| parked.woken(at(micros), may_yield);
+    assert_eq!(woken(59, true), SpinHistory::NEW);
+    assert_eq!(woken(61, true).hits, u8::MAX << 1, "it took too long");
+    assert_eq!(woken(59, false).hits, u8::MAX << 1, "it could not yield");
+    let late = woken(61, true);
+    assert_eq!((late.parked, late.long), (None, 1));
+    assert_eq!(late.woken(at(70), true), late, "it counts once");
+    assert_eq!(parked.begin().hits, u8::MAX << 1, "nobody knows its end");
+}
+
+#[test]
+fn waits_that_park_again_and_again_and_are_woken_at_once_go_on_yielding() {
+    let mut history = SpinHistory::NEW;
+    for _ in 0..100 {
+        assert!(history.begin().yields());
+        history = after(history, WaitEnd::Parked).woken(at(20), true);
+    }
+}
+
+#[test]
+fn a_wakeup_is_recorded_once_and_only_after_a_wait_that_parked() {
+    HISTORY.set(SpinHistory::NEW);
+    record_wakeup();
+    assert_eq!(HISTORY.get(), SpinHistory::NEW);
+    backoff_for(u32::MAX);
+    assert!(HISTORY.get().parked.is_some());
+    record_wakeup();
+    assert_eq!(HISTORY.get().parked, None);
+}
+
+#[test]
 fn a_wait_that_is_not_to_yield_only_spins() {
-    let parked = SpinHistory {
-        parked: 1,
+    if !spins_here() {
+        return;
+    }
+    let long = SpinHistory {
+        long: 1,
         hits: 0,
         ..SpinHistory::NEW
     };
-    HISTORY.set(parked);
+    HISTORY.set(long);
     assert_eq!(backoff_for(u32::MAX), LONG_CHECKS);
-    HISTORY.set(parked);
+    HISTORY.set(long);
     let checks = LONG_SPIN.div_ceil(TIGHT_PAUSES);
     assert_eq!(checks_until(u32::MAX, SpinPace::Tight), checks);
-    assert_eq!(HISTORY.get().parked, 2);
+    assert_eq!(HISTORY.get().begin().long, 2);
 }
 
 #[test]
 fn an_attempt_that_fails_is_followed_by_others() {
+    if !spins_here() {
+        return;
+    }
     HISTORY.set(SpinHistory::NEW);
     let mut attempts = 0;
     let got = backoff(
@@ -220,10 +272,13 @@ fn a_search_that_finds_a_task_is_recorded_and_one_that_does_not_is_pending() {
         hits: 0b0111_1110,
         ..SearchHistory::NEW
     });
-    let found = Search::begin().unwrap().run(|| true, || Some(7));
+    let found = Search::begin().unwrap().run(|| true, || Some(7), || 0);
     assert_eq!(found, Some(7));
     assert_eq!(SEARCHES.get().hits, 0b1111_1101);
-    assert_eq!(Search::begin().unwrap().run(|| false, || Some(7)), None);
+    assert_eq!(
+        Search::begin().unwrap().run(|| false, || Some(7), || 0),
+        None
+    );
     assert!(SEARCHES.get().pending.is_some());
     SEARCHES.set(SearchHistory {
         hits: 0,

@@ -11,6 +11,7 @@
 use super::counters::Resolution;
 use super::handler_scope::{Entry, HandlerScope};
 use super::policy::{RejectionContext, RejectionPolicy};
+use crate::engine::Identity;
 use crate::engine::Spawn;
 use crate::engine::metrics::LabelId;
 use crate::engine::watchdog::Supervised;
@@ -19,7 +20,6 @@ use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
 use crate::pool::ThreadPool;
 use crate::pool::engine::PoolEngine;
-use crate::pool::identity::Identity;
 use crate::pool::worker::{Worker, WorkerRecord};
 use crate::queue::{Offered, WaitSlot, end_push_for_self};
 use crate::task::{self, CancelReason, Task};

@@ -7,7 +7,7 @@
 //! A shard gets its memory when the first thread needs it: a pool that rejects nothing has none.
 
 use crate::engine::metrics::{Counter, LabelId};
-use crate::pool::identity::thread_number;
+use crate::engine::thread_number;
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::once_box::OnceBox;
 use std::fmt;

@@ -420,15 +420,31 @@ impl<T: Send> TwoLock<T> {
         removed
     }
 
+    /// Whether it is empty and bursts have left memory in it.
+    pub(super) fn has_surplus(&self) -> bool {
+        let (outbox, inbox) = self.lock_both();
+        outbox.has_surplus() || inbox.ring.has_surplus()
+    }
+
+    /// Frees what bursts have left, if the queue is empty.
+    pub(super) fn trim(&self) {
+        let (mut outbox, mut inbox) = self.lock_both();
+        outbox.trim();
+        inbox.ring.trim();
+    }
+
     pub(super) fn clock(&self) -> &Clock {
         &self.clock
     }
 
+    /// While the inbox is empty a producer is told to try: an offer reads the full mark itself, and a consumer that
+    /// polls for an element does not take the mark's cache line from the producer that writes it next.
     #[inline]
     pub(super) fn hint(&self) -> Option<QueueHint> {
+        let is_ready = self.inbox.is_ready.load(Ordering::Relaxed);
         Some(QueueHint {
-            is_ready: self.inbox.is_ready.load(Ordering::Relaxed),
-            has_room: !self.is_full(),
+            is_ready,
+            has_room: !is_ready || !self.is_full(),
         })
     }
 

@@ -94,14 +94,15 @@ impl<T: Send> TwoLock<T> {
         let is_ready = || self.inbox.is_ready.load(Ordering::Relaxed);
         let mut is_counted = true;
         let got = user_code::while_searching(|| {
-            search.run(is_ready, || {
+            let attempt = || {
                 takes(true);
                 let got = self.poll_searching(end, &mut is_counted);
                 if got.is_none() {
                     takes(false);
                 }
                 got
-            })
+            };
+            search.run(is_ready, attempt, || self.len())
         });
         if is_counted {
             self.stop_searching();

@@ -67,6 +67,7 @@ impl<T: Send> TwoLock<T> {
             self.inbox.is_ready.store(false, Ordering::Relaxed);
             return false;
         }
+        inbox.ring.review_kept();
         std::mem::swap(&mut inbox.ring, outbox);
         self.inbox.is_ready.store(false, Ordering::Relaxed);
         true

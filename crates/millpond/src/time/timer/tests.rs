@@ -204,11 +204,11 @@ fn a_thread_that_is_held_stays_without_alarms_and_ends_when_the_last_hold_is_dro
     let thread = Arc::new(CountingWaker::default());
     assert!(guard.try_begin(Waker::from(Arc::clone(&thread))));
     let mut next = |woken| {
-        let step = guard.next(&clock, woken, WakeLead::default(), &mut Vec::new());
+        let step = guard.next(&clock, woken, &mut Vec::new());
         match step {
             Next::Sleep(until) => Some(until),
             Next::End => None,
-            Next::Fire | Next::Yield(_) => panic!("there is no alarm"),
+            Next::Fire => panic!("there is no alarm"),
         }
     };
     let (one, other) = (timer.hold(&clock).unwrap(), timer.hold(&clock).unwrap());

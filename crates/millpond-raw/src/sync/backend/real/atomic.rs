@@ -7,14 +7,17 @@
 )]
 
 use crate::sync::chaos::point;
+use crate::sync::traffic::{Access, record};
 use std::sync::atomic as real;
 
 pub use real::Ordering;
 
 /// Orders memory without touching an atomic.
 #[inline]
+#[cfg_attr(millpond_traffic, track_caller)]
 pub fn fence(order: Ordering) {
     point("atomic.fence");
+    record(core::ptr::null::<()>(), Access::Fence);
     real::fence(order);
 }
 
@@ -34,22 +37,28 @@ macro_rules! atomic {
 
             /// Reads it.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn load(&self, order: Ordering) -> $value {
                 point("atomic.load");
+                record(self.as_ptr(), Access::Load);
                 self.0.load(order)
             }
 
             /// Writes it.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn store(&self, value: $value, order: Ordering) {
                 point("atomic.store");
+                record(self.as_ptr(), Access::Store);
                 self.0.store(value, order);
             }
 
             /// Writes it and returns the old value.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.swap");
+                record(self.as_ptr(), Access::Locked);
                 self.0.swap(value, order)
             }
 
@@ -59,6 +68,7 @@ macro_rules! atomic {
             ///
             /// The value that was there instead.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn compare_exchange(
                 &self,
                 seen: $value,
@@ -67,6 +77,7 @@ macro_rules! atomic {
                 failure: Ordering,
             ) -> Result<$value, $value> {
                 point("atomic.compare_exchange");
+                record(self.as_ptr(), Access::Locked);
                 self.0.compare_exchange(seen, new, success, failure)
             }
 
@@ -76,6 +87,7 @@ macro_rules! atomic {
             ///
             /// The value that was there, which may be `seen`.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn compare_exchange_weak(
                 &self,
                 seen: $value,
@@ -84,6 +96,7 @@ macro_rules! atomic {
                 failure: Ordering,
             ) -> Result<$value, $value> {
                 point("atomic.compare_exchange_weak");
+                record(self.as_ptr(), Access::Locked);
                 self.0.compare_exchange_weak(seen, new, success, failure)
             }
 
@@ -110,36 +123,46 @@ macro_rules! atomic_number {
         impl $name {
             /// Adds, wrapping, and returns the old value.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_add");
+                record(self.as_ptr(), Access::Locked);
                 self.0.fetch_add(value, order)
             }
 
             /// Subtracts, wrapping, and returns the old value.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_sub");
+                record(self.as_ptr(), Access::Locked);
                 self.0.fetch_sub(value, order)
             }
 
             /// Sets bits and returns the old value.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_or");
+                record(self.as_ptr(), Access::Locked);
                 self.0.fetch_or(value, order)
             }
 
             /// Keeps bits and returns the old value.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_and");
+                record(self.as_ptr(), Access::Locked);
                 self.0.fetch_and(value, order)
             }
 
             /// Raises it to `value` if that is more, and returns the old value.
             #[inline]
+            #[cfg_attr(millpond_traffic, track_caller)]
             pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 point("atomic.fetch_max");
+                record(self.as_ptr(), Access::Locked);
                 self.0.fetch_max(value, order)
             }
         }

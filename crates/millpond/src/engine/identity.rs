@@ -22,7 +22,7 @@ local! {
 
 /// What identifies a task while it is being submitted (IDENTITY-1).
 #[derive(Debug)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     address: usize,
     tag_word: u64,
     /// IDENTITY-2.
@@ -32,7 +32,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Stamps the task: from now on it is in the queue with this tag, or on its way there.
     #[inline]
-    pub(super) fn give(task: &Task, tag: Option<&QueueTag>, timestamps: &TimestampClock) -> Self {
+    pub(crate) fn give(task: &Task, tag: Option<&QueueTag>, timestamps: &TimestampClock) -> Self {
         task.set_tag(tag, timestamps.short_now());
         Identity {
             address: task.address(),
@@ -41,14 +41,14 @@ impl Identity {
         }
     }
 
-    pub(super) fn is(&self, task: &Task) -> bool {
+    pub(crate) fn is(&self, task: &Task) -> bool {
         task.address() == self.address && task.tag_word() == self.tag_word
     }
 }
 
 /// The number of this thread, which no other thread has; 0 in a thread that is being torn down.
 #[inline]
-pub(super) fn thread_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     let number = NUMBER.try_with(|number| match number.get() {
         0 => first_number(number),
         known => known,

@@ -1,13 +1,13 @@
 //! The pause between two attempts to start a worker, while all of them fail.
 //!
-//! A failed start costs the system tens of microseconds, and a pool without workers would try once for each
-//! submitted task. So when [`FREE`] starts in a row have failed the pool tries at most every [`PAUSE`], by its
+//! A failed start costs the system tens of microseconds, and an engine without workers would try once for each
+//! submitted task. So when [`FREE`] starts in a row have failed the engine tries at most every [`PAUSE`], by its
 //! clock. A task that is submitted in between is treated as if its own start had failed, with the same error: it
 //! waits for an existing worker, or is rejected. The first start that succeeds ends the pause.
 //!
 //! On a manual clock there is no pause: it would never end.
 
-use super::engine::PoolEngine;
+use crate::time::TimestampClock;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use millpond_raw::timestamp::Timestamp;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// When and why the last start failed.
 #[derive(Debug, Default)]
-pub(super) struct StartPause {
+pub(crate) struct StartPause {
     /// A tick; 0 if none has failed.
     failed_at: AtomicU64,
     error: Mutex<Option<Like>>,
@@ -51,30 +51,30 @@ impl Like {
     }
 }
 
-impl PoolEngine {
+impl StartPause {
     /// A worker could not be started.
     #[cold]
-    pub(super) fn start_failed(&self, error: &io::Error) {
+    pub(crate) fn start_failed(&self, error: &io::Error, timestamps: &TimestampClock) {
         let last = Like::of(error);
-        *self.start_pause.error.lock() = Some(last);
-        let now = self.timestamps.now().count();
-        self.start_pause.failed_at.store(now, Ordering::Relaxed);
+        *self.error.lock() = Some(last);
+        let now = timestamps.now().count();
+        self.failed_at.store(now, Ordering::Relaxed);
     }
 
-    /// The last error, while there is a pause.
-    pub(super) fn start_is_paused(&self) -> Option<io::Error> {
-        if self.timestamps.stands_still() || self.rare.failed_starts_in_a_row.get() < FREE {
+    /// The last error, while there is a pause, if so many starts in a row have failed.
+    pub(crate) fn error(&self, failed: u64, timestamps: &TimestampClock) -> Option<io::Error> {
+        if timestamps.stands_still() || failed < FREE {
             return None;
         }
-        let failed_at = Timestamp::from_count(self.start_pause.failed_at.load(Ordering::Relaxed));
-        let now = self.timestamps.now();
+        let failed_at = Timestamp::from_count(self.failed_at.load(Ordering::Relaxed));
+        let now = timestamps.now();
         // A counter may have gone back.
         let is_over =
-            now < failed_at || Duration::from_nanos(self.timestamps.nanos(failed_at, now)) >= PAUSE;
+            now < failed_at || Duration::from_nanos(timestamps.nanos(failed_at, now)) >= PAUSE;
         if is_over {
             return None;
         }
-        self.start_pause.error.lock().as_ref().map(Like::error)
+        self.error.lock().as_ref().map(Like::error)
     }
 }
 

@@ -1,0 +1,168 @@
+//! The builder of fork-join pools. The ranges and defaults of parameters are in [`super::config`].
+
+use super::ForkJoinPool;
+use super::config::{
+    Config, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, HelpPolicy, Settings, default_parallelism,
+};
+use super::engine::{ForkJoinEngine, Parts};
+use super::events::ForkJoinEvent;
+use crate::engine::LastHandle;
+use crate::engine::events::Listener;
+use crate::executor::{Runner, UncaughtPanic};
+use crate::manage::PatchError;
+use crate::thread::{ThreadFactory, Threads};
+use crate::time::Clock;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Builds a [`ForkJoinPool`].
+///
+/// ```
+/// use millpond::forkjoin::ForkJoinPool;
+///
+/// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+/// assert_eq!(pool.join(|| 3, || 4), (3, 4));
+///
+/// let error = ForkJoinPool::builder("mill").parallelism(0).build().unwrap_err();
+/// assert!(error.to_string().starts_with("parallelism cannot be 0"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder does nothing until it is built"]
+pub struct ForkJoinBuilder {
+    name: Cow<'static, str>,
+    parallelism: Option<usize>,
+    keep_alive: Duration,
+    is_fifo: bool,
+    help: HelpPolicy,
+    factory: Option<Arc<dyn ThreadFactory>>,
+    runner: Runner,
+    clock: Clock,
+    names: Option<usize>,
+    listener: Option<Listener<ForkJoinEvent>>,
+    is_common: bool,
+}
+
+impl ForkJoinBuilder {
+    pub(super) fn new(name: Cow<'static, str>) -> Self {
+        ForkJoinBuilder {
+            name,
+            parallelism: None,
+            keep_alive: DEFAULT_KEEP_ALIVE,
+            is_fifo: false,
+            help: HelpPolicy::default(),
+            factory: None,
+            runner: Runner::default(),
+            clock: Clock::system(),
+            names: Some(DEFAULT_TASK_NAMES),
+            listener: None,
+            is_common: false,
+        }
+    }
+
+    pub(super) fn common(mut self) -> Self {
+        self.is_common = true;
+        self
+    }
+
+    /// How many workers compute at a time. Unless told otherwise, as many as this process may use CPUs.
+    pub fn parallelism(mut self, parallelism: usize) -> Self {
+        self.parallelism = Some(parallelism);
+        self
+    }
+
+    /// How long a worker without work stays. Unless told otherwise, a minute.
+    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
+        self.keep_alive = keep_alive;
+        self
+    }
+
+    /// Whether workers take their own tasks in the order in which they came, for tasks that are executed and never
+    /// joined. Otherwise the newest is first.
+    #[doc(alias = "asyncMode")]
+    pub fn fifo(mut self, is_fifo: bool) -> Self {
+        self.is_fifo = is_fifo;
+        self
+    }
+
+    /// What a worker runs while it waits for a job that another one runs.
+    pub fn help(mut self, help: HelpPolicy) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// How its threads are started.
+    #[doc(alias = "ForkJoinWorkerThreadFactory")]
+    pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
+        self.factory = Some(factory.into_shared());
+        self
+    }
+
+    /// Hears of the panics of tasks that have no handle.
+    #[doc(alias = "UncaughtExceptionHandler")]
+    pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
+        self.runner = Runner::with_hook(hook);
+        self
+    }
+
+    /// Hears of what an operator should know. Without a listener it is logged.
+    pub fn on_event(mut self, listener: impl Fn(&ForkJoinEvent) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// The clock by which workers time out and deadlines pass.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Keeps no metrics of tasks.
+    pub fn without_metrics(mut self) -> Self {
+        self.names = None;
+        self
+    }
+
+    /// Makes the pool. It starts no thread until there is something to do.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the parameters.
+    pub fn build(self) -> Result<ForkJoinPool, PatchError> {
+        let settings = Settings {
+            parallelism: self.parallelism.unwrap_or_else(default_parallelism),
+            keep_alive: self.keep_alive,
+            is_fifo: self.is_fifo,
+            help: self.help,
+        };
+        PatchError::unless_none(settings.problems(&self.name))?;
+        let name = self.name;
+        let factory = self
+            .factory
+            .unwrap_or_else(|| Arc::new(Threads::named(name.clone())));
+        let engine = ForkJoinEngine::new(Parts {
+            name,
+            config: Config::new(settings, factory),
+            runner: self.runner,
+            clock: self.clock,
+            names: self.names,
+            listener: self.listener,
+            is_common: self.is_common,
+        });
+        Ok(ForkJoinPool {
+            _last_handle: Arc::new(LastHandle::new(&engine)),
+            engine,
+        })
+    }
+}
+
+impl fmt::Debug for ForkJoinBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ForkJoinBuilder")
+            .field("name", &self.name)
+            .field("parallelism", &self.parallelism)
+            .field("help", &self.help)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,330 @@
+//! The worker on its own thread: what it runs, when it publishes a job, and what it does when a job was taken.
+//!
+//! # When a job is published
+//!
+//! Publishing is cheap and waking is not: 5 µs for the thread that wakes, and much longer until the sleeper runs. So:
+//!
+//! - At the *first* join of a computation ([`FIRST`]) its job is published: whoever searches now or later finds it, also
+//!   while this worker computes for long without another join.
+//! - If a worker *searches*, or one waits for a job that this worker runs ([`URGENT`]), the oldest private job is published
+//!   at the next join.
+//! - If all others *sleep*, or have not been started ([`PATIENT`]), somebody must be woken for a published job. Unless the
+//!   last [`SHORT_IN_A_ROW`] computations of this worker were *short* ([`SHORT`]), that is done at the first join. After
+//!   short ones the worker first computes for as long as a wake-up costs ([`MIN_PATIENCE`]): a burst that is over before
+//!   is not worth one. So the total is at most twice what it would have been with the better choice, provided that
+//!   another join follows: a single join of two long halves after many short computations may run them one after the
+//!   other. A wake-up in vain, after which the worker had to run the job itself, doubles the patience, up to
+//!   [`MAX_PATIENCE`]; a job that was taken resets it.
+//!
+//! While it is patient the worker reads the clock at the 1st, 2nd, 4th, .. and then each [`MAX_SKIP`]th join.
+//!
+//! # Orderings
+//!
+//! `[S-ask]` and `[S-help]` are explained in [`super::slot`], where their other ends are.
+
+use super::deque::{Inner, Item};
+use super::engine::ForkJoinEngine;
+use super::slot::{FIRST, PATIENT, Slot, URGENT};
+use super::worker::Worker;
+use millpond_raw::forkjoin::{Awaited, Host, JobRef, Local};
+use millpond_raw::sync::atomic::{Ordering, fence};
+use millpond_raw::sync::spins;
+use millpond_raw::timestamp::{self, Timestamp};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// The patience of a worker before it wakes another one, in nanoseconds.
+const MIN_PATIENCE: u64 = 5_000;
+
+/// The patience after many wake-ups in vain.
+const MAX_PATIENCE: u64 = 1_000_000;
+
+/// A computation that ends so soon after its first join is short: two wake-ups take longer. In nanoseconds.
+const SHORT: u64 = 10_000;
+
+/// After so many short computations in a row the next one is expected to be short.
+const SHORT_IN_A_ROW: u32 = 4;
+
+/// The most joins between two looks at the clock.
+const MAX_SKIP: u32 = 64;
+
+/// A worker on its own thread.
+pub(super) struct Context {
+    pub(super) engine: Arc<ForkJoinEngine>,
+    pub(super) worker: Arc<Worker>,
+    pub(super) index: u32,
+    /// The stolen job inside of which it runs; 0 outside of any.
+    root: Cell<usize>,
+    /// The ids of published jobs that have not been joined, with their numbers in the deque; the youngest last.
+    published: RefCell<Vec<(usize, u64)>>,
+    /// When its patience began.
+    since: Cell<Option<Timestamp>>,
+    /// When the first join of this computation found that others sleep.
+    first_join: Cell<Option<Timestamp>>,
+    /// Short computations in a row.
+    short: Cell<u32>,
+    patience: Cell<u64>,
+    skip: Cell<u32>,
+    /// Whether it has woken or started a worker for its last publication.
+    has_woken: Cell<bool>,
+}
+
+impl Context {
+    pub(super) fn new(engine: Arc<ForkJoinEngine>, worker: Arc<Worker>, index: u32) -> Self {
+        Context {
+            engine,
+            worker,
+            index,
+            root: Cell::new(0),
+            published: RefCell::new(Vec::new()),
+            since: Cell::new(None),
+            first_join: Cell::new(None),
+            short: Cell::new(0),
+            patience: Cell::new(MIN_PATIENCE),
+            skip: Cell::new(1),
+            has_woken: Cell::new(false),
+        }
+    }
+
+    /// Calls `f` with the worker that the current thread is, if it is one.
+    #[inline]
+    pub(super) fn with_current<R>(f: impl FnOnce(Option<&Context>) -> R) -> R {
+        millpond_raw::forkjoin::with_current(|local| {
+            f(local.and_then(|local| local.host().downcast_ref::<Context>()))
+        })
+    }
+
+    pub(super) fn slot(&self) -> &Slot {
+        self.engine.slots.get(self.index)
+    }
+
+    /// Something new begins, with no join around it.
+    pub(super) fn begin_root(&self, local: &Local<'_>) {
+        let demand = &self.slot().demand;
+        let (bits, idle) = (demand.get(), self.engine.sleep.read());
+        if bits & URGENT != 0 && idle.searching() == 0 {
+            demand.word().fetch_and(!URGENT, Ordering::Relaxed);
+        }
+        if bits & PATIENT == 0 && (idle.sleeping() > 0 || self.engine.is_understaffed()) {
+            demand.word().fetch_or(PATIENT, Ordering::Relaxed);
+        }
+        self.since.set(None);
+        self.first_join.set(None);
+        self.offer_first(local);
+    }
+
+    /// Lets the next join publish its job.
+    pub(super) fn offer_first(&self, local: &Local<'_>) {
+        // Relaxed: the worker's own bit.
+        self.slot().demand.word().fetch_or(FIRST, Ordering::Relaxed);
+        local.reset_skip();
+    }
+
+    /// What began last is over. Only a computation that had a reason to wake somebody is judged.
+    #[inline]
+    pub(super) fn end_root(&self) {
+        if let Some(first) = self.first_join.take() {
+            let now = timestamp::now();
+            let is_short = now >= first && now.nanos_since(first) < SHORT;
+            let short = if is_short { self.short.get() + 1 } else { 0 };
+            self.short.set(short.min(SHORT_IN_A_ROW));
+        }
+    }
+
+    /// Takes note of the first join of a computation; whether that is expected to be long.
+    fn note_first_join(&self) -> bool {
+        if spins() == 0 {
+            // Models measure nothing.
+            return true;
+        }
+        if self.first_join.get().is_none() {
+            self.first_join.set(Some(timestamp::now()));
+        }
+        self.short.get() < SHORT_IN_A_ROW
+    }
+
+    /// Runs a job that this worker did not wait for.
+    pub(super) fn run_job(&self, job: JobRef) {
+        let outer = self.root.replace(job.id());
+        job.run();
+        self.root.set(outer);
+    }
+
+    /// Publishes the oldest private job. Workers that sleep are woken for it if `wakes`; helpers always are.
+    fn publish(&self, local: &Local<'_>, wakes: bool) {
+        let Some(job) = local.publish_oldest() else {
+            return;
+        };
+        let id = job.id();
+        let number = self.slot().deque.push_job(job, self.root.get());
+        self.published.borrow_mut().push((id, number));
+        self.worker.forks.published.add(1);
+        self.has_woken.set(self.signal_job(wakes));
+    }
+
+    /// A job was pushed on the worker's own deque. Returns whether a worker was woken or started for it. Without `wakes`
+    /// a worker that searches finds it, one that sleeps does not, and its owner runs it in the end.
+    fn signal_job(&self, wakes: bool) -> bool {
+        let (engine, slot) = (&self.engine, self.slot());
+        let needed = engine.sleep.needs_wake();
+        // [S-help]: the fence is that of `needs_wake`
+        for helper in slot.helpers() {
+            engine.slots.get(helper).wake();
+        }
+        match needed {
+            None => false,
+            Some(_) if !wakes => false,
+            Some(0) if !engine.is_understaffed() => false,
+            // An error is no harm: this worker runs the job itself.
+            Some(_) => engine.wake_one() || engine.start_worker().is_ok(),
+        }
+    }
+
+    /// Pushes a job of a scope.
+    pub(super) fn spawn(&self, job: JobRef) {
+        self.slot().deque.push_spawned(job, self.root.get());
+        let _ = self.signal_job(true);
+    }
+
+    /// Takes back the request of sleepers, if there is none any more.
+    fn forget_sleepers(&self) {
+        let word = self.slot().demand.word();
+        // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        word.fetch_and(!PATIENT, Ordering::Acquire);
+        if self.engine.sleep.read().sleeping() > 0 || self.engine.is_understaffed() {
+            word.fetch_or(PATIENT, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the worker has computed for long enough to wake another one; otherwise how many joins may pass.
+    fn is_patience_over(&self) -> Result<(), u32> {
+        if spins() == 0 {
+            // Models measure nothing.
+            return Ok(());
+        }
+        let now = timestamp::now();
+        match self.since.get() {
+            // The counter may have gone back.
+            Some(since) if now >= since => {
+                if now.nanos_since(since) >= self.patience.get() {
+                    self.since.set(Some(now));
+                    self.skip.set(1);
+                    return Ok(());
+                }
+                let skip = self.skip.get();
+                self.skip.set((skip * 2).min(MAX_SKIP));
+                Err(skip)
+            }
+            _ => {
+                self.since.set(Some(now));
+                self.skip.set(1);
+                Err(0)
+            }
+        }
+    }
+
+    /// Forgets a published job, and returns its number in the deque.
+    fn forget_published(&self, id: usize) -> u64 {
+        let mut published = self.published.borrow_mut();
+        match published.iter().rposition(|(each, _)| *each == id) {
+            Some(index) => published.remove(index).1,
+            None => u64::MAX,
+        }
+    }
+
+    /// Takes anything of its own, or else that is queued elsewhere.
+    pub(super) fn pop_any(&self) -> Option<Item> {
+        let own = self.slot().deque.pop(self.engine.config.is_fifo);
+        own.or_else(|| self.steal_any())
+    }
+
+    /// Takes anything that is queued elsewhere.
+    pub(super) fn steal_any(&self) -> Option<Item> {
+        let item = self.engine.steal(self.index)?;
+        self.worker.forks.steals.add(1);
+        Some(item)
+    }
+}
+
+impl Host for Context {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn on_demand(&self, local: &Local<'_>) -> u32 {
+        let (engine, slot) = (&self.engine, self.slot());
+        let bits = slot
+            .demand
+            .word()
+            .fetch_and(!(URGENT | FIRST), Ordering::Relaxed);
+        let idle = engine.sleep.read();
+        let is_urgent = bits & URGENT != 0 || idle.searching() > 0;
+        if is_urgent || bits & FIRST != 0 {
+            if slot.deque.jobs() == 0 {
+                let wakes = self.note_first_join() || is_urgent;
+                self.publish(local, wakes);
+                return 0;
+            }
+            if is_urgent {
+                return MAX_SKIP;
+            }
+        }
+        if idle.sleeping() == 0 && !engine.is_understaffed() {
+            self.forget_sleepers();
+            return 0;
+        }
+        let is_published = slot.deque.jobs() > 0;
+        if is_published && self.has_woken.get() {
+            // A worker is on its way.
+            return MAX_SKIP;
+        }
+        match self.is_patience_over() {
+            Ok(()) if is_published => {
+                self.has_woken.set(self.signal_job(true));
+                MAX_SKIP
+            }
+            Ok(()) => {
+                self.publish(local, true);
+                MAX_SKIP
+            }
+            Err(skip) => skip,
+        }
+    }
+
+    fn reclaim(&self, id: usize) -> Option<JobRef> {
+        let found = self.slot().deque.take_job(id)?;
+        self.forget_published(id);
+        if self.has_woken.replace(false) {
+            self.patience
+                .set((self.patience.get() * 2).min(MAX_PATIENCE));
+        }
+        Some(found)
+    }
+
+    fn wait(&self, local: &Local<'_>, job: &Awaited<'_>) {
+        let _ = local;
+        self.patience.set(MIN_PATIENCE);
+        self.has_woken.set(false);
+        let number = self.forget_published(job.id());
+        let id = job.id();
+        let thief = || job.runner().map(|runner| (runner, id));
+        self.wait_until(
+            Inner::Join(number),
+            &|| job.is_over(),
+            &|waker| job.register(waker),
+            &thief,
+        );
+    }
+}
+
+impl Context {
+    /// Asks the worker in that slot for a job, and registers as one that sleeps until then.
+    pub(super) fn ask_thief(&self, thief: u32) {
+        let slot = self.engine.slots.get(thief);
+        slot.add_helper(self.index);
+        slot.ask(URGENT);
+        // [S-help] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        fence(Ordering::SeqCst);
+    }
+}

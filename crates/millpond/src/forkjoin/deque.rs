@@ -1,0 +1,317 @@
+//! The shared deque of a worker, and the pool's queue of what comes from outside: tasks, and jobs that were published.
+//!
+//! Private jobs never come here; that is what makes a join cheap. What is here can be taken by any worker at any time, so a
+//! task that was accepted is never out of reach of an idle worker. It is a ring under a lock: publications are rare (a
+//! handful in millions of joins), and an uncontended lock costs a task less than the rest of it. Lengths are beside the
+//! lock, so that nobody locks an empty deque.
+//!
+//! - **DEQUE-1** The owner takes the newest entry, or the oldest in FIFO mode; other workers take the oldest.
+//! - **DEQUE-2** The run state is read under the lock under which a task is pushed. So a shutdown that takes each lock
+//!   once after it has changed the state ([`Deque::pass`]) comes after every push that did not see it.
+//! - **DEQUE-3** A job that is taken for another worker is marked with that worker's number under the lock. So an owner
+//!   that finds its job gone knows who runs it.
+//!
+//! # Orderings
+//!
+//! Lengths are relaxed hints. Where sleeping workers depend on them there is a fence on each side: see [`super::sleep`].
+
+use crate::task::Task;
+use millpond_raw::cache_padded::CachePadded;
+use millpond_raw::forkjoin::JobRef;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+
+/// What a worker can run.
+pub(super) enum Item {
+    Task(Task),
+    Job(JobRef),
+}
+
+struct Entry {
+    /// Grows with each entry of a deque.
+    number: u64,
+    /// The stolen job, or task, inside of which this one was published; 0 outside of any.
+    root: usize,
+    /// It was spawned in a scope. A job of a join that is published late has a high number and is old all the same.
+    is_spawned: bool,
+    item: Item,
+}
+
+/// Which entries of its own deque are inside of what a worker waits for (HELP-1).
+#[derive(Clone, Copy)]
+pub(super) enum Inner {
+    /// It waits for a job of a join with this number. Jobs are published oldest first, so all behind it are younger.
+    Join(u64),
+    /// It waits for a scope that was entered before this number. Joins inside of the scope are over; a job of a join
+    /// behind that number is an outer one that was published late, and may run while this worker holds a lock that it
+    /// wants.
+    Scope(u64),
+}
+
+impl Inner {
+    fn contains(self, entry: &Entry) -> bool {
+        match self {
+            Inner::Join(number) => entry.number >= number,
+            Inner::Scope(number) => entry.is_spawned && entry.number >= number,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ring {
+    entries: VecDeque<Entry>,
+    next: u64,
+    jobs: usize,
+}
+
+impl Ring {
+    fn push(&mut self, item: Item, root: usize, is_spawned: bool) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.jobs += usize::from(matches!(item, Item::Job(_)));
+        self.entries.push_back(Entry {
+            number,
+            root,
+            is_spawned,
+            item,
+        });
+        number
+    }
+
+    fn taken(&mut self, entry: Entry) -> Item {
+        self.jobs -= usize::from(matches!(entry.item, Item::Job(_)));
+        entry.item
+    }
+
+    fn take_at(&mut self, index: usize) -> Option<Item> {
+        let entry = self.entries.remove(index)?;
+        Some(self.taken(entry))
+    }
+
+    /// Takes the youngest job for which `wanted` says so.
+    fn take_job(&mut self, wanted: impl Fn(&Entry, &JobRef) -> bool) -> Option<JobRef> {
+        if self.jobs == 0 {
+            return None;
+        }
+        let index = self.entries.iter().rposition(|entry| match &entry.item {
+            Item::Job(job) => wanted(entry, job),
+            Item::Task(_) => false,
+        })?;
+        match self.take_at(index) {
+            Some(Item::Job(job)) => Some(job),
+            Some(Item::Task(_)) | None => None,
+        }
+    }
+}
+
+/// A deque.
+#[derive(Default)]
+pub(super) struct Deque {
+    ring: CachePadded<Mutex<Ring>>,
+    len: CachePadded<AtomicUsize>,
+    jobs: AtomicUsize,
+}
+
+impl Deque {
+    fn with<R>(&self, f: impl FnOnce(&mut Ring) -> R) -> R {
+        let mut ring = self.ring.lock();
+        let done = f(&mut ring);
+        self.len.store(ring.entries.len(), Ordering::Relaxed);
+        self.jobs.store(ring.jobs, Ordering::Relaxed);
+        done
+    }
+
+    /// How many entries there are, or were a moment ago.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of them are jobs.
+    #[inline]
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.load(Ordering::Relaxed)
+    }
+
+    /// Adds a task, unless `is_open` says no (DEQUE-2).
+    pub(super) fn push_task(&self, task: Task, is_open: impl FnOnce() -> bool) -> Result<(), Task> {
+        self.with(|ring| {
+            if !is_open() {
+                return Err(task);
+            }
+            ring.push(Item::Task(task), 0, false);
+            Ok(())
+        })
+    }
+
+    /// Adds a job of a join, and returns its number.
+    pub(super) fn push_job(&self, job: JobRef, root: usize) -> u64 {
+        self.with(|ring| ring.push(Item::Job(job), root, false))
+    }
+
+    /// Adds a job of a scope.
+    pub(super) fn push_spawned(&self, job: JobRef, root: usize) {
+        self.with(|ring| ring.push(Item::Job(job), root, true));
+    }
+
+    /// Adds a job, unless `is_open` says no (DEQUE-2).
+    pub(super) fn push_job_if(
+        &self,
+        job: JobRef,
+        is_open: impl FnOnce() -> bool,
+    ) -> Result<(), JobRef> {
+        self.with(|ring| {
+            if !is_open() {
+                return Err(job);
+            }
+            ring.push(Item::Job(job), 0, false);
+            Ok(())
+        })
+    }
+
+    /// Takes an entry for the owner (DEQUE-1).
+    pub(super) fn pop(&self, is_fifo: bool) -> Option<Item> {
+        if self.is_empty() {
+            return None;
+        }
+        self.with(|ring| {
+            let entry = if is_fifo {
+                ring.entries.pop_front()
+            } else {
+                ring.entries.pop_back()
+            }?;
+            Some(ring.taken(entry))
+        })
+    }
+
+    /// Takes the oldest entry for the worker with this number (DEQUE-3).
+    pub(super) fn steal(&self, thief: u32) -> Option<Item> {
+        if self.is_empty() {
+            return None;
+        }
+        self.with(|ring| {
+            let item = ring.take_at(0)?;
+            if let Item::Job(job) = &item {
+                job.set_runner(thief);
+            }
+            Some(item)
+        })
+    }
+
+    /// Takes a job that was published inside of that root, for the worker with this number (DEQUE-3).
+    pub(super) fn steal_from_root(&self, root: usize, thief: u32) -> Option<JobRef> {
+        if self.jobs() == 0 {
+            return None;
+        }
+        self.with(|ring| {
+            let job = ring.take_job(|entry, _| entry.root == root)?;
+            job.set_runner(thief);
+            Some(job)
+        })
+    }
+
+    /// Takes the youngest job that is inside of what its owner waits for.
+    pub(super) fn pop_inner(&self, inner: Inner) -> Option<JobRef> {
+        if self.jobs() == 0 {
+            return None;
+        }
+        self.with(|ring| ring.take_job(|entry, _| inner.contains(entry)))
+    }
+
+    /// Takes that very job.
+    pub(super) fn take_job(&self, id: usize) -> Option<JobRef> {
+        if self.jobs() == 0 {
+            return None;
+        }
+        self.with(|ring| ring.take_job(|_, job| job.id() == id))
+    }
+
+    /// Whether there is a job that was published inside of that root.
+    pub(super) fn has_job_of(&self, root: usize) -> bool {
+        self.jobs() > 0
+            && self.with(|ring| {
+                let is_of =
+                    |entry: &Entry| entry.root == root && matches!(entry.item, Item::Job(_));
+                ring.entries.iter().any(is_of)
+            })
+    }
+
+    /// Whether there is a job that is inside of what its owner waits for.
+    pub(super) fn has_inner(&self, inner: Inner) -> bool {
+        self.jobs() > 0
+            && self.with(|ring| {
+                let is_inner =
+                    |entry: &Entry| inner.contains(entry) && matches!(entry.item, Item::Job(_));
+                ring.entries.iter().rev().any(is_inner)
+            })
+    }
+
+    /// The number of the next entry.
+    pub(super) fn next_number(&self) -> u64 {
+        self.with(|ring| ring.next)
+    }
+
+    /// Takes up to `most` tasks that are wanted, the oldest first.
+    pub(super) fn remove_tasks(
+        &self,
+        most: usize,
+        wanted: &mut dyn FnMut(&Task) -> bool,
+    ) -> Vec<Task> {
+        let mut found = Vec::new();
+        if self.is_empty() {
+            return found;
+        }
+        self.with(|ring| {
+            let mut index = 0;
+            while index < ring.entries.len() && found.len() < most {
+                let is_wanted = match &ring.entries[index].item {
+                    Item::Task(task) => wanted(task),
+                    Item::Job(_) => false,
+                };
+                match is_wanted.then(|| ring.take_at(index)).flatten() {
+                    Some(Item::Task(task)) => found.push(task),
+                    Some(Item::Job(_)) | None => index += 1,
+                }
+            }
+        });
+        found
+    }
+
+    /// Takes all jobs.
+    pub(super) fn take_jobs(&self) -> Vec<JobRef> {
+        let mut jobs = Vec::new();
+        if self.jobs() > 0 {
+            self.with(|ring| {
+                while let Some(job) = ring.take_job(|_, _| true) {
+                    jobs.push(job);
+                }
+            });
+        }
+        jobs
+    }
+
+    /// Calls `see` with each task, the oldest first.
+    pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {
+        if self.is_empty() {
+            return;
+        }
+        self.with(|ring| {
+            for entry in &ring.entries {
+                if let Item::Task(task) = &entry.item {
+                    see(task);
+                }
+            }
+        });
+    }
+
+    /// Waits for pushes that are under way (DEQUE-2).
+    pub(super) fn pass(&self) {
+        drop(self.ring.lock());
+    }
+}

@@ -1,0 +1,360 @@
+//! The pool itself, without the handles of its users: its parts, and the protocol between submitters and workers.
+//!
+//! ```text
+//!   execute, install from outside --> [ outside queue ]
+//!                                            |
+//!   worker 1:  private list --publish--> [ deque ] <--- steal --- worker 2, 3, ..
+//!              join                      execute, spawn from inside
+//! ```
+//!
+//! # Invariants
+//!
+//! - **FORKJOIN-1** A thread that has pushed something reads the state of the idle workers and the worker count
+//!   *afterwards* ([`ForkJoinEngine::signal`]): it wakes a sleeper, starts a worker, or relies on one that searches or
+//!   runs.
+//! - **FORKJOIN-2** A leaving worker stops searching and decrements the worker count first, then looks for work. If there
+//!   is some and nobody to wake, it counts itself in again and stays.
+//! - **FORKJOIN-3** Tasks are refused by the state of the control word, read under the lock under which they would be
+//!   pushed (DEQUE-2); a shutdown takes each lock once after it has changed the state.
+//! - **FORKJOIN-4** A worker exits with an empty deque and an empty private list: it runs what it has published and spawned,
+//!   also after a stop. Only tasks are handed back by a stop.
+//! - **FORKJOIN-5** No user code (a factory, listener, closure or destructor) runs under a lock of the pool.
+//!
+//! Beside it: SLEEP in [`super::sleep`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
+//! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
+
+use super::config::Config;
+use super::deque::{Deque, Item};
+use super::events::ForkJoinEvent;
+use super::sleep::Sleep;
+use super::slot::{PATIENT, Slots};
+use super::worker::{WorkerRecord, Workers};
+use crate::engine::events::{EventSource, Events, Listener};
+use crate::engine::metrics::{Counter, LabelTable};
+use crate::engine::{
+    AtomicCtl, ForkGuard, NotAdded, Spawn, StartPause, Termination, Tombstones, WorkerEngine,
+    WorkerGuard,
+};
+use crate::executor::{DropReports, ReportDrops, Runner};
+use crate::task::{CancelReason, QueueOwner, Task};
+use crate::thread::ThreadFactory;
+use crate::time::{Clock, TimestampClock};
+use millpond_raw::sync::Mutex;
+use millpond_raw::wait_queue::WaitQueue;
+use std::borrow::Cow;
+use std::io;
+use std::sync::{Arc, Weak};
+
+/// The most workers that a pool can have, without spares.
+pub(super) const MAX_PARALLELISM: usize = 1024;
+
+/// What the handles of a pool and its workers share.
+pub(super) struct ForkJoinEngine {
+    pub(super) name: Cow<'static, str>,
+    pub(super) own: Weak<ForkJoinEngine>,
+    ctl: AtomicCtl,
+    fork_guard: ForkGuard,
+    /// Tasks and jobs from outside.
+    pub(super) outside: Deque,
+    pub(super) slots: Slots,
+    /// To be dropped after the queues (TAG-2), so it stands behind them.
+    pub(super) tombstones: Tombstones,
+    pub(super) sleep: Sleep,
+    workers: Mutex<Workers>,
+    pub(super) config: Config,
+    pub(super) termination: Termination,
+    /// Threads that wait until nothing is queued and nothing runs.
+    pub(super) quiescence: WaitQueue,
+    pub(super) start_pause: StartPause,
+    pub(super) rare: RareStats,
+    pub(super) runner: Runner,
+    pub(super) clock: Clock,
+    pub(super) timestamps: TimestampClock,
+    /// The labels of its metrics; `None` if it keeps none.
+    pub(super) labels: Option<LabelTable>,
+    pub(super) events: Events<ForkJoinEngine>,
+    pub(super) dropped: Mutex<DropReports>,
+    /// It is the common pool, which is never shut down.
+    pub(super) is_common: bool,
+}
+
+/// Events that are counted at once by whichever thread sees them.
+#[derive(Debug, Default)]
+pub(super) struct RareStats {
+    pub(super) submitted: Counter,
+    pub(super) rejected: Counter,
+    pub(super) cancelled: Counter,
+    pub(super) handed_back: Counter,
+    pub(super) tombstones: Counter,
+    pub(super) elsewhere: Counter,
+    pub(super) expired: Counter,
+    pub(super) threads_started: Counter,
+    pub(super) thread_failures: Counter,
+    pub(super) failed_starts_in_a_row: Counter,
+    pub(super) wakes: Counter,
+    pub(super) dropped_detached: Counter,
+    pub(super) deadlocks: Counter,
+}
+
+/// What a pool is made of.
+pub(super) struct Parts {
+    pub(super) name: Cow<'static, str>,
+    pub(super) config: Config,
+    pub(super) runner: Runner,
+    pub(super) clock: Clock,
+    /// The number of names it keeps metrics of; `None` for no metrics at all.
+    pub(super) names: Option<usize>,
+    pub(super) listener: Option<Listener<ForkJoinEvent>>,
+    pub(super) is_common: bool,
+}
+
+impl ForkJoinEngine {
+    pub(super) fn new(parts: Parts) -> Arc<Self> {
+        let timestamps = TimestampClock::of(&parts.clock);
+        Arc::new_cyclic(|own| ForkJoinEngine {
+            name: parts.name,
+            own: Weak::clone(own),
+            ctl: AtomicCtl::new(),
+            fork_guard: ForkGuard::new(),
+            outside: Deque::default(),
+            slots: Slots::new(MAX_PARALLELISM),
+            tombstones: Tombstones::new(QueueOwner::Engine),
+            sleep: Sleep::default(),
+            workers: Mutex::new(Workers::default()),
+            config: parts.config,
+            termination: Termination::new(),
+            quiescence: WaitQueue::new(),
+            start_pause: StartPause::default(),
+            rare: RareStats::default(),
+            runner: parts.runner,
+            clock: parts.clock,
+            timestamps,
+            labels: parts.names.map(LabelTable::new),
+            events: Events::new(parts.listener),
+            dropped: Mutex::new(DropReports::new()),
+            is_common: parts.is_common,
+        })
+    }
+
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        self.fork_guard.is_forked()
+    }
+
+    /// How many workers it may have.
+    #[inline]
+    pub(super) fn parallelism(&self) -> usize {
+        self.config.parallelism()
+    }
+
+    /// Whether it may start a worker.
+    pub(super) fn is_understaffed(&self) -> bool {
+        self.ctl.read().workers() < self.parallelism()
+    }
+
+    /// Whether anything is queued that any worker may take.
+    pub(super) fn has_visible_work(&self) -> bool {
+        !self.outside.is_empty() || self.slots.iter().any(|slot| !slot.deque.is_empty())
+    }
+
+    /// How many workers run something, or are about to.
+    pub(super) fn active(&self) -> usize {
+        let idle = self.sleep.read().count();
+        self.ctl.read().workers().saturating_sub(idle)
+    }
+
+    /// How many workers do not sleep. They may have something in hand, also those that search.
+    pub(super) fn awake(&self) -> usize {
+        let workers = self.ctl.read().workers();
+        workers.saturating_sub(self.sleep.read().sleeping())
+    }
+
+    /// Something was pushed (FORKJOIN-1). An error says that there is no worker, and none could be started.
+    #[inline]
+    pub(super) fn signal(self: &Arc<Self>) -> io::Result<()> {
+        match self.sleep.needs_wake() {
+            None => Ok(()),
+            Some(sleeping) => self.signal_slow(sleeping),
+        }
+    }
+
+    fn signal_slow(self: &Arc<Self>, sleeping: usize) -> io::Result<()> {
+        if sleeping > 0 && self.wake_one() {
+            return Ok(());
+        }
+        let ctl = self.ctl.read();
+        if ctl.workers() >= self.parallelism() {
+            return Ok(());
+        }
+        self.start_worker()
+    }
+
+    /// Whether a task that comes now may make it start a worker.
+    pub(super) fn may_start_worker(&self) -> bool {
+        self.is_understaffed() && self.sleep.read().count() == 0
+    }
+
+    /// Starts a worker, if one is missing. An error says that none could be started and there is none.
+    #[cold]
+    pub(super) fn start_worker(self: &Arc<Self>) -> io::Result<()> {
+        let added = match self.start_pause() {
+            Some(error) => Err(error),
+            None => match self.add_worker(None, self.parallelism()) {
+                Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
+                Err((_, NotAdded::Failed(error))) => Err(error),
+            },
+        };
+        match added {
+            Err(error) if self.ctl.read().workers() == 0 => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Wakes a sleeper. False if there was none.
+    pub(super) fn wake_one(&self) -> bool {
+        match self.sleep.take_sleeper() {
+            None => false,
+            Some(slot) => {
+                self.rare.wakes.add(1);
+                self.slots.get(slot).wake();
+                true
+            }
+        }
+    }
+
+    /// Lets every sleeper look again at the state and the limits.
+    pub(super) fn wake_all(&self) {
+        for slot in self.sleep.take_all() {
+            self.slots.get(slot).wake();
+        }
+    }
+
+    /// Asks all workers but the one in this slot for work.
+    pub(super) fn ask_others(&self, own: u32, bit: u32) {
+        for (index, slot) in self.slots.iter_from(0) {
+            if index != own && slot.is_taken() {
+                slot.ask(bit);
+            }
+        }
+    }
+
+    /// More workers may be started: workers that run something are asked to make work for them.
+    pub(super) fn ask_for_new_workers(&self) {
+        self.ask_others(u32::MAX, PATIENT);
+    }
+
+    /// More workers may be started: one for each thing that is queued. Sleepers are woken by the caller.
+    pub(super) fn start_workers_for_queued(&self) {
+        let Some(own) = self.own.upgrade() else {
+            return;
+        };
+        let inside: usize = self.slots.iter().map(|slot| slot.deque.len()).sum();
+        let queued = self.outside.len() + inside;
+        let missing = self.parallelism().saturating_sub(self.ctl.read().workers());
+        for _ in 0..queued.min(missing) {
+            // A thread that is refused is counted, told, and tried again with the next submit.
+            if own.start_worker().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Takes something that is queued, from outside or from any worker, for the worker in this slot.
+    pub(super) fn steal(&self, own: u32) -> Option<Item> {
+        if let Some(item) = self.outside.steal(own) {
+            return Some(item);
+        }
+        let others = self.slots.iter_from(own + 1);
+        others
+            .filter(|(index, _)| *index != own)
+            .find_map(|(_, slot)| slot.deque.steal(own))
+    }
+
+    /// Takes tasks out of all queues.
+    pub(super) fn remove_tasks(
+        &self,
+        most: usize,
+        wanted: &mut dyn FnMut(&Task) -> bool,
+    ) -> Vec<Task> {
+        let mut found = self.outside.remove_tasks(most, wanted);
+        for slot in self.slots.iter() {
+            if found.len() < most {
+                found.extend(slot.deque.remove_tasks(most - found.len(), wanted));
+            }
+        }
+        found
+    }
+}
+
+impl WorkerEngine for ForkJoinEngine {
+    type Part = WorkerRecord;
+
+    #[inline]
+    fn ctl(&self) -> &AtomicCtl {
+        &self.ctl
+    }
+
+    fn with_workers<R>(&self, f: impl FnOnce(&mut Workers) -> R) -> R {
+        f(&mut self.workers.lock())
+    }
+
+    fn new_part(&self, _has_first: bool) -> WorkerRecord {
+        WorkerRecord::new(self.labels.as_ref().map_or(0, LabelTable::len))
+    }
+
+    fn thread_factory(&self) -> Arc<dyn ThreadFactory> {
+        Arc::clone(&self.config.factory)
+    }
+
+    fn record_start(&self, started: &io::Result<()>) {
+        match started {
+            Ok(()) => {
+                self.rare.threads_started.add(1);
+                self.rare.failed_starts_in_a_row.reset();
+            }
+            Err(error) => {
+                self.rare.thread_failures.add(1);
+                self.rare.failed_starts_in_a_row.add(1);
+                self.start_pause.start_failed(error, &self.timestamps);
+            }
+        }
+    }
+
+    fn start_pause(&self) -> Option<io::Error> {
+        let failed = self.rare.failed_starts_in_a_row.get();
+        self.start_pause.error(failed, &self.timestamps)
+    }
+
+    fn eager_workers(&self) -> usize {
+        self.parallelism()
+    }
+
+    fn has_queued_tasks(&self) -> bool {
+        self.has_visible_work()
+    }
+
+    fn take_queued(&self) -> Vec<Task> {
+        // Jobs from outside go back to their callers, which run them.
+        drop(self.outside.take_jobs());
+        self.remove_tasks(1, &mut |_| true)
+    }
+
+    fn cancel_accepted(&self, tasks: Vec<Task>) {
+        self.give_up(tasks, CancelReason::Rejected);
+    }
+
+    fn run_worker(guard: WorkerGuard<Self>) {
+        super::worker::run(guard);
+    }
+
+    fn worker_uncounted(&self) {}
+
+    fn worker_exited(&self) {
+        self.quiescence.wake_all();
+    }
+
+    fn before_terminated(&self) {
+        self.report_rest();
+        self.end_events();
+    }
+}

@@ -1,0 +1,102 @@
+//! Events of a pool, for its operator.
+
+use super::engine::ForkJoinEngine;
+use crate::engine::dropped::{DropSource, DroppedDetached};
+use crate::engine::events::{EventSource, Events};
+use crate::executor::{DropReports, DroppedTask, ReportDrops};
+use crate::task::Cycle;
+use crate::time::Clock;
+use millpond_raw::sync::Mutex;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// What an operator of a pool should know: see [`ForkJoinBuilder::on_event`](super::ForkJoinBuilder::on_event).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ForkJoinEvent {
+    /// Detached tasks were accepted and dropped before they ran.
+    DroppedDetached(Box<DroppedDetached>),
+    /// Tasks joined each other in a cycle. One of them got an error instead of waiting for ever.
+    #[non_exhaustive]
+    Deadlock {
+        /// The name of the pool.
+        pool: String,
+        /// Who joins whom.
+        cycle: Cycle,
+    },
+    /// Events were dropped, because they came too fast.
+    #[non_exhaustive]
+    Dropped {
+        /// The name of the pool.
+        pool: String,
+        /// The number dropped since the last event of this kind.
+        events: u64,
+    },
+}
+
+impl fmt::Display for ForkJoinEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ForkJoinEvent::DroppedDetached(report) => report.fmt(f),
+            ForkJoinEvent::Deadlock { pool, cycle } => write!(
+                f,
+                "{pool}: deadlock: {cycle}. The first of them got an error instead of waiting for ever"
+            ),
+            ForkJoinEvent::Dropped { pool, events } => write!(
+                f,
+                "{pool}: {events} more events were dropped, because they came too fast"
+            ),
+        }
+    }
+}
+
+impl EventSource for ForkJoinEngine {
+    type Event = ForkJoinEvent;
+
+    fn events(&self) -> &Events<Self> {
+        &self.events
+    }
+
+    fn this(&self) -> &Weak<Self> {
+        &self.own
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn dropped_events(&self, events: u64) -> ForkJoinEvent {
+        let pool = self.name.to_string();
+        ForkJoinEvent::Dropped { pool, events }
+    }
+}
+
+impl DropSource for ForkJoinEngine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn drop_reports(&self) -> &Mutex<DropReports> {
+        &self.dropped
+    }
+
+    fn dropped_detached(&self, report: DroppedDetached) -> ForkJoinEvent {
+        ForkJoinEvent::DroppedDetached(Box::new(report))
+    }
+}
+
+impl ForkJoinEngine {
+    /// A detached task was dropped before it ran.
+    #[cold]
+    pub(super) fn report_dropped(&self, task: DroppedTask) {
+        self.rare.dropped_detached.add(1);
+        self.add_dropped(task);
+    }
+
+    /// A task of a worker was the last of a cycle of joins, and has been told.
+    pub(super) fn report_deadlock(self: &Arc<Self>, cycle: &Cycle) {
+        let (pool, cycle) = (self.name.to_string(), cycle.clone());
+        self.rare.deadlocks.add(1);
+        self.emit(move |_| ForkJoinEvent::Deadlock { pool, cycle });
+    }
+}

@@ -1,0 +1,220 @@
+//! The fork-join pool: divides a computation into parts that borrow from each other's stacks, and lets idle workers steal
+//! them.
+//!
+//! Take it for computations that divide themselves: sums and searches over slices and trees, sorting, walks. [`join`] runs
+//! two closures, perhaps at the same time; what is not stolen costs a few nanoseconds, so no grain needs to be tuned.
+//! Take [`pool`](crate::pool) for tasks that block, or that need a bound.
+//!
+//! ```
+//! use millpond::forkjoin;
+//!
+//! fn sum(of: &[u64]) -> u64 {
+//!     if of.len() <= 1_000 {
+//!         return of.iter().sum();
+//!     }
+//!     let (left, right) = of.split_at(of.len() / 2);
+//!     let (left, right) = forkjoin::join(|| sum(left), || sum(right));
+//!     left + right
+//! }
+//! let all: Vec<u64> = (1..=100_000).collect();
+//! assert_eq!(sum(&all), 5_000_050_000);
+//! ```
+//!
+//! # Which worker runs what
+//!
+//! ```text
+//!   worker 1                                            worker 2
+//!   join(a, b)   b -> private list, a is called         idle: asks for work
+//!     join(c, d) d -> private list                        |
+//!                b, the oldest, is published ---------->  steals b, runs it
+//!                d is taken back, called here             |
+//!   waits for b: runs parts of b, or sleeps  <----------  b is done
+//! ```
+//!
+//! | question | answer |
+//! |---|---|
+//! | Two parts? Many? | [`join`]; [`scope`] |
+//! | A loop over a slice, a range, a vector? Sorting? | [`parallel`] |
+//! | As in Java? | [`RecursiveTask`] |
+//! | Tasks that nobody waits for? With handles? | [`execute`](crate::executor::ExecutorExt::execute); [`submit`](crate::executor::ExecutorExt::submit) |
+//! | Which pool? | that of the worker that asks, or else [`ForkJoinPool::common`]; [`ForkJoinPool::install`] runs a closure in another one |
+//! | What does a worker do while it waits? | [`HelpPolicy`] |
+//! | How does it end? | [`Lifecycle`](crate::executor::Lifecycle); the common pool does not |
+
+// The protocol between submitters and workers is in the header of `engine`, that of sleeping and waking in
+// `sleep/README.md`, that of jobs in `millpond_raw::forkjoin`.
+//
+// | file | what it holds |
+// |---|---|
+// | `engine` | the parts of a pool, and the protocol |
+// | `install` | `join`, `scope` and `install`, from anywhere; the common pool |
+// | `scope` | scopes |
+// | `context` | a worker on its own thread: what it publishes, and when |
+// | `wait` | what a worker does while it waits for a job |
+// | `worker` | the life of a worker: run, search, sleep, leave |
+// | `deque`, `slot` | what other workers see of one |
+// | `sleep` | how workers fall asleep and are woken |
+// | `recursive` | recursive tasks, as in Java |
+// | `parallel` | loops over slices, ranges, chunks and vectors; sorting |
+// | `submit` | how tasks and jobs come in; inline joins |
+// | `shutdown`, `quiescence` | the end, and waiting for nothing to do |
+// | `as_executor` | the traits `Executor` and `Lifecycle` |
+// | `builder`, `config` | building a pool; its parameters, and changing them |
+// | `snapshot`, `events` | what is shown, the trait `Managed`, and what its operator is told |
+
+mod as_executor;
+mod builder;
+mod config;
+mod context;
+mod deque;
+mod engine;
+mod events;
+mod install;
+pub mod parallel;
+mod quiescence;
+mod recursive;
+mod scope;
+mod shutdown;
+mod sleep;
+mod slot;
+mod snapshot;
+mod submit;
+mod wait;
+mod worker;
+
+pub use builder::ForkJoinBuilder;
+pub use config::HelpPolicy;
+pub use events::ForkJoinEvent;
+pub use install::{join, scope};
+pub use recursive::RecursiveTask;
+pub use scope::ForkScope;
+pub use snapshot::ForkJoinSnapshot;
+
+pub use crate::engine::dropped::DroppedDetached;
+pub use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
+
+use crate::engine::LastHandle;
+use crate::executor::TerminationError;
+use crate::manage::{Patch, PatchError};
+use engine::ForkJoinEngine;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A pool of workers that steal from each other.
+///
+/// Clones are handles to one pool; dropping the last of them is an orderly shutdown that does not block: what has been
+/// accepted still runs. Workers are started when there is something for them to do, up to the parallelism.
+///
+/// The queue of tasks from outside has no bound. In a child that `fork()` makes of this process it has no threads; there it
+/// rejects tasks, and joins run in the caller.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, Lifecycle};
+/// use millpond::forkjoin::{self, ForkJoinPool};
+///
+/// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+/// let flour = pool.submit(|| forkjoin::join(|| "wheat", || "rye"))?;
+/// assert_eq!(flour.join()?, ("wheat", "rye"));
+/// pool.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ForkJoinPool {
+    engine: Arc<ForkJoinEngine>,
+    _last_handle: Arc<LastHandle<ForkJoinEngine>>,
+}
+
+impl ForkJoinPool {
+    /// Describes a pool whose threads are called `name-1`, `name-2` and so on.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(4).build()?;
+    /// assert_eq!((pool.name(), pool.parallelism()), ("mill", 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(name: impl Into<Cow<'static, str>>) -> ForkJoinBuilder {
+        ForkJoinBuilder::new(name.into())
+    }
+
+    /// The pool's name.
+    pub fn name(&self) -> &str {
+        &self.engine.name
+    }
+
+    /// How many workers compute at a time.
+    #[doc(alias = "getParallelism")]
+    pub fn parallelism(&self) -> usize {
+        self.engine.parallelism()
+    }
+
+    /// Changes how many workers compute at a time, and returns the former number. Surplus workers leave when they have
+    /// nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// The number is out of range; then the old one stays.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(4).build()?;
+    /// assert_eq!(pool.set_parallelism(2)?, 4);
+    /// assert!(pool.set_parallelism(0).is_err());
+    /// assert_eq!(pool.parallelism(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "setParallelism")]
+    pub fn set_parallelism(&self, parallelism: usize) -> Result<usize, PatchError> {
+        let patch = Patch::new().set("parallelism", parallelism);
+        Ok(self.engine.apply(&patch)?.parallelism)
+    }
+
+    /// Waits until nothing is queued and no worker runs anything. False if that took longer than `timeout`.
+    ///
+    /// On a worker of the pool it runs what is queued, and waits until no *other* worker runs anything.
+    ///
+    /// # Errors
+    ///
+    /// The calling task was interrupted.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::forkjoin::ForkJoinPool;
+    /// use std::time::Duration;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").build()?;
+    /// let done = pool.submit(|| 7)?;
+    /// assert!(pool.await_quiescence(Duration::from_secs(60))?);
+    /// assert!(done.is_finished());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "awaitQuiescence")]
+    pub fn await_quiescence(&self, timeout: Duration) -> Result<bool, TerminationError> {
+        let deadline = self.engine.clock.deadline(timeout);
+        self.engine.await_quiescence(deadline)
+    }
+
+    /// Runs everything that is queued, if the caller is a worker of this pool; otherwise nothing.
+    #[doc(alias = "helpQuiesce")]
+    pub fn help_quiesce(&self) {
+        self.engine.help_quiesce();
+    }
+
+    /// Whether nothing is queued and no worker runs anything.
+    #[doc(alias = "isQuiescent")]
+    pub fn is_quiescent(&self) -> bool {
+        self.engine.is_quiescent(0)
+    }
+}
+
+impl fmt::Debug for ForkJoinPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForkJoinPool")
+            .field(&format_args!("{}", self.snapshot()))
+            .finish()
+    }
+}

@@ -1,0 +1,59 @@
+//! Loops over slices, ranges, chunks and vectors whose parts run at the same time, and sorting.
+//!
+//! ```
+//! use millpond::forkjoin::parallel;
+//!
+//! let grains = vec![3_u64, 4, 5];
+//! let flour: Vec<u64> = parallel::over(&grains).map(|grain| grain * 10).collect();
+//! assert_eq!(flour, [30, 40, 50]);
+//! let heavy = parallel::over(&flour).filter(|flour| **flour > 30).count();
+//! assert_eq!(heavy, 2);
+//! assert_eq!(parallel::over(1..=1_000_u64).sum::<u64>(), 500_500);
+//! ```
+//!
+//! | what | how |
+//! |---|---|
+//! | begin | [`over`] a slice, a vector, a range of integers; [`chunks`], [`chunks_mut`] |
+//! | change the items | [`map`](Parallel::map), [`map_init`](Parallel::map_init), [`filter`](Parallel::filter) |
+//! | use each | [`for_each`](Parallel::for_each), [`try_for_each`](Parallel::try_for_each) |
+//! | make one of all | [`fold`](Parallel::fold), [`reduce`](Parallel::reduce), [`sum`](Parallel::sum), [`count`](Parallel::count), [`min_by`](Parallel::min_by), [`max_by`](Parallel::max_by) |
+//! | look for one | [`find_any`](Parallel::find_any) |
+//! | keep all, in order | [`collect`](Parallel::collect) |
+//! | sort | [`sort`], [`sort_by`] (stable); [`sort_unstable`], [`sort_unstable_by`] |
+//!
+//! All of it runs in the pool of the worker that calls it, or else in [`ForkJoinPool::common`](super::ForkJoinPool::common);
+//! `pool.install(|| ..)` chooses another one. When there is nobody to help, it runs in the caller.
+//!
+//! # Who splits, and when
+//!
+//! No grain needs to be tuned. A worker takes items in blocks of about 10 µs, and between two blocks one relaxed load tells
+//! it whether another worker is hungry. Only then it splits what is left in two halves, and offers one.
+//!
+//! # Panics and interruption
+//!
+//! A panic in one part makes the others stop at their next block, and then goes on in the caller.
+//! [`try_for_each`](Parallel::try_for_each) stops in the same way at the first error, and when the calling task is
+//! interrupted. The other loops run to their end, as loops do.
+
+// | file | what it holds |
+// |---|---|
+// | `pipeline` | `Parallel`: what users call |
+// | `source` | what can be split and iterated over |
+// | `stage` | what is done with each item |
+// | `sink` | what is made of the items of a part, and of two parts |
+// | `drive` | the loop of a part: blocks, and when it splits |
+// | `sort` | sorting |
+
+mod drive;
+mod pipeline;
+mod sink;
+mod sort;
+mod source;
+mod stage;
+
+pub use pipeline::{Parallel, chunks, chunks_mut, over};
+pub use sort::{sort, sort_by, sort_unstable, sort_unstable_by};
+pub use source::{Chunks, ChunksMut, IntoSource, Items, ItemsMut, Owned, Source, Span};
+pub use stage::{AsIs, Filter, Map, MapInit, Stage};
+
+pub(super) use drive::{join, run_inside};

@@ -1,0 +1,157 @@
+//! Shutdown and stop of a pool, and what becomes of tasks that are taken out of its queues.
+
+use super::engine::ForkJoinEngine;
+use crate::engine::events::EventSource;
+use crate::engine::{Terminates, Termination, WorkerEngine, termination};
+use crate::executor::cancel_dropped;
+use crate::manage::RunState;
+use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
+use crate::time::{Clock, Deadline};
+use millpond_raw::park::Site;
+use std::sync::Arc;
+
+impl Terminates for ForkJoinEngine {
+    const AWAIT_SITE: Site = Site::new("forkjoin.await_termination");
+
+    fn shut_down(self: &Arc<Self>) {
+        if self.is_common {
+            return;
+        }
+        let is_first = self.ctl().advance_to(RunState::ShutDown);
+        if is_first && !ForkJoinEngine::is_forked(self) {
+            self.pass_queues();
+            self.wake_all();
+            termination::try_terminate(&**self);
+        }
+    }
+
+    fn is_forked(&self) -> bool {
+        ForkJoinEngine::is_forked(self)
+    }
+
+    fn is_over(&self) -> bool {
+        self.ctl().read().state() == RunState::Terminated
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn await_events(&self, deadline: Deadline) {
+        self.await_delivery(deadline);
+    }
+
+    fn termination(&self) -> &Termination {
+        &self.termination
+    }
+}
+
+impl ForkJoinEngine {
+    pub(super) fn is_shut_down(&self) -> bool {
+        !self.ctl().read().is_running()
+    }
+
+    /// FORKJOIN-3
+    fn pass_queues(&self) {
+        self.outside.pass();
+        self.slots.iter().for_each(|slot| slot.deque.pass());
+    }
+
+    /// Takes no more tasks, interrupts what runs, and hands back what has not started.
+    pub(super) fn stop(&self) -> Vec<Task> {
+        if self.is_common {
+            return Vec::new();
+        }
+        if self.is_forked() {
+            self.ctl().advance_to(RunState::Stopped);
+            return Vec::new();
+        }
+        let all = self.with_workers(|workers| {
+            // WORKERS-1
+            self.ctl().advance_to(RunState::Stopped);
+            workers.list_all()
+        });
+        self.pass_queues();
+        for worker in all {
+            worker.stop.set();
+        }
+        let mut unstarted = self.remove_tasks(usize::MAX, &mut |_| true);
+        self.hand_back(&mut unstarted);
+        // Callers of `install` whose jobs have not begun run them.
+        drop(self.outside.take_jobs());
+        self.wake_all();
+        termination::try_terminate(self);
+        unstarted
+    }
+
+    /// Takes tasks out of the queues for their submitter, while the pool goes on.
+    pub(super) fn take_back_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let mut taken = self.remove_tasks(usize::MAX, wanted);
+        if !taken.is_empty() {
+            self.hand_back(&mut taken);
+            self.tasks_removed();
+        }
+        taken
+    }
+
+    /// Keeps those of the tasks, which are out of the queues, that have something to run, and counts them all.
+    fn hand_back(&self, unstarted: &mut Vec<Task>) {
+        unstarted.retain(|task| {
+            let by_us = task.detach();
+            let is_gone = task.is_gone();
+            if is_gone {
+                self.count_tombstone(match task.tombstone() {
+                    // The worker that claimed it finds that it has left the queue, and does not count it.
+                    Tombstone::Inline(InlineRunner::OwnWorker) if by_us => {
+                        Tombstone::Inline(InlineRunner::OtherThread)
+                    }
+                    tombstone => tombstone,
+                });
+            }
+            !is_gone
+        });
+        self.rare.handed_back.add(unstarted.len());
+    }
+
+    /// Cancels tasks that have been taken out of the queues, and counts them. Returns how many were not tombstones.
+    pub(super) fn give_up(&self, tasks: Vec<Task>, reason: CancelReason) -> usize {
+        if tasks.is_empty() {
+            return 0;
+        }
+        let mut given_up = 0;
+        for task in tasks {
+            let tombstone = match reason {
+                // It was accepted, and the drop was not requested.
+                CancelReason::Rejected => match cancel_dropped(task, reason) {
+                    Ok(dropped) => {
+                        if let Some(dropped) = dropped {
+                            self.report_dropped(dropped);
+                        }
+                        None
+                    }
+                    Err(task) => Some(task.tombstone()),
+                },
+                _ => task.cancel_or_tombstone(reason),
+            };
+            match tombstone {
+                None => given_up += 1,
+                Some(tombstone) => self.count_tombstone(tombstone),
+            }
+        }
+        self.rare.cancelled.add(given_up);
+        self.tasks_removed();
+        given_up
+    }
+
+    /// Tasks were taken out of a queue, not by a worker. They may have been the last that a shutdown waits for (END-1).
+    fn tasks_removed(&self) {
+        self.quiescence.wake_all();
+        if self.is_shut_down() {
+            self.wake_all();
+            termination::try_terminate(self);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The slots of workers: what other workers see of one.
+//!
+//! A worker takes a free slot when it starts and gives it back when it exits; a slot is made when it is first needed and
+//! then stays, so that others can read it without a lock. What is in its deque when the worker exits is nothing
+//! (FORKJOIN-4).
+//!
+//! # Orderings
+//!
+//! - `[S-ask]` A worker that goes to sleep is on the list of sleepers, and then asks all others for work, which releases.
+//!   A worker that takes such a request back acquires; so it sees the sleeper, and asks itself again
+//!   ([`Context`](super::context::Context)).
+//! - `[S-help]` Store-load: a worker that waits registers here, then looks into the deque, with a fence between; a worker
+//!   that publishes pushes, then looks who is registered, with a fence between. One of them sees the other.
+//! - `[S-slot]` Raising the number of used slots releases the slot; whoever reads the number acquires it.
+
+use super::deque::Deque;
+use millpond_raw::cache_padded::CachePadded;
+use millpond_raw::forkjoin::Demand;
+use millpond_raw::once_box::OnceBox;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Waker;
+
+/// A worker that searches, or one that waits for a job that this one runs, wants work at once.
+pub(super) const URGENT: u32 = 1;
+/// Workers sleep, or have not been started: work for them pays if there is enough of it.
+pub(super) const PATIENT: u32 = 2;
+/// Set by the worker itself: the next join is the first one of a computation.
+pub(super) const FIRST: u32 = 4;
+
+/// What other workers see of one.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) demand: Demand,
+    pub(super) deque: Deque,
+    /// Workers that sleep until this one publishes a job.
+    helpers: Helpers,
+    waker: Mutex<Option<Waker>>,
+    is_taken: AtomicBool,
+}
+
+#[derive(Default)]
+struct Helpers {
+    count: CachePadded<AtomicUsize>,
+    slots: Mutex<Vec<u32>>,
+}
+
+impl Slot {
+    pub(super) fn set_waker(&self, waker: Option<Waker>) {
+        let former = std::mem::replace(&mut *self.waker.lock(), waker);
+        drop(former);
+    }
+
+    /// Wakes its worker, if there is one.
+    pub(super) fn wake(&self) {
+        let waker = self.waker.lock().clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether a worker has it.
+    pub(super) fn is_taken(&self) -> bool {
+        self.is_taken.load(Ordering::Relaxed)
+    }
+
+    /// Asks its worker for work.
+    pub(super) fn ask(&self, bit: u32) {
+        if self.demand.get() & bit == 0 {
+            // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+            self.demand.word().fetch_or(bit, Ordering::Release);
+        }
+    }
+
+    /// The worker in `slot` will sleep until this one publishes a job.
+    pub(super) fn add_helper(&self, slot: u32) {
+        self.helpers.slots.lock().push(slot);
+        // [S-help] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        self.helpers.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn remove_helper(&self, slot: u32) {
+        let mut slots = self.helpers.slots.lock();
+        if let Some(index) = slots.iter().position(|each| *each == slot) {
+            slots.swap_remove(index);
+            self.helpers.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The workers to be woken after a publication. To be called behind a fence.
+    pub(super) fn helpers(&self) -> Vec<u32> {
+        // [S-help]: the fence of the caller
+        if self.helpers.count.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        self.helpers.slots.lock().clone()
+    }
+}
+
+/// All slots of a pool.
+pub(super) struct Slots {
+    slots: Box<[OnceBox<Slot>]>,
+    free: Mutex<Vec<u32>>,
+    /// How many have been used.
+    used: CachePadded<AtomicUsize>,
+}
+
+impl Slots {
+    pub(super) fn new(most: usize) -> Self {
+        Slots {
+            slots: (0..most).map(|_| OnceBox::new()).collect(),
+            free: Mutex::new(Vec::new()),
+            used: CachePadded::new(AtomicUsize::new(0)),
+        }
+    }
+
+    /// Takes a slot for a worker.
+    pub(super) fn claim(&self, waker: Waker) -> u32 {
+        let index = {
+            let mut free = self.free.lock();
+            free.pop().unwrap_or_else(|| {
+                let used = self.used.load(Ordering::Relaxed);
+                self.slots[used].get_or_init(Slot::default);
+                // [S-slot] unmodelled: the box of the slot orders the same
+                self.used.store(used + 1, Ordering::Release);
+                used as u32
+            })
+        };
+        let slot = self.get(index);
+        slot.set_waker(Some(waker));
+        slot.is_taken.store(true, Ordering::Relaxed);
+        index
+    }
+
+    pub(super) fn release(&self, index: u32) {
+        let slot = self.get(index);
+        slot.is_taken.store(false, Ordering::Relaxed);
+        slot.set_waker(None);
+        self.free.lock().push(index);
+    }
+
+    /// A slot that has been claimed at some time.
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> &Slot {
+        let slot = self.slots[index as usize].get();
+        slot.expect("a slot that was claimed stays")
+    }
+
+    pub(super) fn used(&self) -> usize {
+        // [S-slot] unmodelled: the box of the slot orders the same
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// All slots that have been used, the one at `first` first.
+    pub(super) fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot)> {
+        let used = self.used();
+        let first = first as usize;
+        (0..used).map(move |step| {
+            let index = (first + step) % used;
+            (index as u32, self.get(index as u32))
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.iter_from(0).map(|(_, slot)| slot)
+    }
+}

@@ -1,0 +1,352 @@
+//! The state of a pool at one moment: its books, what its workers do, and the same in sentences.
+//!
+//! ```text
+//!   submitted = completed + cancelled + queued tasks      at rest
+//! ```
+//!
+//! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them.
+
+use super::ForkJoinPool;
+use super::config::TABLE;
+use super::engine::ForkJoinEngine;
+use crate::engine::WorkerEngine;
+use crate::engine::metrics::{Metrics, TaskMetrics};
+use crate::manage::{
+    Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
+    TaskLatency,
+};
+use std::fmt;
+
+/// The state of a [`ForkJoinPool`] at one moment: see [`ForkJoinPool::snapshot`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ForkJoinSnapshot {
+    /// The name of the pool.
+    pub name: String,
+    /// Whether it runs, ends, or has ended.
+    pub state: RunState,
+    /// How many workers may compute at a time.
+    pub parallelism: usize,
+    /// Workers that there are.
+    pub workers: usize,
+    /// Workers that run something.
+    pub active: usize,
+    /// Workers that sleep.
+    pub sleeping: usize,
+    /// Workers that look for work.
+    pub searching: usize,
+    /// The most workers that there have been.
+    pub largest: usize,
+    /// What waits in the queue from outside.
+    pub queued_outside: usize,
+    /// What waits in the deque of each worker.
+    pub queued_by_worker: Vec<usize>,
+    /// Tasks that were accepted.
+    pub submitted: u64,
+    /// Tasks that were rejected.
+    pub rejected: u64,
+    /// Tasks that have run.
+    pub completed: u64,
+    /// Tasks of these that panicked.
+    pub panicked: u64,
+    /// Tasks that ended without having run on a worker: cancelled, expired, handed back, or run by another thread.
+    pub cancelled: u64,
+    /// Jobs of joins that were made visible to other workers.
+    pub published: u64,
+    /// Tasks and jobs that a worker took from another one, or from outside.
+    pub steals: u64,
+    /// Jobs that a worker took from the one that it waited for.
+    pub leaps: u64,
+    /// How often a worker parked.
+    pub parks: u64,
+    /// How often a worker was woken for work.
+    pub wakes: u64,
+    /// Attempts to start a thread that failed.
+    pub thread_failures: u64,
+}
+
+impl fmt::Display for ForkJoinSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queued: usize = self.queued_by_worker.iter().sum();
+        write!(
+            f,
+            "{}: {}, {} of {} workers active, {} queued outside and {queued} with workers, {} completed, {} steals",
+            self.name,
+            self.state,
+            self.active,
+            self.parallelism,
+            self.queued_outside,
+            self.completed,
+            self.steals
+        )
+    }
+}
+
+impl Details for ForkJoinSnapshot {
+    fn measurements(&self) -> Vec<Measurement> {
+        vec![
+            Measurement::new("parallelism", self.parallelism),
+            Measurement::new("active", self.active),
+            Measurement::new("sleeping", self.sleeping),
+            Measurement::new("searching", self.searching),
+            Measurement::new("queued_outside", self.queued_outside),
+            Measurement::new("published", self.published),
+            Measurement::new("steals", self.steals),
+            Measurement::new("leaps", self.leaps),
+            Measurement::new("parks", self.parks),
+            Measurement::new("wakes", self.wakes),
+            Measurement::new("thread_failures", self.thread_failures),
+        ]
+    }
+}
+
+impl ForkJoinEngine {
+    fn snapshot(&self) -> ForkJoinSnapshot {
+        let ctl = self.ctl().read();
+        let rare = &self.rare;
+        let mut snapshot = ForkJoinSnapshot {
+            name: self.name.to_string(),
+            state: ctl.state(),
+            parallelism: self.parallelism(),
+            workers: 0,
+            active: 0,
+            sleeping: 0,
+            searching: 0,
+            largest: 0,
+            queued_outside: 0,
+            queued_by_worker: Vec::new(),
+            submitted: rare.submitted.get(),
+            rejected: rare.rejected.get(),
+            completed: 0,
+            panicked: 0,
+            cancelled: 0,
+            published: 0,
+            steals: 0,
+            leaps: 0,
+            parks: 0,
+            wakes: rare.wakes.get(),
+            thread_failures: rare.thread_failures.get(),
+        };
+        if self.is_forked() {
+            // Its workers are in the parent, and one of them may hold a lock.
+            return snapshot;
+        }
+        let (counts, forks, largest) =
+            self.with_workers(|workers| (workers.counts(), workers.forks(), workers.largest()));
+        let idle = self.sleep.read();
+        let outside = [
+            &rare.cancelled,
+            &rare.expired,
+            &rare.elsewhere,
+            &rare.handed_back,
+        ];
+        let never_ran: u64 = outside.into_iter().map(|counter| counter.get()).sum();
+        snapshot.workers = ctl.workers();
+        snapshot.active = ctl.workers().saturating_sub(idle.count());
+        snapshot.sleeping = idle.sleeping();
+        snapshot.searching = idle.searching();
+        snapshot.largest = largest;
+        snapshot.queued_outside = self.outside.len();
+        snapshot.queued_by_worker = self
+            .slots
+            .iter()
+            .filter(|slot| slot.is_taken())
+            .map(|slot| slot.deque.len())
+            .collect();
+        snapshot.completed = counts.completed;
+        snapshot.panicked = counts.panicked;
+        snapshot.cancelled = counts.cancelled + counts.expired + counts.elsewhere + never_ran;
+        snapshot.published = forks.published;
+        snapshot.steals = forks.steals;
+        snapshot.leaps = forks.leaps;
+        snapshot.parks = forks.parks;
+        snapshot
+    }
+
+    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        let Some(names) = self.labels.as_ref().filter(|_| !self.is_forked()) else {
+            return Vec::new();
+        };
+        // The sums first: a label is in the table before anything is counted under it.
+        let mut sums = self.with_workers(|workers| workers.metrics());
+        let named = names.all().into_iter().map(|known| {
+            let metrics: Metrics = sums.take(known.id);
+            TaskMetrics {
+                label: known.label,
+                labels: known.labels,
+                metrics,
+            }
+        });
+        named.collect()
+    }
+}
+
+impl ForkJoinPool {
+    /// Its parameters and counters at one moment.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+    /// for _ in 0..10 {
+    ///     pool.execute(|| ())?;
+    /// }
+    /// pool.close()?;
+    /// let snapshot = pool.snapshot();
+    /// assert_eq!((snapshot.completed, snapshot.workers, snapshot.queued_outside), (10, 0, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "getStealCount")]
+    #[doc(alias = "getQueuedSubmissionCount")]
+    #[doc(alias = "getActiveThreadCount")]
+    pub fn snapshot(&self) -> ForkJoinSnapshot {
+        self.engine.snapshot()
+    }
+
+    /// What its tasks, of each name, have waited and run.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::forkjoin::ForkJoinPool;
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").build()?;
+    /// pool.submit_with(TaskSpec::new().name("grind"), || ())?.join()?;
+    /// pool.close()?;
+    /// let names: Vec<_> = pool.metrics_by_name().into_iter().map(|each| each.label.to_string()).collect();
+    /// assert!(names.contains(&"grind".to_owned()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        self.engine.metrics_by_name()
+    }
+
+    /// The pool in sentences: what it does, and what would help.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+    /// assert_eq!(pool.explain(), "The pool has nothing to do and no worker; it starts up to 2 when there is work.");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self) -> String {
+        explain(&self.snapshot())
+    }
+}
+
+/// The snapshot in sentences.
+fn explain(now: &ForkJoinSnapshot) -> String {
+    let mut sentences = Vec::new();
+    let with_workers: usize = now.queued_by_worker.iter().sum();
+    let queued = now.queued_outside + with_workers;
+    let parallelism = now.parallelism;
+    sentences.push(match (now.state, now.workers, now.active, queued) {
+        (RunState::Terminated, ..) => "The pool has ended.".to_owned(),
+        (RunState::Running, 0, _, 0) => format!(
+            "The pool has nothing to do and no worker; it starts up to {parallelism} when there is work."
+        ),
+        (RunState::Running, workers, 0, 0) => {
+            format!("The pool has nothing to do; {} of {workers} workers sleep.", now.sleeping)
+        }
+        (state, workers, active, queued) => format!(
+            "The pool is {state}: {active} of {workers} workers are active (parallelism {parallelism}), {queued} \
+             tasks and jobs are queued, {} of them from outside.",
+            now.queued_outside
+        ),
+    });
+    if now.thread_failures > 0 && now.workers < parallelism {
+        sentences.push(format!(
+            "{} threads could not be started: raise the limit of threads, or lower the parallelism.",
+            now.thread_failures
+        ));
+    }
+    if now.active >= parallelism && now.queued_outside > 8 * parallelism {
+        sentences.push(
+            "All workers are busy and tasks wait outside: raise the parallelism if there are CPUs to spare, or \
+             submit less."
+                .to_owned(),
+        );
+    }
+    sentences.join(" ")
+}
+
+impl Managed for ForkJoinPool {
+    fn engine_snapshot(&self) -> EngineSnapshot {
+        let own = self.snapshot();
+        let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
+        engine.workers = own.workers;
+        engine.queued = own.queued_outside + own.queued_by_worker.iter().sum::<usize>();
+        engine.submitted = own.submitted;
+        engine.completed = own.completed;
+        engine.failed = own.panicked;
+        engine.rejected = own.rejected;
+        engine.cancelled = own.cancelled;
+        let named = self.metrics_by_name().into_iter();
+        engine.latencies = named
+            .map(|each| {
+                let label = each.label.to_string();
+                TaskLatency::new(label, each.metrics.wait, each.metrics.run)
+            })
+            .collect();
+        if own.thread_failures > 0 && own.workers < own.parallelism {
+            engine.warnings.push(format!(
+                "{} threads could not be started",
+                own.thread_failures
+            ));
+        }
+        engine.with_details(own)
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        TABLE.describe(&self.engine.config.settings())
+    }
+
+    /// The common pool can be changed like any other.
+    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        self.engine.apply(patch).map(drop)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_pool_and_one_without_threads_say_what_would_help() {
+        let pool = ForkJoinPool::builder("mill")
+            .parallelism(2)
+            .build()
+            .unwrap();
+        let mut now = pool.snapshot();
+        (now.workers, now.active, now.queued_outside) = (2, 2, 100);
+        assert!(
+            explain(&now).contains("All workers are busy"),
+            "{}",
+            explain(&now)
+        );
+        (now.workers, now.active, now.thread_failures) = (0, 0, 3);
+        assert!(explain(&now).contains("3 threads could not be started"));
+    }
+
+    #[test]
+    fn parameters_are_listed_and_changed_together_or_not_at_all() {
+        let pool = ForkJoinPool::builder("mill")
+            .parallelism(2)
+            .build()
+            .unwrap();
+        let names: Vec<_> = pool
+            .parameters()
+            .into_iter()
+            .map(|each| each.name)
+            .collect();
+        assert_eq!(names, ["parallelism", "keep_alive", "fifo", "help"]);
+        let patch = Patch::new().set("parallelism", 3_usize).set("fifo", true);
+        let error = Managed::apply(&pool, &patch).unwrap_err();
+        assert_eq!(error.problems()[0].parameter(), "fifo");
+        assert_eq!(pool.parallelism(), 2);
+        Managed::apply(&pool, &Patch::new().set("parallelism", 3_usize)).unwrap();
+        assert_eq!(pool.parallelism(), 3);
+    }
+}

@@ -1,0 +1,121 @@
+//! How tasks and jobs come in, and inline joins.
+
+use super::context::Context;
+use super::engine::ForkJoinEngine;
+use super::worker::{Worker, WorkerRecord};
+use crate::engine::{Identity, InlineJoins, InlineRun, Spawn, Tombstones, WorkerEngine};
+use crate::executor::{RejectReason, Rejected, RunOutcome};
+use crate::task::{Cycle, Name, Task, TaskView, Tombstone};
+use millpond_raw::forkjoin::JobRef;
+use millpond_raw::timestamp::Timestamp;
+use std::sync::Arc;
+
+impl ForkJoinEngine {
+    /// Accepts a task: on the deque of the worker that this is, or in the queue from outside.
+    pub(super) fn submit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
+        let reject = |task, reason| {
+            self.rare.rejected.add(1);
+            Err(Rejected::new(task, reason))
+        };
+        let identity = Identity::give(&task, Some(self.tombstones.tag()), &self.timestamps);
+        // FORKJOIN-3
+        let is_open = || self.ctl().read().is_running();
+        let pushed = Context::with_current(|here| match here {
+            Some(here) if Arc::ptr_eq(&here.engine, self) => {
+                here.slot().deque.push_task(task, is_open)
+            }
+            _ => self.outside.push_task(task, is_open),
+        });
+        if let Err(task) = pushed {
+            task.detach();
+            return reject(task, RejectReason::ShutDown);
+        }
+        self.rare.submitted.add(1);
+        let Err(error) = self.signal() else {
+            return Ok(());
+        };
+        // There is no worker. What others have pushed meanwhile gets an attempt of its own.
+        let own = self.remove_tasks(1, &mut |task| identity.is(task)).pop();
+        self.recover_failed_spawn();
+        match own {
+            None => Ok(()),
+            Some(task) => {
+                task.detach();
+                reject(task, RejectReason::SpawnFailed(error))
+            }
+        }
+    }
+
+    /// Accepts a job from outside. It goes back to its owner if no worker will run it.
+    pub(super) fn inject(self: &Arc<Self>, job: JobRef) {
+        let id = job.id();
+        // FORKJOIN-3
+        let is_open = || self.ctl().read().is_running();
+        if let Err(job) = self.outside.push_job_if(job, is_open) {
+            drop(job);
+            return;
+        }
+        if self.signal().is_err() {
+            drop(self.outside.take_job(id));
+            self.recover_failed_spawn();
+        }
+    }
+
+    /// Counts a tombstone that has left a queue, and that no worker will meet.
+    pub(super) fn count_tombstone(&self, tombstone: Tombstone) {
+        let counter = match RunOutcome::of(tombstone) {
+            RunOutcome::RanByOwnWorker => &self.rare.tombstones,
+            RunOutcome::RanElsewhere => &self.rare.elsewhere,
+            RunOutcome::Expired => &self.rare.expired,
+            _ => &self.rare.cancelled,
+        };
+        counter.add(1);
+    }
+}
+
+impl InlineJoins for ForkJoinEngine {
+    type Part = WorkerRecord;
+
+    fn tombstones(&self) -> &Tombstones {
+        &self.tombstones
+    }
+
+    fn allows_inline(&self) -> bool {
+        true
+    }
+
+    fn contains(&self, mark: usize) -> bool {
+        let mut is_there = false;
+        let mut see = |task: &Task| is_there |= task.mark() == mark;
+        self.outside.visit(&mut see);
+        for slot in self.slots.iter() {
+            slot.deque.visit(&mut see);
+        }
+        is_there
+    }
+
+    fn now(&self) -> Timestamp {
+        self.timestamps.now()
+    }
+
+    fn inline_started(&self, worker: &Worker, _task: TaskView<'_>) {
+        worker.stats.begin_in_place();
+    }
+
+    fn inline_ended(&self, worker: &Worker, task: TaskView<'_>, run: InlineRun) {
+        if let (Some(labels), Some(start)) = (&self.labels, run.start) {
+            let waited = task
+                .queued_since()
+                .map_or(0, |stamp| self.timestamps.nanos_from(stamp, start));
+            let ran = self.timestamps.nanos(start, self.timestamps.now());
+            let name = task.shared_name();
+            let id = labels.id_of(name.as_ref().map(Name::as_str), task.location());
+            worker.metrics.record_nested(id, run.outcome, waited, ran);
+        }
+        worker.stats.end_in_place(run.outcome);
+    }
+
+    fn deadlocked(self: &Arc<Self>, cycle: &Cycle) {
+        self.report_deadlock(cycle);
+    }
+}

@@ -1,0 +1,385 @@
+//! The life of a worker: it takes tasks and jobs and runs them, searches and sleeps while there are none, and leaves when
+//! it is not needed.
+//!
+//! | state | it leaves when |
+//! |---|---|
+//! | running | there are more workers than the parallelism, or it has slept for the keep-alive |
+//! | shut down | nothing is queued and no worker runs anything |
+//! | stopped | at once |
+//!
+//! In each case it has nothing of its own to run any more (FORKJOIN-4).
+
+use super::context::Context;
+use super::deque::Item;
+use super::engine::ForkJoinEngine;
+use super::slot::{PATIENT, URGENT};
+use crate::engine::metrics::{
+    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
+    WorkerStats,
+};
+use crate::engine::{self, InlineHost, WorkerEngine, WorkerGuard, WorkerPart};
+use crate::interrupt::Search;
+use crate::manage::RunState;
+use crate::meter::Count;
+use crate::task::Task;
+use crate::time::Deadline;
+use millpond_raw::cache_padded::CachePadded;
+use millpond_raw::forkjoin::{self, Local};
+use millpond_raw::park::{self, Site, Woken};
+use millpond_raw::sync::chaos;
+use millpond_raw::user_code;
+use std::sync::Arc;
+
+/// After so many tasks a worker looks into the queue from outside first, so that what waits there is not starved by
+/// tasks that make tasks. A prime number.
+const OUTSIDE_EVERY: u32 = 61;
+
+pub(super) type Worker = engine::Worker<WorkerRecord>;
+pub(super) type Workers = engine::Workers<WorkerRecord>;
+
+/// What a pool keeps for each worker: what it counts and measures.
+pub(super) struct WorkerRecord {
+    pub(super) stats: CachePadded<WorkerStats>,
+    pub(super) metrics: CachePadded<WorkerMetrics>,
+    pub(super) forks: CachePadded<ForkStats>,
+}
+
+/// What a worker counts of jobs. Only the worker writes.
+#[derive(Debug, Default)]
+pub(super) struct ForkStats {
+    /// Private jobs that it made visible to others.
+    pub(super) published: Count,
+    /// Tasks and jobs that it took from others, or from the queue outside.
+    pub(super) steals: Count,
+    /// Jobs that it took from the worker that it waited for.
+    pub(super) leaps: Count,
+    /// How often it parked, without work or in a join.
+    pub(super) parks: Count,
+}
+
+/// Sums of [`ForkStats`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ForkCounts {
+    pub(super) published: u64,
+    pub(super) steals: u64,
+    pub(super) leaps: u64,
+    pub(super) parks: u64,
+}
+
+impl ForkCounts {
+    fn add(&mut self, stats: &ForkStats) {
+        self.published += stats.published.get();
+        self.steals += stats.steals.get();
+        self.leaps += stats.leaps.get();
+        self.parks += stats.parks.get();
+    }
+}
+
+/// Totals of workers that have exited.
+#[derive(Default)]
+pub(super) struct Totals {
+    counts: Counts,
+    metrics: LabelSums,
+    forks: ForkCounts,
+}
+
+impl WorkerRecord {
+    pub(super) fn new(labels: usize) -> Self {
+        WorkerRecord {
+            stats: CachePadded::new(WorkerStats::default()),
+            metrics: CachePadded::new(WorkerMetrics::new(labels)),
+            forks: CachePadded::new(ForkStats::default()),
+        }
+    }
+}
+
+impl WorkerPart for WorkerRecord {
+    type Task = Task;
+    type Totals = Totals;
+
+    fn add_to(&self, totals: &mut Totals) {
+        totals.counts.add(self.stats.counts());
+        self.metrics.add_to(&mut totals.metrics);
+        totals.forks.add(&self.forks);
+    }
+}
+
+impl Workers {
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = self.exited().counts;
+        for worker in self.iter() {
+            counts.add(worker.stats.counts());
+        }
+        counts
+    }
+
+    pub(super) fn forks(&self) -> ForkCounts {
+        let mut forks = self.exited().forks;
+        for worker in self.iter() {
+            forks.add(&worker.forks);
+        }
+        forks
+    }
+
+    /// What all have measured, by the ids of their labels.
+    pub(super) fn metrics(&self) -> LabelSums {
+        let mut sums = self.exited().metrics.clone();
+        for worker in self.iter() {
+            worker.metrics.add_to(&mut sums);
+        }
+        sums
+    }
+}
+
+/// The life of a worker.
+pub(super) fn run(guard: WorkerGuard<ForkJoinEngine>) {
+    let (engine, worker) = (Arc::clone(&guard.engine), Arc::clone(&guard.worker));
+    guard.record_started(engine.timestamps.now());
+    let index = engine.slots.claim(park::current().waker());
+    let _slot = SlotGuard(&engine, index);
+    let context = Context::new(Arc::clone(&engine), Arc::clone(&worker), index);
+    let demand = &context.slot().demand;
+    let work = || match &engine.labels {
+        None => context.run_all(&guard, &NoRecorder),
+        Some(labels) => {
+            let state = &RecorderState::new(&engine.timestamps);
+            let target = Target {
+                metrics: &worker.metrics,
+                labels,
+                timestamps: &engine.timestamps,
+            };
+            context.run_all(&guard, &LiveRecorder { state, target });
+        }
+    };
+    InlineHost::enter(&engine, &worker, || {
+        worker
+            .stop
+            .enter(|| forkjoin::enter(demand, &context, work));
+    });
+}
+
+struct SlotGuard<'a>(&'a ForkJoinEngine, u32);
+
+impl Drop for SlotGuard<'_> {
+    fn drop(&mut self) {
+        self.0.slots.release(self.1);
+    }
+}
+
+impl Context {
+    fn run_all(&self, guard: &WorkerGuard<ForkJoinEngine>, recorder: &impl Recorder) {
+        forkjoin::with_current(|local| {
+            let local = local.expect("the worker has entered");
+            let mut turn = 0;
+            while let Some(item) = self.next_item(guard, recorder, turn) {
+                turn = (turn + 1) % OUTSIDE_EVERY;
+                self.run_item(item, local, recorder);
+            }
+        });
+    }
+
+    #[inline]
+    fn run_item(&self, item: Item, local: &Local<'_>, recorder: &impl Recorder) {
+        self.begin_root(local);
+        match item {
+            Item::Job(job) => self.run_job(job),
+            Item::Task(task) => self.run_task(task, recorder),
+        }
+        self.end_root();
+    }
+
+    #[inline]
+    fn run_task(&self, task: Task, recorder: &impl Recorder) {
+        let (engine, worker) = (&self.engine, &self.worker);
+        worker.stats.begin();
+        worker.metrics.begin_turn();
+        let start = recorder.start_task(&task);
+        let on_drop = |dropped| engine.report_dropped(dropped);
+        let fate = engine.runner.run_with(task, on_drop, |_| ());
+        worker.stats.end(fate, recorder.end_task(start, fate));
+    }
+
+    /// Runs a task inside of a job that waits, which the policy allows. It is counted, and not measured.
+    pub(super) fn run_task_inside(&self, task: Task) {
+        let (engine, worker) = (&self.engine, &self.worker);
+        let on_drop = |dropped| engine.report_dropped(dropped);
+        let fate = engine.runner.run_with(task, on_drop, |_| ());
+        worker.stats.count_inside(fate);
+    }
+
+    /// What to run next; `None` if it is time to leave, and then the worker is uncounted already.
+    #[inline]
+    fn next_item(
+        &self,
+        guard: &WorkerGuard<ForkJoinEngine>,
+        recorder: &impl Recorder,
+        turn: u32,
+    ) -> Option<Item> {
+        let engine = &self.engine;
+        if turn == 0 && !self.is_surplus() {
+            if let Some(item) = engine.outside.steal(self.index) {
+                return Some(item);
+            }
+        }
+        if let Some(item) = self.slot().deque.pop(engine.config.is_fifo) {
+            return Some(item);
+        }
+        if engine.ctl().read().runs_queued_tasks() && !self.is_surplus() {
+            if let Some(item) = self.steal_any() {
+                return Some(item);
+            }
+        }
+        recorder.note_gap();
+        self.next_item_slow(guard, recorder)
+    }
+
+    #[cold]
+    fn next_item_slow(
+        &self,
+        guard: &WorkerGuard<ForkJoinEngine>,
+        recorder: &impl Recorder,
+    ) -> Option<Item> {
+        let engine = &self.engine;
+        engine.sleep.begin_search();
+        let mut has_timed_out = false;
+        loop {
+            if let Some(item) = self.search() {
+                self.end_search();
+                return Some(item);
+            }
+            match self.judge(guard, has_timed_out) {
+                Judged::Leave => return None,
+                Judged::Again => {
+                    has_timed_out = false;
+                    continue;
+                }
+                Judged::Sleep => {}
+            }
+            recorder.flush();
+            has_timed_out = self.sleep();
+            if self.is_surplus() {
+                continue;
+            }
+            if let Some(item) = self.steal_any() {
+                Search::record_wakeup();
+                self.end_search();
+                return Some(item);
+            }
+        }
+    }
+
+    /// Whether the parallelism was lowered, and the worker has to leave as soon as its own deque is empty. After a
+    /// shutdown all stay until nothing is queued.
+    fn is_surplus(&self) -> bool {
+        let ctl = self.engine.ctl().read();
+        ctl.is_running() && ctl.workers() > self.engine.parallelism()
+    }
+
+    /// Searches for a moment.
+    fn search(&self) -> Option<Item> {
+        let engine = &self.engine;
+        if !engine.ctl().read().runs_queued_tasks() || self.is_surplus() {
+            return None;
+        }
+        engine.ask_others(self.index, URGENT);
+        let search = Search::begin()?;
+        let queued = || {
+            let inside: usize = engine.slots.iter().map(|slot| slot.deque.len()).sum();
+            engine.outside.len() + inside
+        };
+        user_code::while_searching(|| {
+            search.run(|| engine.has_visible_work(), || self.steal_any(), queued)
+        })
+    }
+
+    /// The worker has found something (SLEEP-4).
+    fn end_search(&self) {
+        let engine = &self.engine;
+        if engine.sleep.end_search() && engine.has_visible_work() {
+            let _ = engine.wake_one() || engine.start_worker().is_ok();
+        }
+    }
+
+    /// Whether the worker, which searches, is to leave.
+    fn judge(&self, guard: &WorkerGuard<ForkJoinEngine>, has_timed_out: bool) -> Judged {
+        let engine = &self.engine;
+        let ctl = engine.ctl().read();
+        match ctl.state() {
+            RunState::Running => {}
+            RunState::ShutDown => {
+                if engine.has_visible_work() {
+                    return Judged::Again;
+                }
+                if engine.active() > 0 {
+                    return Judged::Sleep;
+                }
+                guard.uncount();
+                engine.sleep.end_search();
+                engine.wake_all();
+                return Judged::Leave;
+            }
+            _ => {
+                guard.uncount();
+                engine.sleep.end_search();
+                return Judged::Leave;
+            }
+        }
+        if ctl.workers() <= engine.parallelism() && !has_timed_out {
+            return Judged::Sleep;
+        }
+        if !guard.try_uncount(ctl) {
+            return Judged::Again;
+        }
+        // FORKJOIN-2
+        engine.sleep.end_search();
+        chaos::point("forkjoin.leaving");
+        loop {
+            let ctl = engine.ctl().read();
+            let is_needed = engine.has_visible_work()
+                && ctl.runs_queued_tasks()
+                && ctl.workers() < engine.parallelism()
+                && !engine.wake_one();
+            if !is_needed {
+                return Judged::Leave;
+            }
+            if guard.try_recount(ctl) {
+                engine.sleep.begin_search();
+                return Judged::Again;
+            }
+        }
+    }
+
+    /// Sleeps until it is woken. The worker searches before and afterwards. Returns whether the keep-alive is over.
+    fn sleep(&self) -> bool {
+        let engine = &self.engine;
+        engine.sleep.begin_sleep(self.index);
+        engine.ask_others(self.index, PATIENT);
+        engine.quiescence.wake_all();
+        let mut has_timed_out = false;
+        // SLEEP-4
+        let ctl = engine.ctl().read();
+        let stays = ctl.is_running() && ctl.workers() <= engine.parallelism()
+            || ctl.state() == RunState::ShutDown && engine.active() > 0;
+        if stays && !engine.has_visible_work() {
+            let deadline = if ctl.is_running() {
+                engine.clock.deadline(engine.config.keep_alive())
+            } else {
+                Deadline::NEVER
+            };
+            self.worker.forks.parks.add(1);
+            let site = Site::new("forkjoin.idle").on(self.worker.as_ref());
+            let woken = engine.clock.park_until(&park::current(), site, deadline);
+            has_timed_out = woken == Woken::TimedOut;
+        }
+        let is_woken = engine.sleep.end_sleep(self.index);
+        has_timed_out && !is_woken
+    }
+}
+
+/// What becomes of a worker that has found nothing.
+enum Judged {
+    Sleep,
+    Leave,
+    /// Something has changed: search again.
+    Again,
+}
