@@ -9,6 +9,7 @@ use crate::gates::exhaustion;
 use crate::gates::models::{self, Checker};
 use crate::gates::programs::{self, Programs};
 use crate::gates::sanitize::{self, Sanitizer};
+use crate::gates::scale;
 use crate::gates::soak;
 use crate::gates::weaken;
 use crate::needs::{self, Installer};
@@ -67,6 +68,8 @@ enum Task {
     Programs(Programs),
     /// Run all random tests with fresh seeds, round after round, for hours
     Soak(soak::Choice),
+    /// Compute what the pool would do on more cores, and write it into docs/design/scale.md
+    Scale,
     /// Show which external programs are installed and which are missing
     Needs,
 }
@@ -169,6 +172,7 @@ pub fn main() -> Result<bool> {
             }
         }),
         Task::Soak(choice) => soak::run(&workspace, &choice),
+        Task::Scale => alone(&workspace, "scale", |step| scale::run(&workspace, step)),
         Task::Needs => {
             let (table, complete) = needs::overview();
             print!("{table}");

@@ -321,6 +321,13 @@ pub const GATES: &[Gate] = &[
         run: gates::program::run,
     },
     Gate {
+        name: "figures",
+        help: "README and docs/compare.md say what the published figures say",
+        needs: &[],
+        invocation: Invocation::Own,
+        run: gates::figures::run,
+    },
+    Gate {
         name: "browser",
         help: "the page of the benchmarks in a browser: every plot is there and legible",
         needs: &["chromium"],

@@ -81,13 +81,16 @@ pub enum Switch {
     Portable,
     /// Memory from the system's allocator only.
     Plain,
+    /// A record of every access.
+    Traffic,
 }
 
 impl Switch {
     /// Every switch, in the order of `cargo xtask test`.
-    pub const ALL: [Switch; 5] = [
+    pub const ALL: [Switch; 6] = [
         Switch::Portable,
         Switch::Plain,
+        Switch::Traffic,
         Switch::Chaos,
         Switch::Loom,
         Switch::Shuttle,
@@ -101,6 +104,7 @@ impl Switch {
             Switch::Chaos => "chaos",
             Switch::Portable => "portable",
             Switch::Plain => "plain",
+            Switch::Traffic => "traffic",
         }
     }
 
@@ -117,6 +121,7 @@ impl Switch {
             Switch::Chaos => "millpond_chaos",
             Switch::Portable => "millpond_portable",
             Switch::Plain => "millpond_plain_memory",
+            Switch::Traffic => "millpond_traffic",
         }
     }
 }

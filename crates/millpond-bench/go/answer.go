@@ -21,6 +21,8 @@ type answer struct {
 	times []time.Duration
 	// Known only where it is not what all threads used.
 	used *usage
+	// Known only where a caller may run tasks.
+	byWorkers *int64
 	// Known only where memory is the question.
 	held *memory
 }
@@ -29,6 +31,9 @@ func (a answer) String() string {
 	text := fmt.Sprintf("done operations=%d nanos=%d", a.operations, a.elapsed.Nanoseconds())
 	if a.used != nil {
 		text += fmt.Sprintf(" cpu=%d sleeps=%d preemptions=%d", notNegative(a.used.cpu), a.used.sleeps, a.used.preemptions)
+	}
+	if a.byWorkers != nil {
+		text += fmt.Sprintf(" by_workers=%d", *a.byWorkers)
 	}
 	if len(a.times) > 0 {
 		sort.Slice(a.times, func(i, j int) bool { return a.times[i] < a.times[j] })
@@ -52,6 +57,15 @@ func notNegative(value int64) int64 {
 		return 0
 	}
 	return value
+}
+
+// As many threads as the others have, and no more than there are CPUs. Set anew for every order: the one
+// before may have had fewer.
+func limitThreads(threads int) {
+	if cpus := runtime.NumCPU(); threads > cpus {
+		threads = cpus
+	}
+	runtime.GOMAXPROCS(threads)
 }
 
 // Greets, and answers orders until there are no more.

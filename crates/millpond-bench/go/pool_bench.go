@@ -19,7 +19,7 @@ const (
 	mostProducers = 4
 	batch         = 1_000
 	burst         = 10_000
-	pauseNanos    = 50_000
+	pausedTrip    = "trip-pause-"
 )
 
 func fire(o *opened, producers, tasks int64) answer {
@@ -63,6 +63,47 @@ func fire(o *opened, producers, tasks int64) answer {
 	return answer{operations: all, elapsed: last.Sub(first)}
 }
 
+// Every worker is kept busy and the queue is full, so the caller runs every task.
+func callerRunsAll(o *opened, tasks int64) answer {
+	gate := o.pool.(*channelPool).fillUp()
+	start := time.Now()
+	for number := int64(1); number <= tasks; number++ {
+		o.run(number, &o.callers[0])
+	}
+	done := answer{operations: tasks, elapsed: time.Since(start)}
+	byWorkers := tasks - o.byCallers()
+	done.byWorkers = &byWorkers
+	close(gate)
+	return done
+}
+
+// A task brings all the others, or every task brings two, numbered as in a heap.
+func fromInside(o *opened, tree bool, tasks int64) answer {
+	places := o.seats()
+	count := func(number int64) { places[number%shards].countAmongOthers(number) }
+	var node func(number int64)
+	node = func(number int64) {
+		for child := 2 * number; child <= 2*number+1 && child <= tasks; child++ {
+			own := child
+			go node(own)
+		}
+		count(number)
+	}
+	start := time.Now()
+	go func() {
+		if tree {
+			node(1)
+			return
+		}
+		for number := int64(2); number <= tasks; number++ {
+			o.run(number, nil)
+		}
+		count(1)
+	}()
+	o.waitFor(tasks)
+	return answer{operations: tasks, elapsed: time.Since(start)}
+}
+
 func joinAll(o *opened, tasks int64) (answer, error) {
 	batches := (tasks + batch - 1) / batch
 	if batches < 1 {
@@ -87,12 +128,12 @@ func joinAll(o *opened, tasks int64) (answer, error) {
 	return answer{operations: all, elapsed: elapsed}, nil
 }
 
-func trips(o *opened, pause bool, trips int64) (answer, error) {
+func trips(o *opened, pause time.Duration, trips int64) (answer, error) {
 	done := answer{operations: trips, times: make([]time.Duration, 0, trips)}
 	wrong := 0
 	for number := int64(1); number <= trips; number++ {
-		if pause {
-			done.burnt += workFor(pauseNanos)
+		if pause > 0 {
+			done.burnt += workFor(pause)
 		}
 		start := time.Now()
 		result := <-o.submit(number, &o.callers[0])
@@ -148,15 +189,28 @@ func idle(millis int64) answer {
 }
 
 func work(o *opened, name string, producers, operations int64) (answer, int64, error) {
+	if pause, paused := pauseOf(name); paused {
+		done, err := trips(o, pause, operations)
+		return done, done.operations, err
+	}
 	switch name {
-	case "fire", "blocking", "caller-runs":
+	case "fire", "blocking":
 		done := fire(o, producers, operations)
 		return done, done.operations, nil
+	case "caller-runs":
+		done := fire(o, producers, operations)
+		byWorkers := done.operations - o.byCallers()
+		done.byWorkers = &byWorkers
+		return done, done.operations, nil
+	case "caller-runs-all":
+		return callerRunsAll(o, operations), operations, nil
+	case "inside", "tree":
+		return fromInside(o, name == "tree", operations), operations, nil
 	case "join-all":
 		done, err := joinAll(o, operations)
 		return done, done.operations, err
-	case "trip", "trip-pause":
-		done, err := trips(o, name == "trip-pause", operations)
+	case "trip":
+		done, err := trips(o, 0, operations)
 		return done, done.operations, err
 	case "burst":
 		return bursts(o, operations), operations * burst, nil
@@ -165,9 +219,18 @@ func work(o *opened, name string, producers, operations int64) (answer, int64, e
 	}
 }
 
+// The length of the pauses is in the name, in microseconds.
+func pauseOf(name string) (time.Duration, bool) {
+	if !strings.HasPrefix(name, pausedTrip) {
+		return 0, false
+	}
+	return time.Duration(number(name[len(pausedTrip):])) * time.Microsecond, true
+}
+
 var works = map[string]bool{
-	"fire": true, "blocking": true, "caller-runs": true, "join-all": true,
-	"trip": true, "trip-pause": true, "burst": true, "idle": true,
+	"fire": true, "blocking": true, "caller-runs": true, "caller-runs-all": true, "join-all": true,
+	"inside": true, "tree": true,
+	"trip": true, "burst": true, "idle": true,
 }
 
 func run(words []string) (string, error) {
@@ -178,13 +241,10 @@ func run(words []string) (string, error) {
 	if producers < 1 || producers > mostProducers {
 		return "", fmt.Errorf("there are 1 to %d producers", mostProducers)
 	}
-	if !works[name] {
+	if _, paused := pauseOf(name); !works[name] && !paused {
 		return "", fmt.Errorf("there is no work %s", name)
 	}
-	// The others have a thread for each producer and each worker.
-	if threads := int(producers) + workers; threads < runtime.NumCPU() {
-		runtime.GOMAXPROCS(threads)
-	}
+	limitThreads(int(producers) + workers)
 	o, err := open(words[2], name)
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,6 +135,24 @@ func (p *channelPool) submit(number int64, caller *seat) <-chan int64 {
 
 func (p *channelPool) seats() []seat { return p.places }
 
+// Keeps every worker busy and fills the channel, until what is returned is closed.
+func (p *channelPool) fillUp() chan struct{} {
+	gate := make(chan struct{})
+	var begun atomic.Int64
+	wait := func(*seat) {
+		begun.Add(1)
+		<-gate
+	}
+	for begun.Load() < workers || len(p.tasks) < cap(p.tasks) {
+		select {
+		case p.tasks <- wait:
+		default:
+			runtime.Gosched()
+		}
+	}
+	return gate
+}
+
 func (p *channelPool) close() {
 	close(p.tasks)
 	p.ended.Wait()
@@ -142,19 +161,20 @@ func (p *channelPool) close() {
 // A pool that is open, warm and idle.
 type opened struct {
 	pool
-	callers     []seat
-	tasksBefore int64
-	sumBefore   int64
+	callers       []seat
+	tasksBefore   int64
+	sumBefore     int64
+	callersBefore int64
 }
 
 func open(executor string, work string) (*opened, error) {
 	o := &opened{callers: make([]seat, mostProducers)}
 	switch {
-	case executor == "goroutines" && work != "blocking" && work != "caller-runs":
+	case executor == "goroutines" && work != "blocking" && !strings.HasPrefix(work, "caller-runs"):
 		o.pool = &goroutines{places: make([]seat, shards)}
 	case executor == "channel" && work == "blocking":
 		o.pool = newChannelPool(bound, false)
-	case executor == "channel" && work == "caller-runs":
+	case executor == "channel" && (work == "caller-runs" || work == "caller-runs-all"):
 		o.pool = newChannelPool(bound, true)
 	case executor == "channel":
 		o.pool = newChannelPool(neverFull, false)
@@ -167,8 +187,19 @@ func open(executor string, work string) (*opened, error) {
 	o.waitFor(poolWarmUp)
 	time.Sleep(settles)
 	o.tasksBefore, o.sumBefore = o.counted()
+	o.callersBefore = o.byAllCallers()
 	return o, nil
 }
+
+func (o *opened) byAllCallers() (tasks int64) {
+	for index := range o.callers {
+		tasks += o.callers[index].tasks.Load()
+	}
+	return
+}
+
+// How many tasks the callers have run themselves since it was opened.
+func (o *opened) byCallers() int64 { return o.byAllCallers() - o.callersBefore }
 
 func (o *opened) counted() (tasks, sum int64) {
 	for _, seats := range [][]seat{o.seats(), o.callers} {

@@ -9,22 +9,23 @@ package main
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	workers     = 2
-	later       = 1_000
-	share       = 10
-	few         = 5_000
-	farNanos    = 3_600_000_000_000
-	leadNanos   = 250_000_000
-	withinNanos = 1_000_000_000
-	patience    = 5 * time.Second
-	seed        = 0x66697265
+	workers   = 2
+	later     = 1_000
+	share     = 10
+	farNanos  = 3_600_000_000_000
+	leadNanos = 250_000_000
+	// Fewer timers are scheduled sooner.
+	leastLeadNanos = 20_000_000
+	leadNanosEach  = 5_000
+	firingAt       = "firing-"
+	patience       = 5 * time.Second
+	seed           = 0x66697265
 )
 
 // A Weyl sequence, well mixed (SplitMix64).
@@ -75,31 +76,35 @@ func pending(pending int64) (answer, error) {
 	if operations < 1 {
 		operations = 1
 	}
+	before, known := usageWithout(0)
 	start := time.Now()
 	for operation := int64(0); operation < operations; operation++ {
 		newest := timers.schedule()
 		recent[operation%later].Stop()
 		recent[operation%later] = newest
 	}
-	elapsed := time.Since(start)
+	done := answer{operations: operations, elapsed: time.Since(start)}
+	if after, stillKnown := usageWithout(0); known && stillKnown {
+		done.used = after.since(before)
+	}
 	// Nobody else ends them: the next round would find them pending.
 	for _, timer := range append(waiting, recent...) {
 		timer.Stop()
 	}
-	return answer{operations: operations, elapsed: elapsed}, timers.check()
+	return done, timers.check()
 }
 
-func firing(tasks int64) (answer, error) {
-	lead, within := time.Duration(leadNanos), float64(withinNanos)
-	if tasks < few {
-		lead, within = lead/10, within/10
+func firing(perSecond float64, tasks int64) (answer, error) {
+	lead := time.Duration(leastLeadNanos + tasks*leadNanosEach)
+	if lead > leadNanos {
+		lead = leadNanos
 	}
 	random := random(seed)
 	late := make([]atomic.Int64, tasks)
 	var ran, early, again atomic.Int64
 	start, at := time.Now().Add(lead), 0.0
 	for task := int64(0); task < tasks; task++ {
-		at += -math.Log(1-random.share()) / float64(tasks) * within
+		at += -math.Log(1-random.share()) / perSecond * 1e9
 		due, own := start.Add(time.Duration(at)), &late[task]
 		time.AfterFunc(time.Until(due), func() {
 			lateness := time.Since(due)
@@ -139,7 +144,7 @@ func firing(tasks int64) (answer, error) {
 }
 
 var works = map[string]func(int64) (answer, error){
-	"pending": pending, "firing": firing, "memory": held, "hour": hour,
+	"pending": pending, "memory": held, "hour": hour,
 }
 
 func run(words []string) (string, error) {
@@ -147,6 +152,10 @@ func run(words []string) (string, error) {
 		return "", fmt.Errorf("not an order: %s", strings.Join(words, " "))
 	}
 	work, known := works[words[1]]
+	if strings.HasPrefix(words[1], firingAt) {
+		perSecond := float64(number(words[1][len(firingAt):]))
+		work, known = func(tasks int64) (answer, error) { return firing(perSecond, tasks) }, perSecond > 0
+	}
 	if !known {
 		return "", fmt.Errorf("there is no work %s", words[1])
 	}
@@ -154,12 +163,16 @@ func run(words []string) (string, error) {
 		return "", fmt.Errorf("there is no executor %s", words[2])
 	}
 	// The others have a thread for the caller and each worker.
-	if threads := workers + 1; threads < runtime.NumCPU() {
-		runtime.GOMAXPROCS(threads)
-	}
+	limitThreads(workers + 1)
+	before, beforeKnown := usageWithout(0)
 	done, err := work(number(words[4]))
 	if err != nil {
 		return "", err
+	}
+	// Of the pending ones only a part is timed: it reads what was used for that itself.
+	after, afterKnown := usageWithout(0)
+	if done.used == nil && strings.HasPrefix(words[1], firingAt) && beforeKnown && afterKnown {
+		done.used = after.since(before)
 	}
 	return done.String(), nil
 }

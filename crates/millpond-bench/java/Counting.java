@@ -45,9 +45,25 @@ final class Seat {
 
     /** Counts the task with this number, on the thread that runs it. */
     static void count(long number) {
-        long[] line = ((Counting) Thread.currentThread()).seat().line;
-        line[SUM] += number;
-        COUNT.setRelease(line, TASKS, line[TASKS] + 1);
+        if (Thread.currentThread() instanceof Counting counting) {
+            long[] line = counting.seat().line;
+            line[SUM] += number;
+            COUNT.setRelease(line, TASKS, line[TASKS] + 1);
+        } else {
+            // A virtual thread has no seat of its own: they share some.
+            long[] line = SHARED[(int) (number % SHARED.length)].line;
+            COUNT.getAndAdd(line, SUM, number);
+            COUNT.getAndAdd(line, TASKS, 1L);
+        }
+    }
+
+    /** The seats of virtual threads. */
+    static final Seat[] SHARED = new Seat[64];
+
+    static {
+        for (int seat = 0; seat < SHARED.length; seat++) {
+            SHARED[seat] = new Seat();
+        }
     }
 }
 

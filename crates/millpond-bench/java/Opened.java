@@ -1,13 +1,17 @@
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.LinkedTransferQueue;
+import java.util.concurrent.PriorityBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.RejectedExecutionHandler;
 import java.util.concurrent.SynchronousQueue;
@@ -35,11 +39,16 @@ final class Opened {
 
     final ExecutorService pool;
     private final List<Counting> threads = new CopyOnWriteArrayList<>();
+    private long callersBefore;
     private final long tasksBefore;
     private final long sumBefore;
 
     Opened(String executor, WhenFull whenFull) throws Exception {
-        pool = executor.equals("fjp") ? forkJoin() : threadPool(queue(executor, whenFull), whenFull);
+        pool = switch (executor) {
+            case "fjp" -> forkJoin();
+            case "virtual" -> virtual();
+            default -> threadPool(queue(executor, whenFull), whenFull);
+        };
         wakeAll();
         long before = tasks();
         for (long number = 1; number <= POOL_WARM_UP; number++) {
@@ -49,6 +58,7 @@ final class Opened {
         settle();
         tasksBefore = tasks();
         sumBefore = sum();
+        callersBefore = byAllCallers();
     }
 
     private static BlockingQueue<Runnable> queue(String executor, WhenFull whenFull) {
@@ -57,10 +67,21 @@ final class Opened {
             case "tpe-linked" -> bounded ? new LinkedBlockingQueue<>(BOUND) : new LinkedBlockingQueue<>();
             case "tpe-array" -> new ArrayBlockingQueue<>(BOUND);
             case "tpe-transfer" -> new LinkedTransferQueue<>();
+            case "tpe-priority" -> new PriorityBlockingQueue<>(BOUND, Comparator.comparingLong(Opened::rank));
             // It holds nothing, whatever is asked for: a task is taken by a worker, or is not in it.
             case "tpe-handoff" -> new SynchronousQueue<>();
             default -> throw new IllegalArgumentException("there is no executor " + executor);
         };
+    }
+
+    /** Four priorities in turn; what is not one of the numbered tasks comes first. */
+    private static long rank(Runnable task) {
+        return task instanceof Tiny tiny ? tiny.number() % 4 : -1;
+    }
+
+    /** A virtual thread for each task. This is compiled for a Java that has none. */
+    private static ExecutorService virtual() throws Exception {
+        return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
     }
 
     private ExecutorService threadPool(BlockingQueue<Runnable> queue, WhenFull whenFull) {
@@ -118,6 +139,9 @@ final class Opened {
         for (Counting caller : Callers.ALL) {
             tasks += caller.seat().tasks();
         }
+        for (Seat seat : Seat.SHARED) {
+            tasks += seat.tasks();
+        }
         return tasks;
     }
 
@@ -129,7 +153,43 @@ final class Opened {
         for (Counting caller : Callers.ALL) {
             sum += caller.seat().sum();
         }
+        for (Seat seat : Seat.SHARED) {
+            sum += seat.sum();
+        }
         return sum;
+    }
+
+    private static long byAllCallers() {
+        long tasks = 0;
+        for (Counting caller : Callers.ALL) {
+            tasks += caller.seat().tasks();
+        }
+        return tasks;
+    }
+
+    /** How many tasks the callers have run themselves since it was opened. */
+    long byCallers() {
+        return byAllCallers() - callersBefore;
+    }
+
+    /** Keeps every worker busy and fills the queue, until the latch is counted down. */
+    CountDownLatch fillUp() throws InterruptedException {
+        CountDownLatch gate = new CountDownLatch(1);
+        Runnable wait = () -> {
+            try {
+                gate.await();
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        };
+        ThreadPoolExecutor filled = (ThreadPoolExecutor) pool;
+        while (filled.getActiveCount() < WORKERS || filled.getQueue().remainingCapacity() > 0) {
+            // Past the policy: the caller must not wait for itself.
+            if (!filled.getQueue().offer(wait)) {
+                Thread.yield();
+            }
+        }
+        return gate;
     }
 
     /** Waits until so many tasks have run since it was opened. */

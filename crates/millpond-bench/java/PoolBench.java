@@ -6,10 +6,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Function;
 
 /**
  * The pools of java.util.concurrent, doing the workloads of the bench's suite "pool". It does the
@@ -31,6 +33,8 @@ import java.util.concurrent.LinkedBlockingQueue;
  * What is not known is left out. The first line of all is {@code ready} and the version. The
  * process ends with its standard input.
  *
+ * <p>Each executor has a JVM of its own, so that no other one's types spoil what is compiled for it.
+ *
  * <p>The compiler of the JVM needs time: the first order for a WORK and an EXECUTOR does the work
  * before it is measured, until it gets no faster but for no longer than WARM_UP_MILLIS, and the sizing
  * of the harness warms it up further.
@@ -38,19 +42,21 @@ import java.util.concurrent.LinkedBlockingQueue;
 public final class PoolBench {
     static final int BATCH = 1_000;
     static final int BURST = 10_000;
-    static final long PAUSE_NANOS = 50_000;
     /** So many portions of the warm-up in a row that are no faster than the fastest: it is over. */
     static final int STEADY = 5;
 
     /** What an order is answered with. */
-    record Answer(long operations, long nanos, Usage usage, long[] times) {
+    record Answer(long operations, long nanos, Usage usage, long[] times, long byWorkers) {
+        Answer(long operations, long nanos, Usage usage, long[] times) {
+            this(operations, nanos, usage, times, -1);
+        }
+
         @Override
         public String toString() {
             StringBuilder text = new StringBuilder("done operations=" + operations + " nanos=" + nanos);
-            if (usage != null) {
-                text.append(" cpu=").append(usage.cpu());
-                text.append(" sleeps=").append(usage.sleeps());
-                text.append(" preemptions=").append(usage.preemptions());
+            text.append(Usage.said(usage));
+            if (byWorkers >= 0) {
+                text.append(" by_workers=").append(byWorkers);
             }
             if (times != null && times.length > 0) {
                 Arrays.sort(times);
@@ -85,8 +91,61 @@ public final class PoolBench {
         });
         Opened.settle();
         Usage usage = Usage.between(before, Usage.ofAll());
+        long byWorkers = all - opened.byCallers();
         opened.close(all);
-        return new Answer(all, nanos, usage, null);
+        return new Answer(all, nanos, usage, null, whenFull == WhenFull.CALLER_RUNS ? byWorkers : -1);
+    }
+
+    /** Every worker is kept busy and the queue is full, so the caller runs every task. */
+    static Answer callerRunsAll(String executor, long tasks) throws Exception {
+        Opened opened = new Opened(executor, WhenFull.CALLER_RUNS);
+        CountDownLatch gate = opened.fillUp();
+        Usage before = Usage.ofAll();
+        long start = System.nanoTime();
+        for (long number = 1; number <= tasks; number++) {
+            opened.pool.execute(new Tiny(number));
+        }
+        long nanos = System.nanoTime() - start;
+        Usage usage = Usage.between(before, Usage.ofAll());
+        long byWorkers = tasks - opened.byCallers();
+        gate.countDown();
+        opened.close(tasks);
+        return new Answer(tasks, nanos, usage, null, byWorkers);
+    }
+
+    /** A task brings all the others. */
+    static Answer inside(String executor, long tasks) throws Exception {
+        return fromInside(executor, tasks, pool -> () -> {
+            for (long number = 2; number <= tasks; number++) {
+                pool.execute(new Tiny(number));
+            }
+            Seat.count(1);
+        });
+    }
+
+    /** Every task brings two. They are numbered as in a heap, so that each number comes once. */
+    record Node(ExecutorService pool, long number, long last) implements Runnable {
+        @Override
+        public void run() {
+            for (long child = 2 * number; child <= Math.min(2 * number + 1, last); child++) {
+                pool.execute(new Node(pool, child, last));
+            }
+            Seat.count(number);
+        }
+    }
+
+    static Answer fromInside(String executor, long tasks, Function<ExecutorService, Runnable> first)
+            throws Exception {
+        Opened opened = new Opened(executor, WhenFull.NEVER);
+        Usage before = Usage.ofAll();
+        long start = System.nanoTime();
+        opened.pool.execute(first.apply(opened.pool));
+        opened.waitFor(tasks);
+        long nanos = System.nanoTime() - start;
+        Opened.settle();
+        Usage usage = Usage.between(before, Usage.ofAll());
+        opened.close(tasks);
+        return new Answer(tasks, nanos, usage, null);
     }
 
     static Answer joinAll(String executor, long tasks) throws Exception {
@@ -116,15 +175,15 @@ public final class PoolBench {
         return new Answer(all, nanos, usage, null);
     }
 
-    static Answer trips(String executor, boolean pause, boolean here, long trips) throws Exception {
+    static Answer trips(String executor, long pauseNanos, boolean here, long trips) throws Exception {
         Opened opened = new Opened(executor, WhenFull.NEVER);
         long[] times = new long[(int) trips];
         long wrong = 0;
         long paused = 0;
         Usage before = Usage.ofAll();
         for (int trip = 0; trip < trips; trip++) {
-            if (pause) {
-                paused += workFor(PAUSE_NANOS);
+            if (pauseNanos > 0) {
+                paused += workFor(pauseNanos);
             }
             long number = trip + 1;
             long start = System.nanoTime();
@@ -199,15 +258,23 @@ public final class PoolBench {
 
     // Orders and answers.
 
+    static final String PAUSE = "trip-pause-";
+
     static Answer run(String work, String executor, int producers, long operations) throws Exception {
+        if (work.startsWith(PAUSE)) {
+            long micros = Long.parseLong(work.substring(PAUSE.length()));
+            return trips(executor, micros * 1_000, false, operations);
+        }
         return switch (work) {
             case "fire" -> fire(executor, WhenFull.NEVER, producers, operations);
             case "blocking" -> fire(executor, WhenFull.WAIT, producers, operations);
             case "caller-runs" -> fire(executor, WhenFull.CALLER_RUNS, producers, operations);
+            case "inside" -> inside(executor, operations);
+            case "tree" -> fromInside(executor, operations, pool -> new Node(pool, 1, operations));
             case "join-all" -> joinAll(executor, operations);
-            case "trip" -> trips(executor, false, false, operations);
-            case "trip-here" -> trips(executor, false, true, operations);
-            case "trip-pause" -> trips(executor, true, false, operations);
+            case "caller-runs-all" -> callerRunsAll(executor, operations);
+            case "trip" -> trips(executor, 0, false, operations);
+            case "trip-here" -> trips(executor, 0, true, operations);
             case "burst" -> burst(executor, operations);
             case "idle" -> idle(executor, operations);
             default -> throw new IllegalArgumentException("there is no work " + work);
@@ -217,11 +284,13 @@ public final class PoolBench {
     static final Set<String> WARM = new HashSet<>();
 
     static void warmUp(String work, String executor, int producers, long millis) throws Exception {
-        if (millis <= 0 || work.equals("idle") || !WARM.add(work + " " + executor + " " + producers)) {
+        // The pauses are the same trips: what is compiled for the shortest is compiled for all.
+        String warmed = work.startsWith(PAUSE) ? PAUSE + "10" : work;
+        if (millis <= 0 || work.equals("idle") || !WARM.add(warmed + " " + executor + " " + producers)) {
             return;
         }
-        long portion = switch (work) {
-            case "trip", "trip-here", "trip-pause" -> 500;
+        long portion = switch (warmed) {
+            case "trip", "trip-here", PAUSE + "10" -> 500;
             case "burst" -> 2;
             default -> 20_000;
         };
@@ -230,7 +299,7 @@ public final class PoolBench {
         double best = Double.MAX_VALUE;
         int noBetter = 0;
         while (true) {
-            Answer answer = run(work, executor, producers, portion);
+            Answer answer = run(warmed, executor, producers, portion);
             double each = (double) answer.nanos / answer.operations;
             noBetter = each < best * 0.97 ? 0 : noBetter + 1;
             best = Math.min(best, each);
@@ -274,7 +343,7 @@ public final class PoolBench {
         Callers.ALL.add(caller);
         Callers.startProducers();
         caller.start();
-        System.out.println("ready " + System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));
+        System.out.println(Jvm.greeting());
         System.out.flush();
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         for (String order = input.readLine(); order != null; order = input.readLine()) {

@@ -25,10 +25,10 @@ public final class ScheduledBench {
     static final int WORKERS = 2;
     static final int LATER = 1_000;
     static final int SHARE = 10;
-    static final int FEW = 5_000;
     static final long FAR_NANOS = 3_600_000_000_000L;
     static final long LEAD_NANOS = 250_000_000;
-    static final long WITHIN_NANOS = 1_000_000_000;
+    static final long LEAST_LEAD_NANOS = 20_000_000;
+    static final long LEAD_NANOS_EACH = 5_000;
     static final long PATIENCE_NANOS = 5_000_000_000L;
     static final long SEED = 0x66697265;
 
@@ -99,20 +99,22 @@ public final class ScheduledBench {
             recent.addLast(far.schedule());
         }
         long operations = Math.max(1, pending / SHARE);
+        Usage before = Usage.ofAll();
         long start = System.nanoTime();
         for (long operation = 0; operation < operations; operation++) {
             recent.addLast(far.schedule());
             recent.removeFirst().cancel(false);
         }
         long nanos = System.nanoTime() - start;
+        Usage usage = Usage.between(before, Usage.ofAll());
         far.close();
-        return "done operations=" + operations + " nanos=" + nanos;
+        return "done operations=" + operations + " nanos=" + nanos + Usage.said(usage);
     }
 
-    static String firing(String executor, long tasks) throws Exception {
-        long lead = tasks < FEW ? LEAD_NANOS / 10 : LEAD_NANOS;
-        double within = tasks < FEW ? WITHIN_NANOS / 10.0 : WITHIN_NANOS;
+    static String firing(String executor, double perSecond, long tasks) throws Exception {
+        long lead = Math.min(LEAD_NANOS, LEAST_LEAD_NANOS + tasks * LEAD_NANOS_EACH);
         ScheduledThreadPoolExecutor timers = open(executor);
+        Usage before = Usage.ofAll();
         Random random = new Random();
         AtomicLongArray late = new AtomicLongArray((int) tasks);
         AtomicLong ran = new AtomicLong();
@@ -121,7 +123,7 @@ public final class ScheduledBench {
         long start = System.nanoTime() + lead;
         double at = 0;
         for (int task = 0; task < tasks; task++) {
-            at += -Math.log(1 - random.share()) / tasks * within;
+            at += -Math.log(1 - random.share()) / perSecond * 1e9;
             long due = start + (long) at;
             int number = task;
             timers.schedule(() -> {
@@ -146,6 +148,7 @@ public final class ScheduledBench {
             }
         }
         long nanos = System.nanoTime() - start;
+        Usage usage = Usage.between(before, Usage.ofAll());
         close(timers);
         if (ran.get() != tasks || again.get() != 0) {
             throw new IllegalStateException(tasks + " timers were scheduled and " + ran.get() + " fired");
@@ -158,7 +161,7 @@ public final class ScheduledBench {
             times[task] = late.get(task);
         }
         Arrays.sort(times);
-        return "done operations=" + tasks + " nanos=" + nanos
+        return "done operations=" + tasks + " nanos=" + nanos + Usage.said(usage)
                 + " p50=" + perMille(times, 500) + " p99=" + perMille(times, 990)
                 + " p999=" + perMille(times, 999) + " max=" + times[times.length - 1];
     }
@@ -170,10 +173,14 @@ public final class ScheduledBench {
 
     // Orders and answers.
 
+    static final String FIRING = "firing-";
+
     static String run(String work, String executor, long timers) throws Exception {
+        if (work.startsWith(FIRING)) {
+            return firing(executor, Double.parseDouble(work.substring(FIRING.length())), timers);
+        }
         return switch (work) {
             case "pending" -> pending(executor, timers);
-            case "firing" -> firing(executor, timers);
             case "memory" -> Waiting.memory(executor, timers);
             case "hour" -> Waiting.hour(executor, timers);
             default -> throw new IllegalArgumentException("there is no work " + work);
@@ -183,14 +190,16 @@ public final class ScheduledBench {
     static final Set<String> WARM = new HashSet<>();
 
     static void warmUp(String work, String executor, long millis) throws Exception {
-        boolean isTimed = work.equals("pending") || work.equals("firing");
-        if (millis <= 0 || !isTimed || !WARM.add(work + " " + executor)) {
+        // Timers at any rate are the same timers: what is compiled for the highest is compiled for all.
+        String warmed = work.startsWith(FIRING) ? FIRING + "20000" : work;
+        boolean isTimed = work.equals("pending") || work.startsWith(FIRING);
+        if (millis <= 0 || !isTimed || !WARM.add(warmed + " " + executor)) {
             return;
         }
         long timers = work.equals("pending") ? 20_000 : 2_000;
         long end = System.nanoTime() + millis * 1_000_000;
         do {
-            run(work, executor, timers);
+            run(warmed, executor, timers);
         } while (System.nanoTime() < end);
     }
 
@@ -209,7 +218,7 @@ public final class ScheduledBench {
     }
 
     public static void main(String[] args) throws Exception {
-        System.out.println("ready " + System.getProperty("java.vm.name") + " " + System.getProperty("java.version"));
+        System.out.println(Jvm.greeting());
         System.out.flush();
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         for (String order = input.readLine(); order != null; order = input.readLine()) {

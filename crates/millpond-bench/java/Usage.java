@@ -58,6 +58,13 @@ record Usage(long cpu, long sleeps, long preemptions) {
                 Math.max(0, after.preemptions - before.preemptions));
     }
 
+    /** The words of an answer; none if it is not known. */
+    static String said(Usage usage) {
+        return usage == null
+                ? ""
+                : " cpu=" + usage.cpu + " sleeps=" + usage.sleeps + " preemptions=" + usage.preemptions;
+    }
+
     Usage without(long nanos) {
         return new Usage(Math.max(0, cpu - nanos), sleeps, preemptions);
     }

@@ -19,7 +19,7 @@ MOST_PRODUCERS = 4
 POOL_WARM_UP = 1_000
 BATCH = 1_000
 BURST = 10_000
-PAUSE_NANOS = 50_000
+PAUSED_TRIP = "trip-pause-"
 SETTLE_SECONDS = 0.002
 LONGEST_SLEEP_SECONDS = 0.02
 PATIENCE_SECONDS = 5.0
@@ -192,11 +192,11 @@ def join_all(opened, tasks):
     return Answer(everybody, nanos, everybody)
 
 
-def trips(opened, trips, pause):
+def trips(opened, trips, pause=0):
     submit, times, wrong, burnt = opened.pool.submit, [], 0, 0
     for number in range(1, trips + 1):
         if pause:
-            burnt += work_for(PAUSE_NANOS)
+            burnt += work_for(pause)
         start = time.perf_counter_ns()
         result = submit(count, number).result()
         times.append(time.perf_counter_ns() - start)
@@ -241,11 +241,20 @@ def idle(opened, millis):
 WORKS = {
     "fire": fire,
     "join-all": lambda opened, _, tasks: join_all(opened, tasks),
-    "trip": lambda opened, _, number: trips(opened, number, pause=False),
-    "trip-pause": lambda opened, _, number: trips(opened, number, pause=True),
+    "trip": lambda opened, _, number: trips(opened, number),
     "burst": lambda opened, _, number: bursts(opened, number),
     "idle": lambda opened, _, millis: idle(opened, millis),
 }
+
+
+def work_of(name):
+    """What to do; the length of pauses is in the name, in microseconds."""
+    if name.startswith(PAUSED_TRIP):
+        pause = int(name[len(PAUSED_TRIP) :]) * 1_000
+        return lambda opened, _, number: trips(opened, number, pause)
+    if name not in WORKS:
+        raise Failed(f"there is no work {name}")
+    return WORKS[name]
 
 
 def run(order):
@@ -255,13 +264,12 @@ def run(order):
     name, executor, producers, operations = words[1], words[2], int(words[3]), int(words[4])
     if not 1 <= producers <= MOST_PRODUCERS:
         raise Failed(f"there are 1 to {MOST_PRODUCERS} producers")
-    if name not in WORKS:
-        raise Failed(f"there is no work {name}")
+    work = work_of(name)
     if executor != "threads":
         raise Failed(f"there is no executor {executor}")
     opened = Opened()
     before = usage()
-    answer = WORKS[name](opened, producers, operations)
+    answer = work(opened, producers, operations)
     if answer.used is None:
         time.sleep(SETTLE_SECONDS)
         answer.use(before, usage())

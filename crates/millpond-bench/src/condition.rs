@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::process::{Child, Command, Stdio};
 
 /// What else the machine does while it is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// Nothing.
@@ -60,6 +60,27 @@ impl Condition {
         Ok(entered)
     }
 
+    /// All of them.
+    pub const ALL: [Condition; 3] = [Condition::Quiet, Condition::Busy, Condition::OneCpu];
+
+    /// Its name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Condition::Quiet => "quiet",
+            Condition::Busy => "busy",
+            Condition::OneCpu => "one-cpu",
+        }
+    }
+
+    /// In a heading.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Condition::Quiet => "quiet",
+            Condition::Busy => "busy",
+            Condition::OneCpu => "one CPU",
+        }
+    }
+
     /// One line for the reader of the figures; `None` if there is nothing to say.
     pub fn note(self) -> Option<String> {
         match self {
@@ -101,15 +122,11 @@ impl Drop for InCondition {
 /// Not derived: descriptions of the values would stretch the whole help text.
 impl ValueEnum for Condition {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Condition::Quiet, Condition::Busy, Condition::OneCpu]
+        &Condition::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            Condition::Quiet => "quiet",
-            Condition::Busy => "busy",
-            Condition::OneCpu => "one-cpu",
-        }))
+        Some(PossibleValue::new(self.name()))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Figure {
 }
 
 /// Reads a number off a round.
-pub type Reading = Arc<dyn Fn(&Sample) -> Option<f64>>;
+pub type Reading = Arc<dyn Fn(&Sample) -> Option<f64> + Send + Sync>;
 
 /// Which of two figures is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,24 @@ pub enum Better {
     Less,
     /// The greater.
     More,
+}
+
+impl Better {
+    /// In a heading.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Better::Less => "less is better",
+            Better::More => "more is better",
+        }
+    }
+
+    /// In a column.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Better::Less => "less",
+            Better::More => "more",
+        }
+    }
 }
 
 /// The goal of a figure.
@@ -72,27 +90,15 @@ impl Figure {
         }
     }
 
-    /// The operation in the middle, and the one that 99 of 100 are faster than, in microseconds.
+    /// The operation in the middle, and how slow the slowest of a hundred and of a thousand are, in microseconds.
     pub fn quantiles() -> Vec<Self> {
-        let quantile = |name, of: fn(&Sample) -> Option<f64>| Figure {
-            name,
-            unit: "µs".into(),
-            of: Arc::new(of),
-            better: Better::Less,
-            goal: Goal::BestPeer,
-        };
-        vec![
-            quantile("p50", |sample| {
-                Some(sample.quantiles.as_ref()?.p50() as f64 / 1e3)
-            }),
-            quantile("p99", |sample| {
-                Some(sample.quantiles.as_ref()?.p99() as f64 / 1e3)
-            }),
-        ]
+        let mut figures = Self::tail(Goal::BestPeer);
+        figures.truncate(3);
+        figures
     }
 
     /// The operation in the middle, and how slow the slowest are: of a hundred, of a thousand, of all.
-    /// The first two have the goal; the last two are up to single mishaps, and are shown.
+    /// The last one is up to a single mishap, and is shown.
     pub fn tail(goal: Goal) -> Vec<Self> {
         type Of = fn(&Quantiles) -> Option<u64>;
         let quantile = |name, goal, of: Of| Figure {
@@ -105,7 +111,7 @@ impl Figure {
         vec![
             quantile("p50", goal, |all| Some(all.p50())),
             quantile("p99", goal, |all| Some(all.p99())),
-            quantile("p99.9", Goal::Shown, Quantiles::p999),
+            quantile("p99.9", goal, Quantiles::p999),
             quantile("slowest", Goal::Shown, Quantiles::max),
         ]
     }
@@ -162,6 +168,19 @@ impl Figure {
             }),
             better: Better::Less,
             goal: Goal::Below(limit),
+        }
+    }
+
+    /// How much of the work the workers did, in percent, where a caller may do some.
+    pub fn workers_share() -> Self {
+        Figure {
+            name: "workers' share",
+            unit: "% of the tasks".into(),
+            of: Arc::new(|sample| {
+                Some(100.0 * sample.by_workers? as f64 / sample.operations.max(1) as f64)
+            }),
+            better: Better::More,
+            goal: Goal::Shown,
         }
     }
 
@@ -265,6 +284,7 @@ mod tests {
             quantiles: Some(Quantiles::told(1_500, 70_000)),
             rush: None,
             memory: None,
+            by_workers: None,
         }
     }
 
@@ -287,7 +307,11 @@ mod tests {
         let quantiles: Vec<_> = Figure::quantiles().iter().map(read).collect();
         assert_eq!(
             quantiles,
-            [(Some(1.5), "µs".into()), (Some(70.0), "µs".into())]
+            [
+                (Some(1.5), "µs".into()),
+                (Some(70.0), "µs".into()),
+                (None, "µs".into())
+            ]
         );
     }
 
@@ -327,6 +351,16 @@ mod tests {
             ..sample()
         };
         assert_eq!((Figure::wake_ups().of)(&woken), Some(1_500.0));
+    }
+
+    #[test]
+    fn the_share_of_the_workers_is_told_where_a_caller_may_run_tasks() {
+        let shared = Sample {
+            by_workers: Some(1),
+            ..sample()
+        };
+        assert_eq!((Figure::workers_share().of)(&shared), Some(25.0));
+        assert_eq!((Figure::workers_share().of)(&sample()), None);
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! A workload is measured in four steps:
 //! 1. **Sizing.** Each candidate runs more and more operations until a round takes as long as
 //!    [`Settings::round_time`]. This warms it up, and is thrown away.
-//! 2. **Rounds.** Every candidate once, then every candidate again. Each round begins with another
-//!    one, so that none always runs after the same other.
+//! 2. **Rounds.** Every candidate once, then every candidate again, each time in another order, drawn by
+//!    the seed of the run ([`Pace::seed`]): so that none always runs after the same other.
 //! 3. **Counting.** Allocations, if there is an allocator that counts: see [`crate::alloc`].
 //! 4. **Judging.** Medians, and their ratio to the best peer: see [`crate::report`].
 //!
@@ -25,11 +25,13 @@
 //! it.
 
 pub use difference::Difference;
+pub use pace::Pace;
 pub use sizing::Planned;
 
 use crate::alloc::{self, CountingAlloc};
 use crate::figure::Figure;
 use crate::memory::Memory;
+use crate::plan::Random;
 use crate::progress::Progress;
 use crate::report::{self, PerOperation, Point, Row};
 use crate::rush::{Fates, Rush};
@@ -144,6 +146,8 @@ pub struct Sample {
     pub rush: Option<Rush>,
     /// What was held, if memory was the question.
     pub memory: Option<Memory>,
+    /// How many operations the workers did, if callers may do some.
+    pub by_workers: Option<u64>,
 }
 
 /// How long and how often.
@@ -207,7 +211,7 @@ impl Workload {
         settings.rounds as u64 + 2
     }
 
-    /// Measures every candidate, and judges.
+    /// Measures every candidate, and judges: with the usual seed, and all rounds.
     ///
     /// # Errors
     ///
@@ -218,10 +222,35 @@ impl Workload {
         allocator: Option<&CountingAlloc>,
         progress: &dyn Progress,
     ) -> Result<Found> {
-        let settings = self.paced(settings);
-        let (mut courses, mut absent) = self.size_all(settings, progress)?;
+        self.measure_at(&Pace::of(settings), allocator, progress)
+    }
+
+    /// Measures every candidate at this pace, and judges.
+    ///
+    /// # Errors
+    ///
+    /// If a candidate did not do its work.
+    pub fn measure_at(
+        &self,
+        pace: &Pace,
+        allocator: Option<&CountingAlloc>,
+        progress: &dyn Progress,
+    ) -> Result<Found> {
+        let settings = self.paced(pace.settings);
+        let mut random = pace.random(self.suite, &self.name);
+        let mut clock = pace.start(self.candidates.len());
+        let (mut courses, mut absent) = self.size_all(settings, &mut random, progress)?;
         for round in 0..settings.rounds {
-            for index in turn(round, courses.len()) {
+            if !clock.allow_round(round) {
+                // The steps that are not taken are over.
+                for course in &courses {
+                    progress.step(&self.label(course.candidate));
+                }
+                continue;
+            }
+            let mut order: Vec<usize> = (0..courses.len()).collect();
+            random.shuffle(&mut order);
+            for index in order {
                 let course = &mut courses[index];
                 progress.step(&self.label(course.candidate));
                 if course.gone.is_some() {
@@ -267,10 +296,13 @@ impl Workload {
     fn size_all(
         &self,
         settings: Settings,
+        random: &mut Random,
         progress: &dyn Progress,
     ) -> Result<(Vec<Course<'_>>, Vec<LeftOut>)> {
         let (mut courses, mut absent) = (Vec::new(), Vec::new());
-        for candidate in &self.candidates {
+        let mut order: Vec<(usize, &Candidate)> = self.candidates.iter().enumerate().collect();
+        random.shuffle(&mut order);
+        for (place, candidate) in order {
             progress.step(&self.label(candidate));
             let sized = match &self.planned {
                 Some(planned) => sizing::warm_up(candidate, planned, settings),
@@ -285,12 +317,15 @@ impl Workload {
                 continue;
             }
             courses.push(Course {
+                place,
                 candidate,
                 operations: self.at(candidate, sized)?,
                 samples: Vec::with_capacity(settings.rounds),
                 gone: None,
             });
         }
+        // Rows come in the order of the table of candidates.
+        courses.sort_by_key(|course| course.place);
         if self.difference.is_some() {
             let least = courses.iter().map(|course| course.operations).min();
             for course in &mut courses {
@@ -318,6 +353,8 @@ impl Sample {
 
 /// A candidate on its way through the rounds.
 struct Course<'a> {
+    /// Its place among the candidates.
+    place: usize,
     candidate: &'a Candidate,
     operations: u64,
     samples: Vec<Sample>,
@@ -361,12 +398,14 @@ impl Course<'_> {
             standing: self.candidate.standing.into(),
             unit: figure.unit.clone(),
             spread: Spread::of(&values)?,
+            values,
             percentiles: Percentiles::of(quantiles),
             rounds: self.samples.len(),
             operations,
             per_operation: PerOperation::new(usage, operations, allocations),
             ratio_to_best_peer: None,
             limit: None,
+            verdict: None,
             lost: false,
             better: figure.better,
             fates: self.fates(),
@@ -381,11 +420,6 @@ fn reason<T>(outcome: &Result<T>) -> Option<Absent> {
     error.downcast_ref::<Absent>().cloned()
 }
 
-/// The order of a round: all candidates, beginning with another one each time.
-fn turn(round: usize, candidates: usize) -> impl Iterator<Item = usize> {
-    (0..candidates).map(move |place| (place + round) % candidates)
-}
-
 impl fmt::Debug for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Candidate")
@@ -396,6 +430,7 @@ impl fmt::Debug for Candidate {
 }
 
 mod difference;
+mod pace;
 mod sizing;
 #[cfg(test)]
 mod tests;

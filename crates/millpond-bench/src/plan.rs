@@ -59,6 +59,14 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// Puts `items` in an order that none was more likely to get than any other.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let place = (self.share() * (last + 1) as f64) as usize;
+            items.swap(last, place.min(last));
+        }
+    }
+
     /// From 0 to just below 1.
     pub fn share(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
@@ -70,6 +78,28 @@ mod tests {
     use super::*;
 
     const SEED: u64 = 7;
+
+    #[test]
+    fn every_order_is_as_likely_as_any_other_and_a_seed_repeats_it() {
+        let mut random = Random::new(SEED);
+        let mut orders = std::collections::BTreeMap::<[u8; 3], u32>::new();
+        for _ in 0..6_000 {
+            let mut items = [1, 2, 3];
+            random.shuffle(&mut items);
+            *orders.entry(items).or_default() += 1;
+        }
+        assert_eq!(orders.len(), 6);
+        // A thousand each, give or take 29: five times that is beyond chance.
+        let is_fair = |count: &u32| (850..1_150).contains(count);
+        assert!(orders.values().all(is_fair), "seed {SEED}: {orders:?}");
+        let shuffled = |seed| {
+            let mut items: Vec<u32> = (0..20).collect();
+            Random::new(seed).shuffle(&mut items);
+            items
+        };
+        assert_eq!(shuffled(SEED), shuffled(SEED));
+        assert_ne!(shuffled(SEED), shuffled(SEED + 1));
+    }
 
     #[test]
     fn the_same_seed_gives_the_same_plan_and_another_gives_another() {

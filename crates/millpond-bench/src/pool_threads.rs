@@ -66,7 +66,8 @@ impl PoolThreads {
         true
     }
 
-    fn is_gone(&self) -> bool {
+    /// Whether the last of them is gone.
+    pub fn is_gone(&self) -> bool {
         !self
             .ids()
             .any(|id| Path::new(&format!("/proc/self/task/{id}")).exists())

@@ -6,21 +6,23 @@
 use crate::alloc::CountingAlloc;
 use crate::compare::Comparison;
 use crate::condition::Condition;
-use crate::harness::{Settings, Suite, Workload};
+use crate::harness::{Pace, Settings, Suite, Workload};
 use crate::machine::{Surroundings, Ticks};
+use crate::origin::{Heading, Origin, Run};
 use crate::output_file::OutputFile;
 use crate::page;
 use crate::peers::guest::{self, install::install, own};
 use crate::progress::{Bar, Watched};
+use crate::publish::{self, plan::Plan};
 use crate::record::Record;
-use crate::report::{Report, Row};
+use crate::report::{LeftOutFact, Report, Row};
 use crate::table;
-use crate::workloads::{SUITES, scheduled};
+use crate::workloads::{self, SUITES};
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use std::io::Write;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What to measure, how thoroughly, and where to leave the figures.
 #[derive(Args, Clone, Debug, Default)]
@@ -46,6 +48,23 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t, value_name = "CONDITION")]
     pub condition: Condition,
 
+    /// Candidates take turns in orders drawn by N [default: 17]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// So many milliseconds for each candidate of a workload, in 3 rounds at least
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(conflicts_with = "quick")]
+    pub budget: Option<u64>,
+
+    /// Rounds of so many milliseconds, instead of 100 (20 with --quick or --budget)
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub round: Option<u64>,
+
+    /// Do not count allocations
+    #[arg(long)]
+    pub no_allocations: bool,
+
     /// Also write the figures to FILE, one object per row
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -58,12 +77,25 @@ pub struct Options {
     #[arg(long, value_name = "OLD")]
     pub compare: Option<PathBuf>,
 
+    /// For figures to be quoted: the medians of several processes, in DIR/figures.json
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["quick", "rounds", "only", "condition", "seed", "budget", "round", "no_allocations", "json", "report", "compare"])]
+    pub publish: Option<PathBuf>,
+
+    /// Processes of each suite in each condition, for --publish [default: 3]
+    #[arg(long, value_name = "N", requires = "publish", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub processes: Option<u64>,
+
+    /// How long --publish should take, in minutes [default: 45]
+    #[arg(long, value_name = "N", requires = "publish", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub minutes: Option<u64>,
+
     /// Measure nothing, and take the figures from FILE, for --report and --compare
     #[arg(long, value_name = "FILE", requires = "outputs")]
-    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "condition", "json", "install", "list"])]
+    #[arg(conflicts_with_all = ["suites", "quick", "rounds", "only", "condition", "seed", "budget", "round", "no_allocations", "publish", "json", "install", "list"])]
     pub from: Option<PathBuf>,
 
-    /// First get the languages of the peers that are missing: Java, Go, Python (as root on Debian)
+    /// First get the languages of the peers that are missing: Java, Go, Python, Mono (as root on Debian)
     #[arg(long)]
     pub install: bool,
 
@@ -75,13 +107,39 @@ pub struct Options {
 impl Options {
     /// How long and how often.
     pub fn settings(&self) -> Settings {
-        let settings = if self.quick {
+        let settings = if self.quick || self.budget.is_some() {
             Settings::QUICK
         } else {
             Settings::FULL
         };
-        let rounds = self.rounds.map_or(settings.rounds, usize::from);
-        Settings { rounds, ..settings }
+        let most = match self.budget {
+            Some(_) => Settings::FULL.rounds,
+            None => settings.rounds,
+        };
+        let round_time = self
+            .round
+            .map_or(settings.round_time, Duration::from_millis);
+        Settings {
+            rounds: self.rounds.map_or(most, usize::from),
+            round_time,
+        }
+    }
+
+    /// How long, how often and in which order.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            seed: self.seed.unwrap_or(Pace::SEED),
+            budget: self.budget.map(Duration::from_millis),
+            ..Pace::of(self.settings())
+        }
+    }
+
+    fn run(&self) -> Run {
+        match (self.quick, self.budget) {
+            (true, _) => Run::Quick,
+            (_, Some(_)) => Run::Budget,
+            _ => Run::Full,
+        }
     }
 
     /// The workloads that are meant.
@@ -151,12 +209,16 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<()> {
     if own::is_asked() {
-        return own::take_orders(std::io::stdin().lock(), out, scheduled::alone::obey);
+        return own::take_orders(std::io::stdin().lock(), out, workloads::obey);
     }
     let workloads = options.workloads()?;
     if options.list {
         return list(&workloads, out);
     }
+    if let Some(folder) = &options.publish {
+        return publish(options, folder, out);
+    }
+    let allocator = allocator.filter(|_| !options.no_allocations);
     let earlier = options.from.as_deref().map(Record::read).transpose()?;
     let after = After::prepare(options)?;
     let record = match earlier {
@@ -170,6 +232,33 @@ pub fn run(
         }
     };
     after.finish(&record, out)
+}
+
+/// Measures everything in processes of their own, and makes the pages of the repository.
+fn publish(options: &Options, folder: &Path, out: &mut dyn Write) -> Result<()> {
+    if options.install {
+        install(out)?;
+    }
+    let minutes = options.minutes.unwrap_or(45);
+    let plan = Plan::new(
+        &options.suites,
+        options.processes.unwrap_or(3),
+        Duration::from_secs(60 * minutes),
+    );
+    let record = publish::run(&plan, folder, out)?;
+    let [ahead, level, behind] = record.verdicts();
+    writeln!(
+        out,
+        "rows of ours: {ahead} ahead, {level} level, {behind} behind"
+    )?;
+    let is_home = folder.canonicalize().ok() == publish::home().canonicalize().ok();
+    if is_home && options.suites.is_empty() {
+        for (path, should, _) in publish::pages::all(&crate::origin::root(), &record)? {
+            OutputFile::open("a page", &path)?.write(&should)?;
+            writeln!(out, "{} is made of them", path.display())?;
+        }
+    }
+    Ok(())
 }
 
 /// What is made of the figures once they are there.
@@ -215,8 +304,16 @@ fn measure(
     if options.install {
         install(out)?;
     }
-    let settings = options.settings();
+    let pace = options.pace();
+    let settings = pace.settings;
     guest::rounds_take(settings.round_time);
+    let is_counting = allocator.is_some();
+    let origin = Origin::read(options.run(), &pace, options.condition, is_counting);
+    let heading = Heading {
+        is_quick: options.quick,
+        condition: options.condition,
+    };
+    let start = Instant::now();
     let mut machine = Surroundings::read();
     machine.condition = options.condition;
     let ticks = Ticks::read();
@@ -224,7 +321,13 @@ fn measure(
     if let Some(warning) = unoptimised {
         writeln!(out, "{warning}")?;
     }
-    write!(out, "{}{}", machine.lines(), table::LEGEND)?;
+    write!(
+        out,
+        "{}{}{}",
+        machine.lines(),
+        origin.lines(),
+        table::LEGEND
+    )?;
     let condition = options.condition.note();
     if let Some(note) = &condition {
         writeln!(out, "{note}")?;
@@ -235,28 +338,41 @@ fn measure(
     let watched = Watched::new(&bar, PATIENCE, give_up);
     let mut rows: Vec<Row> = Vec::new();
     let mut said = Vec::new();
+    let mut left_out: Vec<LeftOutFact> = Vec::new();
     for workload in workloads {
-        let mut found = workload.measure(settings, allocator, &watched)?;
+        let mut found = workload.measure_at(&pace, allocator, &watched)?;
+        for (candidate, because) in &found.absent {
+            let fact = LeftOutFact {
+                candidate: (*candidate).to_owned(),
+                because: because.to_string(),
+            };
+            if !left_out.contains(&fact) {
+                left_out.push(fact);
+            }
+        }
         // Who is not here is not here for the next workload either: to say so once is enough.
         found.absent.retain(|(_, reason)| !said.contains(reason));
         said.extend(found.absent.iter().map(|(_, reason)| reason.clone()));
-        bar.aside(|| write!(out, "\n{}", table::found(&found)))?;
+        bar.aside(|| write!(out, "\n{}", table::found(&found, heading)))?;
         rows.extend(found.rows);
     }
     drop(watched);
     bar.finish();
-    let (overview, summary) = (table::overview(&rows), table::summary(&rows));
+    let (overview, summary) = (table::overview(&rows, heading), table::summary(&rows));
     write!(out, "\n{overview}\n{summary}")?;
     let mut notes = options.notes(&rows)?;
     notes.extend(unoptimised.map(String::from));
     notes.extend(condition);
     for note in &notes {
-        writeln!(out, "  .     {note}")?;
+        writeln!(out, "  .       {note}")?;
     }
     machine.steal_percent = ticks.and_then(|before| Ticks::read()?.steal_since(before));
     Ok(Report {
         machine,
+        origin: origin.with_guests(),
+        seconds: start.elapsed().as_secs_f64(),
         notes,
+        left_out,
         rows,
     })
 }

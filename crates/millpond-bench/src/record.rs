@@ -6,30 +6,56 @@
 //!
 //! Fields that younger versions added are optional, so that old files stay good for something.
 
+use crate::condition::Condition;
 use crate::figure::Better;
 use crate::machine::Surroundings;
-use crate::report::{PerOperation, Report};
+use crate::origin::{Heading, Origin, Run};
+use crate::report::{LeftOutFact, PerOperation, Report};
 use crate::rush::Fates;
+use crate::verdict::Verdict;
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
 /// All that a run found.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The machine.
     pub machine: Surroundings,
+    /// What was measured, and how. Of published figures: of the first process.
+    #[serde(default)]
+    pub origin: Option<Origin>,
+    /// How many processes these figures are the medians of, if they are published ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
+    /// How long it took, if it was one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// Further notes.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Candidates that were not here.
+    #[serde(default)]
+    pub left_out: Vec<LeftOutFact>,
     /// The results.
     pub rows: Vec<Row>,
 }
 
+/// What makes figures published ones: see [`crate::publish`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    /// How many processes each figure is the median of.
+    pub processes: usize,
+    /// The day of the first process and of the last.
+    pub dates: (String, String),
+    /// How long all of them took together, in minutes.
+    pub minutes: u64,
+}
+
 /// The figures of one candidate in one workload.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The suite.
     pub suite: String,
@@ -40,7 +66,7 @@ pub struct Row {
     /// Its role.
     pub standing: Standing,
     /// Why a reference is no peer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// The unit of the figures.
     pub unit: String,
@@ -50,17 +76,20 @@ pub struct Row {
     pub min: f64,
     /// The largest.
     pub max: f64,
+    /// What the verdict is of: the figure of each round, or the median of each process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f64>,
     /// Half of all single operations took no longer, in microseconds; if they were timed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
     /// 99 of 100 took no longer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
     /// 999 of 1,000 took no longer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999: Option<f64>,
     /// The longest single operation.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_single: Option<f64>,
     /// How many rounds there were.
     pub rounds: u64,
@@ -71,32 +100,38 @@ pub struct Row {
     #[serde(default)]
     pub per_operation: PerOperation,
     /// Its median by that of the best peer, if there is a peer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_to_best_peer: Option<f64>,
     /// The limit, where that and not a peer is the goal.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Whether it is one of ours, and a peer is better or the limit is not kept.
+    /// If it is one of ours and has a goal: how it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Whether it is behind: a peer is better beyond noise, or the limit is not kept.
     #[serde(default)]
     pub lost: bool,
+    /// What else the machine did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition>,
     /// Which of two medians is the better one.
     pub better: Better,
     /// The fates of the tasks, under open load.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fates: Option<Fates>,
     /// The curve that it is a point of, if it is one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<String>,
     /// The quantity along that curve, with its unit.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axis: Option<String>,
     /// The position of this point on it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<f64>,
 }
 
 /// The role of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
     /// One of ours.
@@ -132,9 +167,42 @@ impl Record {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let record: Record = serde_json::from_str(text)?;
+        let mut record: Record = serde_json::from_str(text)?;
         ensure!(!record.rows.is_empty(), "it holds no rows");
+        for row in &mut record.rows {
+            row.condition = row.condition.or(Some(record.machine.condition));
+            if row.is_ours() && row.has_goal() && row.verdict.is_none() {
+                // Files from before there were three verdicts have two.
+                row.verdict = Some(if row.lost {
+                    Verdict::Behind
+                } else {
+                    Verdict::Ahead
+                });
+            }
+        }
         Ok(record)
+    }
+
+    /// What is said over every table.
+    pub fn heading(&self, condition: Condition) -> Heading {
+        Heading {
+            is_quick: self
+                .origin
+                .as_ref()
+                .is_some_and(|origin| origin.run == Run::Quick),
+            condition,
+        }
+    }
+
+    /// How many rows of ours are ahead, level and behind.
+    pub fn verdicts(&self) -> [usize; 3] {
+        let with = |verdict| {
+            self.rows
+                .iter()
+                .filter(|row| row.verdict == Some(verdict))
+                .count()
+        };
+        Verdict::ALL.map(with)
     }
 
     /// How many rows of ours have a goal, and how many of those miss it.
@@ -170,6 +238,11 @@ impl Row {
         }
     }
 
+    /// What else the machine did.
+    pub fn in_condition(&self) -> Condition {
+        self.condition.unwrap_or_default()
+    }
+
     /// Its curve and its place there, if it is a point of one.
     pub fn point(&self) -> Option<(&str, f64)> {
         Some((self.curve.as_deref()?, self.x?))
@@ -198,6 +271,7 @@ pub(crate) mod tests {
             median,
             min: median * 0.99,
             max: median * 1.01,
+            values: vec![median * 0.99, median, median * 1.01],
             p50: None,
             p99: None,
             p999: None,
@@ -207,7 +281,9 @@ pub(crate) mod tests {
             per_operation: PerOperation::default(),
             ratio_to_best_peer: None,
             limit: None,
+            verdict: None,
             lost: false,
+            condition: None,
             better: Better::Less,
             fates: None,
             curve: None,
@@ -219,7 +295,11 @@ pub(crate) mod tests {
     pub(crate) fn record(rows: Vec<Row>) -> Record {
         Record {
             machine: Surroundings::read(),
+            origin: None,
+            published: None,
+            seconds: None,
             notes: Vec::new(),
+            left_out: Vec::new(),
             rows,
         }
     }
@@ -247,7 +327,18 @@ pub(crate) mod tests {
         });
         Report {
             machine: Surroundings::read(),
+            origin: Origin::read(
+                Run::Quick,
+                &harness::Pace::of(harness::Settings::QUICK),
+                Condition::Busy,
+                false,
+            ),
+            seconds: 1.5,
             notes: vec!["Java: 17".into()],
+            left_out: vec![LeftOutFact {
+                candidate: "Go channel pool".into(),
+                because: "there is no `go`".into(),
+            }],
             rows,
         }
     }
@@ -263,6 +354,12 @@ pub(crate) mod tests {
         assert_eq!(record.machine, report.machine);
         assert_eq!(record.notes, report.notes);
         assert_eq!(record.goals(), (1, 1));
+        assert_eq!(record.origin.as_ref(), Some(&report.origin));
+        assert_eq!(record.left_out, report.left_out);
+        assert!(record.heading(Condition::Quiet).is_quick);
+        assert_eq!(record.rows[0].verdict, Some(Verdict::Behind));
+        assert_eq!(record.rows[0].values, report.rows[0].values);
+        assert_eq!(record.verdicts(), [0, 0, 1]);
         let standings: Vec<_> = record.rows.iter().map(|row| row.standing).collect();
         let first = &record.rows[0];
         let percentiles = [first.p50, first.p99, first.p999, first.max_single];
@@ -294,6 +391,7 @@ pub(crate) mod tests {
         let record = Record::parse(text).unwrap();
         assert_eq!(record.rows[0].median, 2.0);
         assert_eq!(record.rows[0].p99, None);
+        assert_eq!((record.rows[0].verdict, &record.origin), (None, &None));
         assert_eq!(record.rows[0].point(), None);
     }
 

@@ -1,17 +1,20 @@
 //! The results: one row per workload and candidate, and which candidate is ahead.
 //!
 //! Nearly all figures are times, so less is better. The ratio of a row is its median divided by the
-//! best median among the peers of the same workload: 0.50 is twice as fast as the best of them. A row
-//! of ours above 1 is lost, by however little: the spread beside it says how much that means. Where
-//! more is better it is the other way round, and each row says which. Where there is a limit instead,
-//! a row of ours that is not below it is lost. A figure that is only shown has no goal, and cannot be lost.
+//! best median among the peers of the same workload: 0.50 is twice as fast as the best of them. Where
+//! more is better it is the other way round, and each row says which. A row of ours is ahead of the best
+//! peer, level with it within noise, or behind, by the rule in [`crate::verdict`]; one that is behind is lost.
+//! Where there is a limit instead, a row of ours that is not below it is lost. A figure that is only shown
+//! has no goal, and cannot be lost.
 
 use crate::figure::{Better, Figure, Goal};
 use crate::harness::Standing;
 use crate::machine::Surroundings;
+use crate::origin::Origin;
 use crate::rush::Fates;
 use crate::stats::{Percentiles, Spread};
 use crate::usage::Usage;
+use crate::verdict::{self, Verdict};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
@@ -20,10 +23,25 @@ use std::cmp::Ordering;
 pub struct Report {
     /// The machine.
     pub machine: Surroundings,
+    /// What was measured, and how.
+    pub origin: Origin,
+    /// How long it took.
+    pub seconds: f64,
     /// Further notes.
     pub notes: Vec<String>,
+    /// Candidates that were not here.
+    pub left_out: Vec<LeftOutFact>,
     /// The results.
     pub rows: Vec<Row>,
+}
+
+/// A candidate that was not here, as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeftOutFact {
+    /// Its name.
+    pub candidate: String,
+    /// Why.
+    pub because: String,
 }
 
 /// The figures of one candidate in one workload.
@@ -43,6 +61,8 @@ pub struct Row {
     /// The figures.
     #[serde(flatten)]
     pub spread: Spread,
+    /// What the verdict is of: the figure of each round.
+    pub values: Vec<f64>,
     /// The times of single operations, where they were timed.
     #[serde(flatten)]
     pub percentiles: Percentiles,
@@ -57,7 +77,9 @@ pub struct Row {
     /// The limit, where that and not a peer is the goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Whether it is one of ours, and a peer is better or the limit is not kept.
+    /// If it is one of ours and has a goal: how it does.
+    pub verdict: Option<Verdict>,
+    /// Whether it is behind: a peer is better beyond noise, or the limit is not kept.
     pub lost: bool,
     /// Which of two medians is the better one.
     pub better: Better,
@@ -94,6 +116,12 @@ impl Row {
     /// Whether there is something that it could be lost by.
     pub fn has_goal(&self) -> bool {
         self.ratio_to_best_peer.is_some() || self.limit.is_some()
+    }
+
+    /// Only ours are judged.
+    fn set_verdict(&mut self, verdict: Verdict) {
+        self.verdict = self.standing.is_ours().then_some(verdict);
+        self.lost = self.verdict == Some(Verdict::Behind);
     }
 
     /// The worse one comes later.
@@ -170,14 +198,18 @@ impl PerOperation {
     }
 }
 
-/// Judges the rows of one figure of one workload, and marks those we lose.
+/// Judges the rows of one figure of one workload.
 pub fn judge(rows: &mut [Row], goal: Goal) {
     match goal {
         Goal::BestPeer => judge_by_best_peer(rows),
         Goal::Below(limit) => {
             for row in rows {
                 row.limit = Some(limit);
-                row.lost = row.standing.is_ours() && row.spread.median >= limit;
+                row.set_verdict(if row.spread.median < limit {
+                    Verdict::Ahead
+                } else {
+                    Verdict::Behind
+                });
             }
         }
         Goal::Shown => {}
@@ -189,14 +221,14 @@ fn judge_by_best_peer(rows: &mut [Row]) {
     let best = peers.min_by(|a, b| a.cmp_by_median(b));
     // A peer of which nothing came to anything is no measure.
     let best = best.filter(|row| row.better == Better::Less || row.spread.median > 0.0);
-    let best = best.map(|row| row.spread.median);
+    let best = best.map(|row| (row.spread.median, row.values.clone()));
     for row in rows {
-        row.ratio_to_best_peer = best.map(|best| row.spread.median / best);
-        let is_worse = |ratio: f64| match row.better {
-            Better::Less => ratio > 1.0,
-            Better::More => ratio < 1.0,
+        let Some((median, values)) = &best else {
+            (row.ratio_to_best_peer, row.verdict, row.lost) = (None, None, false);
+            continue;
         };
-        row.lost = row.standing.is_ours() && row.ratio_to_best_peer.is_some_and(is_worse);
+        row.ratio_to_best_peer = Some(row.spread.median / median);
+        row.set_verdict(verdict::between(&row.values, values, row.better));
     }
 }
 
@@ -216,12 +248,14 @@ pub(crate) mod tests {
                 min: median / 2.0,
                 max: median * 2.0,
             },
+            values: vec![median * 0.99, median, median * 1.01],
             percentiles: Percentiles::default(),
             rounds: 10,
             operations: 1_000,
             per_operation: PerOperation::default(),
             ratio_to_best_peer: None,
             limit: None,
+            verdict: None,
             lost: false,
             better: Better::Less,
             fates: None,
@@ -259,7 +293,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_of_ours_that_is_slower_than_the_best_peer_is_lost() {
+    fn each_of_ours_that_is_slower_than_the_best_peer_beyond_noise_is_lost() {
         let rows = [
             (Standing::Ours, 90.0),
             (Standing::Peer, 60.0),
@@ -270,6 +304,24 @@ pub(crate) mod tests {
             judged(&rows),
             expected.map(|(ratio, lost)| (Some(ratio), lost))
         );
+    }
+
+    #[test]
+    fn ours_are_ahead_level_or_behind_and_peers_are_not_judged() {
+        let standings = [
+            (Standing::Ours, 30.0),
+            (Standing::Ours, 61.0),
+            (Standing::Ours, 90.0),
+        ];
+        let mut rows: Vec<Row> = standings
+            .iter()
+            .map(|&(s, median)| row("x", s, median))
+            .collect();
+        rows.push(row("peer", Standing::Peer, 60.0));
+        judge(&mut rows, Goal::BestPeer);
+        let verdicts: Vec<_> = rows.iter().map(|row| row.verdict).collect();
+        use Verdict::{Ahead, Behind, Level};
+        assert_eq!(verdicts, [Some(Ahead), Some(Level), Some(Behind), None]);
     }
 
     #[test]
@@ -325,12 +377,13 @@ pub(crate) mod tests {
         rows.iter_mut().for_each(|row| {
             if row.standing.is_peer() {
                 row.spread.median = 0.0;
+                row.values = vec![0.0; 3];
             }
         });
         judge(&mut rows, Goal::BestPeer);
         assert!(
             rows.iter()
-                .all(|row| row.ratio_to_best_peer.is_none() && !row.lost)
+                .all(|row| row.ratio_to_best_peer.is_none() && row.verdict.is_none())
         );
     }
 

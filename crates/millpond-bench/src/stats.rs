@@ -39,8 +39,7 @@ impl Spread {
 
 /// The times of single operations, as far as they are known: all of them, or reported percentiles.
 ///
-/// They are kept in an HDR histogram with three digits, because those of several rounds are added up:
-/// the slowest of a thousand can only be told from more than a thousand, and a round may be shorter.
+/// They are kept in an HDR histogram with three digits: a round may have millions.
 /// (The histogram inside [`millpond`] is coarser, a sixteenth of a value, as befits a pool that never
 /// stops counting; two peers that differ by a twentieth would look alike in it.)
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +101,7 @@ impl Quantiles {
     /// Half of them are no slower than this.
     pub fn p50(&self) -> u64 {
         match &self.0 {
-            Known::All(all) => at(all, 0.5),
+            Known::All(all) => at(all, 500),
             Known::Told(told) => told.p50,
         }
     }
@@ -110,7 +109,7 @@ impl Quantiles {
     /// 99 of 100 are no slower than this.
     pub fn p99(&self) -> u64 {
         match &self.0 {
-            Known::All(all) => at(all, 0.99),
+            Known::All(all) => at(all, 990),
             Known::Told(told) => told.p99,
         }
     }
@@ -118,7 +117,7 @@ impl Quantiles {
     /// 999 of 1,000 are no slower than this.
     pub fn p999(&self) -> Option<u64> {
         match &self.0 {
-            Known::All(all) => Some(at(all, 0.999)),
+            Known::All(all) => Some(at(all, 999)),
             Known::Told(told) => told.p999,
         }
     }
@@ -126,22 +125,41 @@ impl Quantiles {
     /// The slowest.
     pub fn max(&self) -> Option<u64> {
         match &self.0 {
-            Known::All(all) => Some(at(all, 1.0)),
+            Known::All(all) => Some(at(all, 1_000)),
             Known::Told(told) => told.max,
-        }
-    }
-
-    fn all(&self) -> Option<&Histogram<u64>> {
-        match &self.0 {
-            Known::All(all) => Some(all),
-            Known::Told(_) => None,
         }
     }
 }
 
-/// A value that really was, to three digits.
-fn at(all: &Histogram<u64>, quantile: f64) -> u64 {
-    all.value_at_quantile(quantile)
+/// The rank of a percentile among `count` values, the smallest being the first: THE rule, here, in the guests and in
+/// `millpond about`. It is the nearest rank: of all values the smallest that at least so many thousandths of them do
+/// not exceed. It is a value that really was; nothing is interpolated.
+///
+/// ```
+/// use millpond_bench::stats::nearest_rank;
+///
+/// assert_eq!((nearest_rank(200, 500), nearest_rank(200, 990)), (100, 198));
+/// // Of fewer than a thousand values p99.9 is the greatest.
+/// assert_eq!((nearest_rank(999, 999), nearest_rank(1, 500)), (999, 1));
+/// ```
+pub fn nearest_rank(count: u64, thousandths: u64) -> u64 {
+    // Wide, because a count of nanoseconds times a thousand may not fit.
+    let rank = (u128::from(count) * u128::from(thousandths)).div_ceil(1_000);
+    u64::try_from(rank).unwrap_or(u64::MAX).max(1)
+}
+
+/// The value of that rank, to three digits.
+fn at(all: &Histogram<u64>, thousandths: u64) -> u64 {
+    let rank = nearest_rank(all.len(), thousandths);
+    let mut seen = 0;
+    let reached = all.iter_recorded().find(|bucket| {
+        seen += bucket.count_since_last_iteration();
+        seen >= rank
+    });
+    reached.map_or_else(
+        || all.max(),
+        |bucket| all.highest_equivalent(bucket.value_iterated_to()),
+    )
 }
 
 /// The times of single operations in a row, in microseconds. An unknown value is `null`.
@@ -158,40 +176,21 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of all operations of all rounds together; where only the percentiles of each round were reported,
-    /// their medians, and the slowest of all.
+    /// The medians of the rounds' percentiles, and the slowest of all. It is the same for candidates here and for those
+    /// elsewhere, that report percentiles only; and it is how the figures of the rounds become one.
     pub fn of<'a>(rounds: impl Iterator<Item = &'a Quantiles>) -> Self {
         let rounds: Vec<&Quantiles> = rounds.collect();
-        let micros = |nanos: u64| nanos as f64 / 1e3;
-        let all: Option<Vec<_>> = rounds.iter().map(|round| round.all()).collect();
-        let Some(all) = all else {
-            let spread = |of: fn(&Quantiles) -> Option<u64>| {
-                let values: Option<Vec<f64>> =
-                    rounds.iter().map(|round| of(round).map(micros)).collect();
-                Spread::of(&values?)
-            };
-            let median = |of| spread(of).map(|spread| spread.median);
-            return Percentiles {
-                p50: median(|round| Some(round.p50())),
-                p99: median(|round| Some(round.p99())),
-                p999: median(Quantiles::p999),
-                max_single: spread(Quantiles::max).map(|spread| spread.max),
-            };
+        let spread = |of: fn(&Quantiles) -> Option<u64>| {
+            let micros = |round: &&Quantiles| of(round).map(|nanos| nanos as f64 / 1e3);
+            let values: Option<Vec<f64>> = rounds.iter().map(micros).collect();
+            Spread::of(&values?)
         };
-        let mut parts = all.into_iter();
-        let Some(mut sum) = parts.next().cloned() else {
-            return Self::default();
-        };
-        for part in parts {
-            // Each can grow as far as any other, so there is room for all of it.
-            let _ = sum.add(part);
-        }
-        let of = |quantile| Some(micros(at(&sum, quantile)));
+        let median = |of| spread(of).map(|spread| spread.median);
         Percentiles {
-            p50: of(0.5),
-            p99: of(0.99),
-            p999: of(0.999),
-            max_single: of(1.0),
+            p50: median(|round| Some(round.p50())),
+            p99: median(|round| Some(round.p99())),
+            p999: median(Quantiles::p999),
+            max_single: spread(Quantiles::max).map(|spread| spread.max),
         }
     }
 }
@@ -270,17 +269,35 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_added_up_before_the_tail_is_read() {
-        // One slow operation is the tail of its own round, and not of both rounds together.
-        let mut times = vec![1_000; 800];
+    fn a_rank_is_the_nearest_one_whatever_the_count() {
+        let up_to = |last: u64| (1..=last).collect::<Vec<u64>>();
+        for count in [1, 2, 3, 99, 100, 101, 999, 1_000, 1_001, 1_500] {
+            let all = quantiles(&up_to(count));
+            // These values are so small that the histogram holds each of them.
+            assert_eq!(all.p50(), nearest_rank(count, 500), "{count}");
+            assert_eq!(all.p99(), nearest_rank(count, 990), "{count}");
+            assert_eq!(all.p999(), Some(nearest_rank(count, 999)), "{count}");
+            assert_eq!(all.max(), Some(count));
+        }
+        assert_eq!(nearest_rank(u64::MAX, 1_000), u64::MAX);
+    }
+
+    #[test]
+    fn a_round_that_was_timed_here_counts_as_one_that_was_told() {
+        let mut times = vec![1_000; 1_600];
         times[0] = 2_000_000;
-        let (calm, slow) = (quantiles(&[1_000; 800]), quantiles(&times));
-        let both = Percentiles::of([&calm, &slow].into_iter());
-        assert_eq!((both.p50, both.p99), (Some(1.0), Some(1.0)));
-        assert_eq!(
-            (both.p999, both.max_single.map(f64::round)),
-            (Some(1.0), Some(2_001.0))
-        );
+        times[1] = 1_500_000;
+        let (calm, slow) = (quantiles(&[1_000; 1_600]), quantiles(&times));
+        let told = |all: &Quantiles| {
+            Quantiles::told_with_tail(all.p50(), all.p99(), all.p999(), all.max())
+        };
+        let here = [calm.clone(), slow.clone(), calm.clone()];
+        let there = here.clone().map(|all| told(&all));
+        let all = Percentiles::of(here.iter());
+        assert_eq!(all, Percentiles::of(there.iter()));
+        // One bad round of three is none of p99.9, but the slowest is the slowest.
+        assert_eq!(all.p999, Some(1.0));
+        assert_eq!(all.max_single.map(f64::round), Some(2_001.0));
         assert_eq!(Percentiles::of([].into_iter()), Percentiles::default());
     }
 

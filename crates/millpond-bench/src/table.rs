@@ -2,14 +2,17 @@
 //!
 //! One table per figure of a workload, the best first, and one of the fates of the tasks under open
 //! load; then all of them in one table with the best
-//! of ours beside the best peer, and a table for every curve; then a summary. Rows of ours begin with `*`; those we lose end in
-//! `LOST`. References begin with `.`, and the summary says why they are no peers. Candidates that are not on this
+//! of ours beside the best peer, and a table for every curve; then a summary. Rows of ours begin with `*`; they end
+//! in `ahead`, `level` or `BEHIND`. Every heading says what is better, less or more; and if the run was a quick one, or the
+//! machine not quiet, it says that. References begin with `.`, and the summary says why they are no peers. Candidates that are not on this
 //! machine are listed under the table with a `-`.
 
 use crate::figure::Better;
 use crate::harness::{Found, LeftOut};
+use crate::origin::Heading;
 use crate::report::Row;
 use crate::rush::Fates;
+use crate::verdict::Verdict;
 
 pub(crate) mod columns;
 mod curves;
@@ -22,7 +25,7 @@ const PERCENTILES: [&str; 4] = ["p50 µs", "p99", "p99.9", "slowest"];
 const TAIL: [&str; 5] = ["allocs", "sleeps", "preempts", "cpu ns", ""];
 
 /// The tables of one workload, and its absent candidates; ending in a newline.
-pub fn found(found: &Found) -> String {
+pub fn found(found: &Found, heading: Heading) -> String {
     let mut by_figure: Vec<&[Row]> = found
         .rows
         .chunk_by(|a, b| a.workload == b.workload)
@@ -31,8 +34,9 @@ pub fn found(found: &Found) -> String {
         // Its other figures are percentiles, and columns of the first.
         by_figure.truncate(1);
     }
-    let mut tables: Vec<String> = by_figure.into_iter().map(figure).collect();
-    tables.extend(fates(&found.rows));
+    let by_figure = by_figure.into_iter();
+    let mut tables: Vec<String> = by_figure.map(|rows| figure(rows, heading)).collect();
+    tables.extend(fates(&found.rows, heading));
     let mut text = tables.join("\n");
     text += &left_out(&found.absent);
     text
@@ -59,7 +63,7 @@ fn is_timed_point(rows: &[Row]) -> bool {
 }
 
 /// The table of one figure, ending in a newline.
-pub fn figure(rows: &[Row]) -> String {
+pub fn figure(rows: &[Row], heading: Heading) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
@@ -71,15 +75,25 @@ pub fn figure(rows: &[Row]) -> String {
     let mut cells = vec![head.into_iter().map(String::from).collect()];
     cells.extend(sorted.iter().map(|row| line(row, is_timed)));
     let (title, unit) = (&first.workload, &first.unit);
+    let (suite, better, rounds) = (first.suite, first.better.words(), rounds(rows));
     let text = format!(
-        "{}: {title}  ({unit}, {} rounds)\n",
-        first.suite, first.rounds
+        "{suite}: {title}  ({unit}, {better}, {rounds}{})\n",
+        heading.text()
     );
     text + &columns(&cells)
 }
 
+/// How many rounds there were.
+fn rounds(rows: &[Row]) -> String {
+    let all = || rows.iter().map(|row| row.rounds);
+    match (all().min(), all().max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} rounds"),
+        (_, most) => format!("{} rounds", most.unwrap_or_default()),
+    }
+}
+
 /// The fates of the tasks of a workload, ending in a newline; `None` where they were not counted.
-fn fates(rows: &[Row]) -> Option<String> {
+fn fates(rows: &[Row], heading: Heading) -> Option<String> {
     let first = rows.first()?;
     // Each figure of the workload has the same.
     let rows = rows.iter().filter(|row| row.workload == first.workload);
@@ -89,8 +103,9 @@ fn fates(rows: &[Row]) -> Option<String> {
         cells.push(with_name(&name(row), numbers));
     }
     let text = format!(
-        "{}: what became of them  (tasks, all rounds)\n",
-        first.suite
+        "{}: what became of them  (tasks, all rounds{})\n",
+        first.suite,
+        heading.text()
     );
     Some(text + &columns(&cells))
 }
@@ -106,14 +121,26 @@ fn with_name(name: &str, numbers: [String; 7]) -> Cells {
 /// The meaning of the columns, ending in a newline.
 pub const LEGEND: &str = "\
 * ours   . shown for reference   ratio: median by that of the best peer
-p50, p99, p99.9, slowest: single operations of all rounds, in µs, where they were timed
+ahead, level, BEHIND: ours beside the best peer; level is a difference that may be noise
+p50, p99, p99.9, slowest: single operations, in µs, where they were timed; medians of the rounds
 allocs, sleeps, preempts (or yields) and CPU time of all threads: per operation
 ";
 
 /// Every figure in one line: the best of ours, the best peer, and the ratio; curves after that, a table
 /// each; ending in a newline.
-pub fn overview(rows: &[Row]) -> String {
-    let head = ["", "unit", "ours", "best peer", "", "ratio", ""];
+pub fn overview(rows: &[Row], heading: Heading) -> String {
+    let head = [
+        "",
+        "unit",
+        "better",
+        "ours",
+        "best peer",
+        "",
+        "ratio",
+        "cpu ns",
+        "its cpu",
+        "",
+    ];
     let mut cells = vec![head.map(String::from).to_vec()];
     for rows in rows.chunk_by(|a, b| (a.suite, &a.workload) == (b.suite, &b.workload)) {
         if rows[0].point.is_none() {
@@ -122,9 +149,10 @@ pub fn overview(rows: &[Row]) -> String {
     }
     let mut text = String::new();
     if cells.len() > 1 {
-        text = format!("best of ours and best peer\n{}", columns(&cells));
+        let end = heading.text();
+        text = format!("best of ours and best peer{end}\n{}", columns(&cells));
     }
-    let curves = curves::all(rows);
+    let curves = curves::all(rows, heading);
     if !text.is_empty() && !curves.is_empty() {
         text.push('\n');
     }
@@ -141,6 +169,7 @@ fn overview_line(rows: &[Row]) -> Option<Cells> {
     Some(vec![
         format!("{}: {}", first.suite, first.workload),
         first.unit.clone(),
+        first.better.word().into(),
         median(ours),
         median(peer),
         peer.map_or("", |row| row.candidate).into(),
@@ -149,13 +178,20 @@ fn overview_line(rows: &[Row]) -> Option<Cells> {
             (None, Some(limit)) => format!("< {}", time(limit)),
             (None, None) => "-".into(),
         },
-        if ours.is_some_and(|row| row.lost) {
-            "LOST"
-        } else {
-            ""
-        }
-        .into(),
+        ours.map_or("-".into(), cpu),
+        peer.map_or("-".into(), cpu),
+        ours.map_or("", mark).into(),
     ])
+}
+
+/// The CPU time of an operation, in nanoseconds.
+fn cpu(row: &Row) -> String {
+    row.per_operation.cpu_ns.map_or("-".into(), time)
+}
+
+/// What stands at the end of a row.
+fn mark(row: &Row) -> &'static str {
+    row.verdict.map_or("", Verdict::mark)
 }
 
 fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
@@ -164,15 +200,19 @@ fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
 
 /// The rows we lose and the candidates that are no peers, in one line each; ending in a newline.
 pub fn summary(rows: &[Row]) -> String {
-    let ours = rows.iter().filter(|row| row.standing.is_ours());
-    let ours = ours.filter(|row| row.has_goal()).count();
-    let lost: Vec<&Row> = rows.iter().filter(|row| row.lost).collect();
-    let kept = ours - lost.len();
-    let mut text = format!("{kept} of {ours} rows of ours reach their goal.\n");
+    let with = |verdict| {
+        rows.iter()
+            .filter(|row| row.verdict == Some(verdict))
+            .count()
+    };
+    let [ahead, level, behind] = Verdict::ALL.map(with);
+    let all = ahead + level + behind;
+    let mut text = format!("{all} rows of ours: {ahead} ahead, {level} level, {behind} behind.\n");
+    let lost = rows.iter().filter(|row| row.lost);
     for row in lost {
         let (suite, workload, candidate) = (row.suite, &row.workload, row.candidate);
         text += &format!(
-            "  LOST  {suite}: {workload}: {candidate} {}\n",
+            "  BEHIND  {suite}: {workload}: {candidate} {}\n",
             lack(rows, row)
         );
     }
@@ -184,7 +224,7 @@ pub fn summary(rows: &[Row]) -> String {
     references.dedup();
     for same in references.chunk_by(|a, b| a.0 == b.0) {
         let candidates: Vec<_> = same.iter().map(|(_, candidate)| *candidate).collect();
-        text += &format!("  .     {}: {}\n", candidates.join(", "), same[0].0);
+        text += &format!("  .       {}: {}\n", candidates.join(", "), same[0].0);
     }
     text
 }
@@ -235,8 +275,8 @@ fn line(row: &Row, is_timed: bool) -> Cells {
         share(used.allocations),
         share(used.sleeps),
         share(used.preemptions),
-        used.cpu_ns.map_or("-".into(), time),
-        if row.lost { "LOST" } else { "" }.into(),
+        cpu(row),
+        mark(row).into(),
     ]);
     cells
 }

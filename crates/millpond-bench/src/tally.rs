@@ -97,6 +97,11 @@ impl Tally {
         self.lines.iter().map(tasks).sum()
     }
 
+    /// How many of them this thread has run.
+    pub fn by_this_thread(&self) -> u64 {
+        self.lines[Slot::mine()].tasks.load(Ordering::Relaxed)
+    }
+
     /// Waits until so many tasks have run, or until none has for a long time.
     pub fn wait_for(&self, tasks: u64) {
         let start = Instant::now();
@@ -239,6 +244,15 @@ mod tests {
             assert_eq!(tally.tasks(), 4_000);
         });
         tally.check(4_000).unwrap();
+    }
+
+    #[test]
+    fn a_thread_knows_its_own_part() {
+        let tally = Tally::take();
+        tally.count(1);
+        std::thread::spawn(move || tally.count(2)).join().unwrap();
+        assert_eq!(tally.by_this_thread(), 1);
+        tally.check(2).unwrap();
     }
 
     #[test]

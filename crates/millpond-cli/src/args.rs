@@ -37,7 +37,7 @@ pub(crate) enum Command {
     About(AboutOptions),
     /// Millpond and its peers, measured side by side
     #[command(after_help = crate::bench::EXAMPLES)]
-    Bench(millpond_bench::program::Options),
+    Bench(Box<millpond_bench::program::Options>),
 }
 
 const DEMO_HELP: &str = "\

@@ -33,6 +33,7 @@
 
 mod table;
 
+use crate::condition::Condition;
 use crate::figure::Better;
 use crate::machine::Surroundings;
 use crate::record::{Record, Row};
@@ -206,15 +207,25 @@ fn name(row: &Row) -> String {
         candidate,
         ..
     } = row;
+    let condition = match row.in_condition() {
+        Condition::Quiet => String::new(),
+        other => format!(", {}", other.words()),
+    };
     match row.point() {
         // A workload may be the same all along a curve.
-        Some((_, x)) => format!("{suite}: {workload} (at {x}): {candidate}"),
-        None => format!("{suite}: {workload}: {candidate}"),
+        Some((_, x)) => format!("{suite}{condition}: {workload} (at {x}): {candidate}"),
+        None => format!("{suite}{condition}: {workload}: {candidate}"),
     }
 }
 
 fn twin<'a>(rows: &'a [Row], of: &Row) -> Option<&'a Row> {
-    let key = |row: &Row| (row.curve.clone(), row.x.map(f64::to_bits));
+    let key = |row: &Row| {
+        (
+            row.curve.clone(),
+            row.x.map(f64::to_bits),
+            row.in_condition(),
+        )
+    };
     rows.iter().find(|row| {
         (&row.suite, &row.workload, &row.candidate) == (&of.suite, &of.workload, &of.candidate)
             && row.unit == of.unit
@@ -231,7 +242,9 @@ fn drift(old: &[Row], new: &[Row], of: &Row) -> Option<f64> {
         let is_enough = ratios.len() >= ENOUGH_PEERS;
         is_enough.then(|| Spread::of(&ratios).map(|spread| spread.median))?
     };
-    let is_in_suite = |row: &Row| row.suite == of.suite && row.unit == of.unit;
+    let is_in_suite = |row: &Row| {
+        row.suite == of.suite && row.unit == of.unit && row.in_condition() == of.in_condition()
+    };
     let is_beside =
         |row: &Row| is_in_suite(row) && row.workload == of.workload && row.point() == of.point();
     among(&is_beside).or_else(|| among(&is_in_suite))
@@ -239,7 +252,9 @@ fn drift(old: &[Row], new: &[Row], of: &Row) -> Option<f64> {
 
 /// The factor by which rows like `of` differ between two runs of the same.
 fn noise(twins: &[Twins<'_>], of: &Row) -> f64 {
-    let is_near = |row: &Row| row.suite == of.suite && row.unit == of.unit;
+    let is_near = |row: &Row| {
+        row.suite == of.suite && row.unit == of.unit && row.in_condition() == of.in_condition()
+    };
     let peers = twins
         .iter()
         .filter(|one| !one.new.is_ours() && is_near(one.new));

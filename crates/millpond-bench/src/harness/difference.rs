@@ -1,6 +1,6 @@
 //! The cost of something that can be switched off: the same candidate with and without.
 //!
-//! The difference is taken round by round, between two turns that follow each other, and the row is
+//! The difference is taken round by round, between two turns of the same round, and the row is
 //! the median of these differences: what slows the machine down for a second slows both of them down,
 //! and falls out. The difference of two medians would not have that.
 
@@ -42,6 +42,7 @@ impl Difference {
             standing: with.candidate.standing.into(),
             unit: figure.unit.clone(),
             spread: Spread::of(&more)?,
+            values: more.clone(),
             percentiles: Percentiles::default(),
             rounds: more.len(),
             operations: with.samples.iter().map(|sample| sample.operations).sum(),
@@ -49,6 +50,7 @@ impl Difference {
             per_operation: PerOperation::default(),
             ratio_to_best_peer: None,
             limit: None,
+            verdict: None,
             lost: false,
             better: Better::Less,
             fates: None,

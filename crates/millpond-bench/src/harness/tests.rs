@@ -33,6 +33,7 @@ fn planted(
                 quantiles: None,
                 rush: None,
                 memory: None,
+                by_workers: None,
             })
         }),
     }
@@ -52,15 +53,64 @@ fn workload(candidates: Vec<Candidate>, most_operations: u64) -> Workload {
     }
 }
 
-#[test]
-fn candidates_take_turns_and_each_round_begins_with_another() {
+/// The candidates in the order of their turns, four rounds of three.
+fn turns(pace: &Pace) -> String {
     let log = Rc::default();
     let candidates =
         [("a", 10), ("b", 20), ("c", 30)].map(|(name, nanos)| planted(name, nanos, &log));
     let workload = workload(candidates.into(), u64::MAX);
-    workload.measure(SETTINGS, None, &Silent).unwrap();
+    let rows = workload.measure_at(pace, None, &Silent).unwrap().rows;
+    let listed: Vec<_> = rows.iter().map(|row| row.candidate).collect();
+    assert_eq!(listed, ["a", "b", "c"], "rows keep the order of the table");
     let names: String = log.borrow().iter().map(|(name, _)| *name).collect();
-    assert!(names.ends_with("abcbcacababc"), "{names}");
+    names[names.len() - 12..].to_owned()
+}
+
+#[test]
+fn candidates_take_turns_in_orders_that_are_drawn_by_the_seed() {
+    let seeded = |seed| {
+        turns(&Pace {
+            seed,
+            ..Pace::of(SETTINGS)
+        })
+    };
+    for seed in 1..=20 {
+        for round in seeded(seed).as_bytes().chunks(3) {
+            let mut round = round.to_vec();
+            round.sort_unstable();
+            assert_eq!(round, b"abc", "seed {seed}");
+        }
+    }
+    assert_eq!(seeded(1), seeded(1));
+    assert_ne!(seeded(1), seeded(2));
+    // Not one order for all rounds.
+    let rounds = seeded(1);
+    assert!(
+        rounds
+            .as_bytes()
+            .chunks(3)
+            .any(|round| round != &rounds.as_bytes()[..3])
+    );
+}
+
+#[test]
+fn a_budget_ends_the_rounds_but_not_before_a_verdict_is_possible() {
+    let with = |budget| {
+        let log = Rc::default();
+        let settings = Settings {
+            rounds: 50,
+            ..SETTINGS
+        };
+        let pace = Pace {
+            budget: Some(budget),
+            ..Pace::of(settings)
+        };
+        let workload = workload(vec![planted("a", 10, &log)], u64::MAX);
+        workload.measure_at(&pace, None, &Silent).unwrap().rows[0].rounds
+    };
+    assert_eq!(with(Duration::ZERO), Pace::LEAST_ROUNDS);
+    // Planted candidates take no time at all.
+    assert_eq!(with(Duration::from_secs(60)), 50);
 }
 
 #[test]
@@ -300,6 +350,7 @@ fn uneven(name: &'static str, standing: Standing, nanos: &'static [u64]) -> Cand
                 quantiles: None,
                 rush: None,
                 memory: None,
+                by_workers: None,
             })
         }),
         ..planted(name, 1, &Rc::default())

@@ -184,8 +184,8 @@ pub(super) fn tip(row: &Row) -> String {
     if let Some(ratio) = row.ratio_to_best_peer {
         tip += &format!(", {} x the best peer", number(ratio));
     }
-    if row.lost {
-        tip += ", LOST";
+    if let Some(verdict) = row.verdict {
+        tip += &format!(", {}", verdict.mark());
     }
     tip
 }
@@ -203,6 +203,7 @@ mod tests {
     #[test]
     fn there_is_a_bar_per_candidate_the_best_on_top_and_ours_marked() {
         let lost = Row {
+            verdict: Some(crate::verdict::Verdict::Behind),
             lost: true,
             ratio_to_best_peer: Some(1.5),
             ..row("millpond", Ours, 90.0)
@@ -216,7 +217,7 @@ mod tests {
         let places = ["row reference", "row peer", "row ours lost"].map(|class| text.find(class));
         assert!(places.is_sorted() && places[0].is_some(), "{text}");
         assert!(text.contains(">1.50</text>"), "{text}");
-        assert!(text.contains("LOST</title>"), "{text}");
+        assert!(text.contains("BEHIND</title>"), "{text}");
     }
 
     #[test]

@@ -2,24 +2,27 @@
 
 use super::panels::{self, Panel};
 use super::suite::{self, Section};
-use super::text::{anchor, escape, number};
+use super::text::{escape, number};
+use crate::condition::Condition;
+use crate::origin::Run;
 use crate::record::{Record, Row, Standing, best};
+use crate::verdict::Verdict;
 use std::fmt::Write;
 
 /// The head of the page: what it is, and where it was measured.
 pub(super) fn head(record: &Record) -> String {
-    let (judged, lost) = record.goals();
+    let [ahead, level, behind] = record.verdicts();
     let mut html = String::from("<header>\n<h1>Millpond beside its peers</h1>\n");
-    html += "<p class=\"lead\">Candidates took turns, round by round, in one run. What counts is \
-             the ratio to the best peer; rows that millpond loses are marked.</p>\n";
+    html += &lead(record);
     html += "<div class=\"tiles\">\n";
     tile(
         &mut html,
         "kept",
-        judged - lost,
-        "rows of ours reach their goal",
+        ahead,
+        "rows of ours are ahead of the best peer",
     );
-    tile(&mut html, "lost", lost, "rows of ours are lost");
+    tile(&mut html, "", level, "are level within noise");
+    tile(&mut html, "lost", behind, "are behind");
     let workloads = groups(record).len();
     tile(&mut html, "", workloads, "workloads and curves");
     let mut candidates: Vec<&str> = record
@@ -32,12 +35,31 @@ pub(super) fn head(record: &Record) -> String {
     tile(&mut html, "", candidates.len(), "candidates");
     html += "</div>\n";
     html += &machine(record);
+    if record.heading(Condition::Quiet).is_quick {
+        html += "<p class=\"warning\">QUICK RUN: few and short rounds, good for a look and not to be \
+                 quoted.</p>\n";
+    }
     // The first line is the machine; what follows is a warning.
     for warning in record.machine.lines().lines().skip(1) {
         let _ = writeln!(html, "<p class=\"warning\">{}</p>", escape(warning));
     }
     html += "</header>\n";
     html
+}
+
+/// What was done, in a sentence or two.
+fn lead(record: &Record) -> String {
+    let how = match &record.published {
+        Some(published) => format!(
+            "Every figure is the median of {} processes on one commit, in each condition.",
+            published.processes
+        ),
+        None => "All figures are from one run.".into(),
+    };
+    format!(
+        "<p class=\"lead\">Candidates took turns, round by round, in orders drawn by a seed. {how} What \
+         counts is the ratio to the best peer; rows in which millpond is behind are marked.</p>\n"
+    )
 }
 
 fn tile(html: &mut String, class: &str, number: usize, text: &str) {
@@ -71,7 +93,7 @@ fn machine(record: &Record) -> String {
         ),
     ];
     let mut html = String::from("<dl class=\"machine\">\n");
-    for (name, fact) in facts {
+    for (name, fact) in facts.into_iter().chain(origin(record)) {
         let _ = writeln!(
             html,
             "<div><dt>{}</dt><dd>{}</dd></div>",
@@ -81,6 +103,31 @@ fn machine(record: &Record) -> String {
     }
     html += "</dl>\n";
     html
+}
+
+/// What was measured, and how.
+fn origin(record: &Record) -> Vec<(&'static str, String)> {
+    let Some(origin) = &record.origin else {
+        return Vec::new();
+    };
+    let run = match origin.run {
+        Run::Quick => "quick",
+        Run::Full => "full",
+        Run::Budget => "by a budget of time",
+    };
+    let rounds = format!(
+        "{run}: at most {} rounds of {} ms",
+        origin.most_rounds, origin.round_millis
+    );
+    vec![
+        ("sources", origin.sources.text()),
+        ("date", origin.date.clone()),
+        ("compiler", origin.rustc.clone()),
+        ("profile", origin.profile.clone()),
+        ("allocator", origin.allocator.clone()),
+        ("rounds", rounds),
+        ("seed of the orders", origin.seed.to_string()),
+    ]
 }
 
 /// Links to the suites.
@@ -93,7 +140,7 @@ pub(super) fn contents(suites: &[Section<'_>]) -> String {
                 format!(" <span class=\"count\" title=\"plots with a loss\">{lost} lost</span>")
             }
         };
-        let (id, name) = (anchor(suite.name), escape(suite.name));
+        let (id, name) = (suite.anchor(), escape(&suite.title()));
         let _ = writeln!(html, "<a href=\"#{id}\">{name}{lost}</a>");
     }
     html +=
@@ -101,7 +148,7 @@ pub(super) fn contents(suites: &[Section<'_>]) -> String {
     html
 }
 
-/// Every row of ours that a peer beats or that misses its limit.
+/// Every row of ours that a peer beats beyond noise, or that misses its limit.
 pub(super) fn losses(record: &Record) -> String {
     let mut items: Vec<String> = Vec::new();
     for panel in groups(record) {
@@ -129,8 +176,8 @@ pub(super) fn losses(record: &Record) -> String {
 fn loss(panel: &Panel<'_>, row: &Row) -> String {
     let place = format!(
         "<a href=\"#{}\">{}</a>: {}: <b>{}</b>",
-        anchor(&row.suite),
-        escape(&row.suite),
+        suite::place(&row.suite, row.in_condition()),
+        escape(&with_condition(row)),
         escape(&panel.title()),
         escape(&row.candidate)
     );
@@ -170,7 +217,8 @@ pub(super) fn overview(record: &Record) -> String {
          <p class=\"about\">the best of ours beside the best peer</p>\n\
          <div class=\"scroll\"><table>\n<thead><tr><th class=\"word\">suite</th>\
          <th class=\"word\">workload</th><th class=\"word\">unit</th><th>ours</th>\
-         <th>best peer</th><th class=\"word\"></th><th>ratio</th><th></th></tr></thead>\n<tbody>\n",
+         <th>best peer</th><th class=\"word\"></th><th>ratio</th><th>cpu ns</th><th>its cpu</th>\
+         <th></th></tr></thead>\n<tbody>\n",
     );
     for panel in groups(record) {
         html += &overview_line(&panel);
@@ -183,7 +231,9 @@ fn overview_line(panel: &Panel<'_>) -> String {
     let rows = panel.rows();
     let verdict = suite::verdict(rows);
     let is_lost = verdict.as_ref().is_some_and(|verdict| verdict.is_lost);
-    let words = [&rows[0].suite, &panel.title(), &rows[0].unit].map(|word| escape(word));
+    let (unit, better) = (&rows[0].unit, rows[0].better.words());
+    let unit = format!("{unit}, {better}");
+    let words = [&with_condition(rows[0]), &panel.title(), &unit].map(|word| escape(word));
     let mut html = format!("<tr class=\"{}\">", if is_lost { "lost" } else { "" });
     for word in words {
         let _ = write!(html, "<td class=\"word\">{word}</td>");
@@ -192,15 +242,19 @@ fn overview_line(panel: &Panel<'_>) -> String {
         let text = verdict.map_or(String::from("shown"), |verdict| verdict.text);
         let _ = writeln!(
             html,
-            "<td colspan=\"4\" class=\"word\">{}</td><td class=\"mark\">{}</td></tr>",
-            escape(text.trim_start_matches("LOST ")),
-            if is_lost { "LOST" } else { "" }
+            "<td colspan=\"6\" class=\"word\">{}</td><td class=\"mark\">{}</td></tr>",
+            escape(text.trim_start_matches("BEHIND ")),
+            if is_lost { "BEHIND" } else { "" }
         );
         return html;
     }
     let of = |standing| best(rows.iter().copied().filter(|row| row.standing == standing));
     let (ours, peer) = (of(Standing::Ours), of(Standing::Peer));
     let median = |row: Option<&Row>| row.map_or("-".into(), |row| number(row.median));
+    let cpu = |row: Option<&Row>| {
+        let nanos = row.and_then(|row| row.per_operation.cpu_ns);
+        nanos.map_or("-".into(), number)
+    };
     let rival = peer.map_or(String::new(), |row| escape(&row.candidate));
     let goal = ours.map_or("-".into(), |row| {
         match (row.ratio_to_best_peer, row.limit) {
@@ -211,18 +265,29 @@ fn overview_line(panel: &Panel<'_>) -> String {
     });
     let _ = writeln!(
         html,
-        "<td>{}</td><td>{}</td><td class=\"word\">{rival}</td><td>{goal}</td>\
+        "<td>{}</td><td>{}</td><td class=\"word\">{rival}</td><td>{goal}</td><td>{}</td><td>{}</td>\
          <td class=\"mark\">{}</td></tr>",
         median(ours),
         median(peer),
-        if is_lost { "LOST" } else { "" }
+        cpu(ours),
+        cpu(peer),
+        ours.and_then(|row| row.verdict).map_or("", Verdict::mark)
     );
     html
 }
 
+/// A suite, and what else the machine did if it was not quiet.
+fn with_condition(row: &Row) -> String {
+    match row.in_condition() {
+        Condition::Quiet => row.suite.clone(),
+        other => format!("{}, {}", row.suite, other.words()),
+    }
+}
+
 /// All plots but ladders, which compare nothing.
 fn groups(record: &Record) -> Vec<Panel<'_>> {
-    let suites = record.rows.chunk_by(|a, b| a.suite == b.suite);
+    let key = |row: &Row| (row.suite.clone(), row.in_condition());
+    let suites = record.rows.chunk_by(|a, b| key(a) == key(b));
     let panels = suites.flat_map(|rows| panels::of_suite(&rows.iter().collect::<Vec<_>>()));
     panels
         .filter(|panel| !matches!(panel, Panel::Ladder(_)))

@@ -4,6 +4,7 @@ use super::bars::class;
 use super::text::{count, escape, number};
 use crate::record::{Row, Standing};
 use crate::rush::Fates;
+use crate::verdict::Verdict;
 use std::fmt::Write;
 
 /// A column: what stands over it, and what a row has there.
@@ -103,7 +104,7 @@ pub(super) fn figures(rows: &[&Row]) -> String {
             let cell = (column.cell)(row).unwrap_or_else(|| "-".into());
             let _ = write!(html, "<td>{}</td>", escape(&cell));
         }
-        let mark = if row.lost { "LOST" } else { "" };
+        let mark = row.verdict.map_or("", Verdict::mark);
         let _ = writeln!(html, "<td class=\"mark\">{mark}</td></tr>");
     }
     html += "</tbody></table></div>\n";
@@ -165,6 +166,7 @@ mod tests {
     fn the_table_has_the_columns_that_somebody_fills() {
         let timed = Row {
             p99: Some(71.5),
+            verdict: Some(Verdict::Behind),
             lost: true,
             ..row("millpond", Ours, 90.0)
         };
@@ -182,7 +184,7 @@ mod tests {
             html.find("kanal") < html.find("millpond"),
             "the best comes first"
         );
-        assert_eq!(html.matches(">LOST<").count(), 1, "{html}");
+        assert_eq!(html.matches(">BEHIND<").count(), 1, "{html}");
     }
 
     #[test]

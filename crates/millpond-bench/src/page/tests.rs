@@ -64,7 +64,9 @@ fn every_row_is_in_a_table_and_every_loss_is_marked() {
     let (_, lost) = record.goals();
     assert!(lost > 0);
     let tables = page.split("<section id=\"suite-").skip(1);
-    let marks: usize = tables.map(|part| part.matches(">LOST</td>").count()).sum();
+    let marks: usize = tables
+        .map(|part| part.matches(">BEHIND</td>").count())
+        .sum();
     assert_eq!(marks, lost);
 }
 

@@ -162,6 +162,7 @@ fn run(
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 

@@ -169,6 +169,7 @@ fn move_all<C: Channel, A: Default + std::marker::Send>(
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     };
     let left = done.results.into_iter().flatten();
     (left.map(|(kept, _receiver)| kept).collect(), sample)

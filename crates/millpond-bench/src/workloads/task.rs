@@ -102,6 +102,7 @@ fn run(tasks: u64, one: fn(u64) -> Result<u64>) -> Result<Sample> {
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 

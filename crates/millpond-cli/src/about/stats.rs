@@ -1,5 +1,7 @@
 //! Samples and their percentiles.
 
+use millpond_bench::stats::nearest_rank;
+
 /// The durations of many rounds, in nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
@@ -39,11 +41,10 @@ impl Samples {
     }
 }
 
-/// The nearest rank: the smallest sample that at least `percent` of all samples do not exceed.
-/// It is always a sample that happened; nothing is interpolated.
-fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied()
+/// By the rule of the bench.
+fn percentile(sorted: &[f64], percent: u64) -> Option<f64> {
+    let rank = nearest_rank(sorted.len() as u64, percent * 10);
+    sorted.get(usize::try_from(rank - 1).ok()?).copied()
 }
 
 #[cfg(test)]

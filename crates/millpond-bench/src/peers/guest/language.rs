@@ -23,6 +23,8 @@ pub enum Language {
     Go,
     /// Python, the usual one.
     Python,
+    /// C#, on Mono.
+    Mono,
 }
 
 /// The source of a guest.
@@ -36,14 +38,17 @@ pub struct Program {
     pub text: &'static str,
     /// The other files, and what is in them.
     pub more: &'static [(&'static str, &'static str)],
+    /// What the program that runs it is told before it: flags of a JVM.
+    pub flags: &'static [&'static str],
 }
 
 impl Language {
     /// All of them, in the order in which `--install` gets them.
-    pub const ALL: [Language; 4] = [
+    pub const ALL: [Language; 5] = [
         Language::Java,
         Language::Go,
         Language::Python,
+        Language::Mono,
         Language::Java25,
     ];
 
@@ -54,6 +59,7 @@ impl Language {
             Language::Java25 => "Java 25",
             Language::Go => "Go",
             Language::Python => "Python",
+            Language::Mono => "C#",
         }
     }
 
@@ -72,6 +78,7 @@ impl Language {
             Language::Java25 => "Java 25",
             Language::Go => "Go 1.19 or later",
             Language::Python => "Python 3.9 or later",
+            Language::Mono => "Mono 6 or later, with its compiler",
         }
     }
 
@@ -82,15 +89,17 @@ impl Language {
             Language::Java | Language::Java25 => ("javac", Some("JAVA_HOME")),
             Language::Go => ("go", Some("GOROOT")),
             Language::Python => ("python3", None),
+            Language::Mono => ("mcs", None),
         }
     }
 
-    /// The Debian package that has it.
+    /// The Debian packages that have it, as they are typed.
     pub(super) const fn package(self) -> &'static str {
         match self {
             Language::Java | Language::Java25 => "default-jdk-headless",
             Language::Go => "golang-go",
             Language::Python => "python3",
+            Language::Mono => "mono-mcs mono-runtime",
         }
     }
 
@@ -138,7 +147,7 @@ impl Program {
             .map_err(|error| Absent(format!("{error:#}: it takes {}", self.language.versions())))
     }
 
-    /// The value that its source gives `name`: Java says BATCH, Go and Python say batch or BATCH.
+    /// The value that its source gives `name`: Java says BATCH, others say batch or Batch.
     #[cfg(test)]
     pub(crate) fn size(&self, name: &str) -> Option<u128> {
         let plain = |word: &str| word.replace('_', "").to_lowercase();
@@ -170,31 +179,38 @@ impl Program {
                 run(build.env("GOTOOLCHAIN", "local"))
             })
         };
-        let class = || stem(self.file);
         Ok(match self.language {
             Language::Java => {
                 let classes = built(&JAVAC)?;
-                java(&tool.with_file_name("java"), &classes, &class())
+                self.java(&tool.with_file_name("java"), &classes)
             }
-            Language::Java25 => java(&java_25(), &built(&JAVAC)?, &class()),
+            Language::Java25 => self.java(&java_25(), &built(&JAVAC)?),
             Language::Go => Command::new(built(&["build", "-o", "guest"])?.join("guest")),
             Language::Python => {
                 let mut command = Command::new(tool);
                 command.arg(built(&[])?.join(self.file));
                 command
             }
+            Language::Mono => {
+                let mut command = Command::new(tool.with_file_name("mono"));
+                command.arg(built(&MCS)?.join("guest.exe"));
+                command
+            }
         })
+    }
+
+    fn java(&self, java: &Path, classes: &Path) -> Command {
+        let mut command = Command::new(java);
+        command.args(self.flags).arg("-cp").arg(classes);
+        command.arg(stem(self.file));
+        command
     }
 }
 
 /// Classes that every Java from 17 on runs.
 const JAVAC: [&str; 4] = ["--release", "17", "-d", "."];
 
-fn java(java: &Path, classes: &Path, class: &str) -> Command {
-    let mut command = Command::new(java);
-    command.arg("-cp").arg(classes).arg(class);
-    command
-}
+const MCS: [&str; 2] = ["-optimize+", "-out:guest.exe"];
 
 fn stem(file: &str) -> String {
     let stem = Path::new(file).file_stem().unwrap_or_default();
@@ -266,6 +282,7 @@ mod tests {
             file: "NoSuchProgram.java",
             text: "class NoSuchProgram {}",
             more: &[],
+            flags: &[],
         };
         let error = program.command_with(&tool).unwrap_err().to_string();
         assert!(

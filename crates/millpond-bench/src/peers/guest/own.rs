@@ -77,6 +77,7 @@ mod tests {
                 quantiles: None,
                 rush: None,
                 memory: None,
+                by_workers: None,
             }),
             other => bail!("there is no work {other}"),
         })

@@ -3,13 +3,15 @@
 //! | file | what |
 //! |---|---|
 //! | [`millpond`] | ours, with and without protection |
-//! | [`hand_rolled`] | threads that take boxed closures out of a bounded channel |
+//! | [`hand_rolled`] | threads that take boxed closures out of a bounded channel, a long or a short one, with or without a look at the time |
+//! | [`semaphore`] | `tokio`'s blocking pool behind a semaphore |
 //!
-//! All have [`WORKERS`](super::pool::WORKERS) threads and room for [`BOUND`] tasks more, and reject tasks
-//! that do not fit: a submitter never waits.
+//! All have [`WORKERS`](super::pool::WORKERS) threads and room for [`BOUND`] tasks more where nothing else is said, and
+//! reject tasks that do not fit: a submitter never waits.
 
 pub mod hand_rolled;
 pub mod millpond;
+pub mod semaphore;
 
 use super::pool::Job;
 use std::fmt;
@@ -17,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// How many tasks may wait. It takes ten times longer to work them off than their clients wait.
 pub const BOUND: usize = 1024;
+
+/// A queue that is short enough: who is in it is answered in time, if a task takes as long as usual.
+pub const SHORT: usize = 64;
 
 /// When all have come, the last of those that wait are over much sooner.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });

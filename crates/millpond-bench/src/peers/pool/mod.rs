@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`hand_rolled`] | threads that take boxed closures out of a channel: what many programs write |
 //! | [`claiming`] | the same, with tasks that a waiter may run itself |
+//! | [`awake`] | others, with a handle that waits awake for a moment, as ours does |
+//! | [`shared`] | any of them, shared with its own tasks |
 //! | [`millpond`] | ours |
 //! | [`rayon`], [`tokio`], [`threadpool`], [`rusty_pool`], [`threadfin`], [`executors`], [`futures`] | crates |
 //! | [`async_executor`], [`blocking`] | the executor behind smol, with threads to drive it, and its pool for closures |
@@ -21,6 +23,7 @@
 //! a guest, which can be ended: see [`crate::peers::guest`].)
 
 pub mod async_executor;
+pub mod awake;
 pub mod blocking;
 pub mod claiming;
 pub mod executors;
@@ -29,6 +32,7 @@ pub mod hand_rolled;
 pub mod millpond;
 pub mod rayon;
 pub mod rusty_pool;
+pub mod shared;
 pub mod thread_per_task;
 pub mod threadfin;
 pub mod threadpool;

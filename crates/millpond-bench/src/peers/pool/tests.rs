@@ -1,4 +1,5 @@
 use super::*;
+use crate::peers::pool::awake::Awake;
 use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::hand_rolled::{Crossbeam, Flume, HandRolled, Kanal, StdMpsc};
 use crate::peers::pool::millpond::{Millpond, WithoutMetrics};
@@ -84,6 +85,10 @@ fn every_pool_runs_every_task_once_and_returns_its_result() {
     check_pool::<HandRolled<Flume>>(Queue::Unbounded);
     check_pool::<HandRolled<Kanal>>(Queue::Unbounded);
     check_pool::<HandRolled<StdMpsc>>(Queue::Unbounded);
+    check_pool::<Awake<HandRolled<Crossbeam>>>(Queue::Unbounded);
+    check_pool::<Awake<HandRolled<Kanal>>>(Queue::Unbounded);
+    check_pool::<Awake<tokio::SpawnBlocking>>(Queue::Unbounded);
+    check_pool::<Awake<rayon::Rayon>>(Queue::Unbounded);
     check_pool::<Claiming>(Queue::Unbounded);
     check_pool::<rayon::Rayon>(Queue::Unbounded);
     check_pool::<tokio::SpawnBlocking>(Queue::Unbounded);

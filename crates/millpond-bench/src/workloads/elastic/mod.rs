@@ -9,6 +9,10 @@
 //! - **Every pool may have [`MAX_THREADS`] threads**, and has as many as it likes. One of ours grows as `tokio`'s does,
 //!   the other has all from the start.
 //!
+//! - **Growth**: [`AT_ONCE`] such tasks come at once to a pool that was just opened. The time runs until the last is done;
+//!   a pool that starts a thread for each needs little more than one task does. Where it grows slowly they wait for each
+//!   other.
+//!
 //! What a pool gains by spinning until the next task comes it pays with CPU time; and if the machine is busy it may gain
 //! nothing and pay more: run this with `--condition busy`, too.
 
@@ -16,6 +20,7 @@ mod pools;
 
 use crate::figure::{Figure, Goal};
 use crate::harness::{Candidate, Planned, Sample, Standing, Suite, Workload};
+use crate::pool_threads::PoolThreads;
 use crate::report::Point;
 use crate::stats::Quantiles;
 use crate::tally::Tally;
@@ -47,11 +52,100 @@ const INTERVALS: [u64; 5] = [200, 500, 1_000, 2_000, 10_000];
 /// A round is so many times longer than that of other suites: at the longest interval it has a hundred tasks.
 const LONGER: u32 = 10;
 
+/// So many tasks come at once, where growth is the question.
+pub const AT_ONCE: [u64; 2] = [16, 64];
+
 fn workloads() -> Vec<Workload> {
-    INTERVALS
-        .map(|micros| workload(Duration::from_micros(micros)))
-        .into()
+    let apart = INTERVALS.map(|micros| workload(Duration::from_micros(micros)));
+    apart.into_iter().chain(AT_ONCE.map(growth)).collect()
 }
+
+/// Many at once, to a pool that was just opened.
+fn growth(tasks: u64) -> Workload {
+    fn candidate<P: ElasticPool + 'static>(tasks: u64, standing: Standing) -> Candidate {
+        Candidate {
+            name: P::NAME,
+            standing,
+            counts_allocations: false,
+            run: Box::new(move |bursts| grow::<P>(tasks, bursts)),
+        }
+    }
+    Workload {
+        suite: SUITE.name,
+        name: format!("growth: {tasks} tasks of {BLOCKS:?} at once, to a new pool"),
+        figures: vec![Figure::micros("burst")],
+        most_operations: 20,
+        stretch: 1,
+        planned: None,
+        point: None,
+        difference: None,
+        candidates: vec![
+            candidate::<Grows>(tasks, Standing::Ours),
+            candidate::<SpawnBlocking>(tasks, Standing::Peer),
+            candidate::<Blocking>(tasks, KEEPS_ITS_THREADS),
+            candidate::<RustyPool>(tasks, Standing::Peer),
+            candidate::<ThreadPerTask>(tasks, Standing::Peer),
+        ],
+    }
+}
+
+const KEEPS_ITS_THREADS: Standing = Standing::Reference {
+    because: "there is one in a process: its threads may be there from an earlier burst",
+};
+
+/// Opens a pool, submits `tasks` tasks at once and waits for the last, `bursts` times.
+fn grow<P: ElasticPool>(tasks: u64, bursts: u64) -> Result<Sample> {
+    let cpu_before = cpu_time::process_cpu_now();
+    let mut elapsed = Duration::ZERO;
+    for _ in 0..bursts {
+        let (pool, threads) = PoolThreads::of(P::open);
+        let (pool, tally) = (pool?, Tally::take());
+        let start = Instant::now();
+        for number in 1..=tasks {
+            pool.run(move || {
+                std::thread::sleep(BLOCKS);
+                tally.count(number);
+            });
+        }
+        wait_for_all(tally, tasks);
+        elapsed += start.elapsed();
+        pool.close();
+        threads.wait_until_gone(ENDS_IN);
+        tally.check(tasks)?;
+    }
+    let cpu = cpu_before.zip(cpu_time::process_cpu_now());
+    Ok(Sample {
+        operations: bursts,
+        elapsed,
+        usage: Usage {
+            cpu: cpu.map(|(before, after)| after.saturating_sub(before)),
+            sleeps: None,
+            preemptions: None,
+        },
+        quantiles: None,
+        rush: None,
+        memory: None,
+        by_workers: None,
+    })
+}
+
+/// All tasks end at nearly the same time, so the first ones say nothing about how long the others will take, which is
+/// what [`Tally::wait_for`] goes by until it sees the end. This looks every now and then.
+fn wait_for_all(tally: &Tally, tasks: u64) {
+    let start = Instant::now();
+    while tally.tasks() < tasks && start.elapsed() < PATIENCE {
+        std::thread::sleep(LOOKS_EVERY);
+    }
+}
+
+/// The kernel makes a sleep longer by 50 microseconds: that is how exact a burst is timed.
+const LOOKS_EVERY: Duration = Duration::from_micros(20);
+
+/// What has not run after this long is lost.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to wait for threads to end. In tests some of them may be other tests', and stay.
+const ENDS_IN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
 
 fn workload(interval: Duration) -> Workload {
     let arrivals =
@@ -128,6 +222,7 @@ fn round<P: ElasticPool>(interval: Duration, tasks: u64) -> Result<Sample> {
         quantiles: Quantiles::of(&waits),
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 
@@ -142,6 +237,17 @@ mod tests {
             assert_eq!(sample.operations, 5, "{}", candidate.name);
             assert!(sample.quantiles.is_some(), "{}", candidate.name);
             assert!(sample.elapsed >= BLOCKS, "{}", candidate.name);
+        }
+    }
+
+    #[test]
+    fn every_candidate_grows_and_runs_each_task_once() {
+        for tasks in AT_ONCE {
+            for candidate in growth(tasks).candidates {
+                let sample = (candidate.run)(2).unwrap();
+                assert_eq!(sample.operations, 2, "{}", candidate.name);
+                assert!(sample.elapsed >= 2 * BLOCKS, "{}", candidate.name);
+            }
         }
     }
 

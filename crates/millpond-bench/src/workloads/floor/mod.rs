@@ -160,6 +160,7 @@ fn measure(probe: Probe, rounds: u64) -> Result<Sample> {
         quantiles: Quantiles::of(&watch.times),
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 

@@ -140,6 +140,7 @@ fn alone(length: Duration, threads: usize, tasks: u64) -> Result<Sample> {
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 

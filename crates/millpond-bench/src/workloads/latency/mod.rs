@@ -202,6 +202,7 @@ fn round<P: Pool>(plan: &Plan) -> Result<Sample> {
         quantiles,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 

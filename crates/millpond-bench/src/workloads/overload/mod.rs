@@ -16,23 +16,37 @@
 //!   offers them was held up. So nothing that a pool does can hide a wait.
 //! - **Clients** wait for [`PATIENCE`]. An answer after that is worth nothing: it is late.
 //!
-//! A round is seconds long, and there are three of them (with `--quick` of 2 s, otherwise of 10 s). The
+//! A round is seconds long, and there are three of them (with `--quick` of 1 s, otherwise of 5 s). The
 //! fates must add up ([`ledger`]): every task was rejected, answered, shed or expired, and its pool and
 //! the task itself agree on which. One that is lost ends the run.
 //!
 //! # Candidates
 //!
-//! Ours with one protection at a time, with the one that does nothing for reference, and the same
-//! bounded queue with hand-rolled threads. CoDel has its default target and interval,
-//! which know nothing of how long clients wait.
+//! Ours with one protection at a time, with the one that does nothing for reference. CoDel has its default target and
+//! interval, which know nothing of how long clients wait.
+//!
+//! The peers are protected, too, by what their users write:
+//!
+//! | peer | its protection |
+//! |---|---|
+//! | a channel of 1024 | none: to be answered from its end takes ten times longer than a client waits |
+//! | a channel of 64 | it is short: its end is answered in time, as long as a task takes as long as here |
+//! | a channel of 1024, deadlines | a worker looks at the time before it runs a task |
+//! | a semaphore | who gets no permit is rejected: as many as workers (nothing waits), or 64 |
+//! | Java TPE | a bounded queue and `AbortPolicy`: of 1024 tasks, or of 64 |
+//!
+//! A bound that is right for one length of tasks is wrong for another; here a task takes as long as always.
 
+mod abroad;
 pub mod ledger;
 
 use crate::figure::Figure;
 use crate::harness::{Candidate, Planned, Sample, Standing, Suite, Workload};
-use crate::peers::overload::Rushed;
 use crate::peers::overload::hand_rolled::HandRolled;
 use crate::peers::overload::millpond::{Millpond, Protection};
+use crate::peers::overload::semaphore::Limited;
+use crate::peers::overload::{BOUND, Rushed, SHORT};
+use crate::peers::pool::WORKERS;
 use crate::plan::Plan;
 use crate::pool_threads::PoolThreads;
 use crate::rush::Rush;
@@ -66,8 +80,8 @@ pub const LOAD: f64 = 1.5;
 /// The seed of all plans.
 pub const SEED: u64 = 0x6d69_6c6c_706f_6e64;
 
-/// Rounds are so many times longer than others: it takes a second until a queue is full.
-const STRETCH: u32 = 100;
+/// Rounds are so many times longer than others: it takes a second until a queue of 1024 is full.
+const STRETCH: u32 = 50;
 
 /// The kernel wakes a sleeper late by the slack of its timers and the wake-up itself.
 const SLACK: Duration = Duration::from_micros(80);
@@ -98,9 +112,30 @@ const ENTRIES: &[(&str, Standing, Open)] = &[
     ("millpond, CoDel, newest first", Standing::Ours, || {
         ours(Protection::CoDelNewestFirst)
     }),
-    (HandRolled::NAME, Standing::Peer, || {
-        Ok(Box::new(HandRolled::open()))
+    ("crossbeam-channel of 1024", Standing::Peer, || {
+        Ok(Box::new(HandRolled::open(BOUND)))
     }),
+    ("crossbeam-channel of 64", Standing::Peer, || {
+        Ok(Box::new(HandRolled::open(SHORT)))
+    }),
+    (
+        "crossbeam-channel of 1024, deadlines",
+        Standing::Peer,
+        || {
+            let max_age = PATIENCE.saturating_sub(ANSWER_TAKES);
+            Ok(Box::new(HandRolled::with_deadlines(BOUND, max_age)))
+        },
+    ),
+    (
+        "tokio spawn_blocking, semaphore of 2",
+        Standing::Peer,
+        || Ok(Box::new(Limited::open(WORKERS)?)),
+    ),
+    (
+        "tokio spawn_blocking, semaphore of 64",
+        Standing::Peer,
+        || Ok(Box::new(Limited::open(SHORT)?)),
+    ),
 ];
 
 fn ours(protection: Protection) -> Result<Box<dyn Rushed>> {
@@ -126,7 +161,11 @@ fn workload() -> Workload {
         })),
         point: None,
         difference: None,
-        candidates: ENTRIES.iter().map(candidate).collect(),
+        candidates: ENTRIES
+            .iter()
+            .map(candidate)
+            .chain(abroad::candidates())
+            .collect(),
     }
 }
 
@@ -139,7 +178,8 @@ fn notes() -> Vec<String> {
             peak * LOAD
         )
     };
-    PEAK.get().map(note).into_iter().collect()
+    let note = PEAK.get().map(note);
+    note.into_iter().chain(abroad::notes()).collect()
 }
 
 /// Measured once in a run.
@@ -198,6 +238,7 @@ fn rush(open: Open, peak: f64, arrivals: u64) -> Result<Sample> {
         quantiles,
         rush: Some(Rush { fates, peak }),
         memory: None,
+        by_workers: None,
     })
 }
 

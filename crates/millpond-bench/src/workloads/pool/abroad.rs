@@ -7,6 +7,8 @@
 //! | Java ForkJoinPool | in its mode for tasks that are never joined, which takes the oldest first |
 //! | Go goroutines | one for each task; the runtime has as many threads as producers and workers have together |
 //! | Go channel pool | workers that take closures out of a channel. Channels have a bound: where the work has none it is larger than any round |
+//! | Java 25 virtual threads | one for each task, with as many carriers as others have workers |
+//! | C# ThreadPool (Mono) | the one pool of the process, and `Task` where a caller waits |
 //! | Python ThreadPoolExecutor | of `concurrent.futures` |
 //!
 //! Python's `ProcessPoolExecutor` is not among them: a task there is copied to another process and its
@@ -18,10 +20,37 @@ use crate::peers::guest::{Guest, Language, Order, Program, WARM_UP_MILLIS};
 use crate::peers::pool::{Queue, WhenFull};
 use anyhow::Result;
 
-static JAVA: Guest = Guest::new(java(Language::Java));
-static JAVA_25: Guest = Guest::new(java(Language::Java25));
+/// A JVM for each executor: in a shared one what is compiled for the first is compiled again, and worse, for the
+/// second, because a call that had one target has two.
+mod jvm {
+    use super::{Guest, Language, java};
+
+    pub(super) static LINKED: Guest = Guest::new(java(Language::Java));
+    pub(super) static ARRAY: Guest = Guest::new(java(Language::Java));
+    pub(super) static TRANSFER: Guest = Guest::new(java(Language::Java));
+    pub(super) static HAND_OFF: Guest = Guest::new(java(Language::Java));
+    pub(super) static FORK_JOIN: Guest = Guest::new(java(Language::Java));
+    pub(super) static PRIORITY: Guest = Guest::new(java(Language::Java));
+    pub(super) static LINKED_25: Guest = Guest::new(java(Language::Java25));
+    pub(super) static ARRAY_25: Guest = Guest::new(java(Language::Java25));
+    pub(super) static FORK_JOIN_25: Guest = Guest::new(java(Language::Java25));
+    pub(super) static VIRTUAL_25: Guest = Guest::new(java(Language::Java25));
+}
+
 static GO: Guest = Guest::new(IN_GO);
 static PYTHON: Guest = Guest::new(IN_PYTHON);
+static MONO: Guest = Guest::new(IN_CSHARP);
+
+/// The collector whose barriers cost least, a heap that need not grow, and as many carriers of virtual threads as
+/// others have workers. What is sampled for tools such as `jstat` would wake up a JVM that waits for its turn.
+const FLAGS: &[&str] = &[
+    "-XX:+UseParallelGC",
+    "-Xms256m",
+    "-Xmx1g",
+    "-XX:-UsePerfData",
+    "-Djdk.virtualThreadScheduler.parallelism=2",
+    "-Djdk.virtualThreadScheduler.maxPoolSize=2",
+];
 
 const IN_GO: Program = Program {
     language: Language::Go,
@@ -32,6 +61,15 @@ const IN_GO: Program = Program {
         ("answer.go", include_str!("../../../go/answer.go")),
         ("usage.go", include_str!("../../../go/usage.go")),
     ],
+    flags: &[],
+};
+
+const IN_CSHARP: Program = Program {
+    language: Language::Mono,
+    file: "PoolBench.cs",
+    text: include_str!("../../../mono/PoolBench.cs"),
+    more: &[],
+    flags: &[],
 };
 
 const IN_PYTHON: Program = Program {
@@ -39,6 +77,7 @@ const IN_PYTHON: Program = Program {
     file: "pool_bench.py",
     text: include_str!("../../../python/pool_bench.py"),
     more: &[],
+    flags: &[],
 };
 
 const fn java(language: Language) -> Program {
@@ -51,7 +90,9 @@ const fn java(language: Language) -> Program {
             ("Counting.java", include_str!("../../../java/Counting.java")),
             ("Opened.java", include_str!("../../../java/Opened.java")),
             ("Usage.java", include_str!("../../../java/Usage.java")),
+            ("Jvm.java", include_str!("../../../java/Jvm.java")),
         ],
+        flags: FLAGS,
     }
 }
 
@@ -71,28 +112,36 @@ impl Executor {
     }
 
     /// `ThreadPoolExecutor` with a `LinkedBlockingQueue`, with a bound or without.
-    pub const JAVA_LINKED: Self = Self::new("Java TPE linked", "tpe-linked", &JAVA);
+    pub const JAVA_LINKED: Self = Self::new("Java TPE linked", "tpe-linked", &jvm::LINKED);
     /// With an `ArrayBlockingQueue`.
-    pub const JAVA_ARRAY: Self = Self::new("Java TPE array", "tpe-array", &JAVA);
+    pub const JAVA_ARRAY: Self = Self::new("Java TPE array", "tpe-array", &jvm::ARRAY);
     /// With a `LinkedTransferQueue`.
-    pub const JAVA_TRANSFER: Self = Self::new("Java TPE transfer", "tpe-transfer", &JAVA);
+    pub const JAVA_TRANSFER: Self = Self::new("Java TPE transfer", "tpe-transfer", &jvm::TRANSFER);
     /// With a `SynchronousQueue`. It has no more threads than the others, so who brings a task when no
     /// worker waits for one waits too, or runs it.
-    pub const JAVA_HAND_OFF: Self = Self::new("Java TPE hand-off", "tpe-handoff", &JAVA);
+    pub const JAVA_HAND_OFF: Self = Self::new("Java TPE hand-off", "tpe-handoff", &jvm::HAND_OFF);
     /// `ForkJoinPool`.
-    pub const JAVA_FORK_JOIN: Self = Self::new("Java ForkJoinPool", "fjp", &JAVA);
+    pub const JAVA_FORK_JOIN: Self = Self::new("Java ForkJoinPool", "fjp", &jvm::FORK_JOIN);
     /// [`Self::JAVA_LINKED`], of Java 25.
-    pub const JAVA_25_LINKED: Self = Self::new("Java 25 TPE linked", "tpe-linked", &JAVA_25);
+    pub const JAVA_25_LINKED: Self = Self::new("Java 25 TPE linked", "tpe-linked", &jvm::LINKED_25);
     /// [`Self::JAVA_ARRAY`], of Java 25.
-    pub const JAVA_25_ARRAY: Self = Self::new("Java 25 TPE array", "tpe-array", &JAVA_25);
+    pub const JAVA_25_ARRAY: Self = Self::new("Java 25 TPE array", "tpe-array", &jvm::ARRAY_25);
     /// [`Self::JAVA_FORK_JOIN`], of Java 25.
-    pub const JAVA_25_FORK_JOIN: Self = Self::new("Java 25 ForkJoinPool", "fjp", &JAVA_25);
+    pub const JAVA_25_FORK_JOIN: Self =
+        Self::new("Java 25 ForkJoinPool", "fjp", &jvm::FORK_JOIN_25);
+    /// A virtual thread for each task, of Java 25.
+    pub const JAVA_25_VIRTUAL: Self =
+        Self::new("Java 25 virtual threads", "virtual", &jvm::VIRTUAL_25);
+    /// `ThreadPoolExecutor` with a `PriorityBlockingQueue`.
+    pub const JAVA_PRIORITY: Self = Self::new("Java TPE priority", "tpe-priority", &jvm::PRIORITY);
     /// A goroutine for each task.
     pub const GO_GOROUTINES: Self = Self::new("Go goroutines", "goroutines", &GO);
     /// Goroutines that take closures out of a channel.
     pub const GO_CHANNEL: Self = Self::new("Go channel pool", "channel", &GO);
     /// `concurrent.futures.ThreadPoolExecutor`.
     pub const PYTHON_THREADS: Self = Self::new("Python ThreadPoolExecutor", "threads", &PYTHON);
+    /// `System.Threading.ThreadPool`, and `Task` where a caller waits.
+    pub const MONO_THREADS: Self = Self::new("C# ThreadPool (Mono)", "threadpool", &MONO);
 
     /// Has it do `operations` of the work; Python does fewer where they take seconds.
     ///
@@ -101,12 +150,22 @@ impl Executor {
     /// If its guest is not here, or did not do its work.
     pub fn run(&self, work: Work, operations: u64) -> Result<Sample> {
         let (word, producers) = words(work);
-        let slow = self.guest.language() == Language::Python && work == Work::Burst;
+        let slow = matches!(self.guest.language(), Language::Python | Language::Mono);
+        let slow = slow && work == Work::Burst;
+        self.order(&word, producers, if slow { 1 } else { operations })
+    }
+
+    /// Has it do what its guest has this word for.
+    ///
+    /// # Errors
+    ///
+    /// If its guest is not here, or did not do its work.
+    pub fn order(&self, work: &str, producers: usize, operations: u64) -> Result<Sample> {
         self.guest.run(&Order {
-            work: word,
+            work,
             executor: self.word,
             producers,
-            operations: if slow { 1 } else { operations },
+            operations,
             warm_up_millis: WARM_UP_MILLIS,
         })
     }
@@ -114,12 +173,27 @@ impl Executor {
 
 /// Which guests were there, and why the others were not; nothing of those that nobody asked for.
 pub fn notes() -> Vec<String> {
-    let guests = [&JAVA, &JAVA_25, &GO, &PYTHON];
-    guests.into_iter().filter_map(Guest::note).collect()
+    let java = [
+        &jvm::LINKED,
+        &jvm::ARRAY,
+        &jvm::TRANSFER,
+        &jvm::HAND_OFF,
+        &jvm::FORK_JOIN,
+        &jvm::PRIORITY,
+        &jvm::LINKED_25,
+        &jvm::ARRAY_25,
+        &jvm::FORK_JOIN_25,
+        &jvm::VIRTUAL_25,
+    ];
+    let guests = java.into_iter().chain([&GO, &PYTHON, &MONO]);
+    let mut notes: Vec<_> = guests.filter_map(Guest::note).collect();
+    // Those of one language say the same.
+    notes.dedup();
+    notes
 }
 
-fn words(work: Work) -> (&'static str, usize) {
-    match work {
+fn words(work: Work) -> (String, usize) {
+    let (word, producers) = match work {
         Work::Fire { queue, producers } => {
             let word = match queue {
                 Queue::Unbounded => "fire",
@@ -128,13 +202,17 @@ fn words(work: Work) -> (&'static str, usize) {
             };
             (word, producers)
         }
+        Work::CallerRunsAll => ("caller-runs-all", 1),
         Work::JoinAll => ("join-all", 1),
         Work::Trip { here: true, .. } => ("trip-here", 1),
-        Work::Trip { pause: true, .. } => ("trip-pause", 1),
+        Work::Trip {
+            pause: Some(pause), ..
+        } => return (format!("trip-pause-{}", pause.as_micros()), 1),
         Work::Trip { .. } => ("trip", 1),
         Work::Burst => ("burst", 1),
         Work::Idle => ("idle", 1),
-    }
+    };
+    (word.into(), producers)
 }
 
 #[cfg(test)]
@@ -145,7 +223,7 @@ mod tests {
     use crate::peers::pool::WORKERS;
     use std::collections::BTreeSet;
 
-    const SOURCES: [Program; 3] = [java(Language::Java), IN_GO, IN_PYTHON];
+    const SOURCES: [Program; 4] = [java(Language::Java), IN_GO, IN_PYTHON, IN_CSHARP];
 
     #[test]
     fn every_work_has_a_word_of_its_own() {
@@ -157,14 +235,12 @@ mod tests {
 
     #[test]
     fn every_guest_has_the_same_sizes() {
-        let nanos = handles::PAUSE.as_nanos();
         for program in SOURCES {
             for (name, value) in [
                 ("WORKERS", WORKERS as u128),
                 ("BOUND", BOUND as u128),
                 ("BATCH", handles::BATCH.into()),
                 ("BURST", burst::TASKS.into()),
-                ("PAUSE_NANOS", nanos),
             ] {
                 let file = program.file;
                 assert_eq!(program.size(name), Some(value), "{name} in {file}");
@@ -202,7 +278,7 @@ mod tests {
             let name = format!("{}: {}", executor.name, work.name());
             let (word, producers) = words(work);
             let sample = executor.guest.run(&Order {
-                work: word,
+                work: &word,
                 executor: executor.word,
                 producers,
                 operations: if work == Work::Burst { 1 } else { 3 },
@@ -258,6 +334,11 @@ mod tests {
     #[test]
     fn go_does_every_work_that_it_is_asked_for() {
         does_every_work_that_it_is_asked_for(Language::Go);
+    }
+
+    #[test]
+    fn c_sharp_does_every_work_that_it_is_asked_for() {
+        does_every_work_that_it_is_asked_for(Language::Mono);
     }
 
     #[test]

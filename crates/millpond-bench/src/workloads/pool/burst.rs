@@ -43,5 +43,6 @@ pub fn run<P: Pool>(bursts: u64) -> Result<Sample> {
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }

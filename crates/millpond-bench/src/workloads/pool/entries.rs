@@ -5,6 +5,7 @@ use super::{Work, run};
 use crate::harness::Standing::{self, Ours, Peer};
 use crate::harness::{Absent, Candidate, Sample};
 use crate::peers::pool::async_executor::AsyncExecutor;
+use crate::peers::pool::awake::Awake;
 use crate::peers::pool::blocking::Blocking;
 use crate::peers::pool::claiming::Claiming;
 use crate::peers::pool::executors::Executors;
@@ -68,13 +69,32 @@ fn without_help_or_bound(work: Work) -> bool {
     !work.waiter_helps() && !work.is_bounded()
 }
 
+/// Trips after a pause are the same trips: their allocations were counted without it.
+fn paused(work: Work) -> bool {
+    matches!(work, Work::Trip { pause: Some(_), .. })
+}
+
+/// One of each kind is enough where every pause takes its time: what is not asked there is like one that is.
+fn without_help_bound_or_pause(work: Work) -> bool {
+    without_help_or_bound(work) && !paused(work)
+}
+
+fn without_help_or_pause(work: Work) -> bool {
+    without_help(work) && !paused(work)
+}
+
+/// Where a caller waits, and its handle makes a difference.
+fn waits(work: Work) -> bool {
+    matches!(work, Work::JoinAll) || trips(work)
+}
+
 fn trips(work: Work) -> bool {
     matches!(work, Work::Trip { here: false, .. })
 }
 
 /// A thousand tasks that wait to be joined would be a thousand threads.
 fn few_at_once(work: Work) -> bool {
-    unbounded(work) || trips(work)
+    unbounded(work) || trips(work) && !paused(work)
 }
 
 fn unbounded(work: Work) -> bool {
@@ -113,18 +133,22 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry::<WithoutMetrics>(LIKE_THE_PEERS, unbounded),
     entry::<HandRolled<Crossbeam>>(Peer, without_help),
     entry::<HandRolled<Kanal>>(Peer, without_help),
-    entry::<HandRolled<Flume>>(Peer, without_help),
+    entry::<HandRolled<Flume>>(Peer, without_help_or_pause),
     entry::<HandRolled<StdMpsc>>(Peer, without_help),
+    entry::<Awake<HandRolled<Crossbeam>>>(Peer, waits),
+    entry::<Awake<HandRolled<Kanal>>>(Peer, waits),
+    entry::<Awake<tokio::SpawnBlocking>>(Peer, waits),
+    entry::<Awake<Rayon>>(Peer, waits),
     entry::<Claiming>(Peer, Work::waiter_helps),
     entry::<Rayon>(Peer, without_help_or_bound),
     entry::<tokio::SpawnBlocking>(Peer, without_help_or_bound),
     entry::<tokio::Spawn>(Peer, without_help_or_bound),
     entry::<Threadpool>(Peer, without_help_or_bound),
-    entry::<RustyPool>(Peer, without_help_or_bound),
-    entry::<Threadfin>(Peer, without_help),
-    entry::<Executors>(Peer, without_help_or_bound),
-    entry::<Futures>(Peer, without_help_or_bound),
-    entry::<AsyncExecutor>(Peer, without_help_or_bound),
+    entry::<RustyPool>(Peer, without_help_bound_or_pause),
+    entry::<Threadfin>(Peer, without_help_or_pause),
+    entry::<Executors>(Peer, without_help_bound_or_pause),
+    entry::<Futures>(Peer, without_help_bound_or_pause),
+    entry::<AsyncExecutor>(Peer, without_help_bound_or_pause),
     entry::<Blocking>(Peer, without_help_or_bound),
     entry::<ThreadPerTask>(Peer, few_at_once),
     Entry {
@@ -135,18 +159,24 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     abroad(Executor::JAVA_LINKED, Peer, |_| true),
     abroad(Executor::JAVA_ARRAY, Peer, Work::is_bounded),
-    abroad(Executor::JAVA_TRANSFER, Peer, without_help_or_bound),
-    abroad(Executor::JAVA_HAND_OFF, Peer, trips),
+    abroad(Executor::JAVA_TRANSFER, Peer, without_help_bound_or_pause),
+    abroad(Executor::JAVA_HAND_OFF, Peer, |work| {
+        trips(work) && !paused(work)
+    }),
     abroad(Executor::JAVA_HAND_OFF, HOLDS_NOTHING, blocking),
     abroad(Executor::JAVA_FORK_JOIN, Peer, without_help_or_bound),
     abroad(Executor::JAVA_25_LINKED, Peer, |_| true),
     abroad(Executor::JAVA_25_ARRAY, Peer, Work::is_bounded),
     abroad(Executor::JAVA_25_FORK_JOIN, Peer, without_help_or_bound),
+    abroad(Executor::JAVA_25_VIRTUAL, Peer, |work| {
+        without_help_or_bound(work) && work != Work::Idle
+    }),
     abroad(Executor::GO_GOROUTINES, Peer, |work| {
         without_help_or_bound(work) && work != Work::Idle
     }),
     abroad(Executor::GO_CHANNEL, Peer, without_help),
     abroad(Executor::PYTHON_THREADS, Peer, without_help_or_bound),
+    abroad(Executor::MONO_THREADS, Peer, without_help_or_bound),
 ];
 
 /// The candidate of a work.
@@ -155,7 +185,9 @@ pub(super) fn candidate(entry: &'static Entry, work: Work) -> Candidate {
         name: entry.name,
         standing: entry.standing,
         // A pool that does nothing allocates nothing, and to see that takes seconds.
-        counts_allocations: matches!(entry.run, Runner::Here(_)) && work != Work::Idle,
+        counts_allocations: matches!(entry.run, Runner::Here(_))
+            && work != Work::Idle
+            && !paused(work),
         run: match entry.run {
             Runner::Here(run) => Box::new(move |operations| run(work, operations)),
             Runner::Abroad(executor) => Box::new(move |operations| executor.run(work, operations)),

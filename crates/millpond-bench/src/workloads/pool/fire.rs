@@ -30,7 +30,7 @@ pub fn bring<P: Pool>(
     let share = tasks.div_ceil(producers as u64).max(1);
     let all = share * producers as u64;
     let (pool, tally) = (&opened.pool, Tally::take());
-    let produce = |index: u64| -> Member<'_, ()> {
+    let produce = |index: u64| -> Member<'_, u64> {
         Box::new(move || {
             for number in index * share + 1..=(index + 1) * share {
                 pool.run(move || {
@@ -41,6 +41,7 @@ pub fn bring<P: Pool>(
             if index == 0 {
                 tally.wait_for(all);
             }
+            tally.by_this_thread()
         })
     };
     let done = crew::run((0..producers as u64).map(produce).collect());
@@ -53,5 +54,6 @@ pub fn bring<P: Pool>(
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: Some(all.saturating_sub(done.results.iter().sum())),
     })
 }

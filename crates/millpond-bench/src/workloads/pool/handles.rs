@@ -12,8 +12,15 @@ use std::time::{Duration, Instant};
 /// So many tasks are brought before the first is waited for.
 pub const BATCH: u64 = 1_000;
 
-/// Long enough for a pool to fall asleep, if it does not wait for work awake.
-pub const PAUSE: Duration = Duration::from_micros(50);
+/// Pauses before a round trip: from so short that a worker may still be looking out for work, to so long that all
+/// threads sleep and the CPU does, too.
+pub const PAUSES: [Duration; 5] = [
+    Duration::from_micros(10),
+    Duration::from_micros(50),
+    Duration::from_micros(200),
+    Duration::from_millis(1),
+    Duration::from_millis(10),
+];
 
 /// Brings `tasks` tasks, or as many more as make whole batches, and waits for each.
 ///
@@ -53,6 +60,7 @@ pub fn join_all<P: Pool>(tasks: u64) -> Result<Sample> {
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 
@@ -61,17 +69,28 @@ pub fn join_all<P: Pool>(tasks: u64) -> Result<Sample> {
 /// # Errors
 ///
 /// If not all of them ran, one ran twice, or a result is wrong.
-pub fn trips<P: Pool>(pause: bool, here: bool, trips: u64) -> Result<Sample> {
-    let opened = Opened::<P>::new(Queue::Unbounded)?;
+pub fn trips<P: Pool>(pause: Option<Duration>, here: bool, trips: u64) -> Result<Sample> {
+    trips_of(Opened::<P>::new(Queue::Unbounded)?, pause, here, trips)
+}
+
+/// The same, with a pool that is open.
+///
+/// # Errors
+///
+/// If not all of them ran, one ran twice, or a result is wrong.
+pub fn trips_of<P: Pool>(
+    opened: Opened<P>,
+    pause: Option<Duration>,
+    here: bool,
+    trips: u64,
+) -> Result<Sample> {
     let (pool, tally) = (&opened.pool, Tally::take());
     let mut times = Vec::with_capacity(trips as usize);
     let mut paused = Duration::ZERO;
     let (wrong, mut by_the_caller) = Usage::during(|| {
         let mut wrong = 0_u64;
         for number in 1..=trips {
-            if pause {
-                paused += work_for(PAUSE);
-            }
+            paused += pause.map(work_for).unwrap_or_default();
             let start = Instant::now();
             let handle = pool.submit(move || {
                 tally.count(number);
@@ -98,11 +117,12 @@ pub fn trips<P: Pool>(pause: bool, here: bool, trips: u64) -> Result<Sample> {
         quantiles: Quantiles::of(&times),
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
 
 /// Keeps the CPU busy, and says for how long.
-fn work_for(pause: Duration) -> Duration {
+pub(crate) fn work_for(pause: Duration) -> Duration {
     let start = Instant::now();
     loop {
         let elapsed = start.elapsed();
@@ -113,6 +133,6 @@ fn work_for(pause: Duration) -> Duration {
     }
 }
 
-fn nanos(time: Duration) -> u64 {
+pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -37,5 +37,6 @@ pub fn leave_alone<P: Pool>(mut opened: Opened<P>, millis: u64) -> Result<Sample
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }

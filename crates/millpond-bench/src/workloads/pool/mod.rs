@@ -7,10 +7,11 @@
 //! |---|---|
 //! | [`fire`] | one to four producers submit tasks and wait for none of them |
 //! | [`handles`] | a caller waits: for a thousand tasks, or for each one |
+//! | [`caller_runs`] | a pool without room, so that the caller runs every task |
 //! | [`burst`] | ten thousand tasks at once for a pool that sleeps |
 //! | [`idle`] | nothing to do, for the suite of that name |
 //! | [`figures_cost`] | what the pool's own figures add to each task |
-//! | [`abroad`] | the same, asked of Java, Go and Python |
+//! | [`abroad`] | the same, asked of Java, Go, Python and C# |
 //! | `entries` | which candidate does which of these |
 //! | `opened` | a pool that is open, warm and idle, as each of these begins |
 //!
@@ -33,11 +34,16 @@
 //!
 //! Where a queue has a bound, only pools that can have one. Where the waiter may run the task, only
 //! those where it may. Pools in other languages are guests (see [`crate::peers::guest`]): each language
-//! has a process of its own that takes turns like the others. It is there during the turns of the
-//! others, asleep.
+//! has a process of its own, and each executor of Java's a JVM, that takes turns like the others. It is there during
+//! the turns of the others, asleep.
+//!
+//! A handle that waits awake for a while returns sooner than one that sleeps at once. Ours does the first, and so
+//! the peers whose handle is a channel are there twice where a caller waits: with a handle that sleeps at once, and
+//! with one that spins, yields and parks.
 
 pub mod abroad;
 pub mod burst;
+pub mod caller_runs;
 mod entries;
 pub mod figures_cost;
 pub mod fire;
@@ -47,12 +53,14 @@ mod opened;
 
 pub use opened::Opened;
 
-use crate::figure::Figure;
-use crate::harness::{Sample, Suite, Workload};
+use crate::figure::{Figure, Goal};
+use crate::harness::{Planned, Sample, Suite, Workload};
 use crate::peers::pool::{Pool, Queue, WhenFull};
+use crate::report::Point;
 use crate::workloads::idle::LIMIT;
 use anyhow::Result;
 use entries::ENTRIES;
+use std::time::Duration;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -72,12 +80,14 @@ pub enum Work {
         /// How many they are.
         producers: usize,
     },
+    /// A caller brings tasks to a pool that has no room, and runs every one of them.
+    CallerRunsAll,
     /// A caller brings a thousand tasks, then waits for each.
     JoinAll,
     /// A caller brings a task and waits for it.
     Trip {
-        /// Whether it first works for a moment, and the pool falls asleep.
-        pause: bool,
+        /// For how long it works first, while the pool falls asleep.
+        pause: Option<Duration>,
         /// Whether it runs the task itself if nobody has begun it.
         here: bool,
     },
@@ -97,12 +107,15 @@ fn works() -> Vec<Work> {
     let blocking = Queue::Bounded(BOUND, WhenFull::Wait);
     let caller_runs = Queue::Bounded(BOUND, WhenFull::CallerRuns);
     let trip = |pause, here| Work::Trip { pause, here };
+    let paused = |pause| trip(Some(pause), false);
     let mut works = Vec::new();
     for queue in [Queue::Unbounded, blocking, caller_runs] {
         works.extend([1, 4].map(|producers| Work::Fire { queue, producers }));
     }
-    works.extend([Work::JoinAll, trip(false, false), trip(false, true)]);
-    works.extend([trip(true, false), Work::Burst]);
+    works.extend([Work::CallerRunsAll, Work::JoinAll]);
+    works.extend([trip(None, false), trip(None, true)]);
+    works.extend(handles::PAUSES.map(paused));
+    works.push(Work::Burst);
     works
 }
 
@@ -120,12 +133,13 @@ impl Work {
                 let plural = if producers == 1 { "" } else { "s" };
                 format!("{queue}, {producers} producer{plural}")
             }
+            Work::CallerRunsAll => format!("bound {BOUND}, the caller runs all"),
             Work::JoinAll => format!("submit {}, join all", handles::BATCH),
             Work::Trip { pause, here } => {
                 let here = if here { ", waiter may run it" } else { "" };
                 match pause {
-                    false => format!("round trip, warm{here}"),
-                    true => format!("round trip, {:?} pauses{here}", handles::PAUSE),
+                    None => format!("round trip, warm{here}"),
+                    Some(pause) => format!("round trip, {pause:?} pauses{here}"),
                 }
             }
             Work::Burst => format!("burst of {}", burst::TASKS),
@@ -135,8 +149,12 @@ impl Work {
 
     fn figures(self) -> Vec<Figure> {
         match self {
-            Work::Fire { .. } | Work::JoinAll => vec![Figure::nanos("task")],
-            Work::Trip { .. } => Figure::quantiles(),
+            Work::Fire { queue, .. } if queue.caller_runs() => {
+                vec![Figure::nanos("task"), Figure::workers_share()]
+            }
+            Work::Fire { .. } | Work::CallerRunsAll | Work::JoinAll => vec![Figure::nanos("task")],
+            Work::Trip { pause: None, .. } => Figure::quantiles(),
+            Work::Trip { pause: Some(_), .. } => Figure::tail(Goal::BestPeer),
             Work::Burst => vec![Figure::micros("burst")],
             Work::Idle => vec![Figure::cpu_percent(LIMIT)],
         }
@@ -144,10 +162,10 @@ impl Work {
 
     fn most_operations(self) -> u64 {
         match self {
-            Work::Fire { .. } | Work::JoinAll => MOST_TASKS,
-            Work::Trip { pause: false, .. } => 100_000,
-            // With its pauses a trip takes ten times as long as it says.
-            Work::Trip { pause: true, .. } => 300,
+            Work::Fire { .. } | Work::CallerRunsAll | Work::JoinAll => MOST_TASKS,
+            Work::Trip { pause: None, .. } => 100_000,
+            // It is planned, by the length of its pauses.
+            Work::Trip { pause: Some(_), .. } => u64::MAX,
             Work::Burst => 5,
             // An operation is a millisecond.
             Work::Idle => 1_000,
@@ -159,8 +177,35 @@ impl Work {
         if self == Work::Idle { 10 } else { 1 }
     }
 
+    /// With its pauses a trip takes many times longer than it says, so a round is planned: it is a few times longer
+    /// than others, and has some trips however long the pauses are.
+    fn planned(self) -> Option<Planned> {
+        let Work::Trip { pause, .. } = self else {
+            return None;
+        };
+        let pause = pause?;
+        Some(Planned::by(move |time: Duration| {
+            let trips = (time * 3).as_nanos() / pause.as_nanos().max(1);
+            Ok((trips as u64).clamp(8, 2_000))
+        }))
+    }
+
+    /// Where it is on a curve, if it is a point of one.
+    fn point(self) -> Option<Point> {
+        let Work::Trip { pause, here } = self else {
+            return None;
+        };
+        let pause = pause.filter(|_| !here)?;
+        Some(Point {
+            curve: "round trip against the pause before it".into(),
+            axis: "µs of pause",
+            x: pause.as_secs_f64() * 1e6,
+        })
+    }
+
     fn is_bounded(self) -> bool {
-        matches!(self, Work::Fire { queue, .. } if queue != Queue::Unbounded)
+        self == Work::CallerRunsAll
+            || matches!(self, Work::Fire { queue, .. } if queue != Queue::Unbounded)
     }
 
     fn waiter_helps(self) -> bool {
@@ -183,8 +228,8 @@ pub(super) fn workload(work: Work) -> Workload {
         figures: work.figures(),
         most_operations: work.most_operations(),
         stretch: work.stretch(),
-        planned: None,
-        point: None,
+        planned: work.planned(),
+        point: work.point(),
         difference: None,
         candidates: candidates
             .map(|entry| entries::candidate(entry, work))
@@ -196,6 +241,7 @@ pub(super) fn workload(work: Work) -> Workload {
 fn run<P: Pool>(work: Work, operations: u64) -> Result<Sample> {
     match work {
         Work::Fire { queue, producers } => fire::run::<P>(queue, producers, operations),
+        Work::CallerRunsAll => caller_runs::run::<P>(operations),
         Work::JoinAll => handles::join_all::<P>(operations),
         Work::Trip { pause, here } => handles::trips::<P>(pause, here, operations),
         Work::Burst => burst::run::<P>(operations),

@@ -46,10 +46,15 @@ fn the_rows_are_those_that_were_asked_for() {
         "bound 1024, blocking, 4 producers",
         "bound 1024, caller runs, 1 producer",
         "bound 1024, caller runs, 4 producers",
+        "bound 1024, the caller runs all",
         "submit 1000, join all",
         "round trip, warm",
         "round trip, warm, waiter may run it",
+        "round trip, 10µs pauses",
         "round trip, 50µs pauses",
+        "round trip, 200µs pauses",
+        "round trip, 1ms pauses",
+        "round trip, 10ms pauses",
         "burst of 10000",
         "what figures cost, 1 producer",
         "what figures cost, 4 producers",
@@ -130,7 +135,7 @@ fn a_pool_that_returns_something_else_is_found_out() {
         "the tasks did not return what they were given"
     );
     for here in [false, true] {
-        let trip = Work::Trip { pause: false, here };
+        let trip = Work::Trip { pause: None, here };
         let error = run::<Unsound>(trip, 5).unwrap_err();
         assert_eq!(error.to_string(), "1 of 5 results are wrong");
     }

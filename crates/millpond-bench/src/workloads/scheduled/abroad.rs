@@ -12,8 +12,16 @@ use crate::harness::Sample;
 use crate::peers::guest::{Guest, Language, Order, Program, WARM_UP_MILLIS};
 use anyhow::Result;
 
-static JAVA: Guest = Guest::new(java(Language::Java));
-static JAVA_25: Guest = Guest::new(java(Language::Java25));
+/// A JVM for each executor, as in the suite `pool`.
+mod jvm {
+    use super::{Guest, Language, java};
+
+    pub(super) static MARKS: Guest = Guest::new(java(Language::Java));
+    pub(super) static REMOVES: Guest = Guest::new(java(Language::Java));
+    pub(super) static MARKS_25: Guest = Guest::new(java(Language::Java25));
+    pub(super) static REMOVES_25: Guest = Guest::new(java(Language::Java25));
+}
+
 static GO: Guest = Guest::new(IN_GO);
 
 pub(super) const IN_GO: Program = Program {
@@ -25,6 +33,7 @@ pub(super) const IN_GO: Program = Program {
         ("answer.go", include_str!("../../../go/answer.go")),
         ("usage.go", include_str!("../../../go/usage.go")),
     ],
+    flags: &[],
 };
 
 pub(super) const fn java(language: Language) -> Program {
@@ -32,7 +41,13 @@ pub(super) const fn java(language: Language) -> Program {
         language,
         file: "ScheduledBench.java",
         text: include_str!("../../../java/ScheduledBench.java"),
-        more: &[("Waiting.java", include_str!("../../../java/Waiting.java"))],
+        more: &[
+            ("Waiting.java", include_str!("../../../java/Waiting.java")),
+            ("Usage.java", include_str!("../../../java/Usage.java")),
+            ("Jvm.java", include_str!("../../../java/Jvm.java")),
+        ],
+        // As it comes: memory is among the questions, and a larger heap than needed would be an answer.
+        flags: &[],
     }
 }
 
@@ -59,13 +74,14 @@ impl Executor {
     }
 
     /// `ScheduledThreadPoolExecutor`, as it comes.
-    pub const JAVA_MARKS: Self = Self::java("Java STPE", "marks", &JAVA);
+    pub const JAVA_MARKS: Self = Self::java("Java STPE", "marks", &jvm::MARKS);
     /// With `setRemoveOnCancelPolicy(true)`.
-    pub const JAVA_REMOVES: Self = Self::java("Java STPE, removes", "removes", &JAVA);
+    pub const JAVA_REMOVES: Self = Self::java("Java STPE, removes", "removes", &jvm::REMOVES);
     /// [`Self::JAVA_MARKS`], of Java 25.
-    pub const JAVA_25_MARKS: Self = Self::java("Java 25 STPE", "marks", &JAVA_25);
+    pub const JAVA_25_MARKS: Self = Self::java("Java 25 STPE", "marks", &jvm::MARKS_25);
     /// [`Self::JAVA_REMOVES`], of Java 25.
-    pub const JAVA_25_REMOVES: Self = Self::java("Java 25 STPE, removes", "removes", &JAVA_25);
+    pub const JAVA_25_REMOVES: Self =
+        Self::java("Java 25 STPE, removes", "removes", &jvm::REMOVES_25);
     /// `time.AfterFunc`.
     pub const GO: Self = Executor {
         name: "Go AfterFunc",
@@ -81,8 +97,9 @@ impl Executor {
     ///
     /// If its guest is not here, or did not do its work.
     pub fn run(&self, work: Work, operations: u64) -> Result<Sample> {
+        let word = work.word();
         let order = Order {
-            work: work.word(),
+            work: &word,
             executor: self.word,
             producers: 1,
             operations,
@@ -98,6 +115,15 @@ impl Executor {
 
 /// The guests that were there, and why the others were not; nothing of those that were not asked for.
 pub fn notes() -> Vec<String> {
-    let guests = [&JAVA, &JAVA_25, &GO];
-    guests.into_iter().filter_map(Guest::note).collect()
+    let guests = [
+        &jvm::MARKS,
+        &jvm::REMOVES,
+        &jvm::MARKS_25,
+        &jvm::REMOVES_25,
+        &GO,
+    ];
+    let mut notes: Vec<_> = guests.into_iter().filter_map(Guest::note).collect();
+    // Those of one language say the same.
+    notes.dedup();
+    notes
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 /// Has a process of its own do the work.
 pub(super) fn run(entry: &Entry, work: Work, operations: u64) -> Result<Sample> {
     let order = Order {
-        work: work.word(),
+        work: &work.word(),
         executor: &word(entry),
         producers: 1,
         operations,
@@ -28,7 +28,7 @@ pub(super) fn run(entry: &Entry, work: Work, operations: u64) -> Result<Sample> 
 ///
 /// If there is no such work or no such candidate here, or it is not done.
 pub fn obey(order: &Order<'_>) -> Result<Sample> {
-    let work = super::WORKS
+    let work = super::works()
         .into_iter()
         .find(|work| work.word() == order.work)
         .with_context(|| format!("there is no work {}", order.work))?;

@@ -1,4 +1,4 @@
-//! Tens of thousands of tasks that are due within a second: how late does each begin?
+//! From ten to a hundred thousand tasks are due in a second: how late does each begin?
 //!
 //! All are scheduled before the first is due, at times that were drawn before. Lateness is what lies
 //! between when a task was due and when it runs. One that runs before it is due ends the run; so does
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long there is to schedule all of them. It takes microseconds each at most.
+/// How long there is to schedule all of them, at most.
 pub const LEAD: Duration = Duration::from_millis(250);
 
-/// All are due within this.
-pub const WITHIN: Duration = Duration::from_secs(1);
+/// How long there is to schedule a few.
+pub const LEAST_LEAD: Duration = Duration::from_millis(20);
 
-/// Fewer are to warm up with, and are due sooner.
-pub const FEW: u64 = 5_000;
+/// And so much longer for each. It takes a microsecond or two.
+pub const LEAD_EACH: Duration = Duration::from_micros(5);
 
 /// How long to wait for threads to end. In tests some of them may be other tests', and stay.
 pub(super) const ENDS_IN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
@@ -32,20 +32,15 @@ pub(super) const ENDS_IN: Duration = Duration::from_millis(if cfg!(test) { 20 } 
 /// The seed of all due times.
 const SEED: u64 = 0x6669_7265;
 
-/// Lets `tasks` timers fire.
+/// Lets `tasks` timers fire, so many of them in a second.
 ///
 /// # Errors
 ///
 /// If one fires before its time, twice, or never.
-pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
-    // Independent of each other, and as many in a second as there are; the last one a little later or
-    // sooner.
-    let (lead, within) = if tasks < FEW {
-        (LEAD / 10, WITHIN / 10)
-    } else {
-        (LEAD, WITHIN)
-    };
-    let plan = Plan::poisson(SEED, tasks as f64 / within.as_secs_f64(), tasks);
+pub fn run<T: Timers>(rate: u64, tasks: u64) -> Result<Sample> {
+    let lead = (LEAST_LEAD + LEAD_EACH * tasks as u32).min(LEAD);
+    // Independent of each other; so the last one comes a little later or sooner.
+    let plan = Plan::poisson(SEED, rate as f64, tasks);
     let ledger = Arc::new(Ledger::new(plan.arrivals().len()));
     let early = Arc::new(AtomicU64::new(0));
     let (timers, pool_threads) = PoolThreads::of(T::open);
@@ -94,5 +89,6 @@ pub fn run<T: Timers>(tasks: u64) -> Result<Sample> {
         quantiles: settled.quantiles,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }

@@ -59,5 +59,6 @@ fn sample(operations: u64, elapsed: Duration, usage: Usage) -> Sample {
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     }
 }

@@ -61,6 +61,7 @@ pub fn run<T: Timers>(timers: u64) -> Result<Sample> {
             resident: first.saturating_sub(empty),
             kept: last.saturating_sub(first) / WAVES,
         }),
+        by_workers: None,
     })
 }
 

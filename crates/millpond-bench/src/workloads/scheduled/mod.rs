@@ -22,7 +22,8 @@
 //! Some leave a part of it to other threads, and the caller goes on (`async-io`, `tokio`): the time is the
 //! caller's, and what all threads used is in the column beside it.
 //!
-//! With `--quick` there are a tenth of the timers that wait, and a fifth of those that fire.
+//! With `--quick` there are a tenth of the timers that wait, and timers fire for a fifth of a second instead of a whole
+//! one.
 
 pub mod abroad;
 pub mod alone;
@@ -40,6 +41,7 @@ use crate::peers::timers::delay_queue::Delayed;
 use crate::peers::timers::millpond::Millpond;
 use crate::peers::timers::scheduled_thread_pool::Scheduled;
 use crate::peers::timers::tokio::{Queue, Sleep};
+use crate::report::Point;
 use crate::workloads::idle::LIMIT;
 use abroad::Executor;
 use anyhow::Result;
@@ -49,7 +51,7 @@ use std::time::Duration;
 pub const SUITE: Suite = Suite {
     name: "scheduled",
     about: "what a timer costs while very many wait, in time and memory, and how late it is",
-    workloads: || WORKS.map(workload).into(),
+    workloads: || works().into_iter().map(workload).collect(),
     notes: |_| abroad::notes(),
 };
 
@@ -58,45 +60,53 @@ pub const SUITE: Suite = Suite {
 pub enum Work {
     /// Schedule one and cancel one, while very many wait.
     Pending,
-    /// Let them fire.
-    Firing,
+    /// Let so many a second fire.
+    Firing(u64),
     /// Let very many wait, and cancel them.
     Memory,
     /// Let one wait.
     Hour,
 }
 
+/// How many timers are due in a second: from so few that every thread sleeps before each, to so many that none does.
+const RATES: [u64; 4] = [10, 1_000, 10_000, 100_000];
+
 /// THE table of workloads.
-const WORKS: [Work; 4] = [Work::Pending, Work::Firing, Work::Memory, Work::Hour];
+fn works() -> Vec<Work> {
+    let mut works = vec![Work::Pending];
+    works.extend(RATES.map(Work::Firing));
+    works.extend([Work::Memory, Work::Hour]);
+    works
+}
 
 /// Of a timer that is cancelled less than this may be kept, in bytes: what an allocator loses between
 /// those that it has given out.
 const KEPT: f64 = 8.0;
 
 impl Work {
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Work::Pending => "schedule and cancel, a million pending (quick: 100,000)",
-            Work::Firing => "100,000 due within a second (quick: 20,000), lateness",
-            Work::Memory => "memory of a million timers (quick: 100,000)",
-            Work::Hour => "one timer an hour away",
+            Work::Pending => "schedule and cancel, a million pending (quick: 100,000)".into(),
+            Work::Firing(rate) => format!("{rate} due in a second, lateness"),
+            Work::Memory => "memory of a million timers (quick: 100,000)".into(),
+            Work::Hour => "one timer an hour away".into(),
         }
     }
 
     /// Its name in an order.
-    fn word(self) -> &'static str {
+    fn word(self) -> String {
         match self {
-            Work::Pending => "pending",
-            Work::Firing => "firing",
-            Work::Memory => "memory",
-            Work::Hour => "hour",
+            Work::Pending => "pending".into(),
+            Work::Firing(rate) => format!("firing-{rate}"),
+            Work::Memory => "memory".into(),
+            Work::Hour => "hour".into(),
         }
     }
 
     fn figures(self) -> Vec<Figure> {
         match self {
             Work::Pending => vec![Figure::nanos("timer")],
-            Work::Firing => Figure::quantiles(),
+            Work::Firing(_) => Figure::tail(Goal::BestPeer),
             Work::Memory => vec![Figure::bytes("timer"), Figure::kept_bytes("timer", KEPT)],
             Work::Hour => vec![
                 Figure::cpu_percent(LIMIT),
@@ -106,6 +116,18 @@ impl Work {
                 },
             ],
         }
+    }
+
+    /// Where it is on a curve, if it is a point of one.
+    fn point(self) -> Option<Point> {
+        let Work::Firing(rate) = self else {
+            return None;
+        };
+        Some(Point {
+            curve: "lateness against the number of timers".into(),
+            axis: "timers due in a second",
+            x: rate as f64,
+        })
     }
 
     /// Whether each turn has a process of its own.
@@ -123,7 +145,8 @@ impl Work {
     fn operations(self, round_time: Duration) -> u64 {
         let [full, quick, warm_up] = match self {
             Work::Pending | Work::Memory => [1_000_000, 100_000, 2_000],
-            Work::Firing => [100_000, 20_000, 1_000],
+            // A second of them, a fifth of one, and a hundredth; and some, however few come.
+            Work::Firing(rate) => [rate, (rate / 5).max(2), (rate / 100).max(1)],
             Work::Hour => [1_000, 100, 1],
         };
         match round_time / self.stretch() {
@@ -209,7 +232,7 @@ const ENTRIES: &[Entry] = &[
 fn run<T: Timers>(work: Work, operations: u64) -> Result<Sample> {
     match work {
         Work::Pending => pending::run::<T>(operations),
-        Work::Firing => firing::run::<T>(operations),
+        Work::Firing(rate) => firing::run::<T>(rate, operations),
         Work::Memory => memory::run::<T>(operations),
         Work::Hour => hour::begin::<T>(operations),
     }
@@ -232,12 +255,12 @@ fn workload(work: Work) -> Workload {
     let fitting = ENTRIES.iter().filter(|entry| (entry.fits)(work));
     Workload {
         suite: SUITE.name,
-        name: work.name().into(),
+        name: work.name(),
         figures: work.figures(),
         most_operations: u64::MAX,
         stretch: work.stretch(),
         planned: Some(Planned::by(move |time| Ok(work.operations(time)))),
-        point: None,
+        point: work.point(),
         difference: None,
         candidates: fitting.map(candidate).collect(),
     }

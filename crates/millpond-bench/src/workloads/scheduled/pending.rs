@@ -62,5 +62,6 @@ pub fn run<T: Timers>(pending: u64) -> Result<Sample> {
         quantiles: None,
         rush: None,
         memory: None,
+        by_workers: None,
     })
 }
