@@ -1,6 +1,6 @@
 //! What every engine needs and none should write twice.
 //!
-//! An engine is anything that runs tasks on threads of its own: the thread pool and the scheduled pool today. This room
+//! An engine is anything that runs tasks on threads of its own: thread pools, scheduled pools and fork-join pools. This room
 //! knows none of them. An engine hands in what is its own through a type parameter or a small trait.
 //!
 //! | file | what it holds |
@@ -8,7 +8,8 @@
 //! | `ctl` | the control word: run state and worker count |
 //! | `workers` | the registry of workers, and how far each has started |
 //! | `spawn` | the start protocol of workers, and recovery when one could not start |
-//! | `start_pause` | the pause between two attempts to start a worker, while all of them fail |
+//! | `starts` | attempts to start threads of workers, and the pause between two while all of them fail |
+//! | `removed` | accepted tasks that left the queues otherwise than through a worker |
 //! | `identity` | how a submitter recognises its own task in a queue |
 //! | `termination` | how an engine ends: try to terminate, await, drop of the last handle |
 //! | `inline_join` | the host for joins that run the joined task inline, and the count of tombstones |
@@ -25,8 +26,9 @@ mod fork_guard;
 mod identity;
 mod inline_join;
 pub(crate) mod metrics;
+mod removed;
 mod spawn;
-mod start_pause;
+mod starts;
 pub(crate) mod termination;
 pub(crate) mod watchdog;
 mod workers;
@@ -35,7 +37,8 @@ pub(crate) use ctl::{AtomicCtl, Ctl};
 pub(crate) use fork_guard::ForkGuard;
 pub(crate) use identity::{Identity, thread_number};
 pub(crate) use inline_join::{InlineHost, InlineJoins, InlineRun, Tombstones};
+pub(crate) use removed::RemovedTasks;
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
-pub(crate) use start_pause::StartPause;
+pub(crate) use starts::Starts;
 pub(crate) use termination::{LastHandle, Terminates, Termination};
 pub(crate) use workers::{Worker, WorkerPart, Workers};

@@ -22,11 +22,13 @@
 //!   whose threads all die costs as many threads as tasks, and no more ([`Spawn::worker_never_started`]).
 
 use super::ctl::{AtomicCtl, Ctl};
+use super::starts::Starts;
 use super::termination::{self, Terminates};
 use super::workers::{Worker, WorkerPart, Workers};
 use crate::manage::RunState;
 use crate::queue::end_push_for_self;
 use crate::thread::{Body, ThreadFactory};
+use crate::time::TimestampClock;
 use millpond_raw::sync::chaos;
 use millpond_raw::timestamp::Timestamp;
 use millpond_raw::user_code::{self, Kind};
@@ -54,11 +56,10 @@ pub(crate) trait WorkerEngine: Terminates {
 
     fn thread_factory(&self) -> Arc<dyn ThreadFactory>;
 
-    /// Records an attempt to start a thread.
-    fn record_start(&self, started: &io::Result<()>);
+    /// Attempts to start threads.
+    fn starts(&self) -> &Starts;
 
-    /// The error of the last attempt, if it is too early for another one.
-    fn start_pause(&self) -> Option<io::Error>;
+    fn timestamps(&self) -> &TimestampClock;
 
     /// Up to this many workers a queued task gets one of its own, if none is free.
     fn eager_workers(&self) -> usize;
@@ -143,6 +144,11 @@ pub(crate) trait Spawn: WorkerEngine {
         }
     }
 
+    /// The error of the last attempt to start a thread, if it is too early for another one.
+    fn start_pause(&self) -> Option<io::Error> {
+        self.starts().pause(self.timestamps())
+    }
+
     /// Starts the thread of a worker, or an extra one. Fails if its body was dropped unrun, whatever the factory says.
     fn start_thread(&self, worker: &Worker<Self::Part>, body: Body) -> io::Result<()> {
         let factory = self.thread_factory();
@@ -159,7 +165,7 @@ pub(crate) trait Spawn: WorkerEngine {
         } else {
             answer.and_then(|()| Err(io::Error::other(UNRUN)))
         };
-        self.record_start(&started);
+        self.starts().record(&started, self.timestamps());
         started
     }
 

@@ -6,12 +6,11 @@
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use crate::machine::Machine;
 use crate::manage::{
-    Choice, Invalid, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
+    Choice, Invalid, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType, set,
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,12 +185,7 @@ impl Settings {
     /// All that is wrong with a builder's values.
     pub(super) fn problems(&self, name: &str) -> Vec<Invalid> {
         let mut problems = TABLE.check(self);
-        problems.extend(name.trim().is_empty().then_some(Invalid::Other {
-            parameter: Cow::Borrowed("name"),
-            reason: Cow::Borrowed(
-                "it is empty: threads, events and snapshots are told apart by it, so write one",
-            ),
-        }));
+        problems.extend(Invalid::of_name(name));
         problems
     }
 }
@@ -218,9 +212,4 @@ impl ForkJoinEngine {
         self.wake_all();
         Ok(now)
     }
-}
-
-fn set<T>(to: &mut T, value: Option<T>) -> Result<(), Cow<'static, str>> {
-    *to = value.ok_or("its value is of another type")?;
-    Ok(())
 }

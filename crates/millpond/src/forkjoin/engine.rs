@@ -32,8 +32,8 @@ use super::worker::{WorkerRecord, Workers};
 use crate::engine::events::{EventSource, Events, Listener};
 use crate::engine::metrics::{Counter, LabelTable};
 use crate::engine::{
-    AtomicCtl, ForkGuard, NotAdded, Spawn, StartPause, Termination, Tombstones, WorkerEngine,
-    WorkerGuard,
+    AtomicCtl, ForkGuard, NotAdded, RemovedTasks, Spawn, Starts, Termination, Tombstones,
+    WorkerEngine, WorkerGuard,
 };
 use crate::executor::{DropReports, ReportDrops, Runner};
 use crate::task::{CancelReason, QueueOwner, Task};
@@ -65,7 +65,8 @@ pub(super) struct ForkJoinEngine {
     pub(super) termination: Termination,
     /// Threads that wait until nothing is queued and nothing runs.
     pub(super) quiescence: WaitQueue,
-    pub(super) start_pause: StartPause,
+    pub(super) starts: Starts,
+    pub(super) removed: RemovedTasks,
     pub(super) rare: RareStats,
     pub(super) runner: Runner,
     pub(super) clock: Clock,
@@ -83,14 +84,6 @@ pub(super) struct ForkJoinEngine {
 pub(super) struct RareStats {
     pub(super) submitted: Counter,
     pub(super) rejected: Counter,
-    pub(super) cancelled: Counter,
-    pub(super) handed_back: Counter,
-    pub(super) tombstones: Counter,
-    pub(super) elsewhere: Counter,
-    pub(super) expired: Counter,
-    pub(super) threads_started: Counter,
-    pub(super) thread_failures: Counter,
-    pub(super) failed_starts_in_a_row: Counter,
     pub(super) wakes: Counter,
     pub(super) dropped_detached: Counter,
     pub(super) deadlocks: Counter,
@@ -124,7 +117,8 @@ impl ForkJoinEngine {
             config: parts.config,
             termination: Termination::new(),
             quiescence: WaitQueue::new(),
-            start_pause: StartPause::default(),
+            starts: Starts::default(),
+            removed: RemovedTasks::default(),
             rare: RareStats::default(),
             runner: parts.runner,
             clock: parts.clock,
@@ -306,23 +300,12 @@ impl WorkerEngine for ForkJoinEngine {
         Arc::clone(&self.config.factory)
     }
 
-    fn record_start(&self, started: &io::Result<()>) {
-        match started {
-            Ok(()) => {
-                self.rare.threads_started.add(1);
-                self.rare.failed_starts_in_a_row.reset();
-            }
-            Err(error) => {
-                self.rare.thread_failures.add(1);
-                self.rare.failed_starts_in_a_row.add(1);
-                self.start_pause.start_failed(error, &self.timestamps);
-            }
-        }
+    fn starts(&self) -> &Starts {
+        &self.starts
     }
 
-    fn start_pause(&self) -> Option<io::Error> {
-        let failed = self.rare.failed_starts_in_a_row.get();
-        self.start_pause.error(failed, &self.timestamps)
+    fn timestamps(&self) -> &TimestampClock {
+        &self.timestamps
     }
 
     fn eager_workers(&self) -> usize {

@@ -3,9 +3,8 @@
 use super::engine::ForkJoinEngine;
 use crate::engine::events::EventSource;
 use crate::engine::{Terminates, Termination, WorkerEngine, termination};
-use crate::executor::cancel_dropped;
 use crate::manage::RunState;
-use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
+use crate::task::{CancelReason, Task};
 use crate::time::{Clock, Deadline};
 use millpond_raw::park::Site;
 use std::sync::Arc;
@@ -76,7 +75,7 @@ impl ForkJoinEngine {
             worker.stop.set();
         }
         let mut unstarted = self.remove_tasks(usize::MAX, &mut |_| true);
-        self.hand_back(&mut unstarted);
+        self.removed.hand_back(&mut unstarted);
         // Callers of `install` whose jobs have not begun run them.
         drop(self.outside.take_jobs());
         self.wake_all();
@@ -91,29 +90,10 @@ impl ForkJoinEngine {
         }
         let mut taken = self.remove_tasks(usize::MAX, wanted);
         if !taken.is_empty() {
-            self.hand_back(&mut taken);
+            self.removed.hand_back(&mut taken);
             self.tasks_removed();
         }
         taken
-    }
-
-    /// Keeps those of the tasks, which are out of the queues, that have something to run, and counts them all.
-    fn hand_back(&self, unstarted: &mut Vec<Task>) {
-        unstarted.retain(|task| {
-            let by_us = task.detach();
-            let is_gone = task.is_gone();
-            if is_gone {
-                self.count_tombstone(match task.tombstone() {
-                    // The worker that claimed it finds that it has left the queue, and does not count it.
-                    Tombstone::Inline(InlineRunner::OwnWorker) if by_us => {
-                        Tombstone::Inline(InlineRunner::OtherThread)
-                    }
-                    tombstone => tombstone,
-                });
-            }
-            !is_gone
-        });
-        self.rare.handed_back.add(unstarted.len());
     }
 
     /// Cancels tasks that have been taken out of the queues, and counts them. Returns how many were not tombstones.
@@ -121,27 +101,8 @@ impl ForkJoinEngine {
         if tasks.is_empty() {
             return 0;
         }
-        let mut given_up = 0;
-        for task in tasks {
-            let tombstone = match reason {
-                // It was accepted, and the drop was not requested.
-                CancelReason::Rejected => match cancel_dropped(task, reason) {
-                    Ok(dropped) => {
-                        if let Some(dropped) = dropped {
-                            self.report_dropped(dropped);
-                        }
-                        None
-                    }
-                    Err(task) => Some(task.tombstone()),
-                },
-                _ => task.cancel_or_tombstone(reason),
-            };
-            match tombstone {
-                None => given_up += 1,
-                Some(tombstone) => self.count_tombstone(tombstone),
-            }
-        }
-        self.rare.cancelled.add(given_up);
+        let report = |dropped| self.report_dropped(dropped);
+        let given_up = self.removed.cancel(tasks, reason, report);
         self.tasks_removed();
         given_up
     }

@@ -125,7 +125,7 @@ impl ForkJoinEngine {
             leaps: 0,
             parks: 0,
             wakes: rare.wakes.get(),
-            thread_failures: rare.thread_failures.get(),
+            thread_failures: self.starts.failures.get(),
         };
         if self.is_forked() {
             // Its workers are in the parent, and one of them may hold a lock.
@@ -134,13 +134,7 @@ impl ForkJoinEngine {
         let (counts, forks, largest) =
             self.with_workers(|workers| (workers.counts(), workers.forks(), workers.largest()));
         let idle = self.sleep.read();
-        let outside = [
-            &rare.cancelled,
-            &rare.expired,
-            &rare.elsewhere,
-            &rare.handed_back,
-        ];
-        let never_ran: u64 = outside.into_iter().map(|counter| counter.get()).sum();
+        let never_ran = self.removed.never_ran_here();
         snapshot.workers = ctl.workers();
         snapshot.active = ctl.workers().saturating_sub(idle.count());
         snapshot.sleeping = idle.sleeping();

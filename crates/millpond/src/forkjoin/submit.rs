@@ -4,8 +4,8 @@ use super::context::Context;
 use super::engine::ForkJoinEngine;
 use super::worker::{Worker, WorkerRecord};
 use crate::engine::{Identity, InlineJoins, InlineRun, Spawn, Tombstones, WorkerEngine};
-use crate::executor::{RejectReason, Rejected, RunOutcome};
-use crate::task::{Cycle, Name, Task, TaskView, Tombstone};
+use crate::executor::{RejectReason, Rejected};
+use crate::task::{Cycle, Name, Task, TaskView};
 use millpond_raw::forkjoin::JobRef;
 use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
@@ -59,17 +59,6 @@ impl ForkJoinEngine {
             drop(self.outside.take_job(id));
             self.recover_failed_spawn();
         }
-    }
-
-    /// Counts a tombstone that has left a queue, and that no worker will meet.
-    pub(super) fn count_tombstone(&self, tombstone: Tombstone) {
-        let counter = match RunOutcome::of(tombstone) {
-            RunOutcome::RanByOwnWorker => &self.rare.tombstones,
-            RunOutcome::RanElsewhere => &self.rare.elsewhere,
-            RunOutcome::Expired => &self.rare.expired,
-            _ => &self.rare.cancelled,
-        };
-        counter.add(1);
     }
 }
 

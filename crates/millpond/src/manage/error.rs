@@ -95,6 +95,16 @@ pub enum Invalid {
 }
 
 impl Invalid {
+    /// What is wrong with the name of an engine.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        name.trim().is_empty().then_some(Invalid::Other {
+            parameter: Cow::Borrowed("name"),
+            reason: Cow::Borrowed(
+                "it is empty: threads, events and snapshots are told apart by it, so write one",
+            ),
+        })
+    }
+
     /// The name of the parameter that is wrong.
     ///
     /// ```

@@ -48,6 +48,7 @@ mod value;
 pub use crate::adapt::CoDel;
 pub use error::{Invalid, PatchError};
 pub use parameter::{Parameter, ParameterSpec, ParameterTable};
+pub(crate) use parameter::{WRONG_TYPE, set};
 pub use patch::{Patch, Setting};
 pub use policy::{Growth, OverloadOrder};
 pub use snapshot::{AsAny, Details, EngineSnapshot, Measurement, RunState, TaskLatency};

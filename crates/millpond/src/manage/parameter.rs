@@ -255,3 +255,11 @@ impl<C: Clone> ParameterTable<C> {
         self.0.iter().filter_map(wrong).collect()
     }
 }
+/// What a setter of a table says if a value is not of its type, which PARAM-3 rules out.
+pub(crate) const WRONG_TYPE: Cow<'static, str> = Cow::Borrowed("the value is of another type");
+
+/// Sets a field of a configuration, in a row of a table.
+pub(crate) fn set<T>(to: &mut T, value: Option<T>) -> Result<(), Cow<'static, str>> {
+    *to = value.ok_or(WRONG_TYPE)?;
+    Ok(())
+}

@@ -19,7 +19,7 @@ use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT};
 use crate::machine::Machine;
 use crate::manage::{
     Choice, Growth, Invalid, OverloadOrder, Parameter, ParameterSpec, ParameterTable, Value,
-    ValueType,
+    ValueType, WRONG_TYPE, set,
 };
 use std::borrow::Cow;
 use std::time::Duration;
@@ -115,10 +115,6 @@ const OPTIONAL_BOUND: ValueType = ValueType::Optional(&BOUND);
 const NO_ROOM: ValueType = ValueType::Integer { min: 0, max: 0 };
 
 const OPTIONAL_WAIT: ValueType = ValueType::Optional(&ValueType::POSITIVE_DURATION);
-
-/// What a setter of the table says if a value is not of its type, which PARAM-3 in `manage/parameter.rs`
-/// rules out.
-const WRONG_TYPE: Cow<'static, str> = Cow::Borrowed("the value is of another type");
 
 /// All parameters of a pool, in the order in which consoles show them.
 pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
@@ -327,11 +323,6 @@ fn default_interval(codel: CoDel) -> Duration {
     codel.target.saturating_mul(INTERVAL_PER_TARGET)
 }
 
-fn set<T>(to: &mut T, value: Option<T>) -> Result<(), Cow<'static, str>> {
-    *to = value.ok_or(WRONG_TYPE)?;
-    Ok(())
-}
-
 fn value_of(rejection: &RejectionPolicy) -> Value {
     match rejection {
         RejectionPolicy::Abort => Value::choice("abort"),
@@ -367,22 +358,12 @@ fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
     })
 }
 
-/// What is wrong with a pool's name.
-fn name_problem(name: &str) -> Option<Invalid> {
-    name.trim().is_empty().then_some(Invalid::Other {
-        parameter: Cow::Borrowed("name"),
-        reason: Cow::Borrowed(
-            "it is empty: threads, events and snapshots are told apart by it, so write one",
-        ),
-    })
-}
-
 impl Config {
     /// All that is wrong with a builder's values, apart from its queue.
     pub(super) fn problems(&self, name: &str) -> Vec<Invalid> {
         let mut problems = TABLE.check(self);
         problems.extend(self.misfits(&problems));
-        problems.extend(name_problem(name));
+        problems.extend(Invalid::of_name(name));
         problems
     }
 

@@ -77,7 +77,7 @@ use super::worker::Workers;
 use crate::engine::events::{Events, Listener};
 use crate::engine::metrics::LabelTable;
 use crate::engine::watchdog::{Limits, Watchdog};
-use crate::engine::{AtomicCtl, ForkGuard, StartPause, Termination, Tombstones};
+use crate::engine::{AtomicCtl, ForkGuard, RemovedTasks, Starts, Termination, Tombstones};
 use crate::executor::{DropReports, Runner};
 use crate::task::QueueOwner;
 use crate::thread::{ThreadFactory, Threads};
@@ -106,7 +106,8 @@ pub(super) struct PoolEngine {
     /// Submitters that wait for room, to be told of new limits and of the end.
     pub(super) room_waiters: WaitQueue,
     pub(super) rare: RareStats,
-    pub(super) start_pause: StartPause,
+    pub(super) starts: Starts,
+    pub(super) removed: RemovedTasks,
     pub(super) rejections: RejectionCounters,
     /// Which tasks are shed when their turn comes.
     pub(super) shedder: CachePadded<Shedder>,
@@ -189,7 +190,8 @@ impl PoolEngine {
             termination: Termination::new(),
             room_waiters: WaitQueue::new(),
             rare: RareStats::default(),
-            start_pause: StartPause::default(),
+            starts: Starts::default(),
+            removed: RemovedTasks::default(),
             rejections: RejectionCounters::new(labels.as_ref().map_or(1, LabelTable::len)),
             shedder: CachePadded::new(Shedder::new(parts.overload, timestamps.now())),
             pacer: CachePadded::new(Pacer::new(timestamps.now())),

@@ -189,8 +189,8 @@ impl ThreadPool {
             lost_wakeups: engine.watchdog.lost_wakeups.get(),
             long_runs: engine.watchdog.long_runs.get(),
             deadlocks: engine.watchdog.deadlocks.get(),
-            thread_failures: engine.rare.thread_failures.get(),
-            failed_starts_in_a_row: engine.rare.failed_starts_in_a_row.get(),
+            thread_failures: engine.starts.failures.get(),
+            failed_starts_in_a_row: engine.starts.failed_in_a_row.get(),
             surplus_workers: word.workers().saturating_sub(limits.max()),
             futile_spins: engine.rare.futile_spins.get(),
             preempted_yields: engine.rare.preempted_yields.get(),
@@ -292,7 +292,7 @@ impl Supervised for PoolEngine {
     }
 
     fn timer_unavailable(&self) {
-        self.rare.thread_failures.add(1);
+        self.starts.failures.add(1);
     }
 
     fn report_long_run(self: &Arc<Self>, worker: &Arc<Worker>, overrun: Overrun) {

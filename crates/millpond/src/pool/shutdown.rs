@@ -3,9 +3,8 @@
 use super::engine::PoolEngine;
 use crate::engine::events::EventSource;
 use crate::engine::{Terminates, Termination, termination};
-use crate::executor::cancel_dropped;
 use crate::manage::RunState;
-use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
+use crate::task::{CancelReason, Task};
 use crate::time::{Clock, Deadline};
 use millpond_raw::catch_panic;
 use millpond_raw::park::Site;
@@ -76,7 +75,7 @@ impl PoolEngine {
             unstarted.extend(worker.hand_back_first());
         }
         unstarted.extend(self.queue.clear_out());
-        self.hand_back(&mut unstarted);
+        self.removed.hand_back(&mut unstarted);
         self.wake_idle_workers();
         self.room_waiters.wake_all();
         self.try_terminate();
@@ -92,29 +91,10 @@ impl PoolEngine {
         // A queue of the user's that panics keeps its tasks.
         let mut taken = catch_panic::call(take).unwrap_or_default();
         if !taken.is_empty() {
-            self.hand_back(&mut taken);
+            self.removed.hand_back(&mut taken);
             self.tasks_removed();
         }
         taken
-    }
-
-    /// Keeps those of the tasks, which are out of the queue, that have something to run, and counts them all.
-    fn hand_back(&self, unstarted: &mut Vec<Task>) {
-        unstarted.retain(|task| {
-            let by_us = task.detach();
-            let is_gone = task.is_gone();
-            if is_gone {
-                self.count_tombstone(match task.tombstone() {
-                    // The worker that claimed it finds that it has left the queue, and does not count it.
-                    Tombstone::Inline(InlineRunner::OwnWorker) if by_us => {
-                        Tombstone::Inline(InlineRunner::OtherThread)
-                    }
-                    tombstone => tombstone,
-                });
-            }
-            !is_gone
-        });
-        self.rare.handed_back.add(unstarted.len());
     }
 
     /// Takes tombstones out of the queue, and returns how many they were.
@@ -136,28 +116,8 @@ impl PoolEngine {
         if tasks.is_empty() {
             return 0;
         }
-        let (mut given_up, mut unheard) = (0, Vec::new());
-        for task in tasks {
-            let tombstone = match reason {
-                // It was accepted, and the drop was not requested.
-                CancelReason::Rejected => match cancel_dropped(task, reason) {
-                    Ok(dropped) => {
-                        unheard.extend(dropped);
-                        None
-                    }
-                    Err(task) => Some(task.tombstone()),
-                },
-                _ => task.cancel_or_tombstone(reason),
-            };
-            match tombstone {
-                None => given_up += 1,
-                Some(tombstone) => self.count_tombstone(tombstone),
-            }
-        }
-        self.rare.cancelled.add(given_up);
-        for dropped in unheard {
-            self.report_dropped(dropped);
-        }
+        let report = |dropped| self.report_dropped(dropped);
+        let given_up = self.removed.cancel(tasks, reason, report);
         self.tasks_removed();
         given_up
     }

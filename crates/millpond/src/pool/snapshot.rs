@@ -292,7 +292,7 @@ impl PoolEngine {
         // For `submitted`, tasks are looked for in the reverse of the order in which they go through the pool: those
         // that have left, those that workers have begun, those whose worker is being started, those in the queue. So
         // one that goes on meanwhile may be missed, but is never seen twice.
-        let left = self.rare.left_without_worker() + self.rejections.sum().caller_ran;
+        let left = self.left_without_worker() + self.rejections.sum().caller_ran;
         let (active, largest, extra_threads, counts, firsts) = self.with_workers(|workers| {
             let counts = workers.counts();
             (
@@ -307,7 +307,7 @@ impl PoolEngine {
         let overload = self.shedder.settings();
         let seen = left + counts.begun + firsts as u64 + queued as u64;
         // The tombstone of a task that a worker runs inline, or has run, is still in the queue.
-        let gone = (counts.tombstones + self.rare.tombstones.get()).min(counts.joins);
+        let gone = (counts.tombstones + self.removed.tombstones.get()).min(counts.joins);
         let tombstones = counts.joins - gone;
         PoolSnapshot {
             state: word.state(),
@@ -363,12 +363,14 @@ impl PoolEngine {
             completed: counts.completed,
             panicked: counts.panicked,
             self_joined: counts.joined,
-            cancelled: counts.cancelled + rare.cancelled.get() + rare.extra_cancelled.get(),
-            expired: counts.expired + rare.expired.get() + rare.extra_expired.get(),
+            cancelled: counts.cancelled + self.removed.cancelled.get() + rare.extra_cancelled.get(),
+            expired: counts.expired + self.removed.expired.get() + rare.extra_expired.get(),
             dropped_detached: rare.dropped_detached.get(),
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,
-            ran_elsewhere: counts.elsewhere + rare.elsewhere.get() + rare.extra_elsewhere.get(),
+            ran_elsewhere: counts.elsewhere
+                + self.removed.elsewhere.get()
+                + rare.extra_elsewhere.get(),
             rejected: rejections.all(),
             given_back: rejections.all_given_back(),
             blocked: rare.blocked.get(),
@@ -376,9 +378,9 @@ impl PoolEngine {
             caller_ran: rejections.caller_ran,
             extra_ran: rare.extra_ran.get(),
             panicked_outside: rare.panicked_outside.get(),
-            handed_back: rare.handed_back.get(),
-            threads_started: rare.threads_started.get(),
-            thread_failures: rare.thread_failures.get(),
+            handed_back: self.removed.handed_back.get(),
+            threads_started: self.starts.started.get(),
+            thread_failures: self.starts.failures.get(),
         };
         // Some of these were read later, so there may be more of them.
         let finished = snapshot.ran() + snapshot.unrun();

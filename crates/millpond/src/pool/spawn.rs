@@ -8,10 +8,11 @@
 use super::engine::PoolEngine;
 use super::worker::{WorkerRecord, Workers};
 use crate::engine::events::EventSource;
-use crate::engine::{AtomicCtl, ForkGuard, NotAdded, Spawn, WorkerEngine, WorkerGuard};
+use crate::engine::{AtomicCtl, ForkGuard, NotAdded, Spawn, Starts, WorkerEngine, WorkerGuard};
 use crate::executor::ReportDrops;
 use crate::task::{CancelReason, Task};
 use crate::thread::ThreadFactory;
+use crate::time::TimestampClock;
 use millpond_raw::catch_panic;
 use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::user_code::{self, Kind};
@@ -38,23 +39,12 @@ impl WorkerEngine for PoolEngine {
         Arc::clone(&self.config().lock().factory)
     }
 
-    fn record_start(&self, started: &io::Result<()>) {
-        match started {
-            Ok(()) => {
-                self.rare.threads_started.add(1);
-                self.rare.failed_starts_in_a_row.reset();
-            }
-            Err(error) => {
-                self.rare.thread_failures.add(1);
-                self.rare.failed_starts_in_a_row.add(1);
-                self.start_pause.start_failed(error, &self.timestamps);
-            }
-        }
+    fn starts(&self) -> &Starts {
+        &self.starts
     }
 
-    fn start_pause(&self) -> Option<io::Error> {
-        let failed = self.rare.failed_starts_in_a_row.get();
-        self.start_pause.error(failed, &self.timestamps)
+    fn timestamps(&self) -> &TimestampClock {
+        &self.timestamps
     }
 
     fn eager_workers(&self) -> usize {

@@ -1,8 +1,10 @@
 //! Rare events that a pool counts, by whichever thread sees them.
 //!
 //! The counters of workers are in [`crate::engine::metrics`], those of rejections in
-//! [`super::rejection::counters`](super::rejection).
+//! [`super::rejection::counters`](super::rejection), those of tasks that left the queue without a worker in
+//! [`crate::engine`].
 
+use super::engine::PoolEngine;
 use crate::engine::metrics::Counter;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,17 +13,7 @@ use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct RareStats {
     pub(super) blocked: Counter,
     pub(super) discarded: Counter,
-    pub(super) cancelled: Counter,
-    pub(super) expired: Counter,
-    pub(super) elsewhere: Counter,
-    /// Tombstones of tasks that a worker ran inline, which left the queue and met no worker.
-    pub(super) tombstones: Counter,
-    pub(super) handed_back: Counter,
     pub(super) dropped_detached: Counter,
-    pub(super) threads_started: Counter,
-    pub(super) thread_failures: Counter,
-    /// Failed starts of workers since the last one that succeeded.
-    pub(super) failed_starts_in_a_row: Counter,
     pub(super) futile_spins: Counter,
     pub(super) preempted_yields: Counter,
     /// Tasks that extra threads have begun; of these, those that ran, that a waiting thread ran instead, that were
@@ -37,20 +29,12 @@ pub(super) struct RareStats {
     pub(super) submitted: HighWater,
 }
 
-impl RareStats {
+impl PoolEngine {
     /// Accepted tasks that left the queue, or the slot of a worker's first task, otherwise than through a worker's
     /// hands; and accepted ones that were never there. Each of these counters is raised after the task has left.
     pub(super) fn left_without_worker(&self) -> u64 {
-        let counters = [
-            &self.discarded,
-            &self.cancelled,
-            &self.expired,
-            &self.elsewhere,
-            &self.tombstones,
-            &self.handed_back,
-            &self.extra_begun,
-        ];
-        counters.into_iter().map(Counter::get).sum()
+        let rare = &self.rare;
+        rare.discarded.get() + rare.extra_begun.get() + self.removed.total()
     }
 }
 

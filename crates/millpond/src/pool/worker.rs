@@ -46,7 +46,7 @@ use crate::executor::{DroppedTask, RunOutcome};
 use crate::interrupt::{self, Look, Search, WaitError};
 use crate::manage::{Growth, RunState};
 use crate::queue::{BlockingQueue, Taken, WaitSlot};
-use crate::task::{CancelReason, Cycle, Name, Panic, Task, TaskView, Tombstone};
+use crate::task::{CancelReason, Cycle, Name, Panic, Task, TaskView};
 use crate::time::Deadline;
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::catch_panic;
@@ -674,21 +674,6 @@ impl PoolEngine {
         let name = task.shared_name();
         let id = labels.id_of(name.as_ref().map(Name::as_str), task.location());
         worker.metrics.record_nested(id, fate, waited, ran);
-    }
-
-    /// Counts a tombstone that has left the queue, and that no worker will meet.
-    pub(super) fn count_tombstone(&self, tombstone: Tombstone) {
-        let counter = match RunOutcome::of(tombstone) {
-            RunOutcome::RanByOwnWorker => &self.rare.tombstones,
-            RunOutcome::RanElsewhere => &self.rare.elsewhere,
-            RunOutcome::Expired => &self.rare.expired,
-            RunOutcome::Cancelled
-            | RunOutcome::Shed
-            | RunOutcome::Completed
-            | RunOutcome::Panicked
-            | RunOutcome::Unwanted => &self.rare.cancelled,
-        };
-        counter.add(1);
     }
 }
 

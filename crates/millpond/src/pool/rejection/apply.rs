@@ -156,9 +156,9 @@ impl PoolEngine {
     #[cold]
     fn count_useless(&self, outcome: RunOutcome) {
         let counter = match outcome {
-            RunOutcome::Expired => &self.rare.expired,
-            RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &self.rare.elsewhere,
-            _ => &self.rare.cancelled,
+            RunOutcome::Expired => &self.removed.expired,
+            RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &self.removed.elsewhere,
+            _ => &self.removed.cancelled,
         };
         counter.add(1);
     }
@@ -204,7 +204,7 @@ impl PoolEngine {
         match task.cancel_or_tombstone(reason) {
             None => self.rare.discarded.add(1),
             // It was a tombstone.
-            Some(tombstone) => self.count_tombstone(tombstone),
+            Some(tombstone) => self.removed.count_tombstone(tombstone),
         }
     }
 

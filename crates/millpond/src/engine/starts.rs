@@ -1,4 +1,4 @@
-//! The pause between two attempts to start a worker, while all of them fail.
+//! Attempts to start threads of workers: how many succeeded and failed, and the pause between two while all of them fail.
 //!
 //! A failed start costs the system tens of microseconds, and an engine without workers would try once for each
 //! submitted task. So when [`FREE`] starts in a row have failed the engine tries at most every [`PAUSE`], by its
@@ -7,6 +7,7 @@
 //!
 //! On a manual clock there is no pause: it would never end.
 
+use super::metrics::Counter;
 use crate::time::TimestampClock;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +21,13 @@ const FREE: u64 = 8;
 /// How long a recovered system may have to wait for the next try.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// When and why the last start failed.
+/// Attempts to start threads, and when and why the last one failed.
 #[derive(Debug, Default)]
-pub(crate) struct StartPause {
+pub(crate) struct Starts {
+    pub(crate) started: Counter,
+    pub(crate) failures: Counter,
+    /// Failures since the last thread that started.
+    pub(crate) failed_in_a_row: Counter,
     /// A tick; 0 if none has failed.
     failed_at: AtomicU64,
     error: Mutex<Option<Like>>,
@@ -51,19 +56,31 @@ impl Like {
     }
 }
 
-impl StartPause {
-    /// A worker could not be started.
+impl Starts {
+    /// Records an attempt to start a thread.
+    pub(crate) fn record(&self, started: &io::Result<()>, timestamps: &TimestampClock) {
+        match started {
+            Ok(()) => {
+                self.started.add(1);
+                self.failed_in_a_row.reset();
+            }
+            Err(error) => self.record_failure(error, timestamps),
+        }
+    }
+
     #[cold]
-    pub(crate) fn start_failed(&self, error: &io::Error, timestamps: &TimestampClock) {
+    fn record_failure(&self, error: &io::Error, timestamps: &TimestampClock) {
+        self.failures.add(1);
+        self.failed_in_a_row.add(1);
         let last = Like::of(error);
         *self.error.lock() = Some(last);
         let now = timestamps.now().count();
         self.failed_at.store(now, Ordering::Relaxed);
     }
 
-    /// The last error, while there is a pause, if so many starts in a row have failed.
-    pub(crate) fn error(&self, failed: u64, timestamps: &TimestampClock) -> Option<io::Error> {
-        if timestamps.stands_still() || failed < FREE {
+    /// The error of the last attempt, if it is too early for another one.
+    pub(crate) fn pause(&self, timestamps: &TimestampClock) -> Option<io::Error> {
+        if timestamps.stands_still() || self.failed_in_a_row.get() < FREE {
             return None;
         }
         let failed_at = Timestamp::from_count(self.failed_at.load(Ordering::Relaxed));
