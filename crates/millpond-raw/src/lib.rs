@@ -25,14 +25,16 @@
 //! | [`fork`] | process generations, and locks across `fork()` |
 //! | [`cache_padded`] | padding that keeps two hot words off one cache line |
 //! | [`timer_slack`] | the timer slack of a thread |
+//! | [`affinity`] | on which CPUs a thread may run |
 //! | [`cpu_time`] | the CPU time of threads |
 //! | `count_alloc` | a counting allocator, for measuring programs (feature `count-alloc`) |
 //!
-//! The dependencies point upwards in this table: `sync`, `catch_panic`, `cache_padded`, `timestamp`, `timer_slack` and
-//! `cpu_time` depend on nothing, `park`, `wait_queue`, `once_box`, `activity`, `recycle` and `stack` on
+//! The dependencies point upwards in this table: `sync`, `catch_panic`, `cache_padded`, `timestamp`, `timer_slack`,
+//! `affinity` and `cpu_time` depend on nothing, `park`, `wait_queue`, `once_box`, `activity`, `recycle` and `stack` on
 //! those, `task` on all of them, and `scope` on `task`. `forkjoin` depends on the first row only.
 
 pub mod activity;
+pub mod affinity;
 pub mod cache_padded;
 pub mod catch_panic;
 #[cfg(feature = "count-alloc")]

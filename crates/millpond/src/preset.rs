@@ -6,17 +6,20 @@
 //! | [`cached`] | as many as are needed, up to `n`; idle ones leave after a minute | none: hand-off | rejects |
 //! | [`single`] | one: tasks run in order | 1024 | rejects |
 //! | [`scheduled`] | always `n`, for tasks at their time | 1024 | lets due tasks wait |
+//! | [`work_stealing`] | up to `n`, which steal from each other | no bound | - |
+//! | [`fork_join_per_node`] | a pool of these for each NUMA node, on its CPUs only | no bound | - |
 //!
-//! All of them are bounded, because an unbounded pool fails by running out of memory, at the worst
+//! The first four are bounded, because an unbounded pool fails by running out of memory, at the worst
 //! time. The pools of Java's `Executors`, with unbounded queues and unlimited threads, are in [`java`].
 //!
-//! Each returns a [`PoolBuilder`], so everything can still be changed before it is built.
+//! Each returns a builder, so everything can still be changed before it is built.
 
-use crate::machine::Machine;
+use crate::forkjoin::{ForkJoinBuilder, ForkJoinPool};
+use crate::machine::{CpuList, Machine, Topology};
 use crate::manage::PatchError;
 use crate::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
 use crate::schedule::ScheduledPool;
-use crate::thread::Threads;
+use crate::thread::{Threads, can_pin};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -71,6 +74,51 @@ pub fn cached(name: impl Into<Cow<'static, str>>, most: usize) -> PoolBuilder {
 #[doc(alias = "newSingleThreadExecutor")]
 pub fn single(name: impl Into<Cow<'static, str>>) -> PoolBuilder {
     fixed(name, 1)
+}
+
+/// Workers that steal from each other, for computations that divide themselves.
+///
+/// ```
+/// use millpond::{forkjoin, preset};
+///
+/// let pool = preset::work_stealing("mill", preset::cpu_bound_workers()).build()?;
+/// assert_eq!(pool.install(|| forkjoin::join(|| 3, || 4)), (3, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "newWorkStealingPool")]
+pub fn work_stealing(name: impl Into<Cow<'static, str>>, parallelism: usize) -> ForkJoinBuilder {
+    ForkJoinPool::builder(name).parallelism(parallelism)
+}
+
+/// A fork-join pool for each node of `topology`, with a worker for each of its CPUs, which runs on these only: `name-0`,
+/// `name-1` and so on. A computation stays where its memory is; to use all nodes, give each pool a part.
+///
+/// Where nodes are unknown, or threads cannot be pinned, it is one pool that runs anywhere.
+///
+/// ```
+/// use millpond::machine::Topology;
+/// use millpond::preset;
+///
+/// for builder in preset::fork_join_per_node("mill", &Topology::read()) {
+///     let pool = builder.build()?;
+///     assert_eq!(pool.join(|| 3, || 4), (3, 4));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn fork_join_per_node(name: &str, topology: &Topology) -> Vec<ForkJoinBuilder> {
+    let nodes = topology.nodes();
+    if nodes.is_empty() || !can_pin() {
+        return vec![ForkJoinPool::builder(name.to_owned())];
+    }
+    let builder = |(index, cpus): (usize, CpuList)| {
+        let name = format!("{name}-{index}");
+        let threads = Threads::named(name.clone()).confined(cpus.iter());
+        ForkJoinPool::builder(name)
+            .parallelism(cpus.len())
+            .topology(topology.clone())
+            .threads(threads)
+    };
+    nodes.into_iter().enumerate().map(builder).collect()
 }
 
 /// A [`ScheduledPool`] with so many workers of its own.
@@ -208,6 +256,35 @@ mod tests {
         let own = || std::thread::current().name().map(str::to_owned);
         let thread = timers.schedule(Duration::ZERO, own).unwrap();
         assert_eq!(thread.join().unwrap().as_deref(), Some("bells-1"));
+    }
+
+    #[test]
+    fn a_pool_per_node_has_the_cpus_of_its_node() {
+        let this = Topology::read();
+        let pools = fork_join_per_node("mill", &this);
+        assert_eq!(pools.len(), this.nodes().len().max(1));
+        // Nodes that this machine does not have: pools can be described, and their threads cannot be started.
+        let made_up = Topology::of([[[[60_000], [60_001]]], [[[60_002], [60_003]]]]);
+        let pools = fork_join_per_node("mill", &made_up);
+        if !can_pin() {
+            assert_eq!(pools.len(), 1);
+            return;
+        }
+        for (index, builder) in pools.into_iter().enumerate() {
+            let pool = builder.build().unwrap();
+            assert_eq!(
+                (pool.name(), pool.parallelism()),
+                (&*format!("mill-{index}"), 2)
+            );
+            let error = crate::executor::ExecutorExt::submit(&pool, || ()).unwrap_err();
+            assert!(
+                error.reason.to_string().contains("cannot be pinned"),
+                "{}",
+                error.reason
+            );
+            // The caller computes what no thread can be had for.
+            assert_eq!(pool.join(|| 3, || 4), (3, 4));
+        }
     }
 
     #[test]

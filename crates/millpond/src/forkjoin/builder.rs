@@ -1,6 +1,7 @@
 //! The builder of fork-join pools. The ranges and defaults of parameters are in [`super::config`].
 
 use super::ForkJoinPool;
+use super::cache_groups::CacheGroups;
 use super::config::{
     Config, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, HelpPolicy, Settings, default_parallelism,
 };
@@ -9,6 +10,7 @@ use super::events::ForkJoinEvent;
 use crate::engine::LastHandle;
 use crate::engine::events::Listener;
 use crate::executor::{Runner, UncaughtPanic};
+use crate::machine::Topology;
 use crate::manage::PatchError;
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
@@ -42,6 +44,7 @@ pub struct ForkJoinBuilder {
     names: Option<usize>,
     listener: Option<Listener<ForkJoinEvent>>,
     is_common: bool,
+    topology: Option<Topology>,
 }
 
 impl ForkJoinBuilder {
@@ -58,6 +61,7 @@ impl ForkJoinBuilder {
             names: Some(DEFAULT_TASK_NAMES),
             listener: None,
             is_common: false,
+            topology: None,
         }
     }
 
@@ -96,6 +100,25 @@ impl ForkJoinBuilder {
     #[doc(alias = "ForkJoinWorkerThreadFactory")]
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
         self.factory = Some(factory.into_shared());
+        self
+    }
+
+    /// Which CPUs are near to each other. Unless told otherwise, those of this machine: see [`Topology::read`].
+    ///
+    /// A worker that has run out of work looks first at workers that share its last-level cache.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    /// use millpond::machine::Topology;
+    ///
+    /// // The first two CPUs have a cache, and so have the next two.
+    /// let topology = Topology::of([[[[0], [1]], [[2], [3]]]]);
+    /// let pool = ForkJoinPool::builder("mill").topology(topology).build()?;
+    /// assert_eq!(pool.join(|| 3, || 4), (3, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = Some(topology);
         self
     }
 
@@ -149,6 +172,10 @@ impl ForkJoinBuilder {
             names: self.names,
             listener: self.listener,
             is_common: self.is_common,
+            cache_groups: match self.topology {
+                Some(topology) => Arc::new(CacheGroups::of(&topology)),
+                None => CacheGroups::of_this_machine(),
+            },
         });
         Ok(ForkJoinPool {
             _last_handle: Arc::new(LastHandle::new(&engine)),

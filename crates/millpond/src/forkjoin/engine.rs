@@ -23,6 +23,7 @@
 //! Beside it: SLEEP in [`super::sleep`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
 //! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
 
+use super::cache_groups::CacheGroups;
 use super::config::Config;
 use super::deque::{Deque, Item};
 use super::events::ForkJoinEvent;
@@ -57,6 +58,7 @@ pub(super) struct ForkJoinEngine {
     /// Tasks and jobs from outside.
     pub(super) outside: Deque,
     pub(super) slots: Slots,
+    pub(super) cache_groups: Arc<CacheGroups>,
     /// To be dropped after the queues (TAG-2), so it stands behind them.
     pub(super) tombstones: Tombstones,
     pub(super) sleep: Sleep,
@@ -99,6 +101,7 @@ pub(super) struct Parts {
     pub(super) names: Option<usize>,
     pub(super) listener: Option<Listener<ForkJoinEvent>>,
     pub(super) is_common: bool,
+    pub(super) cache_groups: Arc<CacheGroups>,
 }
 
 impl ForkJoinEngine {
@@ -111,6 +114,7 @@ impl ForkJoinEngine {
             fork_guard: ForkGuard::new(),
             outside: Deque::default(),
             slots: Slots::new(MAX_PARALLELISM),
+            cache_groups: parts.cache_groups,
             tombstones: Tombstones::new(QueueOwner::Engine),
             sleep: Sleep::default(),
             workers: Mutex::new(Workers::default()),
@@ -259,8 +263,10 @@ impl ForkJoinEngine {
             return Some(item);
         }
         let others = self.slots.iter_from(own + 1);
-        others
-            .filter(|(index, _)| *index != own)
+        let others = others.filter(|(index, _)| *index != own);
+        let group = self.slots.get(own).cache_group();
+        self.cache_groups
+            .near_first(group, others, |(_, slot)| slot.cache_group())
             .find_map(|(_, slot)| slot.deque.steal(own))
     }
 

@@ -53,6 +53,7 @@
 // | `wait` | what a worker does while it waits for a job |
 // | `worker` | the life of a worker: run, search, sleep, leave |
 // | `deque`, `slot` | what other workers see of one |
+// | `cache_groups` | which workers are near, and so the order of looking at their deques |
 // | `sleep` | how workers fall asleep and are woken |
 // | `recursive` | recursive tasks, as in Java |
 // | `parallel` | loops over slices, ranges, chunks and vectors; sorting |
@@ -64,6 +65,7 @@
 
 mod as_executor;
 mod builder;
+mod cache_groups;
 mod config;
 mod context;
 mod deque;

@@ -18,7 +18,7 @@ use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::forkjoin::Demand;
 use millpond_raw::once_box::OnceBox;
 use millpond_raw::sync::Mutex;
-use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::task::Waker;
 
 /// A worker that searches, or one that waits for a job that this one runs, wants work at once.
@@ -37,6 +37,8 @@ pub(super) struct Slot {
     helpers: Helpers,
     waker: Mutex<Option<Waker>>,
     is_taken: AtomicBool,
+    /// Where its worker ran out of work last ([`CacheGroups`](super::cache_groups::CacheGroups)).
+    cache_group: AtomicU32,
 }
 
 #[derive(Default)]
@@ -62,6 +64,14 @@ impl Slot {
     /// Whether a worker has it.
     pub(super) fn is_taken(&self) -> bool {
         self.is_taken.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn cache_group(&self) -> u32 {
+        self.cache_group.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_cache_group(&self, group: u32) {
+        self.cache_group.store(group, Ordering::Relaxed);
     }
 
     /// Asks its worker for work.
@@ -152,7 +162,7 @@ impl Slots {
     }
 
     /// All slots that have been used, the one at `first` first.
-    pub(super) fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot)> {
+    pub(super) fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot)> + Clone {
         let used = self.used();
         let first = first as usize;
         (0..used).map(move |step| {

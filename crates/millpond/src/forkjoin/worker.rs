@@ -240,6 +240,9 @@ impl Context {
         recorder: &impl Recorder,
     ) -> Option<Item> {
         let engine = &self.engine;
+        if let Some(group) = engine.cache_groups.current() {
+            self.slot().set_cache_group(group);
+        }
         engine.sleep.begin_search();
         let mut has_timed_out = false;
         loop {

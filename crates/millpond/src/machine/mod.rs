@@ -20,7 +20,8 @@
 //! - A fact that cannot be read or understood is `None`, never an error and never a
 //!   guess. Where `/proc` and `/sys` do not exist (other systems than Linux), only
 //!   [`Machine::parallelism`] is known.
-//! - Facts that are only shown, such as the CPU's name or NUMA nodes, are in the program (`millpond about`).
+//! - [`Topology`] says which of these CPUs are near to each other.
+//! - Facts that are only shown, such as the CPU's name or its memory, are in the program (`millpond about`).
 //!
 //! # What is read
 //! | field | source |
@@ -28,12 +29,14 @@
 //! | `online` | `/sys/devices/system/cpu/online`, else the `processor` lines of `/proc/cpuinfo` |
 //! | `allowed` | `Cpus_allowed_list` of `/proc/self/status`, without CPUs that are offline |
 //! | `cpu_quota`, `memory_limit` | every control group from ours up to the mounted root |
+//! | [`Topology`] | `topology` and `cache` of each CPU in `/sys/devices/system/cpu`, `cpulist` of each node in `/sys/devices/system/node` |
 
 // | file | what |
 // |---|---|
 // | `cpus` | [`CpuList`], a set of CPU numbers |
 // | `cgroup` | the limits of control groups, version 1 and 2 |
 // | `source` | text files below a root directory |
+// | `topology` | which CPUs share a core, a cache, or memory |
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -41,11 +44,13 @@ use std::path::Path;
 mod cgroup;
 mod cpus;
 mod source;
+mod topology;
 
 #[cfg(test)]
 mod tests;
 
 pub use cpus::{CpuList, CpuListError};
+pub use topology::{Distance, Topology};
 
 use source::Source;
 

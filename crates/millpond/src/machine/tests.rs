@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use super::{CpuList, Machine};
 
 /// A planted root directory, removed when the test is over.
-struct Tree {
+pub(super) struct Tree {
     root: PathBuf,
 }
 
 impl Tree {
     /// `name` keeps the trees of parallel tests apart.
-    fn plant(name: &str, files: &[(&str, &str)]) -> Self {
+    pub(super) fn plant(name: &str, files: &[(&str, &str)]) -> Self {
         let root = std::env::temp_dir().join(format!("millpond-{}-{name}", std::process::id()));
         let tree = Self { root };
         for (path, text) in files {
@@ -21,6 +21,10 @@ impl Tree {
             fs::write(place, text).unwrap();
         }
         tree
+    }
+
+    pub(super) fn root(&self) -> &std::path::Path {
+        &self.root
     }
 
     fn read(&self) -> Machine {

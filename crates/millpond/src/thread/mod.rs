@@ -1,7 +1,7 @@
 //! Thread factories: how the threads of an engine are started, and what they are called.
 //!
 //! Every engine starts its threads through a [`ThreadFactory`] and through nothing else. Take [`Threads`] for a name and a
-//! stack size; implement the trait to set priorities or affinity, to count threads, or to have a test in which the
+//! stack size; pin them to CPUs with [`Threads::pinned`]; implement the trait to set priorities, to count threads, or to have a test in which the
 //! operating system refuses one: starting a thread *may fail*.
 //!
 //! ```
@@ -22,12 +22,15 @@
 // |---|---|
 // | `contention` | whether a thread that yields gets its CPU back soon |
 // | `on_demand` | a thread that is started when there is something to do |
+// | `pinning` | on which CPUs the threads of a factory run |
 
 pub(crate) mod contention;
 pub(crate) mod on_demand;
+mod pinning;
 
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use millpond_raw::sync::thread;
+use pinning::Pinning;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -117,6 +120,7 @@ impl ThreadFactory for Arc<dyn ThreadFactory> {
 pub struct Threads {
     prefix: Cow<'static, str>,
     stack_size: Option<usize>,
+    pinning: Pinning,
     started: AtomicU64,
 }
 
@@ -135,6 +139,7 @@ impl Threads {
         Threads {
             prefix: prefix.into(),
             stack_size: None,
+            pinning: Pinning::Anywhere,
             started: AtomicU64::new(0),
         }
     }
@@ -154,6 +159,49 @@ impl Threads {
         self
     }
 
+    /// Each thread runs on one of these CPUs only: on the one that has the fewest of this factory's threads.
+    ///
+    /// Threads that tasks start inherit the CPU. A CPU that does not exist, or that this process may not use, makes the
+    /// start fail, as does any pinning elsewhere than on Linux.
+    ///
+    /// ```
+    /// use millpond::machine::Machine;
+    /// use millpond::thread::{ThreadFactory, Threads};
+    ///
+    /// let cpus = Machine::read().allowed.unwrap_or_default();
+    /// let threads = Threads::named("mill").pinned(cpus.iter());
+    /// if let Ok(thread) = threads.start(Box::new(|| println!("on the first of them"))) {
+    ///     thread.join().unwrap();
+    /// }
+    /// let error = Threads::named("mill").pinned([60_000]).start(Box::new(|| ())).unwrap_err();
+    /// assert!(error.to_string().starts_with("a thread cannot be pinned to CPU 60000"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn pinned(mut self, cpus: impl IntoIterator<Item = u32>) -> Self {
+        self.pinning = Pinning::one_of_each(cpus);
+        self
+    }
+
+    /// All threads run on these CPUs only, on any of them: those of a node, say.
+    ///
+    /// Otherwise as [`pinned`](Threads::pinned).
+    ///
+    /// ```
+    /// use millpond::machine::Topology;
+    /// use millpond::thread::Threads;
+    ///
+    /// for node in Topology::read().nodes() {
+    ///     let threads = Threads::named("mill").confined(node.iter());
+    /// #   drop(threads);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn confined(mut self, cpus: impl IntoIterator<Item = u32>) -> Self {
+        self.pinning = Pinning::Any(cpus.into_iter().collect());
+        self
+    }
+
     /// The number of threads it was asked to start, failed starts included.
     ///
     /// ```
@@ -170,14 +218,17 @@ impl Threads {
     }
 }
 
+/// Whether threads can be pinned to CPUs on this system.
+pub(crate) fn can_pin() -> bool {
+    millpond_raw::affinity::current_cpus().is_ok()
+}
+
 impl ThreadFactory for Threads {
     fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
-        thread::start(
-            Some(format!("{}-{number}", self.prefix)),
-            self.stack_size,
-            body,
-        )
+        let name = Some(format!("{}-{number}", self.prefix));
+        self.pinning
+            .start(body, |body| thread::start(name, self.stack_size, body))
     }
 }
 
