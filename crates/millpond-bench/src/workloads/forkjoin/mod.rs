@@ -173,6 +173,12 @@ impl Work {
         }
     }
 
+    /// Whether something is made for it first, whose allocations would be counted, too.
+    fn has_input(self) -> bool {
+        let is_tree = matches!(self, Work::SmallTree(_) | Work::LargeTree(_));
+        is_tree || is_of_slices(self) || matches!(self, Work::Quicksort | Work::SumByJoins)
+    }
+
     /// How many nodes, items or times there are in full, in a quick run, and to warm up. Where nothing is planned a round
     /// is as long as it should be.
     fn planned(self) -> Option<Planned> {
@@ -340,7 +346,7 @@ fn candidate(entry: &Entry, work: Work) -> Candidate {
     Candidate {
         name: entry.name,
         standing: entry.standing,
-        counts_allocations: matches!(runner, Runner::Here(_)),
+        counts_allocations: matches!(runner, Runner::Here(_)) && !work.has_input(),
         run: Box::new(move |operations| match runner {
             Runner::Here(run) => run(work, operations),
             Runner::Java(java) => java.run(work, operations),
