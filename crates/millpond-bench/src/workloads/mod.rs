@@ -6,6 +6,7 @@ pub mod elastic;
 pub mod field;
 pub mod floor;
 pub mod footprint;
+pub mod forkjoin;
 pub mod granularity;
 pub mod hand_over;
 pub mod idle;
@@ -42,6 +43,7 @@ pub const SUITES: &[Suite] = &[
     granularity::SUITE,
     scale::SUITE,
     idle::SUITE,
+    forkjoin::SUITE,
     scheduled::SUITE,
     overload::SUITE,
     footprint::SUITE,

@@ -6,7 +6,7 @@
 //! | [`claiming`] | the same, with tasks that a waiter may run itself |
 //! | [`awake`] | others, with a handle that waits awake for a moment, as ours does |
 //! | [`shared`] | any of them, shared with its own tasks |
-//! | [`millpond`] | ours |
+//! | [`millpond`], [`fork_join`] | ours |
 //! | [`rayon`], [`tokio`], [`threadpool`], [`rusty_pool`], [`threadfin`], [`executors`], [`futures`] | crates |
 //! | [`async_executor`], [`blocking`] | the executor behind smol, with threads to drive it, and its pool for closures |
 //! | [`thread_per_task`] | no pool at all |
@@ -27,6 +27,7 @@ pub mod awake;
 pub mod blocking;
 pub mod claiming;
 pub mod executors;
+pub mod fork_join;
 pub mod futures;
 pub mod hand_rolled;
 pub mod millpond;

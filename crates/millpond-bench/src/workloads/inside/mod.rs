@@ -111,6 +111,15 @@ fn candidate<P: Pool + Send + 'static>(work: Work, standing: Standing) -> Candid
     }
 }
 
+/// Has `tasks` tasks brought by tasks, each of which brings two.
+///
+/// # Errors
+///
+/// If not all of them ran, or one ran twice.
+pub fn tree<P: Pool + Send + 'static>(tasks: u64) -> Result<Sample> {
+    round::<P>(Work::Tree, tasks)
+}
+
 /// Has `tasks` tasks brought by tasks.
 fn round<P: Pool + Send + 'static>(work: Work, tasks: u64) -> Result<Sample> {
     let opened = Opened::<Shared<P>>::with_workers(crate::peers::pool::WORKERS, Queue::Unbounded)?;
