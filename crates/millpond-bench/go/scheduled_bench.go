@@ -15,11 +15,14 @@ import (
 )
 
 const (
-	workers   = 2
-	later     = 1_000
-	share     = 10
-	farNanos  = 3_600_000_000_000
-	leadNanos = 250_000_000
+	workers  = 2
+	later    = 1_000
+	share    = 10
+	farNanos = 3_600_000_000_000
+	// No timer is due before this, or after that, where all are cancelled.
+	nearestNanos  = 1_000_000_000
+	farthestNanos = 1_000_000_000_000
+	leadNanos     = 250_000_000
 	// Fewer timers are scheduled sooner.
 	leastLeadNanos = 20_000_000
 	leadNanosEach  = 5_000
@@ -94,6 +97,51 @@ func pending(pending int64) (answer, error) {
 	return done, timers.check()
 }
 
+func filling(isFillingTimed bool, count int64) (answer, error) {
+	random := random(seed)
+	delays := make([]time.Duration, count)
+	for timer := range delays {
+		delays[timer] = time.Duration(nearestNanos + (farthestNanos-nearestNanos)*random.share())
+	}
+	timers := make([]*time.Timer, count)
+	var ran atomic.Int64
+	empty, emptyKnown := usageWithout(0)
+	start := time.Now()
+	for timer := range timers {
+		own := int64(timer)
+		timers[timer] = time.AfterFunc(delays[timer], func() { ran.Add(own + 1) })
+	}
+	filled := time.Since(start)
+	full, fullKnown := usageWithout(0)
+	from := time.Now()
+	for _, timer := range timers {
+		timer.Stop()
+	}
+	cancelled := time.Since(from)
+	last, lastKnown := usageWithout(0)
+	// Those that are due may have run, and their numbers were added.
+	lasted, due := time.Since(start), int64(0)
+	for timer, delay := range delays {
+		if delay <= lasted {
+			due += int64(timer) + 1
+		}
+	}
+	if ran.Load() > due {
+		return answer{}, fmt.Errorf("timers fired that were not due")
+	}
+	done := answer{operations: count, elapsed: cancelled}
+	if fullKnown && lastKnown {
+		done.used = last.since(full)
+	}
+	if isFillingTimed {
+		done = answer{operations: count, elapsed: filled}
+		if emptyKnown && fullKnown {
+			done.used = full.since(empty)
+		}
+	}
+	return done, nil
+}
+
 func firing(perSecond float64, tasks int64) (answer, error) {
 	lead := time.Duration(leastLeadNanos + tasks*leadNanosEach)
 	if lead > leadNanos {
@@ -144,7 +192,9 @@ func firing(perSecond float64, tasks int64) (answer, error) {
 }
 
 var works = map[string]func(int64) (answer, error){
-	"pending": pending, "memory": held, "hour": hour,
+	"fill":       func(timers int64) (answer, error) { return filling(true, timers) },
+	"cancel-all": func(timers int64) (answer, error) { return filling(false, timers) },
+	"pending":    pending, "memory": held, "hour": hour,
 }
 
 func run(words []string) (string, error) {

@@ -26,6 +26,8 @@ public final class ScheduledBench {
     static final int LATER = 1_000;
     static final int SHARE = 10;
     static final long FAR_NANOS = 3_600_000_000_000L;
+    static final long NEAREST_NANOS = 1_000_000_000;
+    static final long FARTHEST_NANOS = 1_000_000_000_000L;
     static final long LEAD_NANOS = 250_000_000;
     static final long LEAST_LEAD_NANOS = 20_000_000;
     static final long LEAD_NANOS_EACH = 5_000;
@@ -111,6 +113,44 @@ public final class ScheduledBench {
         return "done operations=" + operations + " nanos=" + nanos + Usage.said(usage);
     }
 
+    static String filling(String executor, boolean isFillingTimed, int timers) throws Exception {
+        Random random = new Random();
+        long[] delays = new long[timers];
+        for (int timer = 0; timer < timers; timer++) {
+            delays[timer] = NEAREST_NANOS + (long) ((FARTHEST_NANOS - NEAREST_NANOS) * random.share());
+        }
+        Future<?>[] handles = new Future<?>[timers];
+        ScheduledThreadPoolExecutor pool = open(executor);
+        AtomicLong ran = new AtomicLong();
+        Usage empty = Usage.ofAll();
+        long start = System.nanoTime();
+        for (int timer = 0; timer < timers; timer++) {
+            long own = timer;
+            handles[timer] = pool.schedule(() -> {
+                ran.incrementAndGet();
+                return own;
+            }, delays[timer], TimeUnit.NANOSECONDS);
+        }
+        long filled = System.nanoTime() - start;
+        Usage full = Usage.ofAll();
+        long from = System.nanoTime();
+        for (int timer = 0; timer < timers; timer++) {
+            handles[timer].cancel(false);
+            handles[timer] = null;
+        }
+        long cancelled = System.nanoTime() - from;
+        Usage last = Usage.ofAll();
+        close(pool);
+        long lasted = System.nanoTime() - start;
+        long due = Arrays.stream(delays).filter(delay -> delay <= lasted).count();
+        if (ran.get() > due) {
+            throw new IllegalStateException(ran.get() + " timers fired, and " + due + " were due");
+        }
+        return isFillingTimed
+                ? "done operations=" + timers + " nanos=" + filled + Usage.said(Usage.between(empty, full))
+                : "done operations=" + timers + " nanos=" + cancelled + Usage.said(Usage.between(full, last));
+    }
+
     static String firing(String executor, double perSecond, long tasks) throws Exception {
         long lead = Math.min(LEAD_NANOS, LEAST_LEAD_NANOS + tasks * LEAD_NANOS_EACH);
         ScheduledThreadPoolExecutor timers = open(executor);
@@ -180,6 +220,8 @@ public final class ScheduledBench {
             return firing(executor, Double.parseDouble(work.substring(FIRING.length())), timers);
         }
         return switch (work) {
+            case "fill" -> filling(executor, true, (int) timers);
+            case "cancel-all" -> filling(executor, false, (int) timers);
             case "pending" -> pending(executor, timers);
             case "memory" -> Waiting.memory(executor, timers);
             case "hour" -> Waiting.hour(executor, timers);
@@ -192,11 +234,12 @@ public final class ScheduledBench {
     static void warmUp(String work, String executor, long millis) throws Exception {
         // Timers at any rate are the same timers: what is compiled for the highest is compiled for all.
         String warmed = work.startsWith(FIRING) ? FIRING + "20000" : work;
-        boolean isTimed = work.equals("pending") || work.startsWith(FIRING);
+        boolean hasMany = work.equals("pending") || work.equals("fill") || work.equals("cancel-all");
+        boolean isTimed = hasMany || work.startsWith(FIRING);
         if (millis <= 0 || !isTimed || !WARM.add(warmed + " " + executor)) {
             return;
         }
-        long timers = work.equals("pending") ? 20_000 : 2_000;
+        long timers = hasMany ? 20_000 : 2_000;
         long end = System.nanoTime() + millis * 1_000_000;
         do {
             run(warmed, executor, timers);

@@ -144,6 +144,23 @@ impl Tally {
         lock(&SPARE).push(self);
         Ok(())
     }
+
+    /// Checks that no more than `most` tasks have run, and gives the tally back. Call it when the pool is closed, and
+    /// none can follow.
+    ///
+    /// # Errors
+    ///
+    /// If more have run.
+    pub fn check_at_most(&'static self, most: u64) -> Result<()> {
+        let ran = self.tasks();
+        ensure!(
+            ran <= most,
+            "{ran} tasks ran, and no more than {most} should have"
+        );
+        // TALLY-2: the pool is closed.
+        lock(&SPARE).push(self);
+        Ok(())
+    }
 }
 
 /// The sum of the numbers from 1 to `last`, as far as a word holds it.
@@ -277,6 +294,18 @@ mod tests {
             checked(&[1, 3, 3], 3),
             error("3 tasks ran, but they are not the ones that were submitted")
         );
+    }
+
+    #[test]
+    fn more_tasks_than_may_run_are_detected() {
+        let checked = |most| {
+            let tally = Tally::take();
+            (1..=2).for_each(|number| tally.count(number));
+            tally.check_at_most(most).map_err(|error| error.to_string())
+        };
+        assert_eq!((checked(2), checked(3)), (Ok(()), Ok(())));
+        let error = "2 tasks ran, and no more than 1 should have";
+        assert_eq!(checked(1), Err(error.into()));
     }
 
     #[test]

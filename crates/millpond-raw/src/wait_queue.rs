@@ -16,8 +16,8 @@
 //! - **WAITQ-2** User code (waking, dropping or cloning a foreign waker) never runs under the lock.
 //! - **WAITQ-3** Tickets count up and are never reused; the queue is sorted by ticket, so that leaving is a
 //!   binary search. A ticket has 64 bits on every machine: a waiter may stay for years while others come and
-//!   go (a worker that is rarely woken, say), and 32 bits wrap within days. Handing out ticket 2^64 panics,
-//!   after 584 years at one per nanosecond.
+//!   go (a worker that is rarely woken, say), and 32 bits wrap within days. Handing out ticket 2^64 - 1
+//!   panics, after 584 years at one per nanosecond; so no waiter ever has it.
 
 use crate::catch_panic;
 use crate::sync::Mutex;
@@ -30,6 +30,11 @@ use std::task::Waker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a waiter that does not leave stays registered until it is woken"]
 pub struct Ticket(NonZeroU64);
+
+impl Ticket {
+    /// The ticket that nobody gets (WAITQ-3).
+    pub(crate) const UNISSUED: Ticket = Ticket(NonZeroU64::MAX);
+}
 
 /// A FIFO queue of wakers.
 ///

@@ -159,7 +159,7 @@ impl Depot {
             let Some(slab) = self.slabs.last_mut() else {
                 return;
             };
-            let (taken, is_empty) = slab.take_up_to(left, &mut take);
+            let (taken, is_empty) = slab.take_up_to(class, left, &mut take);
             // It was all free if what was taken and what is left add up.
             let was_all_free = slab.free_count() + taken == slab::objects_per_slab(class);
             if was_all_free {

@@ -14,7 +14,7 @@
 //!                               | carved from slabs of 256 KiB
 //! ```
 //!
-//! - An **object** is a piece of memory of one of four size classes: 64, 128, 192 or 256 bytes (`object.rs`).
+//! - An **object** is a piece of memory of one of five size classes: 64, 96, 128, 192 or 256 bytes (`object.rs`).
 //!   Anything larger, or aligned to more than 16 bytes, is allocated plainly (`plain.rs`).
 //! - A **magazine** is a thread's own stack of up to 128 objects of one class (`magazine.rs`; the
 //!   thread-local magazines and the depots of the process are in `thread_cache.rs`). It is an array of
@@ -23,7 +23,7 @@
 //!   one returns 64, so a thread that goes up and down at a batch boundary visits the depot once. These are
 //!   the magazines of Bonwick and Adams (USENIX 2001), two per array.
 //! - A **depot** is where all threads exchange objects of one class (`depot.rs`). The objects are carved from
-//!   **slabs** (`slab.rs`), at multiples of 64 bytes, and each slab keeps the free map of its objects.
+//!   **slabs** (`slab.rs`), at multiples of 32 bytes, and each slab keeps the free map of its objects.
 //!
 //! In the steady state nothing calls the system's allocator.
 //!
@@ -40,11 +40,11 @@
 //! # What is kept
 //!
 //! There are as many slabs as were needed at once. A slab all of whose objects have come back may be returned
-//! to the system. Up to 16 such slabs are kept per class, which is 16 MiB at the very most, if all four
+//! to the system. Up to 16 such slabs are kept per class, which is 20 MiB at the very most, if all five
 //! classes have been used to excess at some time. More are kept for some seconds, up to 64 MiB per class: what a
 //! load that goes up and down needs again at once (DEPOT-1 to DEPOT-3 in `depot.rs`). An engine that has become idle
 //! calls [`trim`]. A slab stays while one of its objects is out. A thread
-//! keeps up to 80 KiB in its magazines until it ends, and 4 KiB of thread-local memory for the magazines
+//! keeps up to 92 KiB in its magazines until it ends, and 5 KiB of thread-local memory for the magazines
 //! themselves. Nothing is allocated before it is needed. [`cached_bytes`] says how many bytes lie idle in the depots.
 //!
 //! # Switched off

@@ -11,10 +11,12 @@ use core::ptr::NonNull;
 use std::alloc::Layout;
 use std::io::Write;
 
-/// Sizes are multiples of a cache line.
+/// The size of a cache line.
 pub(super) const LINE: usize = 64;
 
-const MAX_SIZE: usize = 256;
+/// The sizes of objects: cache lines, and one and a half. That is the cell of a scheduled task whose closure captures a
+/// few words, and there may be a million of them. All are at least a line, so no two objects begin in one.
+const SIZES: [usize; 5] = [LINE, LINE + LINE / 2, 2 * LINE, 3 * LINE, 4 * LINE];
 
 /// The alignment that every allocator gives for such sizes anyway.
 const ALIGN: usize = 16;
@@ -25,15 +27,22 @@ pub(super) struct SizeClass(usize);
 
 impl SizeClass {
     /// The number of classes.
-    pub(super) const COUNT: usize = MAX_SIZE / LINE;
+    pub(super) const COUNT: usize = SIZES.len();
 
     /// The smallest class that fits `layout`; `None` if no class does.
     #[inline]
     pub(super) const fn of(layout: Layout) -> Option<SizeClass> {
-        if layout.size() > MAX_SIZE || layout.align() > ALIGN {
+        if layout.align() > ALIGN {
             return None;
         }
-        Some(SizeClass(layout.size().saturating_sub(1) / LINE))
+        let mut index = 0;
+        while index < SIZES.len() {
+            if layout.size() <= SIZES[index] {
+                return Some(SizeClass(index));
+            }
+            index += 1;
+        }
+        None
     }
 
     /// All classes, the smallest first.
@@ -49,7 +58,7 @@ impl SizeClass {
 
     /// The size of its objects in bytes.
     pub(super) const fn size(self) -> usize {
-        (self.0 + 1) * LINE
+        SIZES[self.0]
     }
 }
 
@@ -150,17 +159,21 @@ mod tests {
 
     #[test]
     fn every_size_has_the_smallest_class_that_holds_it() {
-        for size in 0..=MAX_SIZE {
+        for size in 0..=SIZES[SizeClass::COUNT - 1] {
             let class = SizeClass::of(Layout::from_size_align(size, 8).unwrap()).unwrap();
             assert!(class.size() >= size, "{size}");
-            assert!(class.size() < size + LINE || size == 0, "{size}");
+            let smaller = SizeClass::all().filter(|other| other.index() < class.index());
+            assert!(
+                smaller.into_iter().all(|other| other.size() < size),
+                "{size}"
+            );
             assert!(class.index() < SizeClass::COUNT);
         }
     }
 
     #[test]
     fn a_layout_that_is_too_large_or_too_aligned_has_no_class() {
-        let large = Layout::from_size_align(MAX_SIZE + 1, 8).unwrap();
+        let large = Layout::from_size_align(SIZES[SizeClass::COUNT - 1] + 1, 8).unwrap();
         let aligned = Layout::from_size_align(8, 2 * ALIGN).unwrap();
         assert_eq!(SizeClass::of(large), None);
         assert_eq!(SizeClass::of(aligned), None);

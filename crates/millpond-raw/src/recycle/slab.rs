@@ -9,15 +9,15 @@
 //! ```
 //!
 //! The free map is in the slab, and a slab begins at a multiple of its size. So the map of an object is found
-//! by masking the object's address. An object is numbered by the cache line it begins at, whatever its size:
-//! numbers are shifts and not divisions. Free objects are taken in address order, so consecutive allocations
+//! by masking the object's address. An object is numbered by the cache line it begins in, whatever its size: no
+//! object is smaller than a line, and numbers are shifts and not divisions. Free objects are taken in address order, so consecutive allocations
 //! are neighbours, which prefetchers like.
 //!
 //! # Invariants
 //!
 //! - **SLAB-1** The free map of a slab is accessed only under the lock of its depot.
-//! - **SLAB-2** A bit of the free map is set while the object that begins at its line is in the depot. Only
-//!   lines at which an object begins ever have their bit set.
+//! - **SLAB-2** A bit of the free map is set while the object that begins in its line is in the depot. Only
+//!   lines in which an object begins ever have their bit set.
 
 use super::object::{LINE, Object, SizeClass};
 use crate::sync::{IN_MODEL, UnsafeCell};
@@ -56,7 +56,7 @@ struct FreeMap {
 #[repr(C)]
 struct SlabHeader {
     free_map: FreeMap,
-    /// Zero-sized; let a checker see accesses to the object that begins at their line.
+    /// Zero-sized; let a checker see accesses to the object that begins in their line.
     watched: [UnsafeCell<()>; LINES],
 }
 
@@ -124,15 +124,26 @@ pub(super) const fn objects_per_slab(class: SizeClass) -> usize {
     (SLAB_SIZE - FIRST * LINE) / class.size()
 }
 
+/// The offset in its slab of the object that begins in this line.
+#[inline]
+const fn offset_of(class: SizeClass, line: usize) -> usize {
+    let size = class.size();
+    if size % LINE == 0 {
+        return line * LINE;
+    }
+    // One line and a half: two objects share three lines.
+    let (pairs, second) = ((line - FIRST) / 3, (line - FIRST) % 3);
+    FIRST * LINE + (2 * pairs + second) * size
+}
+
 impl Slab {
     /// Allocates a slab with all objects free; `None` if the system has no memory.
     pub(super) fn allocate(class: SizeClass) -> Option<Self> {
         // SAFETY: RECYCLE-3 - the size is not zero.
         let memory = NonNull::new(unsafe { alloc(layout()) })?;
         let mut bits = [0; WORDS];
-        let lines = class.size() / LINE;
         for object in 0..objects_per_slab(class) {
-            let line = FIRST + object * lines;
+            let line = FIRST + object * class.size() / LINE;
             bits[line / 64] |= 1 << (line % 64);
         }
         let free_map = memory.cast::<FreeMap>();
@@ -193,9 +204,11 @@ impl Slab {
         free_map.objects - free_map.free
     }
 
-    /// Takes up to `most` free objects, the lowest first. Returns how many, and whether none is left.
+    /// Takes up to `most` free objects, the lowest first. Returns how many, and whether none is left. `class` is the one
+    /// that it was allocated for.
     pub(super) fn take_up_to(
         &mut self,
+        class: SizeClass,
         most: usize,
         mut take: impl FnMut(Object),
     ) -> (usize, bool) {
@@ -221,7 +234,7 @@ impl Slab {
                 let line = index * 64 + taken.trailing_zeros() as usize;
                 taken &= taken - 1;
                 // SAFETY: SLAB-2 - an object of this slab begins there, so the address is in the slab.
-                let ptr = unsafe { start.add(line * LINE) };
+                let ptr = unsafe { start.add(offset_of(class, line)) };
                 // SAFETY: RECYCLE-1, SLAB-2 - it was in the depot and no longer is; RECYCLE-2 - carved for
                 // this class; RECYCLE-3 - on a slab; RECYCLE-4 - its last owner has ended all access.
                 take(unsafe { Object::from_raw(ptr) });
@@ -310,22 +323,29 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn take(slab: &mut Slab, most: usize) -> Vec<Object> {
+    fn take(slab: &mut Slab, class: SizeClass, most: usize) -> Vec<Object> {
         let mut taken = Vec::new();
-        slab.take_up_to(most, |object| taken.push(object));
+        slab.take_up_to(class, most, |object| taken.push(object));
         taken
     }
 
     #[test]
-    fn objects_of_a_slab_are_on_lines_of_their_own_and_do_not_overlap() {
+    fn objects_of_a_slab_begin_in_lines_of_their_own_and_do_not_overlap() {
         for class in SizeClass::all() {
             let mut slab = Slab::allocate(class).unwrap();
             let start = slab.0.addr().get();
             assert_eq!(start % SLAB_SIZE, 0);
-            let objects: Vec<_> = take(&mut slab, usize::MAX);
+            let objects: Vec<_> = take(&mut slab, class, usize::MAX);
             assert_eq!(objects.len(), super::objects_per_slab(class));
             let addresses: Vec<_> = objects.iter().map(Object::address).collect();
-            assert!(addresses.iter().all(|address| address % LINE == 0));
+            let step = if class.size() % LINE == 0 {
+                LINE
+            } else {
+                LINE / 2
+            };
+            assert!(addresses.iter().all(|address| address % step == 0));
+            let lines: HashSet<_> = addresses.iter().map(|address| address / LINE).collect();
+            assert_eq!(lines.len(), addresses.len());
             assert!(addresses[0] >= start + size_of::<FreeMap>());
             assert!(
                 addresses
@@ -348,21 +368,21 @@ mod tests {
     fn the_lowest_free_objects_are_taken_first_and_none_twice() {
         let class = SizeClass::all().next().unwrap();
         let mut slab = Slab::allocate(class).unwrap();
-        let mut held = take(&mut slab, 1000);
+        let mut held = take(&mut slab, class, 1000);
         let back: Vec<_> = held.drain(100..700).collect();
         let expected: Vec<_> = back.iter().map(Object::address).collect();
         let mut back = back.into_iter().rev();
         let put = slab.put_back(back.next().unwrap(), &mut back);
         assert_eq!(put.now - put.before, 600);
         assert!(put.next.is_none());
-        let again = take(&mut slab, 600);
+        let again = take(&mut slab, class, 600);
         assert_eq!(
             again.iter().map(Object::address).collect::<Vec<_>>(),
             expected
         );
         held.extend(again);
-        held.extend(take(&mut slab, usize::MAX));
-        assert!(take(&mut slab, 1).is_empty());
+        held.extend(take(&mut slab, class, usize::MAX));
+        assert!(take(&mut slab, class, 1).is_empty());
         let different: HashSet<_> = held.iter().map(Object::address).collect();
         assert_eq!(different.len(), super::objects_per_slab(class));
         let mut held = held.into_iter();
@@ -387,7 +407,7 @@ mod tests {
             Slab::allocate(class).unwrap(),
             Slab::allocate(class).unwrap(),
         );
-        let (mine, theirs) = (take(&mut one, 3), take(&mut other, 2));
+        let (mine, theirs) = (take(&mut one, class, 3), take(&mut other, class, 2));
         let first_of_theirs = theirs[0].address();
         let mut all = mine.into_iter().chain(theirs);
         let put = one.put_back(all.next().unwrap(), &mut all);

@@ -28,7 +28,7 @@ pub(crate) fn register_fork_locks() {
 ///
 /// ```
 /// let before = millpond_raw::recycle::cached_bytes();
-/// assert!(before <= 256 << 20);
+/// assert!(before <= 320 << 20);
 /// ```
 pub fn cached_bytes() -> usize {
     SizeClass::all()

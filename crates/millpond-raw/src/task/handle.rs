@@ -16,12 +16,13 @@ use std::task::Waker;
 /// Dropping it detaches the task.
 pub struct Handle<T, M = ()> {
     cell: CellRef,
-    /// Whether we have taken the outcome out of the stage.
-    taken: bool,
-    /// Our registered waker.
+    /// Our registered waker; or [`TAKEN`], if we have taken the outcome out of the stage: then none is registered. One
+    /// word for both, for handles are kept by the million.
     ticket: Option<Ticket>,
     _types: PhantomData<(T, M)>,
 }
+
+const TAKEN: Option<Ticket> = Some(Ticket::UNISSUED);
 
 // SAFETY: TASK-4 - the handle moves the value, which is `Send`, to its thread; the rest is atomic.
 unsafe impl<T: Send, M: Send + Sync> Send for Handle<T, M> {}
@@ -40,10 +41,14 @@ impl<T, M> Handle<T, M> {
     pub(super) fn own(cell: CellRef) -> Self {
         Handle {
             cell,
-            taken: false,
             ticket: None,
             _types: PhantomData,
         }
+    }
+
+    #[inline]
+    fn is_taken(&self) -> bool {
+        self.ticket == TAKEN
     }
 
     /// The metadata of the task.
@@ -115,13 +120,14 @@ impl<T, M> Handle<T, M> {
     #[inline]
     pub fn take(&mut self) -> Option<Outcome<T>> {
         let seen = self.state();
-        if !seen.is_finished() || self.taken {
+        if !seen.is_finished() || self.is_taken() {
             return None;
         }
         if let Some(reason) = seen.cancelled() {
             return Some(Outcome::Cancelled(reason));
         }
-        self.taken = true;
+        self.unregister();
+        self.ticket = TAKEN;
         Some(if seen.is_panicked() {
             // SAFETY: TASK-4 - done, not cancelled, not taken, and we are the one handle.
             Outcome::Panicked(unsafe { self.cell.take_payload() })
@@ -135,7 +141,7 @@ impl<T, M> Handle<T, M> {
     /// `Sync`.
     pub fn peek(&mut self) -> Option<&T> {
         let seen = self.state();
-        let is_there = seen.is_finished() && !self.taken;
+        let is_there = seen.is_finished() && !self.is_taken();
         if !is_there || seen.cancelled().is_some() || seen.is_panicked() {
             return None;
         }
@@ -149,6 +155,9 @@ impl<T, M> Handle<T, M> {
     pub fn register(&mut self, waker: &Waker) -> bool {
         // SAFETY: TASK-1 - our reference.
         let header = unsafe { self.cell.header() };
+        if self.is_taken() {
+            return false;
+        }
         if let Some(ticket) = self.ticket {
             if header.update_waker(ticket, waker) {
                 return true;
@@ -160,6 +169,9 @@ impl<T, M> Handle<T, M> {
 
     /// Undoes [`register`](Handle::register).
     pub fn unregister(&mut self) {
+        if self.is_taken() {
+            return;
+        }
         if let Some(ticket) = self.ticket.take() {
             // SAFETY: TASK-1 - our reference.
             unsafe { self.cell.header() }.unregister(ticket);
@@ -173,7 +185,7 @@ impl<T, M> Handle<T, M> {
     /// If the outcome has been taken: a future is not polled again after it was ready.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Outcome<T>> {
         assert!(
-            !self.taken,
+            !self.is_taken(),
             "a task's handle was polled again after it had given its outcome"
         );
         if let Some(outcome) = self.take() {
@@ -195,7 +207,7 @@ impl<T, M> Handle<T, M> {
     ///
     /// The handle itself, if it has given the outcome away.
     pub fn share(mut self) -> Result<Shared<T, M>, Self> {
-        if self.taken {
+        if self.is_taken() {
             return Err(self);
         }
         self.unregister();
@@ -206,8 +218,8 @@ impl<T, M> Handle<T, M> {
 impl<T, M> Drop for Handle<T, M> {
     fn drop(&mut self) {
         self.unregister();
-        // SAFETY: TASK-1 - our reference, not used again; TASK-4 - `taken` is true only if we took it.
-        unsafe { self.cell.release(self.taken) };
+        // SAFETY: TASK-1 - our reference, not used again; TASK-4 - it is marked only if we took it.
+        unsafe { self.cell.release(self.is_taken()) };
     }
 }
 

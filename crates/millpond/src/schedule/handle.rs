@@ -38,14 +38,14 @@ pub struct Scheduled<T> {
     kind: Kind,
 }
 
-/// The tag is a whole word, and serves an `Option` of a handle, too. Half a word, which the compiler would find
-/// elsewhere, makes such a handle move in pieces that overlap, which is slow.
-#[repr(u64)]
+/// Handles are kept by the million, so the due time is one word, and the tag is in the reference to the slot. A tag of
+/// half a word would make handles move in pieces that overlap, which is slow.
 enum Kind {
     Once {
         slot: &'static StateSlot,
         key: Key,
-        due: Deadline,
+        /// The due time in nanoseconds since the base of the pool.
+        due: u64,
     },
     Series(Arc<Series>),
 }
@@ -66,7 +66,7 @@ impl<T> Scheduled<T> {
         slot: &'static StateSlot,
         task: TaskHandle<Ending<T>>,
         key: Key,
-        due: Deadline,
+        due: u64,
     ) -> Self {
         let kind = Kind::Once { slot, key, due };
         Scheduled { task, kind }
@@ -151,8 +151,9 @@ impl<T> Scheduled<T> {
     /// ```
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
         if let Kind::Once { slot, key, due } = self.kind {
-            let is_worker = !self.task.is_started() && slot.on_worker_thread();
-            if is_worker && due < deadline {
+            let is_waiting = !self.task.is_started();
+            let due = is_waiting.then(|| slot.due_on_worker_thread(due)).flatten();
+            if let Some(due) = due.filter(|due| *due < deadline) {
                 match self.task.join_until(due) {
                     Err(TaskError::TimedOut) => {
                         self.task.run_here();
@@ -324,10 +325,12 @@ impl<T> Scheduled<T> {
     pub fn next_run(&self) -> Deadline {
         match &self.kind {
             Kind::Once { slot, due, .. } => {
-                if self.task.is_started() || slot.is_forked() {
+                // STATESLOT-3: if it is still not started, the pool is its own.
+                let due = slot.deadline(*due);
+                if self.task.is_started() {
                     Deadline::NEVER
                 } else {
-                    *due
+                    due
                 }
             }
             Kind::Series(series) if series.is_forked() => Deadline::NEVER,

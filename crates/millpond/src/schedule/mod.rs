@@ -371,7 +371,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
             core.dispatch_due();
         }
         let handle = ManuallyDrop::into_inner(handle);
-        Ok(Scheduled::once(core.slot, handle, key, due))
+        Ok(Scheduled::once(core.slot, handle, key, nanos))
     }
 
     /// Runs the closure again and again, at a fixed rate: first after `initial`, then whenever a `period` has

@@ -31,3 +31,23 @@ pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, guard: Guard) -> End
         None => Ending::NotRun,
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::super::handle::Scheduled;
+    use super::super::pending::Entry;
+    use super::*;
+
+    /// What docs/design/schedule.md says about the memory of a timer.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_timer_and_its_handle_are_small() {
+        assert_eq!(size_of::<Scheduled<()>>(), 48);
+        assert_eq!(size_of::<Option<Scheduled<u64>>>(), 48);
+        assert_eq!(size_of::<Entry>(), 16);
+        // Before the closure a cell has 48 bytes. With three words of the user's it fits into an object of 96.
+        let own = size_of::<Guard>() + size_of::<u64>();
+        assert_eq!(own, 24);
+        assert!(size_of::<Ending<()>>() <= 48);
+    }
+}

@@ -47,6 +47,11 @@ impl PendingQueue {
         self.wheel.base()
     }
 
+    /// A due time that was counted in nanoseconds.
+    pub(super) fn deadline(&self, nanos: u64) -> Deadline {
+        self.wheel.deadline(nanos)
+    }
+
     /// Entries that are pending, those included that are never due.
     pub(super) fn len(&self) -> usize {
         self.wheel.len()

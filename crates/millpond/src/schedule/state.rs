@@ -13,9 +13,9 @@
 //!   guard that is not dropped finds the state of its own pool: it holds the core.
 //! - **STATESLOT-2** A key of the queue fits no entry of a later pool (WHEEL-5 of the wheel). So a key removes its own
 //!   entry or nothing.
-//! - **STATESLOT-3** A handle that asks a slot for anything that needs no key may be answered for a later pool. That
-//!   happens only when the body of its own task is gone. Then nothing is left to decide: whatever the answer is,
-//!   the handle finds the task finished, or waits until it is.
+//! - **STATESLOT-3** A handle that asks a slot for anything that needs no key, such as what its due time means, may be
+//!   answered for a later pool. That happens only when the body of its own task is gone. Then nothing is left to decide:
+//!   whatever the answer is, the handle finds the task finished, or waits until it is.
 //! - **STATESLOT-4** A slot belongs to one process. In a forked child the locks of the parent's slots may be held by no
 //!   thread, so no pool takes them.
 
@@ -179,13 +179,24 @@ impl StateSlot {
         self.generation != fork::generation()
     }
 
-    /// Whether the caller is a worker of the executor that due tasks go to (STATESLOT-3).
-    pub(super) fn on_worker_thread(&self) -> bool {
+    /// The due time of a task, if the caller is a worker of the executor that due tasks go to (STATESLOT-3).
+    pub(super) fn due_on_worker_thread(&self, nanos: u64) -> Option<Deadline> {
         if self.is_forked() {
-            return false;
+            return None;
         }
-        let executor = self.state.lock().executor.as_ref().map(Arc::clone);
-        executor.is_some_and(|executor| executor.on_worker_thread())
+        let state = self.state.lock();
+        let due = state.pending.deadline(nanos);
+        let executor = state.executor.as_ref().map(Arc::clone);
+        drop(state);
+        executor?.on_worker_thread().then_some(due)
+    }
+
+    /// The due time of a task that is not started (STATESLOT-3); never in a forked process, where none runs.
+    pub(super) fn deadline(&self, nanos: u64) -> Deadline {
+        if self.is_forked() {
+            return Deadline::NEVER;
+        }
+        self.state.lock().pending.deadline(nanos)
     }
 
     /// Removes an entry, if it is still pending.

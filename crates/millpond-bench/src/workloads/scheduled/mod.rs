@@ -2,6 +2,7 @@
 //!
 //! | file | question |
 //! |---|---|
+//! | [`filling`] | to fill an empty scheduler with very many tasks, and to cancel all of them |
 //! | [`pending`] | to schedule a task and to cancel one, while very many wait |
 //! | [`firing`] | how late tasks run of which tens of thousands are due within a second |
 //! | [`memory`] | what very many hold that wait, and what is left of them when they are cancelled |
@@ -28,6 +29,7 @@
 pub mod abroad;
 pub mod alone;
 pub mod far;
+pub mod filling;
 pub mod firing;
 pub mod hour;
 pub mod memory;
@@ -58,6 +60,10 @@ pub const SUITE: Suite = Suite {
 /// The kinds of work with timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
+    /// Schedule very many, where none is.
+    Fill,
+    /// Cancel very many, until none is left.
+    CancelAll,
     /// Schedule one and cancel one, while very many wait.
     Pending,
     /// Let so many a second fire.
@@ -73,7 +79,7 @@ const RATES: [u64; 4] = [10, 1_000, 10_000, 100_000];
 
 /// THE table of workloads.
 fn works() -> Vec<Work> {
-    let mut works = vec![Work::Pending];
+    let mut works = vec![Work::Fill, Work::CancelAll, Work::Pending];
     works.extend(RATES.map(Work::Firing));
     works.extend([Work::Memory, Work::Hour]);
     works
@@ -86,6 +92,8 @@ const KEPT: f64 = 8.0;
 impl Work {
     fn name(self) -> String {
         match self {
+            Work::Fill => "fill with a million timers (quick: 100,000)".into(),
+            Work::CancelAll => "cancel all of a million timers (quick: 100,000)".into(),
             Work::Pending => "schedule and cancel, a million pending (quick: 100,000)".into(),
             Work::Firing(rate) => format!("{rate} due in a second, lateness"),
             Work::Memory => "memory of a million timers (quick: 100,000)".into(),
@@ -96,6 +104,8 @@ impl Work {
     /// Its name in an order.
     fn word(self) -> String {
         match self {
+            Work::Fill => "fill".into(),
+            Work::CancelAll => "cancel-all".into(),
             Work::Pending => "pending".into(),
             Work::Firing(rate) => format!("firing-{rate}"),
             Work::Memory => "memory".into(),
@@ -105,7 +115,7 @@ impl Work {
 
     fn figures(self) -> Vec<Figure> {
         match self {
-            Work::Pending => vec![Figure::nanos("timer")],
+            Work::Fill | Work::CancelAll | Work::Pending => vec![Figure::nanos("timer")],
             Work::Firing(_) => Figure::tail(Goal::BestPeer),
             Work::Memory => vec![Figure::bytes("timer"), Figure::kept_bytes("timer", KEPT)],
             Work::Hour => vec![
@@ -144,7 +154,9 @@ impl Work {
     /// warm up.
     fn operations(self, round_time: Duration) -> u64 {
         let [full, quick, warm_up] = match self {
-            Work::Pending | Work::Memory => [1_000_000, 100_000, 2_000],
+            Work::Fill | Work::CancelAll | Work::Pending | Work::Memory => {
+                [1_000_000, 100_000, 2_000]
+            }
             // A second of them, a fifth of one, and a hundredth; and some, however few come.
             Work::Firing(rate) => [rate, (rate / 5).max(2), (rate / 100).max(1)],
             Work::Hour => [1_000, 100, 1],
@@ -197,7 +209,10 @@ fn any(_: Work) -> bool {
 
 /// The treatment of cancelled timers makes no difference where none is cancelled.
 fn with_cancelling(work: Work) -> bool {
-    matches!(work, Work::Pending | Work::Memory)
+    matches!(
+        work,
+        Work::Fill | Work::CancelAll | Work::Pending | Work::Memory
+    )
 }
 
 /// Its timers fire only in the thread that polls it.
@@ -231,6 +246,8 @@ const ENTRIES: &[Entry] = &[
 /// Does the work in this process.
 fn run<T: Timers>(work: Work, operations: u64) -> Result<Sample> {
     match work {
+        Work::Fill => filling::run::<T>(filling::Timed::Filling, operations),
+        Work::CancelAll => filling::run::<T>(filling::Timed::Cancelling, operations),
         Work::Pending => pending::run::<T>(operations),
         Work::Firing(rate) => firing::run::<T>(rate, operations),
         Work::Memory => memory::run::<T>(operations),

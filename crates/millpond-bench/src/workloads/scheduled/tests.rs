@@ -15,7 +15,7 @@ fn every_candidate_does_every_work_that_fits_it_and_accounts_for_every_timer() {
             Work::Hour => 3,
             // As long as the others take.
             Work::Firing(rate) => (rate / 50).clamp(1, TIMERS),
-            Work::Pending | Work::Memory => TIMERS,
+            Work::Fill | Work::CancelAll | Work::Pending | Work::Memory => TIMERS,
         };
         // Here, even if each would have a process of its own: that is what tests/alone.rs is for.
         let done = match entry.run {
@@ -33,7 +33,9 @@ fn every_candidate_does_every_work_that_fits_it_and_accounts_for_every_timer() {
         };
         let expected = match work {
             Work::Pending => operations / 10,
-            Work::Firing(_) | Work::Memory | Work::Hour => operations,
+            Work::Fill | Work::CancelAll | Work::Firing(_) | Work::Memory | Work::Hour => {
+                operations
+            }
         };
         assert_eq!(sample.operations, expected, "{name}");
         assert!(!sample.elapsed.is_zero(), "{name}");
@@ -42,9 +44,8 @@ fn every_candidate_does_every_work_that_fits_it_and_accounts_for_every_timer() {
         }
         // A latency without its price is half of the truth. (Here threads of other tests come and go, and then nothing
         // is known of those of this process.)
-        let is_asked = matches!(work, Work::Firing(_) | Work::Pending)
-            && matches!(entry.run, Runner::Abroad(_))
-            && cfg!(target_os = "linux");
+        let is_asked =
+            !work.is_alone() && matches!(entry.run, Runner::Abroad(_)) && cfg!(target_os = "linux");
         assert!(sample.usage.cpu.is_some() || !is_asked, "{name}");
     }
 }
@@ -77,7 +78,9 @@ fn a_quick_run_has_fewer_timers_and_a_warm_up_next_to_none() {
         let times = [rounds[0], rounds[1], rounds[0] / 20];
         times.map(|time| work.operations(time * work.stretch()))
     };
-    assert_eq!(operations(Work::Pending), [1_000_000, 100_000, 2_000]);
+    for work in [Work::Fill, Work::CancelAll, Work::Pending] {
+        assert_eq!(operations(work), [1_000_000, 100_000, 2_000], "{work:?}");
+    }
     assert_eq!(operations(Work::Firing(100_000)), [100_000, 20_000, 1_000]);
     assert_eq!(operations(Work::Firing(10)), [10, 2, 1]);
     assert_eq!(operations(Work::Memory), [1_000_000, 100_000, 2_000]);
@@ -139,6 +142,10 @@ fn timers_that_fire_early_are_detected() {
     assert_eq!(error, "20 of 20 tasks ran before they were due");
     let error = pending::run::<Hasty>(20).unwrap_err().to_string();
     assert_eq!(error, "0 tasks were submitted and 1022 ran");
+    for timed in [filling::Timed::Filling, filling::Timed::Cancelling] {
+        let error = filling::run::<Hasty>(timed, 20).unwrap_err().to_string();
+        assert_eq!(error, "20 tasks ran, and no more than 0 should have");
+    }
 }
 
 #[test]
@@ -150,6 +157,8 @@ fn every_guest_has_the_same_sizes() {
             ("LATER", pending::LATER as u128),
             ("SHARE", pending::SHARE.into()),
             ("FAR_NANOS", nanos(far::FAR)),
+            ("NEAREST_NANOS", nanos(filling::NEAREST)),
+            ("FARTHEST_NANOS", nanos(filling::FARTHEST)),
             ("LEAD_NANOS", nanos(firing::LEAD)),
             ("LEAST_LEAD_NANOS", nanos(firing::LEAST_LEAD)),
             ("LEAD_NANOS_EACH", nanos(firing::LEAD_EACH)),

@@ -140,7 +140,8 @@ impl<P> Wheel<P> {
         self.base
     }
 
-    fn deadline(&self, due: u64) -> Deadline {
+    /// The inverse of [`due_since`].
+    pub(crate) fn deadline(&self, due: u64) -> Deadline {
         match due {
             NEVER => Deadline::NEVER,
             due => Deadline::at(self.instant(due)),
