@@ -349,9 +349,9 @@ impl Context {
             let ctl = engine.ctl().read();
             let is_needed = engine.has_visible_work()
                 && ctl.runs_queued_tasks()
-                && ctl.workers() < engine.places(engine.sleep.read())
                 && engine.lacks_runners()
-                && !engine.wake_one();
+                && !engine.wake_one()
+                && ctl.workers() < engine.places(engine.sleep.read());
             if !is_needed {
                 return Judged::Leave;
             }

@@ -82,6 +82,26 @@ fn a_spare_that_leaves_when_the_next_worker_blocks_is_missed_by_nobody() {
     });
 }
 
+/// The leaving worker is still counted when the task comes, so its submitter wakes nobody; the other one sleeps.
+#[test]
+fn a_task_that_meets_a_spare_leaving_wakes_the_worker_that_sleeps() {
+    pct(|| {
+        let (pool, hand) = pool(1, 1);
+        let gate = gate();
+        let from = Arc::clone(&gate);
+        let waits = pool.submit(move || from.take().unwrap()).unwrap();
+        pool.execute(move || gate.put(1).unwrap()).unwrap();
+        assert_eq!(waits.join().unwrap(), 1);
+        // The worker that falls asleep after this has another keep-alive than the one that fell asleep before.
+        let clock = spawn(move || (0..2).for_each(|_| hand.advance(KEEP_ALIVE / 2)));
+        for number in 0..3 {
+            assert_eq!(pool.submit(move || number).unwrap().join().unwrap(), number);
+        }
+        clock.join().unwrap();
+        end(&pool);
+    });
+}
+
 #[test]
 fn tasks_that_wait_for_each_other_in_a_row_all_end_with_a_spare_for_each() {
     pct(|| {
@@ -109,7 +129,7 @@ fn at_the_bound_tasks_wait_until_somebody_outside_frees_a_worker() {
         let queued = pool.submit(|| 7).unwrap();
         let frees = spawn(move || (0..2).for_each(|n| gate.put(n).unwrap()));
         assert_eq!(queued.join().unwrap(), 7);
-        waits.map(|wait| wait.join().unwrap());
+        waits.into_iter().for_each(|wait| _ = wait.join().unwrap());
         frees.join().unwrap();
         assert!(pool.snapshot().largest <= 2);
         end(&pool);
