@@ -187,14 +187,14 @@ impl ForkJoinEngine {
     pub(super) fn start_worker(self: &Arc<Self>) -> io::Result<()> {
         let added = match self.start_pause() {
             Some(error) => Err(error),
-            None => match self.add_worker(None, self.places(self.sleep.read())) {
-                Ok(()) => {
-                    self.keep_spares();
-                    Ok(())
+            None => {
+                let places = self.places(self.sleep.read());
+                self.keep_spares(places);
+                match self.add_worker(None, places) {
+                    Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
+                    Err((_, NotAdded::Failed(error))) => Err(error),
                 }
-                Err((_, NotAdded::Judge)) => Ok(()),
-                Err((_, NotAdded::Failed(error))) => Err(error),
-            },
+            }
         };
         match added {
             Err(error) if self.ctl.read().workers() == 0 => Err(error),

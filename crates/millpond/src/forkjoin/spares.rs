@@ -143,13 +143,10 @@ impl ForkJoinEngine {
         Ok(false)
     }
 
-    /// A worker has been started. If it is a spare it may stay when it is not needed any more.
-    pub(super) fn keep_spares(&self) {
-        let spares = self
-            .ctl()
-            .read()
-            .workers()
-            .saturating_sub(self.parallelism());
+    /// A worker is about to be started, up to so many. If it is a spare it may stay when it is not needed any more, also
+    /// if that is the case before its starter has gone on.
+    pub(super) fn keep_spares(&self, places: usize) {
+        let spares = places.saturating_sub(self.parallelism());
         self.spares.kept.fetch_max(spares, Ordering::Relaxed);
     }
 
