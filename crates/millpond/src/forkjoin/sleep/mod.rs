@@ -170,7 +170,7 @@ impl Sleep {
     /// then.
     pub(super) fn begin_wait(&self, wait: Wait) -> Idle {
         self.word.fetch_add(wait.unit(), Ordering::Relaxed);
-        // [S-word]
+        // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         fence(Ordering::SeqCst);
         self.read()
     }
