@@ -64,7 +64,16 @@ impl ThreadBlock {
         }
     }
 
-    fn take_token(&self) -> bool {
+    /// Takes the token, if there is one: a park would return at once. Called only by the strand itself, like `park`.
+    ///
+    /// ```
+    /// use millpond_raw::park::ThreadBlock;
+    ///
+    /// let block = ThreadBlock::new();
+    /// block.unpark();
+    /// assert!(block.take_token() && !block.take_token());
+    /// ```
+    pub fn take_token(&self) -> bool {
         self.word
             // [P-tok]
             .compare_exchange(TOKEN, EMPTY, Ordering::Acquire, Ordering::Relaxed)

@@ -7,6 +7,7 @@ use super::config::{
 };
 use super::engine::{ForkJoinEngine, Parts};
 use super::events::ForkJoinEvent;
+use super::spares::DEFAULT_MAX_SPARES;
 use crate::engine::LastHandle;
 use crate::engine::events::Listener;
 use crate::executor::{Runner, UncaughtPanic};
@@ -35,6 +36,7 @@ use std::time::Duration;
 pub struct ForkJoinBuilder {
     name: Cow<'static, str>,
     parallelism: Option<usize>,
+    max_spares: usize,
     keep_alive: Duration,
     is_fifo: bool,
     help: HelpPolicy,
@@ -52,6 +54,7 @@ impl ForkJoinBuilder {
         ForkJoinBuilder {
             name,
             parallelism: None,
+            max_spares: DEFAULT_MAX_SPARES,
             keep_alive: DEFAULT_KEEP_ALIVE,
             is_fifo: false,
             help: HelpPolicy::default(),
@@ -73,6 +76,24 @@ impl ForkJoinBuilder {
     /// How many workers compute at a time. Unless told otherwise, as many as this process may use CPUs.
     pub fn parallelism(mut self, parallelism: usize) -> Self {
         self.parallelism = Some(parallelism);
+        self
+    }
+
+    /// How many workers may be started to replace blocked ones: see [`blocking`](super::blocking()). Unless told otherwise,
+    /// 16. At the bound a worker blocks without being replaced, and the pool
+    /// [says so](ForkJoinEvent::SparesExhausted).
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(2).max_spares(4).build()?;
+    /// assert_eq!(pool.max_spares(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "maximumPoolSize")]
+    #[doc(alias = "maximumSpares")]
+    pub fn max_spares(mut self, max_spares: usize) -> Self {
+        self.max_spares = max_spares;
         self
     }
 
@@ -155,6 +176,7 @@ impl ForkJoinBuilder {
     pub fn build(self) -> Result<ForkJoinPool, PatchError> {
         let settings = Settings {
             parallelism: self.parallelism.unwrap_or_else(default_parallelism),
+            max_spares: self.max_spares,
             keep_alive: self.keep_alive,
             is_fifo: self.is_fifo,
             help: self.help,

@@ -4,6 +4,7 @@
 //!   one lock, so of two patches one is first in all of them.
 
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
+use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
 use crate::machine::Machine;
 use crate::manage::{
     Choice, Invalid, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType, set,
@@ -62,6 +63,7 @@ impl HelpPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) parallelism: usize,
+    pub(super) max_spares: usize,
     pub(super) keep_alive: Duration,
     pub(super) is_fifo: bool,
     pub(super) help: HelpPolicy,
@@ -82,6 +84,20 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         advice: "",
         get: |settings| settings.parallelism.into(),
         set: |settings, value| set(&mut settings.parallelism, value.as_usize()),
+    },
+    ParameterSpec {
+        name: "max_spares",
+        kind: ValueType::Integer {
+            min: 0,
+            max: MAX_SPARES as u64,
+        },
+        unit: Some("workers"),
+        default: |_| Some(DEFAULT_MAX_SPARES.into()),
+        is_live: true,
+        help: "How many workers may be started to replace blocked ones.",
+        advice: "",
+        get: |settings| settings.max_spares.into(),
+        set: |settings, value| set(&mut settings.max_spares, value.as_usize()),
     },
     ParameterSpec {
         name: "keep_alive",
@@ -132,6 +148,7 @@ pub(super) struct Config {
     /// Workers take their own tasks in the order in which they came.
     pub(super) is_fifo: bool,
     parallelism: AtomicUsize,
+    max_spares: AtomicUsize,
     keep_alive: AtomicU64,
     /// FORKJOIN-CONFIG-1
     changing: Mutex<()>,
@@ -144,6 +161,7 @@ impl Config {
             help: settings.help,
             is_fifo: settings.is_fifo,
             parallelism: AtomicUsize::new(0),
+            max_spares: AtomicUsize::new(0),
             keep_alive: AtomicU64::new(0),
             changing: Mutex::new(()),
         };
@@ -154,6 +172,11 @@ impl Config {
     #[inline]
     pub(super) fn parallelism(&self) -> usize {
         self.parallelism.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn max_spares(&self) -> usize {
+        self.max_spares.load(Ordering::Relaxed)
     }
 
     /// Huge ones mean for ever.
@@ -167,6 +190,7 @@ impl Config {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             parallelism: self.parallelism(),
+            max_spares: self.max_spares(),
             keep_alive: self.keep_alive(),
             is_fifo: self.is_fifo,
             help: self.help,
@@ -176,6 +200,8 @@ impl Config {
     fn write(&self, settings: Settings) {
         let nanos = u64::try_from(settings.keep_alive.as_nanos()).unwrap_or(u64::MAX);
         self.keep_alive.store(nanos, Ordering::Relaxed);
+        self.max_spares
+            .store(settings.max_spares, Ordering::Relaxed);
         self.parallelism
             .store(settings.parallelism, Ordering::Relaxed);
     }
@@ -204,7 +230,11 @@ impl ForkJoinEngine {
         PatchError::unless_none(problems)?;
         self.config.write(next);
         drop(changing);
-        if next.parallelism > now.parallelism {
+        let limits = |settings: &Settings| (settings.parallelism, settings.max_spares);
+        if limits(&next) != limits(&now) {
+            self.release_spares();
+        }
+        if next.parallelism > now.parallelism || next.max_spares > now.max_spares {
             self.ask_for_new_workers();
             self.start_workers_for_queued();
         }

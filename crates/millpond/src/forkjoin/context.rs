@@ -22,6 +22,7 @@
 //!
 //! `[S-ask]` and `[S-help]` are explained in [`super::slot`], where their other ends are.
 
+use super::blocking::WaitState;
 use super::deque::{Inner, Item};
 use super::engine::ForkJoinEngine;
 use super::slot::{FIRST, PATIENT, Slot, URGENT};
@@ -68,6 +69,7 @@ pub(super) struct Context {
     skip: Cell<u32>,
     /// Whether it has woken or started a worker for its last publication.
     has_woken: Cell<bool>,
+    pub(super) waits: WaitState,
 }
 
 impl Context {
@@ -84,6 +86,7 @@ impl Context {
             patience: Cell::new(MIN_PATIENCE),
             skip: Cell::new(1),
             has_woken: Cell::new(false),
+            waits: WaitState::default(),
         }
     }
 
@@ -106,7 +109,7 @@ impl Context {
         if bits & URGENT != 0 && idle.searching() == 0 {
             demand.word().fetch_and(!URGENT, Ordering::Relaxed);
         }
-        if bits & PATIENT == 0 && (idle.sleeping() > 0 || self.engine.is_understaffed()) {
+        if bits & PATIENT == 0 && self.engine.has_room(idle) {
             demand.word().fetch_or(PATIENT, Ordering::Relaxed);
         }
         self.since.set(None);
@@ -156,29 +159,40 @@ impl Context {
         let Some(job) = local.publish_oldest() else {
             return;
         };
+        self.push_published(job);
+        self.has_woken.set(self.signal_job(wakes));
+    }
+
+    /// Pushes a job that was private. The caller tells others.
+    pub(super) fn push_published(&self, job: JobRef) {
         let id = job.id();
         let number = self.slot().deque.push_job(job, self.root.get());
         self.published.borrow_mut().push((id, number));
         self.worker.forks.published.add(1);
-        self.has_woken.set(self.signal_job(wakes));
     }
 
     /// A job was pushed on the worker's own deque. Returns whether a worker was woken or started for it. Without `wakes`
     /// a worker that searches finds it, one that sleeps does not, and its owner runs it in the end.
-    fn signal_job(&self, wakes: bool) -> bool {
-        let (engine, slot) = (&self.engine, self.slot());
+    pub(super) fn signal_job(&self, wakes: bool) -> bool {
+        let engine = &self.engine;
         let needed = engine.sleep.needs_wake();
         // [S-help]: the fence is that of `needs_wake`
-        for helper in slot.helpers() {
-            engine.slots.get(helper).wake();
-        }
+        let coming = self.wake_helpers();
         match needed {
             None => false,
             Some(_) if !wakes => false,
-            Some(0) if !engine.is_understaffed() => false,
             // An error is no harm: this worker runs the job itself.
-            Some(_) => engine.wake_one() || engine.start_worker().is_ok(),
+            Some(_) => engine.rouse(coming).unwrap_or(false),
         }
+    }
+
+    /// Wakes those that sleep until this worker publishes a job, and returns how many they are.
+    pub(super) fn wake_helpers(&self) -> usize {
+        let helpers = self.slot().helpers();
+        for helper in &helpers {
+            self.engine.slots.get(*helper).wake();
+        }
+        helpers.len()
     }
 
     /// Pushes a job of a scope.
@@ -192,7 +206,7 @@ impl Context {
         let word = self.slot().demand.word();
         // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         word.fetch_and(!PATIENT, Ordering::Acquire);
-        if self.engine.sleep.read().sleeping() > 0 || self.engine.is_understaffed() {
+        if self.engine.has_room(self.engine.sleep.read()) {
             word.fetch_or(PATIENT, Ordering::Relaxed);
         }
     }
@@ -270,7 +284,7 @@ impl Host for Context {
                 return MAX_SKIP;
             }
         }
-        if idle.sleeping() == 0 && !engine.is_understaffed() {
+        if !engine.has_room(idle) {
             self.forget_sleepers();
             return 0;
         }

@@ -10,8 +10,8 @@
 //! # Invariants
 //!
 //! - **FORKJOIN-1** A thread that has pushed something reads the state of the idle workers and the worker count
-//!   *afterwards* ([`ForkJoinEngine::signal`]): it wakes a sleeper, starts a worker, or relies on one that searches or
-//!   runs.
+//!   *afterwards* ([`ForkJoinEngine::signal`]): it wakes a sleeper, starts a worker, or relies on one that searches, or
+//!   on those that run, if there are enough of them (SPARE-1).
 //! - **FORKJOIN-2** A leaving worker stops searching and decrements the worker count first, then looks for work. If there
 //!   is some and nobody to wake, it counts itself in again and stays.
 //! - **FORKJOIN-3** Tasks are refused by the state of the control word, read under the lock under which they would be
@@ -20,7 +20,7 @@
 //!   also after a stop. Only tasks are handed back by a stop.
 //! - **FORKJOIN-5** No user code (a factory, listener, closure or destructor) runs under a lock of the pool.
 //!
-//! Beside it: SLEEP in [`super::sleep`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
+//! Beside it: SLEEP in [`super::sleep`], SPARE in [`super::spares`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
 //! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
 
 use super::cache_groups::CacheGroups;
@@ -29,6 +29,7 @@ use super::deque::{Deque, Item};
 use super::events::ForkJoinEvent;
 use super::sleep::Sleep;
 use super::slot::{PATIENT, Slots};
+use super::spares::{MAX_SPARES, Spares};
 use super::worker::{WorkerRecord, Workers};
 use crate::engine::events::{EventSource, Events, Listener};
 use crate::engine::metrics::{Counter, LabelTable};
@@ -62,6 +63,7 @@ pub(super) struct ForkJoinEngine {
     /// To be dropped after the queues (TAG-2), so it stands behind them.
     pub(super) tombstones: Tombstones,
     pub(super) sleep: Sleep,
+    pub(super) spares: Spares,
     workers: Mutex<Workers>,
     pub(super) config: Config,
     pub(super) termination: Termination,
@@ -113,10 +115,11 @@ impl ForkJoinEngine {
             ctl: AtomicCtl::new(),
             fork_guard: ForkGuard::new(),
             outside: Deque::default(),
-            slots: Slots::new(MAX_PARALLELISM),
+            slots: Slots::new(MAX_PARALLELISM + MAX_SPARES),
             cache_groups: parts.cache_groups,
             tombstones: Tombstones::new(QueueOwner::Engine),
             sleep: Sleep::default(),
+            spares: Spares::default(),
             workers: Mutex::new(Workers::default()),
             config: parts.config,
             termination: Termination::new(),
@@ -139,15 +142,10 @@ impl ForkJoinEngine {
         self.fork_guard.is_forked()
     }
 
-    /// How many workers it may have.
+    /// How many workers compute at a time.
     #[inline]
     pub(super) fn parallelism(&self) -> usize {
         self.config.parallelism()
-    }
-
-    /// Whether it may start a worker.
-    pub(super) fn is_understaffed(&self) -> bool {
-        self.ctl.read().workers() < self.parallelism()
     }
 
     /// Whether anything is queued that any worker may take.
@@ -172,24 +170,14 @@ impl ForkJoinEngine {
     pub(super) fn signal(self: &Arc<Self>) -> io::Result<()> {
         match self.sleep.needs_wake() {
             None => Ok(()),
-            Some(sleeping) => self.signal_slow(sleeping),
+            Some(_) => self.rouse(0).map(drop),
         }
-    }
-
-    fn signal_slow(self: &Arc<Self>, sleeping: usize) -> io::Result<()> {
-        if sleeping > 0 && self.wake_one() {
-            return Ok(());
-        }
-        let ctl = self.ctl.read();
-        if ctl.workers() >= self.parallelism() {
-            return Ok(());
-        }
-        self.start_worker()
     }
 
     /// Whether a task that comes now may make it start a worker.
     pub(super) fn may_start_worker(&self) -> bool {
-        self.is_understaffed() && self.sleep.read().count() == 0
+        let idle = self.sleep.read();
+        idle.count() == 0 && self.has_room(idle)
     }
 
     /// Starts a worker, if one is missing. An error says that none could be started and there is none.
@@ -197,10 +185,14 @@ impl ForkJoinEngine {
     pub(super) fn start_worker(self: &Arc<Self>) -> io::Result<()> {
         let added = match self.start_pause() {
             Some(error) => Err(error),
-            None => match self.add_worker(None, self.parallelism()) {
-                Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
-                Err((_, NotAdded::Failed(error))) => Err(error),
-            },
+            None => {
+                let places = self.places(self.sleep.read());
+                self.keep_spares(places);
+                match self.add_worker(None, places) {
+                    Ok(()) | Err((_, NotAdded::Judge)) => Ok(()),
+                    Err((_, NotAdded::Failed(error))) => Err(error),
+                }
+            }
         };
         match added {
             Err(error) if self.ctl.read().workers() == 0 => Err(error),
@@ -248,7 +240,8 @@ impl ForkJoinEngine {
         };
         let inside: usize = self.slots.iter().map(|slot| slot.deque.len()).sum();
         let queued = self.outside.len() + inside;
-        let missing = self.parallelism().saturating_sub(self.ctl.read().workers());
+        let places = self.places(self.sleep.read());
+        let missing = places.saturating_sub(self.ctl.read().workers());
         for _ in 0..queued.min(missing) {
             // A thread that is refused is counted, told, and tried again with the next submit.
             if own.start_worker().is_err() {
@@ -315,7 +308,7 @@ impl WorkerEngine for ForkJoinEngine {
     }
 
     fn eager_workers(&self) -> usize {
-        self.parallelism()
+        self.places(self.sleep.read())
     }
 
     fn has_queued_tasks(&self) -> bool {

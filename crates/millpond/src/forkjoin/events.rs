@@ -24,6 +24,17 @@ pub enum ForkJoinEvent {
         /// Who joins whom.
         cycle: Cycle,
     },
+    /// Workers are blocked, work waits, and there are as many spares as there may be. It is told at most every ten
+    /// seconds.
+    #[non_exhaustive]
+    SparesExhausted {
+        /// The name of the pool.
+        pool: String,
+        /// Workers that are blocked.
+        blocked: usize,
+        /// How many spares there may be.
+        max_spares: usize,
+    },
     /// Events were dropped, because they came too fast.
     #[non_exhaustive]
     Dropped {
@@ -41,6 +52,15 @@ impl fmt::Display for ForkJoinEvent {
             ForkJoinEvent::Deadlock { pool, cycle } => write!(
                 f,
                 "{pool}: deadlock: {cycle}. The first of them got an error instead of waiting for ever"
+            ),
+            ForkJoinEvent::SparesExhausted {
+                pool,
+                blocked,
+                max_spares,
+            } => write!(
+                f,
+                "{pool}: {blocked} workers are blocked and work waits, but there are no more than {max_spares} spares. \
+                 It waits until a worker comes back: raise max_spares, or block less in this pool"
             ),
             ForkJoinEvent::Dropped { pool, events } => write!(
                 f,

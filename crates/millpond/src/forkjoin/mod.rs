@@ -3,7 +3,7 @@
 //!
 //! Take it for computations that divide themselves: sums and searches over slices and trees, sorting, walks. [`join`] runs
 //! two closures, perhaps at the same time; what is not stolen costs a few nanoseconds, so no grain needs to be tuned.
-//! Take [`pool`](crate::pool) for tasks that block, or that need a bound.
+//! Take [`pool`](crate::pool) for tasks that mostly block, or that need a bound.
 //!
 //! ```
 //! use millpond::forkjoin;
@@ -39,6 +39,7 @@
 //! | Tasks that nobody waits for? With handles? | [`execute`](crate::executor::ExecutorExt::execute); [`submit`](crate::executor::ExecutorExt::submit) |
 //! | Which pool? | that of the worker that asks, or else [`ForkJoinPool::common`]; [`ForkJoinPool::install`] runs a closure in another one |
 //! | What does a worker do while it waits? | [`HelpPolicy`] |
+//! | May a task block? | yes: a spare worker takes its place, see [`blocking()`] |
 //! | How does it end? | [`Lifecycle`](crate::executor::Lifecycle); the common pool does not |
 
 // The protocol between submitters and workers is in the header of `engine`, that of sleeping and waking in
@@ -55,15 +56,17 @@
 // | `deque`, `slot` | what other workers see of one |
 // | `cache_groups` | which workers are near, and so the order of looking at their deques |
 // | `sleep` | how workers fall asleep and are woken |
+// | `blocking`, `spares` | workers that block, and those that take their place |
 // | `recursive` | recursive tasks, as in Java |
 // | `parallel` | loops over slices, ranges, chunks and vectors; sorting |
 // | `submit` | how tasks and jobs come in; inline joins |
 // | `shutdown`, `quiescence` | the end, and waiting for nothing to do |
 // | `as_executor` | the traits `Executor` and `Lifecycle` |
 // | `builder`, `config` | building a pool; its parameters, and changing them |
-// | `snapshot`, `events` | what is shown, the trait `Managed`, and what its operator is told |
+// | `snapshot`, `explain`, `events` | what is shown, the trait `Managed`, the same in sentences, and what its operator is told |
 
 mod as_executor;
+mod blocking;
 mod builder;
 mod cache_groups;
 mod config;
@@ -71,6 +74,7 @@ mod context;
 mod deque;
 mod engine;
 mod events;
+mod explain;
 mod install;
 pub mod parallel;
 mod quiescence;
@@ -80,10 +84,12 @@ mod shutdown;
 mod sleep;
 mod slot;
 mod snapshot;
+mod spares;
 mod submit;
 mod wait;
 mod worker;
 
+pub use blocking::blocking;
 pub use builder::ForkJoinBuilder;
 pub use config::HelpPolicy;
 pub use events::ForkJoinEvent;
@@ -173,6 +179,32 @@ impl ForkJoinPool {
     pub fn set_parallelism(&self, parallelism: usize) -> Result<usize, PatchError> {
         let patch = Patch::new().set("parallelism", parallelism);
         Ok(self.engine.apply(&patch)?.parallelism)
+    }
+
+    /// How many workers may be started to replace blocked ones.
+    #[doc(alias = "maximumPoolSize")]
+    pub fn max_spares(&self) -> usize {
+        self.engine.config.max_spares()
+    }
+
+    /// Changes how many workers may be started to replace blocked ones, and returns the former number.
+    ///
+    /// # Errors
+    ///
+    /// The number is out of range; then the old one stays.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").max_spares(4).build()?;
+    /// assert_eq!(pool.set_max_spares(8)?, 4);
+    /// assert!(pool.set_max_spares(1_000_000).is_err());
+    /// assert_eq!(pool.max_spares(), 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_max_spares(&self, max_spares: usize) -> Result<usize, PatchError> {
+        let patch = Patch::new().set("max_spares", max_spares);
+        Ok(self.engine.apply(&patch)?.max_spares)
     }
 
     /// Waits until nothing is queued and no worker runs anything. False if that took longer than `timeout`.

@@ -74,7 +74,7 @@ impl ForkJoinEngine {
                 return;
             };
             while let Some(item) = here.pop_any() {
-                here.run_any(item);
+                here.run_inside(|| here.run_any(item));
             }
         });
     }

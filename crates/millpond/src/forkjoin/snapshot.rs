@@ -1,4 +1,4 @@
-//! The state of a pool at one moment: its books, what its workers do, and the same in sentences.
+//! The state of a pool at one moment: its books, and what its workers do. In sentences: `explain`.
 //!
 //! ```text
 //!   submitted = completed + cancelled + queued tasks      at rest
@@ -29,8 +29,16 @@ pub struct ForkJoinSnapshot {
     pub parallelism: usize,
     /// Workers that there are.
     pub workers: usize,
-    /// Workers that run something.
+    /// Workers that run something, and are neither blocked nor wait in a join.
     pub active: usize,
+    /// Workers that are blocked by what they run.
+    pub blocked: usize,
+    /// Workers that wait in a join or scope for jobs that others run.
+    pub joining: usize,
+    /// Workers beyond the parallelism, which replace blocked ones, or sleep until they are needed again.
+    pub spares: usize,
+    /// How many spares there may be.
+    pub max_spares: usize,
     /// Workers that sleep.
     pub sleeping: usize,
     /// Workers that look for work.
@@ -57,7 +65,12 @@ pub struct ForkJoinSnapshot {
     pub steals: u64,
     /// Jobs that a worker took from the one that it waited for.
     pub leaps: u64,
-    /// How often a worker parked.
+    /// The most jobs that a worker ran inside of each other, because it helped while it waited.
+    pub max_help_depth: u64,
+    /// How often work had to wait although fewer workers ran than the parallelism says, because there were as many spares
+    /// as there may be.
+    pub spares_exhausted: u64,
+    /// How often a worker parked without work, or in a join.
     pub parks: u64,
     /// How often a worker was woken for work.
     pub wakes: u64,
@@ -87,12 +100,17 @@ impl Details for ForkJoinSnapshot {
         vec![
             Measurement::new("parallelism", self.parallelism),
             Measurement::new("active", self.active),
+            Measurement::new("blocked", self.blocked),
+            Measurement::new("joining", self.joining),
+            Measurement::new("spares", self.spares),
             Measurement::new("sleeping", self.sleeping),
             Measurement::new("searching", self.searching),
             Measurement::new("queued_outside", self.queued_outside),
             Measurement::new("published", self.published),
             Measurement::new("steals", self.steals),
             Measurement::new("leaps", self.leaps),
+            Measurement::new("max_help_depth", self.max_help_depth),
+            Measurement::new("spares_exhausted", self.spares_exhausted),
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
             Measurement::new("thread_failures", self.thread_failures),
@@ -110,6 +128,10 @@ impl ForkJoinEngine {
             parallelism: self.parallelism(),
             workers: 0,
             active: 0,
+            blocked: 0,
+            joining: 0,
+            spares: 0,
+            max_spares: self.config.max_spares(),
             sleeping: 0,
             searching: 0,
             largest: 0,
@@ -123,6 +145,8 @@ impl ForkJoinEngine {
             published: 0,
             steals: 0,
             leaps: 0,
+            max_help_depth: 0,
+            spares_exhausted: self.spares.exhausted.get(),
             parks: 0,
             wakes: rare.wakes.get(),
             thread_failures: self.starts.failures.get(),
@@ -136,7 +160,10 @@ impl ForkJoinEngine {
         let idle = self.sleep.read();
         let never_ran = self.removed.never_ran_here();
         snapshot.workers = ctl.workers();
-        snapshot.active = ctl.workers().saturating_sub(idle.count());
+        snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
+        snapshot.blocked = idle.blocked();
+        snapshot.joining = idle.joining();
+        snapshot.spares = ctl.workers().saturating_sub(snapshot.parallelism);
         snapshot.sleeping = idle.sleeping();
         snapshot.searching = idle.searching();
         snapshot.largest = largest;
@@ -153,6 +180,7 @@ impl ForkJoinEngine {
         snapshot.published = forks.published;
         snapshot.steals = forks.steals;
         snapshot.leaps = forks.leaps;
+        snapshot.max_help_depth = forks.max_help_depth;
         snapshot.parks = forks.parks;
         snapshot
     }
@@ -215,55 +243,6 @@ impl ForkJoinPool {
     pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
         self.engine.metrics_by_name()
     }
-
-    /// The pool in sentences: what it does, and what would help.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
-    /// assert_eq!(pool.explain(), "The pool has nothing to do and no worker; it starts up to 2 when there is work.");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn explain(&self) -> String {
-        explain(&self.snapshot())
-    }
-}
-
-/// The snapshot in sentences.
-fn explain(now: &ForkJoinSnapshot) -> String {
-    let mut sentences = Vec::new();
-    let with_workers: usize = now.queued_by_worker.iter().sum();
-    let queued = now.queued_outside + with_workers;
-    let parallelism = now.parallelism;
-    sentences.push(match (now.state, now.workers, now.active, queued) {
-        (RunState::Terminated, ..) => "The pool has ended.".to_owned(),
-        (RunState::Running, 0, _, 0) => format!(
-            "The pool has nothing to do and no worker; it starts up to {parallelism} when there is work."
-        ),
-        (RunState::Running, workers, 0, 0) => {
-            format!("The pool has nothing to do; {} of {workers} workers sleep.", now.sleeping)
-        }
-        (state, workers, active, queued) => format!(
-            "The pool is {state}: {active} of {workers} workers are active (parallelism {parallelism}), {queued} \
-             tasks and jobs are queued, {} of them from outside.",
-            now.queued_outside
-        ),
-    });
-    if now.thread_failures > 0 && now.workers < parallelism {
-        sentences.push(format!(
-            "{} threads could not be started: raise the limit of threads, or lower the parallelism.",
-            now.thread_failures
-        ));
-    }
-    if now.active >= parallelism && now.queued_outside > 8 * parallelism {
-        sentences.push(
-            "All workers are busy and tasks wait outside: raise the parallelism if there are CPUs to spare, or \
-             submit less."
-                .to_owned(),
-        );
-    }
-    sentences.join(" ")
 }
 
 impl Managed for ForkJoinPool {
@@ -308,23 +287,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_pool_and_one_without_threads_say_what_would_help() {
-        let pool = ForkJoinPool::builder("mill")
-            .parallelism(2)
-            .build()
-            .unwrap();
-        let mut now = pool.snapshot();
-        (now.workers, now.active, now.queued_outside) = (2, 2, 100);
-        assert!(
-            explain(&now).contains("All workers are busy"),
-            "{}",
-            explain(&now)
-        );
-        (now.workers, now.active, now.thread_failures) = (0, 0, 3);
-        assert!(explain(&now).contains("3 threads could not be started"));
-    }
-
-    #[test]
     fn parameters_are_listed_and_changed_together_or_not_at_all() {
         let pool = ForkJoinPool::builder("mill")
             .parallelism(2)
@@ -335,7 +297,10 @@ mod tests {
             .into_iter()
             .map(|each| each.name)
             .collect();
-        assert_eq!(names, ["parallelism", "keep_alive", "fifo", "help"]);
+        assert_eq!(
+            names,
+            ["parallelism", "max_spares", "keep_alive", "fifo", "help"]
+        );
         let patch = Patch::new().set("parallelism", 3_usize).set("fifo", true);
         let error = Managed::apply(&pool, &patch).unwrap_err();
         assert_eq!(error.problems()[0].parameter(), "fifo");

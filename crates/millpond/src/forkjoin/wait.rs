@@ -8,10 +8,10 @@
 //!   published late is not younger.
 //! - **HELP-2** Then it *leapfrogs*: it runs jobs that were published inside of the job that it waits for, by the worker
 //!   that runs that one. They are part of what it waits for.
-//! - **HELP-3** Otherwise it parks. Tasks ([`execute`](crate::executor::ExecutorExt::execute)) are not part of anything that
+//! - **HELP-3** Otherwise it parks, and a spare may take its place ([`super::spares`]). Tasks ([`execute`](crate::executor::ExecutorExt::execute)) are not part of anything that
 //!   is waited for, and are never run by a waiting worker.
 //! - **HELP-4** It helps only while enough of its stack is left ([`MIN_STACK`]). Beyond that it parks, and others run its
-//!   jobs.
+//!   jobs. How deep it went is in the snapshot (`max_help_depth`).
 //!
 //! # Why that suffices
 //!
@@ -21,6 +21,7 @@
 //! of the same worker or another worker, which waits for it only after the younger ones are over. So of all jobs that are
 //! not over, a youngest one is always run by somebody.
 
+use super::blocking::Parks;
 use super::config::HelpPolicy;
 use super::context::Context;
 use super::deque::{Inner, Item};
@@ -49,12 +50,12 @@ impl Context {
     ) {
         while !is_over() {
             if let Some(job) = self.find_help(inner, thief) {
-                self.run_job(job);
+                self.run_inside(|| self.run_job(job));
                 continue;
             }
             if self.engine.config.help == HelpPolicy::Any {
                 if let Some(item) = self.steal_any() {
-                    self.run_any(item);
+                    self.run_inside(|| self.run_any(item));
                     continue;
                 }
             }
@@ -88,7 +89,8 @@ impl Context {
             return;
         }
         self.worker.forks.parks.add(1);
-        here.park(Site::new("forkjoin.join").on(self.worker.as_ref()));
+        let site = Site::new("forkjoin.join").on(self.worker.as_ref());
+        self.with_parks(Parks::Joining, || here.park(site));
     }
 
     /// HELP-1, HELP-2

@@ -3,12 +3,13 @@
 //!
 //! | state | it leaves when |
 //! |---|---|
-//! | running | there are more workers than the parallelism, or it has slept for the keep-alive |
+//! | running | there are more workers than the parallelism and spares, or it has slept for the keep-alive |
 //! | shut down | nothing is queued and no worker runs anything |
 //! | stopped | at once |
 //!
 //! In each case it has nothing of its own to run any more (FORKJOIN-4).
 
+use super::blocking::{Parks, WorkerBlock};
 use super::context::Context;
 use super::deque::Item;
 use super::engine::ForkJoinEngine;
@@ -55,6 +56,8 @@ pub(super) struct ForkStats {
     pub(super) leaps: Count,
     /// How often it parked, without work or in a join.
     pub(super) parks: Count,
+    /// The most jobs that it ran inside of each other, because it helped while it waited.
+    pub(super) max_help_depth: Count,
 }
 
 /// Sums of [`ForkStats`].
@@ -64,6 +67,8 @@ pub(super) struct ForkCounts {
     pub(super) steals: u64,
     pub(super) leaps: u64,
     pub(super) parks: u64,
+    /// The largest, not the sum.
+    pub(super) max_help_depth: u64,
 }
 
 impl ForkCounts {
@@ -72,6 +77,7 @@ impl ForkCounts {
         self.steals += stats.steals.get();
         self.leaps += stats.leaps.get();
         self.parks += stats.parks.get();
+        self.max_help_depth = self.max_help_depth.max(stats.max_help_depth.get());
     }
 }
 
@@ -131,8 +137,12 @@ impl Workers {
     }
 }
 
-/// The life of a worker.
+/// The life of a worker. All its waits go through a block that knows of it.
 pub(super) fn run(guard: WorkerGuard<ForkJoinEngine>) {
+    park::with_block(Arc::new(WorkerBlock::new()), || live(guard));
+}
+
+fn live(guard: WorkerGuard<ForkJoinEngine>) {
     let (engine, worker) = (Arc::clone(&guard.engine), Arc::clone(&guard.worker));
     guard.record_started(engine.timestamps.now());
     let index = engine.slots.claim(park::current().waker());
@@ -259,8 +269,9 @@ impl Context {
                 Judged::Sleep => {}
             }
             recorder.flush();
-            has_timed_out = self.sleep();
-            if self.is_surplus() {
+            let slept = self.sleep();
+            has_timed_out = slept == Slept::TimedOut;
+            if slept != Slept::Needed && self.is_surplus() {
                 continue;
             }
             if let Some(item) = self.steal_any() {
@@ -271,11 +282,11 @@ impl Context {
         }
     }
 
-    /// Whether the parallelism was lowered, and the worker has to leave as soon as its own deque is empty. After a
-    /// shutdown all stay until nothing is queued.
+    /// Whether too many workers run, because the parallelism was lowered or one has come back from a block: then the
+    /// worker sleeps or leaves as soon as its own deque is empty. After a shutdown all stay until nothing is queued.
+    #[inline]
     fn is_surplus(&self) -> bool {
-        let ctl = self.engine.ctl().read();
-        ctl.is_running() && ctl.workers() > self.engine.parallelism()
+        self.engine.has_surplus(self.engine.ctl().read())
     }
 
     /// Searches for a moment.
@@ -299,7 +310,7 @@ impl Context {
     fn end_search(&self) {
         let engine = &self.engine;
         if engine.sleep.end_search() && engine.has_visible_work() {
-            let _ = engine.wake_one() || engine.start_worker().is_ok();
+            let _ = engine.rouse(0);
         }
     }
 
@@ -327,7 +338,7 @@ impl Context {
                 return Judged::Leave;
             }
         }
-        if ctl.workers() <= engine.parallelism() && !has_timed_out {
+        if ctl.workers() <= engine.places_to_stay() && !has_timed_out {
             return Judged::Sleep;
         }
         if !guard.try_uncount(ctl) {
@@ -335,13 +346,15 @@ impl Context {
         }
         // FORKJOIN-2
         engine.sleep.end_search();
+        engine.forget_spare();
         chaos::point("forkjoin.leaving");
         loop {
             let ctl = engine.ctl().read();
             let is_needed = engine.has_visible_work()
                 && ctl.runs_queued_tasks()
-                && ctl.workers() < engine.parallelism()
-                && !engine.wake_one();
+                && engine.lacks_runners()
+                && !engine.wake_one()
+                && ctl.workers() < engine.places(engine.sleep.read());
             if !is_needed {
                 return Judged::Leave;
             }
@@ -352,18 +365,22 @@ impl Context {
         }
     }
 
-    /// Sleeps until it is woken. The worker searches before and afterwards. Returns whether the keep-alive is over.
-    fn sleep(&self) -> bool {
+    /// Sleeps until it is woken. The worker searches before and afterwards.
+    fn sleep(&self) -> Slept {
         let engine = &self.engine;
         engine.sleep.begin_sleep(self.index);
         engine.ask_others(self.index, PATIENT);
         engine.quiescence.wake_all();
-        let mut has_timed_out = false;
+        let mut slept = Slept::Woken;
         // SLEEP-4
         let ctl = engine.ctl().read();
-        let stays = ctl.is_running() && ctl.workers() <= engine.parallelism()
+        let stays = ctl.is_running() && ctl.workers() <= engine.places_to_stay()
             || ctl.state() == RunState::ShutDown && engine.active() > 0;
-        if stays && !engine.has_visible_work() {
+        // SPARE-2. After a shutdown no worker is surplus.
+        let is_needed = || !ctl.is_running() || engine.lacks_runners();
+        if stays && engine.has_visible_work() && is_needed() {
+            slept = Slept::Needed;
+        } else if stays {
             let deadline = if ctl.is_running() {
                 engine.clock.deadline(engine.config.keep_alive())
             } else {
@@ -371,12 +388,28 @@ impl Context {
             };
             self.worker.forks.parks.add(1);
             let site = Site::new("forkjoin.idle").on(self.worker.as_ref());
-            let woken = engine.clock.park_until(&park::current(), site, deadline);
-            has_timed_out = woken == Woken::TimedOut;
+            let park = || engine.clock.park_until(&park::current(), site, deadline);
+            if self.with_parks(Parks::Idle, park) == Woken::TimedOut {
+                slept = Slept::TimedOut;
+            }
         }
         let is_woken = engine.sleep.end_sleep(self.index);
-        has_timed_out && !is_woken
+        match slept {
+            Slept::TimedOut if is_woken => Slept::Woken,
+            slept => slept,
+        }
     }
+}
+
+/// How a sleep has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slept {
+    /// Work is there and too few workers run. It did not sleep at all.
+    Needed,
+    /// It was woken, or has to look again.
+    Woken,
+    /// The keep-alive is over.
+    TimedOut,
 }
 
 /// What becomes of a worker that has found nothing.

@@ -14,7 +14,15 @@ impl Count {
         self.0.store(next, Ordering::Relaxed);
     }
 
-    /// The same, saturating.
+    /// Raises it to `least`, if it is below.
+    #[inline]
+    pub(crate) fn raise_to(&self, least: u64) {
+        if self.get() < least {
+            self.0.store(least, Ordering::Relaxed);
+        }
+    }
+
+    /// [`add`](Count::add), saturating.
     #[inline]
     pub(crate) fn saturating_add(&self, more: u64) {
         let next = self.get().saturating_add(more);

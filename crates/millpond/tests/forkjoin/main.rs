@@ -7,6 +7,7 @@
     reason = "a test stands outside: it uses std's threads, clocks and channels beside what it tests"
 )]
 
+mod blocking;
 mod ends;
 mod joins;
 mod parallel;
@@ -16,6 +17,20 @@ mod sorting;
 mod tasks;
 
 use millpond::forkjoin::{self, ForkJoinPool};
+use std::time::{Duration, Instant};
+
+/// No test waits longer.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Waits until it is so.
+#[track_caller]
+pub(crate) fn until(is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < TIMEOUT, "it is not so");
+        std::thread::yield_now();
+    }
+}
 
 pub(crate) fn pool(parallelism: usize) -> ForkJoinPool {
     let builder = ForkJoinPool::builder("mill").parallelism(parallelism);

@@ -15,6 +15,7 @@ mod shuttle_kit;
 mod alarm;
 mod executor;
 mod forkjoin;
+mod forkjoin_blocking;
 mod handoff;
 mod on_demand;
 mod pool;

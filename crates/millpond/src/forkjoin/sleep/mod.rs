@@ -1,10 +1,10 @@
 //! How workers fall asleep and are woken. The protocol, and why no work is lost, is in `README.md` beside this file.
 //!
 //! ```text
-//!    63            32 31            16 15             0
-//!   +----------------+----------------+----------------+
-//!   |                |    sleeping    |   searching    |
-//!   +----------------+----------------+----------------+
+//!    63            48 47            32 31            16 15             0
+//!   +----------------+----------------+----------------+----------------+
+//!   |    joining     |    blocked     |    sleeping    |   searching    |
+//!   +----------------+----------------+----------------+----------------+
 //! ```
 //!
 //! # Invariants
@@ -12,17 +12,20 @@
 //! - **SLEEP-1** A worker is *searching* from [`Sleep::begin_search`] on until it has found work, leaves, or sleeps. A
 //!   worker that is woken counts as searching from the moment at which it is taken off the list of sleepers.
 //! - **SLEEP-2** `sleeping` is the length of the list, and changes under its lock. Each change of the word moves workers
-//!   between the two fields by one addition, and no field is below zero after any step. So neither borrows from the
-//!   other.
+//!   between fields by one addition, and no field is below zero after any step. So none borrows from another.
+//!   A worker is in one field at most, and there are fewer than 2^16, so none overflows.
 //! - **SLEEP-3** A thread that has made work visible asks [`Sleep::needs_wake`], and wakes a sleeper, or starts a worker,
 //!   unless a worker searches.
 //! - **SLEEP-4** A worker that stops searching, or is on the list of sleepers, looks for work once more. The last one that
 //!   stops searching because it has found work wakes another if there is more.
 //!
+//! Blocked workers, and those that wait in a join, are in the word for the sake of [`super::spares`].
+//!
 //! # Orderings
 //!
 //! - `[S-word]` Store-load: work is made visible, then the word is read, with a fence between; the word is changed, then
-//!   work is looked for, with a fence between. One of the two sees the other.
+//!   work is looked for, with a fence between. One of the two sees the other. A worker that blocks is one of those
+//!   that change the word.
 //!
 //! `[S-ask]`, `[S-slot]` and `[S-help]` are in [`super::slot`], `[S-quiet]` in [`super::quiescence`].
 
@@ -32,7 +35,27 @@ use millpond_raw::sync::atomic::{AtomicU64, Ordering, fence};
 
 const SEARCHING: u64 = 1;
 const SLEEPING: u64 = 1 << 16;
+const BLOCKED: u64 = 1 << 32;
+const JOINING: u64 = 1 << 48;
 const MASK: u64 = 0xffff;
+
+/// Why a worker that runs something does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// It is blocked by what it runs: a queue, a handle, a sleep, or what [`blocking`](super::blocking()) was told.
+    Blocked,
+    /// It waits for jobs that others run, and finds nothing to help with.
+    Joining,
+}
+
+impl Wait {
+    fn unit(self) -> u64 {
+        match self {
+            Wait::Blocked => BLOCKED,
+            Wait::Joining => JOINING,
+        }
+    }
+}
 
 /// A copy of the word, as it was at one moment.
 #[derive(Clone, Copy)]
@@ -45,6 +68,19 @@ impl Idle {
 
     pub(super) fn sleeping(self) -> usize {
         (self.0 >> 16 & MASK) as usize
+    }
+
+    pub(super) fn blocked(self) -> usize {
+        (self.0 >> 32 & MASK) as usize
+    }
+
+    pub(super) fn joining(self) -> usize {
+        (self.0 >> 48) as usize
+    }
+
+    /// Workers that run something and do not go on, for whatever reason.
+    pub(super) fn waiting(self) -> usize {
+        self.blocked() + self.joining()
     }
 
     /// Workers that run nothing.
@@ -130,14 +166,29 @@ impl Sleep {
         all
     }
 
-    /// Work has been made visible. Returns how many workers sleep, if nobody searches: one of them is to be woken, or
-    /// one to be started (SLEEP-3).
+    /// A worker that runs something waits from now on. It looks for work behind this (SPARE-2). Returns the word as it is
+    /// then.
+    pub(super) fn begin_wait(&self, wait: Wait) -> Idle {
+        self.word.fetch_add(wait.unit(), Ordering::Relaxed);
+        // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        fence(Ordering::SeqCst);
+        self.read()
+    }
+
+    /// The worker goes on. Nobody depends on when that is seen.
+    pub(super) fn end_wait(&self, wait: Wait) {
+        let before = self.word.fetch_sub(wait.unit(), Ordering::Relaxed);
+        debug_assert!(Idle(before).waiting() > 0, "SLEEP-2");
+    }
+
+    /// Work has been made visible. Returns the word if nobody searches: a sleeper is to be woken, or a worker to be
+    /// started (SLEEP-3).
     #[inline]
-    pub(super) fn needs_wake(&self) -> Option<usize> {
+    pub(super) fn needs_wake(&self) -> Option<Idle> {
         // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         fence(Ordering::SeqCst);
         let idle = self.read();
-        (idle.searching() == 0).then(|| idle.sleeping())
+        (idle.searching() == 0).then_some(idle)
     }
 }
 
@@ -170,15 +221,31 @@ mod tests {
     }
 
     #[test]
+    fn fields_that_are_full_to_the_brim_do_not_bleed_into_each_other() {
+        let sleep = Sleep::default();
+        let full = MASK * (BLOCKED + JOINING) + (MASK - 1) * (SEARCHING + SLEEPING);
+        sleep.word.store(full, Ordering::Relaxed);
+        sleep.begin_search();
+        assert!(!sleep.end_search());
+        for wait in [Wait::Blocked, Wait::Joining] {
+            sleep.end_wait(wait);
+            let idle = sleep.begin_wait(wait);
+            assert_eq!((idle.blocked(), idle.joining()), (0xffff, 0xffff));
+            assert_eq!((idle.searching(), idle.sleeping()), (0xfffe, 0xfffe));
+        }
+        assert_eq!(sleep.read().0, full);
+    }
+
+    #[test]
     fn the_last_to_fall_asleep_is_woken_first_and_all_at_once_if_wanted() {
         let sleep = Sleep::default();
         for slot in 0..3 {
             sleep.begin_search();
             sleep.begin_sleep(slot);
         }
-        assert_eq!(sleep.needs_wake(), Some(3));
+        assert_eq!(sleep.needs_wake().map(Idle::sleeping), Some(3));
         assert_eq!(sleep.take_sleeper(), Some(2));
-        assert_eq!(sleep.needs_wake(), None, "it searches");
+        assert!(sleep.needs_wake().is_none(), "it searches");
         assert_eq!(sleep.take_all(), [0, 1]);
         assert_eq!(counts(&sleep), (3, 0));
         assert!(sleep.take_sleeper().is_none() && sleep.take_all().is_empty());

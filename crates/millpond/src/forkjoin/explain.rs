@@ -1,0 +1,169 @@
+//! A pool in sentences: what it does, why nothing runs, and what would help. A snapshot comes in, sentences go out.
+
+use super::ForkJoinPool;
+use super::snapshot::ForkJoinSnapshot;
+use crate::manage::RunState;
+
+impl ForkJoinPool {
+    /// The pool in sentences: what it does, why nothing runs, and what would help.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+    /// assert_eq!(pool.explain(), "The pool has nothing to do and no worker; it starts up to 2 when there is work.");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self) -> String {
+        explain(&self.snapshot())
+    }
+}
+
+/// The snapshot in sentences.
+fn explain(now: &ForkJoinSnapshot) -> String {
+    let mut sentences = vec![situation(now)];
+    sentences.extend(waits(now));
+    sentences.extend(why_nothing_runs(now));
+    sentences.extend(advice(now));
+    sentences.join(" ")
+}
+
+fn queued(now: &ForkJoinSnapshot) -> usize {
+    now.queued_outside + now.queued_by_worker.iter().sum::<usize>()
+}
+
+fn situation(now: &ForkJoinSnapshot) -> String {
+    let (parallelism, queued) = (now.parallelism, queued(now));
+    let is_idle = now.active + now.blocked + now.joining + queued == 0;
+    match (now.state, now.workers) {
+        (RunState::Terminated, _) => "The pool has ended.".to_owned(),
+        (RunState::Running, 0) if is_idle => format!(
+            "The pool has nothing to do and no worker; it starts up to {parallelism} when there is work."
+        ),
+        (RunState::Running, workers) if is_idle => format!(
+            "The pool has nothing to do; {} of {workers} workers sleep.",
+            now.sleeping
+        ),
+        (state, workers) => format!(
+            "The pool is {state}: {} of {workers} workers are active (parallelism {parallelism}), {queued} tasks and \
+             jobs are queued, {} of them from outside.",
+            now.active, now.queued_outside
+        ),
+    }
+}
+
+/// Who does not go on, and who goes on instead.
+fn waits(now: &ForkJoinSnapshot) -> Option<String> {
+    let blocked = match now.blocked {
+        0 => None,
+        1 => Some("1 worker is blocked by what it runs".to_owned()),
+        many => Some(format!("{many} workers are blocked by what they run")),
+    };
+    let joining = (now.joining > 0)
+        .then(|| format!("{} wait in joins for parts that others run", now.joining));
+    let waits = match (blocked, joining) {
+        (Some(blocked), Some(joining)) => format!("{blocked}, {joining}"),
+        (blocked, joining) => blocked.or(joining)?,
+    };
+    let spares = match now.spares {
+        0 => "there are no spares".to_owned(),
+        1 => "there is 1 spare".to_owned(),
+        many => format!("there are {many} spares"),
+    };
+    Some(format!("{waits}; {spares} (at most {}).", now.max_spares))
+}
+
+/// Whether there are as many workers as there may be, all those that wait replaced as far as that goes.
+fn is_at_bound(now: &ForkJoinSnapshot) -> bool {
+    now.workers >= now.parallelism + now.max_spares.min(now.blocked + now.joining)
+}
+
+fn why_nothing_runs(now: &ForkJoinSnapshot) -> Option<String> {
+    if queued(now) == 0 || now.active > 0 || now.state > RunState::ShutDown {
+        return None;
+    }
+    let why = if now.searching > 0 {
+        "Nothing runs: a worker has just been woken for what is queued."
+    } else if now.blocked + now.joining > 0 && is_at_bound(now) {
+        "Nothing runs: all workers wait, and there are as many spares as there may be. What is queued waits until one \
+         of them goes on: raise max_spares, or block less in this pool."
+    } else if now.thread_failures > 0 {
+        "Nothing runs: no thread could be started for what is queued."
+    } else {
+        "Nothing runs: a worker is being started or woken for what is queued."
+    };
+    Some(why.to_owned())
+}
+
+fn advice(now: &ForkJoinSnapshot) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if now.thread_failures > 0 && !is_at_bound(now) {
+        sentences.push(format!(
+            "{} threads could not be started: raise the limit of threads, or lower the parallelism.",
+            now.thread_failures
+        ));
+    }
+    if now.active >= now.parallelism && now.queued_outside > 8 * now.parallelism {
+        sentences.push(
+            "All workers are busy and tasks wait outside: raise the parallelism if there are CPUs to spare, or \
+             submit less."
+                .to_owned(),
+        );
+    }
+    if now.spares_exhausted > 0 && now.active > 0 {
+        sentences.push(format!(
+            "{} times work had to wait because there were {} spares and no more may be started: raise max_spares, or \
+             block less in this pool.",
+            now.spares_exhausted, now.max_spares
+        ));
+    }
+    sentences
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    fn snapshot() -> ForkJoinSnapshot {
+        let pool = ForkJoinPool::builder("mill").parallelism(2).max_spares(1);
+        pool.build().unwrap().snapshot()
+    }
+
+    #[test]
+    fn a_busy_pool_and_one_without_threads_say_what_would_help() {
+        let mut now = snapshot();
+        (now.workers, now.active, now.queued_outside) = (2, 2, 100);
+        assert!(explain(&now).contains("All workers are busy"));
+        (now.workers, now.active, now.thread_failures) = (0, 0, 3);
+        assert!(explain(&now).contains("no thread could be started for what is queued"));
+        assert!(explain(&now).contains("3 threads could not be started"));
+    }
+
+    #[test]
+    fn a_pool_whose_workers_are_all_blocked_says_why_nothing_runs() {
+        let mut now = snapshot();
+        (now.workers, now.blocked, now.joining) = (3, 2, 1);
+        (now.spares, now.queued_outside) = (1, 1);
+        let said = explain(&now);
+        let waits = "2 workers are blocked by what they run, 1 wait in joins for parts that others run; \
+                     there is 1 spare (at most 1).";
+        assert!(said.contains(waits), "{said}");
+        assert!(said.contains("Nothing runs: all workers wait"), "{said}");
+        assert!(said.contains("raise max_spares"), "{said}");
+        now.active = 1;
+        assert!(!explain(&now).contains("Nothing runs"));
+        now.spares_exhausted = 7;
+        assert!(explain(&now).contains("7 times work had to wait"));
+        (now.active, now.searching) = (0, 1);
+        assert!(explain(&now).contains("has just been woken"));
+    }
+
+    #[test]
+    fn a_worker_that_is_blocked_while_nothing_is_queued_is_no_idle_pool() {
+        let mut now = snapshot();
+        (now.workers, now.blocked) = (1, 1);
+        let said = explain(&now);
+        assert!(said.contains("1 worker is blocked by what it runs; there are no spares"));
+        assert!(!said.contains("nothing to do") && !said.contains("Nothing runs"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Spare workers: they keep as many workers computing as the parallelism says, while others are blocked.
+//!
+//! ```text
+//!   workers  =  running  +  sleeping  +  blocked  +  waiting in joins
+//!
+//!   running < parallelism, and work is visible:   a sleeper is woken
+//!                      .. and nobody sleeps:      a spare is started, if workers < parallelism + max_spares
+//!                      .. and there are as many:  the work waits, and the operator is told
+//!   running > parallelism:                        the next worker that has done its work sleeps
+//! ```
+//!
+//! Blocked workers are counted, not spares: every worker is as good as any other, and which one is a spare is nobody's
+//! business. A worker that is not needed any more sleeps, is the first to be woken for the next block, and leaves after the
+//! keep-alive like any other.
+//!
+//! # Which waits count
+//!
+//! | wait | counts | why |
+//! |---|---|---|
+//! | a call of ours that parks: queue, handle, sleep, scope of threads, `install` in another pool | yes | the core is free, and the wait may be for something that is queued here |
+//! | [`blocking`](super::blocking()) | yes | it says so |
+//! | a join or a scope whose jobs others run, with nothing to help with | yes | helping is narrow (HELP-3), so the core would idle although tasks are queued |
+//! | sleeping without work | no | it runs nothing |
+//! | spinning before a park | no | it is over soon |
+//!
+//! A join is helped first: a job that is published for a waiting worker wakes that one, and no spare beside it. No thread is
+//! started unless work is visible that nobody else takes. So the number of spares follows the work, and no rate needs to be
+//! limited: a storm of blocking tasks starts at most `max_spares` threads for each keep-alive.
+//!
+//! # Invariants
+//!
+//! - **SPARE-1** A worker is woken or started only while fewer workers *run* than the parallelism says: are counted, and
+//!   neither sleep, nor are blocked, nor wait in a join. A worker that comes back from a block goes on at once; then too
+//!   many may run, until one has done its work.
+//! - **SPARE-2** Each step after which one worker less runs (it falls asleep, blocks, waits, leaves) is followed by a
+//!   fence and a look for visible work. If there is some and too few run, the worker goes on itself, or rouses another.
+//! - **SPARE-3** There are no more workers than the parallelism and `max_spares` together. At that bound a worker blocks
+//!   without being replaced. Nothing fails: what is queued waits until a worker comes back.
+//! - **SPARE-4** A worker that blocks, or runs another job inside of one, has no private jobs: it publishes them first. So
+//!   they do not wait for it; and a job in the private list belongs to what the worker runs now, which is what the marks
+//!   for leapfrogging need (HELP-2).
+//! - **SPARE-5** What a worker does to be replaced (a thread factory, a listener of events) waits through a block of its
+//!   own. So it takes no token that is meant for the wait of the task.
+//!
+//! # Why no work is forgotten
+//!
+//! A thread that has made work visible relies on running workers if there are enough of them (FORKJOIN-1). Of each later
+//! step of SPARE-2 it sees the change of the word, or the worker sees the work: both have a fence between what they write
+//! and what they read (`[S-word]` in [`super::sleep`], `[C-all]` in [`crate::engine`]). Of all these steps the one whose
+//! fence is last sees all others and the work, and acts.
+//!
+//! A thread that could not be started is tried again with the next submit or block. Until then the work waits, as at the
+//! bound.
+
+use super::engine::ForkJoinEngine;
+use super::events::ForkJoinEvent;
+use super::sleep::Idle;
+use crate::engine::events::EventSource;
+use crate::engine::metrics::Counter;
+use crate::engine::{Ctl, WorkerEngine};
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How many spares there may be, unless told otherwise.
+pub(super) const DEFAULT_MAX_SPARES: usize = 16;
+
+/// The most spares that a pool can have.
+pub(super) const MAX_SPARES: usize = 256;
+
+/// The operator is told of missing spares at most this often.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// What a pool knows of its spares.
+#[derive(Default)]
+pub(super) struct Spares {
+    /// So many spares stay, and sleep, when they are not needed. Raised when one is started, lowered when one leaves.
+    kept: AtomicUsize,
+    /// How often work had to wait because there were as many spares as there may be.
+    pub(super) exhausted: Counter,
+    told_at: Mutex<Option<Instant>>,
+}
+
+/// The workers that run something and go on, search, or have been counted and will.
+fn running(ctl: Ctl, idle: Idle) -> usize {
+    ctl.workers()
+        .saturating_sub(idle.sleeping() + idle.waiting())
+}
+
+impl ForkJoinEngine {
+    /// How many workers there may be at the moment (SPARE-3).
+    pub(super) fn places(&self, idle: Idle) -> usize {
+        self.parallelism() + idle.waiting().min(self.config.max_spares())
+    }
+
+    /// The same, with spares that sleep for the keep-alive.
+    pub(super) fn places_to_stay(&self) -> usize {
+        // Relaxed: a worker that reads an old number leaves early, or after the keep-alive.
+        let kept = self.spares.kept.load(Ordering::Relaxed);
+        let most = self.config.max_spares();
+        self.parallelism() + self.sleep.read().waiting().max(kept).min(most)
+    }
+
+    /// Whether fewer workers run than the parallelism says, and another one can be had.
+    pub(super) fn has_room(&self, idle: Idle) -> bool {
+        let ctl = self.ctl().read();
+        running(ctl, idle) < self.parallelism()
+            && (idle.sleeping() > 0 || ctl.workers() < self.places(idle))
+    }
+
+    /// Whether fewer workers run than the parallelism says.
+    pub(super) fn lacks_runners(&self) -> bool {
+        running(self.ctl().read(), self.sleep.read()) < self.parallelism()
+    }
+
+    /// Whether more workers run than the parallelism says. Free of charge where there are no spares.
+    #[inline]
+    pub(super) fn has_surplus(&self, ctl: Ctl) -> bool {
+        ctl.workers() > self.parallelism()
+            && ctl.is_running()
+            && running(ctl, self.sleep.read()) > self.parallelism()
+    }
+
+    /// Wakes or starts a worker for visible work, unless enough run, of which `coming` have just been woken otherwise
+    /// (SPARE-1). Returns whether it did. An error says that there is no worker, and none could be started.
+    pub(super) fn rouse(self: &Arc<Self>, coming: usize) -> io::Result<bool> {
+        let (idle, ctl) = (self.sleep.read(), self.ctl().read());
+        if running(ctl, idle) + coming >= self.parallelism() {
+            return Ok(false);
+        }
+        if idle.sleeping() > 0 && self.wake_one() {
+            return Ok(true);
+        }
+        if ctl.workers() < self.places(idle) {
+            self.start_worker()?;
+            return Ok(true);
+        }
+        if idle.blocked() > 0 {
+            self.report_exhausted(idle.blocked());
+        }
+        Ok(false)
+    }
+
+    /// A worker is about to be started, up to so many. If it is a spare it may stay when it is not needed any more, also
+    /// if that is the case before its starter has gone on.
+    pub(super) fn keep_spares(&self, places: usize) {
+        let spares = places.saturating_sub(self.parallelism());
+        self.spares.kept.fetch_max(spares, Ordering::Relaxed);
+    }
+
+    /// A worker has left. If it was a spare, one less stays.
+    pub(super) fn forget_spare(&self) {
+        let spares = self
+            .ctl()
+            .read()
+            .workers()
+            .saturating_sub(self.parallelism());
+        // Of a spare that is started at this moment nothing depends on this number: it leaves early at worst.
+        if self.spares.kept.load(Ordering::Relaxed) > spares {
+            self.spares.kept.store(spares, Ordering::Relaxed);
+        }
+    }
+
+    /// The limits have changed. Spares that are not needed leave at once.
+    pub(super) fn release_spares(&self) {
+        self.spares.kept.store(0, Ordering::Relaxed);
+    }
+
+    /// Work is visible, too few workers run, and there are as many spares as there may be.
+    #[cold]
+    fn report_exhausted(self: &Arc<Self>, blocked: usize) {
+        self.spares.exhausted.add(1);
+        let now = self.clock.now();
+        {
+            let mut told_at = self.spares.told_at.lock();
+            let is_early = |told: Instant| now.saturating_duration_since(told) < TELL_EVERY;
+            if told_at.is_some_and(is_early) {
+                return;
+            }
+            *told_at = Some(now);
+        }
+        let (pool, max_spares) = (self.name.to_string(), self.config.max_spares());
+        self.emit(move |_| ForkJoinEvent::SparesExhausted {
+            pool,
+            blocked,
+            max_spares,
+        });
+    }
+}
