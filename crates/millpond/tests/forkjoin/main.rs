@@ -7,6 +7,7 @@
     reason = "a test stands outside: it uses std's threads, clocks and channels beside what it tests"
 )]
 
+mod context;
 mod ends;
 mod joins;
 mod parallel;
