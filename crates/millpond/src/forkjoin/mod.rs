@@ -35,7 +35,7 @@
 //! |---|---|
 //! | Two parts? Many? | [`join`]; [`scope`] |
 //! | A loop over a slice, a range, a vector? Sorting? | [`parallel`] |
-//! | As in Java? | [`RecursiveTask`] |
+//! | As in Java? | [`RecursiveTask`], [`CountedCompleter`] |
 //! | Tasks that nobody waits for? With handles? | [`execute`](crate::executor::ExecutorExt::execute); [`submit`](crate::executor::ExecutorExt::submit) |
 //! | Which pool? | that of the worker that asks, or else [`ForkJoinPool::common`]; [`ForkJoinPool::install`] runs a closure in another one |
 //! | What does a worker do while it waits? | [`HelpPolicy`] |
@@ -55,6 +55,7 @@
 // | `deque`, `slot` | what other workers see of one |
 // | `sleep` | how workers fall asleep and are woken |
 // | `recursive` | recursive tasks, as in Java |
+// | `completer` | counted completers, as in Java |
 // | `parallel` | loops over slices, ranges, chunks and vectors; sorting |
 // | `submit` | how tasks and jobs come in; inline joins |
 // | `shutdown`, `quiescence` | the end, and waiting for nothing to do |
@@ -64,6 +65,7 @@
 
 mod as_executor;
 mod builder;
+mod completer;
 mod config;
 mod context;
 mod deque;
@@ -83,6 +85,7 @@ mod wait;
 mod worker;
 
 pub use builder::ForkJoinBuilder;
+pub use completer::{Completer, CountedCompleter};
 pub use config::HelpPolicy;
 pub use events::ForkJoinEvent;
 pub use install::{join, scope};
