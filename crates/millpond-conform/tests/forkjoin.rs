@@ -613,7 +613,7 @@ fn load_that_goes_up_and_down_starves_nobody() {
             assert_eq!(pool.install(|| forkjoin::join(|| 3, || 4)), (3, 4));
         }
         stop.store(true, Ordering::Relaxed);
-        if wave % 5 == 0 {
+        if wave.is_multiple_of(5) {
             assert!(pool.await_quiescence(delays::hang()).unwrap());
         }
     }

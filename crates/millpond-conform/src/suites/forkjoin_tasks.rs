@@ -51,7 +51,7 @@ impl RecursiveTask for Fib {
         if n < 2 {
             return n;
         }
-        if n % 5 == 0 {
+        if n.is_multiple_of(5) {
             let left = Fib(n - 1).fork();
             let right = Fib(n - 2).compute();
             return left.join().expect("nobody cancels it") + right;

@@ -151,9 +151,11 @@ impl JobRef {
     pub fn surround(&mut self, surround: Box<dyn Surround>) {
         // SAFETY: JOB-1 - the job is not finished, for we hold its reference.
         let context = unsafe { &self.0.as_ref().context };
-        // SAFETY: JOB-9 - it was written when the reference was made, and is that reference's.
-        let former = context
-            .with_mut(|context| unsafe { (*context).assume_init_mut().surround.replace(surround) });
+        let former = context.with_mut(|context| {
+            // SAFETY: JOB-9 - it was written when the reference was made, and is that reference's.
+            let context = unsafe { &mut *context.cast::<JobContext>() };
+            context.surround.replace(surround)
+        });
         catch_panic::drop(former);
     }
 
@@ -161,8 +163,10 @@ impl JobRef {
     pub fn is_surrounded(&self) -> bool {
         // SAFETY: JOB-1 - the job is not finished, for we hold its reference.
         let context = unsafe { &self.0.as_ref().context };
-        // SAFETY: JOB-9 - as above.
-        context.with(|context| unsafe { (*context).assume_init_ref() }.surround.is_some())
+        context.with(|context| {
+            // SAFETY: JOB-9 - it was written when the reference was made, and is that reference's.
+            unsafe { &*context.cast::<JobContext>() }.surround.is_some()
+        })
     }
 
     /// Takes the context out.
