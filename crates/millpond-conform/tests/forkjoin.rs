@@ -249,7 +249,8 @@ impl RecursiveTask for MergeSort<'_> {
         let half = self.0.len() / 2;
         let (left, right) = self.0.split_at_mut(half);
         MergeSort::invoke_all([MergeSort(&mut *left), MergeSort(&mut *right)]);
-        let (mut left, mut right) = (left.to_vec().into_iter(), right.to_vec().into_iter());
+        let copies = (left.to_vec(), right.to_vec());
+        let (mut left, mut right) = (copies.0.iter().copied(), copies.1.iter().copied());
         let (mut one, mut two) = (left.next(), right.next());
         for place in self.0.iter_mut() {
             let takes_left = two.is_none_or(|two| one.is_some_and(|one| one <= two));
