@@ -206,7 +206,7 @@ impl JobRef {
         let JobContext { carried, surround } = unsafe { JobRef::take_context(header) };
         // SAFETY: JOB-2 - it is ours to run.
         let run = || unsafe { (vtable.run)(header) };
-        // SAFETY: JOB-9, CURRENT-4 - the token outlives the job, and no code of a user's runs inside after its end.
+        // SAFETY: JOB-9 - the token outlives the job, and no code of a user's runs inside after its end.
         let run = || unsafe { carried.enter(run) };
         let Some(surround) = surround else {
             return run();
