@@ -321,7 +321,7 @@ impl Carried {
     pub(crate) unsafe fn of(token: *const Token) -> Self {
         Carried {
             token,
-            // SAFETY: as the caller promises.
+            // SAFETY: CURRENT-4 - null or alive, as the caller promises.
             ignores_taken: unsafe { token.as_ref() }.is_some_and(Token::was_taken),
             heard: Heard::Nothing,
         }
