@@ -70,7 +70,7 @@ fn rayon_runs_the_job_that_wants_the_lock_on_the_stack_that_holds_it_and_hangs()
         .unwrap();
     let course = play(
         move |program| pool.install(program),
-        |job| rayon_core::spawn(job),
+        rayon_core::spawn,
         |first, second| _ = rayon_core::join(first, second),
     );
     let (holder, wants) = course.threads.recv_timeout(TIMEOUT).unwrap();

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Title and name of each page of rows.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("Task handles", "task-handle"),
     ("Blocking queues", "queues"),
     ("Thread pool and executor service", "thread-pool"),
     ("Scheduled executor", "scheduled"),
+    ("Fork-join", "fork-join"),
 ];
 
 /// The rows of these classes are held only by tests of this implementation.

@@ -35,6 +35,8 @@
 //! | [`pool_refusal_suite!`](crate::pool_refusal_suite) | pools with a bound: the rejection policies |
 //! | [`pool_block_suite!`](crate::pool_block_suite) | pools with a bound: waiting for room |
 //! | [`pool_extra_suite!`](crate::pool_extra_suite) | pools with a bound: threads outside |
+//! | [`forkjoin_tasks_suite!`](crate::forkjoin_tasks_suite) | fork-join pools: tasks that are forked and joined |
+//! | [`forkjoin_completers_suite!`](crate::forkjoin_completers_suite) | fork-join pools: counted completers |
 //! | [`scheduled_delays_suite!`](crate::scheduled_delays_suite) | scheduled pools: when things run |
 //! | [`scheduled_periods_suite!`](crate::scheduled_periods_suite) | scheduled pools: how series repeat |
 //! | [`scheduled_counts_suite!`](crate::scheduled_counts_suite) | scheduled pools: figures |
@@ -51,6 +53,8 @@ pub mod delay;
 pub mod deque;
 pub mod executor;
 pub mod fifo;
+pub mod forkjoin_completers;
+pub mod forkjoin_tasks;
 pub mod hand_off;
 pub mod item;
 pub mod lifecycle;

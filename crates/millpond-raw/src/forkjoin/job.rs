@@ -8,6 +8,7 @@
 use crate::catch_panic;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::task::current::Carried;
 use crate::user_code::{self, Kind};
 use core::cell::Cell;
 use core::fmt;
@@ -59,6 +60,20 @@ pub(super) struct Header {
     pub(super) vtable: &'static Vtable,
     state: AtomicU64,
     waker: UnsafeCell<MaybeUninit<Waker>>,
+    /// Written when the job is published (JOB-9).
+    context: UnsafeCell<MaybeUninit<JobContext>>,
+}
+
+/// What goes with a job that another thread runs (JOB-9).
+struct JobContext {
+    carried: Carried,
+    surround: Option<Box<dyn Surround>>,
+}
+
+/// What an engine lets a job run inside of, beside the token of the task that has forked it.
+pub trait Surround: Send {
+    /// Runs `body`, once.
+    fn enclose(self: Box<Self>, body: &mut dyn FnMut());
 }
 
 impl Header {
@@ -69,6 +84,7 @@ impl Header {
             vtable,
             state: AtomicU64::new(OPEN),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
+            context: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
@@ -110,15 +126,59 @@ impl Header {
 pub struct JobRef(NonNull<Header>);
 
 // SAFETY: JOB-2 - the closure of every job is `Send`, and so is its outcome; of the header another thread uses the
-// state, the vtable and, by JOB-4, the waker, which is `Send`.
+// state, the vtable, by JOB-4 the waker, which is `Send`, and by JOB-9 the context: a token, which is `Sync`, and what
+// surrounds it, which is `Send`.
 unsafe impl Send for JobRef {}
 
 impl JobRef {
     /// # Safety
     ///
-    /// JOB-2: this is the only reference to this job, which has left the private list, if it was in one.
-    pub(super) unsafe fn new(header: NonNull<Header>) -> Self {
+    /// JOB-2: this is the only reference to this job, which has left the private list, if it was in one. JOB-9: the token
+    /// that it carries outlives the job.
+    pub(super) unsafe fn new(header: NonNull<Header>, carried: Carried) -> Self {
+        let context = MaybeUninit::new(JobContext {
+            carried,
+            surround: None,
+        });
+        // SAFETY: JOB-1 - it is alive.
+        let own = unsafe { &header.as_ref().context };
+        // SAFETY: JOB-9 - no reference to the job existed, so nobody else uses the context.
+        own.with_mut(|own| unsafe { *own = context });
         JobRef(header)
+    }
+
+    /// Lets the job run inside of this, on whichever thread. What was set before is replaced.
+    pub fn surround(&mut self, surround: Box<dyn Surround>) {
+        // SAFETY: JOB-1 - the job is not finished, for we hold its reference.
+        let context = unsafe { &self.0.as_ref().context };
+        let former = context.with_mut(|context| {
+            // SAFETY: JOB-9 - it was written when the reference was made, and is that reference's.
+            let context = unsafe { &mut *context.cast::<JobContext>() };
+            context.surround.replace(surround)
+        });
+        catch_panic::drop(former);
+    }
+
+    /// Whether it runs inside of anything that was [set](JobRef::surround).
+    pub fn is_surrounded(&self) -> bool {
+        // SAFETY: JOB-1 - the job is not finished, for we hold its reference.
+        let context = unsafe { &self.0.as_ref().context };
+        context.with(|context| {
+            // SAFETY: JOB-9 - it was written when the reference was made, and is that reference's.
+            unsafe { &*context.cast::<JobContext>() }.surround.is_some()
+        })
+    }
+
+    /// Takes the context out.
+    ///
+    /// # Safety
+    ///
+    /// JOB-9: the caller consumes the one reference, and calls this once.
+    unsafe fn take_context(header: NonNull<Header>) -> JobContext {
+        // SAFETY: JOB-1 - the job is alive.
+        let context = unsafe { &header.as_ref().context };
+        // SAFETY: JOB-9 - as the caller promises.
+        context.with(|context| unsafe { context.cast::<JobContext>().read() })
     }
 
     /// A number that tells jobs apart that exist at the same time.
@@ -142,13 +202,30 @@ impl JobRef {
         user_code::check(Kind::Closure);
         // SAFETY: JOB-1 - the job is alive.
         let vtable = unsafe { header.as_ref() }.vtable;
+        // SAFETY: JOB-9 - the reference is consumed here.
+        let JobContext { carried, surround } = unsafe { JobRef::take_context(header) };
         // SAFETY: JOB-2 - it is ours to run.
-        unsafe { (vtable.run)(header) };
+        let run = || unsafe { (vtable.run)(header) };
+        // SAFETY: JOB-9 - the token outlives the job, and no code of a user's runs inside after its end.
+        let run = || unsafe { carried.enter(run) };
+        let Some(surround) = surround else {
+            return run();
+        };
+        let mut run = Some(run);
+        catch_panic::call(|| {
+            surround.enclose(&mut || run.take().into_iter().for_each(|run| run()))
+        });
+        if let Some(run) = run {
+            run();
+        }
     }
 
     /// Forgets this reference, which has come back to the owner of the job.
     pub(super) fn into_header(self) -> NonNull<Header> {
-        ManuallyDrop::new(self).0
+        let header = ManuallyDrop::new(self).0;
+        // SAFETY: JOB-9 - the reference is consumed here.
+        catch_panic::drop(unsafe { JobRef::take_context(header) }.surround);
+        header
     }
 }
 
@@ -156,6 +233,8 @@ impl Drop for JobRef {
     fn drop(&mut self) {
         // SAFETY: JOB-1 - the job is alive.
         let vtable = unsafe { self.0.as_ref() }.vtable;
+        // SAFETY: JOB-9 - the reference is consumed here.
+        catch_panic::drop(unsafe { JobRef::take_context(self.0) }.surround);
         // SAFETY: JOB-2 - it is ours to end.
         unsafe { (vtable.give_back)(self.0) };
     }

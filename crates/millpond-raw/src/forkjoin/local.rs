@@ -6,6 +6,7 @@ use crate::cache_padded::CachePadded;
 use crate::catch_panic;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::local;
+use crate::task::current::Carried;
 use core::any::Any;
 use core::cell::Cell;
 use core::mem::{self, MaybeUninit};
@@ -60,6 +61,12 @@ pub trait Host: Any {
 
     /// Others want work: [`Local::publish_oldest`] makes some. Returns how many joins may pass before it is asked again.
     fn on_demand(&self, local: &Local<'_>) -> u32;
+
+    /// The thread is about to run something in another context: publishes all private jobs. What it leaves is taken back
+    /// unrun by its owner.
+    fn on_context_change(&self, local: &Local<'_>) {
+        let _ = local;
+    }
 
     /// Gives a published job back that no other thread has taken.
     fn reclaim(&self, id: usize) -> Option<JobRef>;
@@ -138,6 +145,22 @@ pub fn with_current<R>(f: impl FnOnce(Option<&Local<'_>>) -> R) -> R {
     f(unsafe { current.as_ref() })
 }
 
+/// Publishes all private jobs of the current thread, which is about to run something in another context (JOB-9).
+///
+/// ```
+/// use millpond_raw::forkjoin;
+///
+/// forkjoin::publish_private(); // This thread is no worker: it has none.
+/// ```
+#[inline]
+pub fn publish_private() {
+    with_current(|here| {
+        if let Some(here) = here.filter(|here| !here.is_empty()) {
+            here.publish_all();
+        }
+    });
+}
+
 impl Local<'_> {
     /// Runs both closures, `b` perhaps on another thread, and returns both results.
     ///
@@ -196,8 +219,19 @@ impl Local<'_> {
         self.unlink(oldest);
         // All links but the sentinel's are at the address of a job, which begins with a header.
         let header = NonNull::new(oldest.cast_mut().cast::<Header>()).expect("it is alive");
-        // SAFETY: JOB-2 - it was in the private list, so no reference to it exists.
-        Some(unsafe { JobRef::new(header) })
+        // SAFETY: JOB-2 - it was in the private list, so no reference to it exists; JOB-9 - it was forked in this frame.
+        Some(unsafe { JobRef::new(header, Carried::here()) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn publish_all(&self) {
+        catch_panic::or_abort("jobs are published", || {
+            self.host.on_context_change(self);
+            while let Some(job) = self.publish_oldest() {
+                drop(job);
+            }
+        });
     }
 
     /// Takes a job out of the private list, from anywhere.

@@ -42,12 +42,18 @@
 //!   the scope are over, and a job is counted from before its lifetime is erased until its closure is gone.
 //! - **JOB-8** No panic of a host unwinds a frame with a job in it: it aborts the process. A panic of a closure is caught
 //!   where the closure was stolen, and resumed by the owner.
+//! - **JOB-9** The context of a job is written when its `JobRef` is made and belongs to that reference; whoever consumes
+//!   the reference takes it out, once. It has the token of the frame in which the job was forked, or for a spawned job of
+//!   the frame in which its scope was entered. The owner waits in that frame, so the token outlives the job. A thread
+//!   publishes its private jobs before it enters another frame ([`publish_private`]), and a job leaves the private list
+//!   before its frame ends (JOB-5); so all private jobs were forked in the frame that is current.
 //!
 //! # Orderings
 //!
 //! - `[Q-done]` Finishing a job releases its outcome, and all that it did; the owner acquires that with the state.
 //! - `[Q-wait]` Registering a waker releases it; the thread that finishes acquires it with WAITING.
 //! - `[Q-scope]` A spawned job that is over releases what it did; the scope acquires that with the count of zero.
+//! - `[Q-frame]` Entering a scope releases the token of its frame; a thread that makes a job acquires it.
 //!
 //! How a `JobRef` comes to another thread is the host's business, and it is `Send`: what carries it orders the rest.
 
@@ -58,7 +64,7 @@ mod stack_job;
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests;
 
-pub use job::{Awaited, JobRef};
-pub use local::{Demand, Host, Local, enter, with_current};
+pub use job::{Awaited, JobRef, Surround};
+pub use local::{Demand, Host, Local, enter, publish_private, with_current};
 pub use spawned::{PendingJobs, SpawnScope};
 pub use stack_job::{HandedOver, hand_over};

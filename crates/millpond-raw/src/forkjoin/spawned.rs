@@ -1,13 +1,15 @@
 //! Jobs on the heap, which their owner does not wait for one by one, and the scope that waits for all of them.
 //!
 //! The state of a scope is one word: twice the number of what is not over (its jobs, and its body), plus [`WAITING`].
-//! It is 0 before the scope is entered and after its end, and [`WAITING`] alone while the last one wakes the owner; then
-//! no job is made.
+//! It is [`NEW`] before the scope is entered and 0 after its end, and [`WAITING`] alone while the last one wakes the owner;
+//! then no job is made.
 
 use super::job::{Header, JobRef, Vtable};
 use crate::catch_panic::{self, Payload};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{IN_MODEL, Mutex, UnsafeCell};
+use crate::task::Token;
+use crate::task::current::Carried;
 use crate::user_code::{self, Kind};
 use core::fmt;
 use core::marker::PhantomData;
@@ -20,6 +22,9 @@ use std::task::Waker;
 const WAITING: u64 = 1;
 /// One job, or the body.
 const ONE: u64 = 2;
+
+/// The scope has not been entered.
+const NEW: u64 = u64::MAX;
 
 /// Jobs that may borrow whatever lives for `'scope`, and are all over before it ends.
 ///
@@ -57,6 +62,8 @@ const ONE: u64 = 2;
 pub struct SpawnScope<'scope> {
     state: AtomicU64,
     waker: UnsafeCell<MaybeUninit<Waker>>,
+    /// That of the frame in which it was entered (JOB-9); null outside tasks.
+    token: AtomicPtr<Token>,
     /// The first panic of a job.
     panic: Mutex<Option<Payload>>,
     /// Invariant (JOB-7): a scope of `'scope` is no scope of anything shorter.
@@ -71,8 +78,9 @@ impl<'scope> SpawnScope<'scope> {
     /// A scope that has not been entered.
     pub fn new() -> Self {
         SpawnScope {
-            state: AtomicU64::new(0),
+            state: AtomicU64::new(NEW),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
+            token: AtomicPtr::new(ptr::null_mut()),
             panic: Mutex::new(None),
             _lifetime: PhantomData,
         }
@@ -90,8 +98,11 @@ impl<'scope> SpawnScope<'scope> {
         mut wait: impl FnMut(&PendingJobs<'_, 'scope>),
     ) -> R {
         let opened = (Ordering::Relaxed, Ordering::Relaxed);
-        let is_new = self.state.compare_exchange(0, ONE, opened.0, opened.1);
+        let is_new = self.state.compare_exchange(NEW, ONE, opened.0, opened.1);
         assert!(is_new.is_ok(), "a scope can be entered once");
+        let token = Carried::here().token().cast_mut();
+        // [Q-frame] unmodelled: in every model the first job is made by this thread
+        self.token.store(token, Ordering::Release);
         user_code::check(Kind::Closure);
         let returned = if IN_MODEL {
             Ok(f())
@@ -140,14 +151,26 @@ impl<'scope> SpawnScope<'scope> {
             closure: ManuallyDrop::new(f),
         });
         let job = NonNull::from(Box::leak(job));
-        // SAFETY: JOB-2, JOB-7 - it is new, and it is counted.
-        Ok(unsafe { JobRef::new(job.cast::<Header>()) })
+        // SAFETY: JOB-2, JOB-7 - it is new, and it is counted; JOB-9 - it carries the token of the scope's frame.
+        Ok(unsafe { JobRef::new(job.cast::<Header>(), self.carried()) })
+    }
+
+    /// What a job carries that is made now, while the scope is open. An inline task that spawns may end before the job, so
+    /// the job has the token of the scope's frame, not that of the frame that spawns it.
+    fn carried(&self) -> Carried {
+        // [Q-frame] unmodelled: in every model the first job is made by the thread that has entered
+        let (here, token) = (Carried::here(), self.token.load(Ordering::Acquire));
+        if ptr::eq(here.token(), token) {
+            return here;
+        }
+        // SAFETY: JOB-9 - the scope's owner waits in the frame of this token, for the job that is counted.
+        unsafe { Carried::of(token) }
     }
 
     /// Counts one job more, if the scope is open.
     fn begin_one(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
-        while seen >= ONE {
+        while (ONE..NEW).contains(&seen) {
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             match self
                 .state
@@ -267,7 +290,8 @@ impl Default for SpawnScope<'_> {
 
 impl fmt::Debug for SpawnScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pending = self.state.load(Ordering::Relaxed) / ONE;
+        let state = self.state.load(Ordering::Relaxed);
+        let pending = if state == NEW { 0 } else { state / ONE };
         f.debug_struct("SpawnScope")
             .field("pending", &pending)
             .finish()

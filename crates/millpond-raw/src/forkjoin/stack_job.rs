@@ -3,6 +3,7 @@
 use super::job::{Awaited, Header, JobRef, Links, Vtable};
 use crate::catch_panic::{self, Payload};
 use crate::sync::{IN_MODEL, UnsafeCell};
+use crate::task::current::Carried;
 use crate::user_code::{self, Kind};
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
@@ -139,8 +140,9 @@ where
     let job = StackJob::new(f, ptr::null());
     let awaited = Awaited(&job.header);
     catch_panic::or_abort("a job waits to be run", || {
-        // SAFETY: JOB-2 - it was in no list, and this is the one reference.
-        give(unsafe { JobRef::new(NonNull::from(&job).cast::<Header>()) });
+        let header = NonNull::from(&job).cast::<Header>();
+        // SAFETY: JOB-2 - it was in no list, and this is the one reference; JOB-9 - it is of this frame.
+        give(unsafe { JobRef::new(header, Carried::here()) });
         while !awaited.is_over() {
             wait(&awaited);
         }

@@ -18,6 +18,14 @@
 //! that overlap the narrow stores just made, and the failed store forwarding took a twentieth of a small
 //! task.
 //!
+//! # Branches
+//!
+//! A job that a task has forked, and that another thread runs, is a *branch* of the task. It obeys the token of the task,
+//! which it has by reference ([`Carried`]), and the stops of the thread that runs it. All branches are to hear of an
+//! interrupt, and the task itself as well, so a branch reports it once and leaves the token set; and one that looks only
+//! after the task has cleared the token finds that it was taken. So a branch may miss an interrupt only if the task had
+//! reported another one before the branch was made, and reports this one before the branch looks.
+//!
 //! Nothing outside this file reaches a token through the thread. So no caller can obey the token and forget
 //! the stops.
 //!
@@ -38,8 +46,11 @@
 //!   of this module that made it.
 //! - **CURRENT-3** A stop that is set stays set. So the number of set stops of a frame only grows, and if it
 //!   is above `reported` there is an unreported one.
+//! - **CURRENT-4** The token word of a frame is tagged with [`BRANCH`] if it points to a [`Branch`], which is borrowed by
+//!   a running [`Carried::enter`]. Its token outlives that call, as the caller of `enter` promises.
 
 use super::{Stop, Token};
+use crate::forkjoin;
 use crate::sync::local;
 use crate::wait_queue::Ticket;
 use core::cell::Cell;
@@ -62,10 +73,94 @@ local! {
     static PARENT: Cell<*const Frame> = Cell::new(ptr::null());
 }
 
+/// The mark of a token word that points to a [`Branch`] (CURRENT-4).
+const BRANCH: usize = 1;
+
+/// What a branch of a task knows of interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    /// It has reported one.
+    Reported,
+    /// It has reported one, and has taken that back.
+    Pending,
+}
+
+/// A part of a task that another thread runs.
+struct Branch {
+    token: *const Token,
+    /// The task had reported an interrupt before the branch was made.
+    ignores_taken: bool,
+    heard: Cell<Heard>,
+}
+
+impl Branch {
+    #[inline]
+    fn token(&self) -> &Token {
+        // SAFETY: CURRENT-4 - it outlives the `enter` that this branch is in.
+        unsafe { &*self.token }
+    }
+
+    fn is_set(&self) -> bool {
+        match self.heard.get() {
+            Heard::Nothing => {
+                let token = self.token();
+                token.is_set() || !self.ignores_taken && token.was_taken()
+            }
+            Heard::Reported => false,
+            Heard::Pending => true,
+        }
+    }
+}
+
+/// Whose code runs in a frame.
+enum Body<'a> {
+    Task(&'a Token),
+    Branch(&'a Branch),
+}
+
+impl<'a> Body<'a> {
+    #[inline]
+    fn is_set(&self) -> bool {
+        match self {
+            Body::Task(token) => token.is_set(),
+            Body::Branch(branch) => branch.is_set(),
+        }
+    }
+
+    #[inline]
+    fn take(&self) -> bool {
+        match self {
+            Body::Task(token) => token.take(),
+            Body::Branch(branch) => {
+                let is_set = branch.is_set();
+                if is_set {
+                    branch.heard.set(Heard::Reported);
+                }
+                is_set
+            }
+        }
+    }
+
+    fn set(&self) {
+        match self {
+            Body::Task(token) => token.set(),
+            Body::Branch(branch) => branch.heard.set(Heard::Pending),
+        }
+    }
+
+    fn token(&self) -> &'a Token {
+        match self {
+            Body::Task(token) => token,
+            Body::Branch(branch) => branch.token(),
+        }
+    }
+}
+
 /// The four words of a thread at one moment.
 #[derive(Clone, Copy)]
 struct Frame {
-    /// Null outside tasks.
+    /// Null outside tasks; tagged in a branch (CURRENT-4).
     token: *const Token,
     /// That of the innermost engine; null outside engines.
     stops: *const Link,
@@ -110,9 +205,14 @@ impl Frame {
     }
 
     #[inline]
-    fn token(&self) -> Option<&Token> {
+    fn body(&self) -> Option<Body<'_>> {
+        if self.token.addr() & BRANCH != 0 {
+            let branch = self.token.map_addr(|address| address & !BRANCH);
+            // SAFETY: CURRENT-4 - borrowed by a `Carried::enter` further down this stack; CURRENT-2 - for one call.
+            return Some(Body::Branch(unsafe { &*branch.cast::<Branch>() }));
+        }
         // SAFETY: CURRENT-1 - null, or borrowed by an `enter` further down this stack; CURRENT-2 - for one call.
-        unsafe { self.token.as_ref() }
+        unsafe { self.token.as_ref() }.map(Body::Task)
     }
 
     #[inline]
@@ -133,6 +233,8 @@ impl Frame {
 }
 
 /// Runs `f` in a frame derived from the current one.
+///
+/// Jobs that the current one has forked are published first: what they carry is the frame that is current then (JOB-9).
 #[inline]
 fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
     struct Restore(Frame);
@@ -144,6 +246,7 @@ fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
         }
     }
 
+    forkjoin::publish_private();
     let restore = Restore(Frame::here());
     let inside = Frame {
         parent: ptr::from_ref(&restore.0),
@@ -154,11 +257,11 @@ fn within<R>(frame: impl FnOnce(Frame) -> Frame, f: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `see` with the token of each task whose body is on the stack of this thread, the innermost first.
-/// Masked ones are included, for they wait as well.
+/// Masked ones are included, for they wait as well. Branches are not: the body is on another stack.
 pub fn bodies(mut see: impl FnMut(&Token)) {
     let mut frame = Frame::here();
     loop {
-        if let Some(token) = frame.token() {
+        if let Some(Body::Task(token)) = frame.body() {
             see(token);
         }
         // SAFETY: CURRENT-1 - null, or in a `within` further down this stack; CURRENT-2 - copied at once.
@@ -179,6 +282,76 @@ pub(super) fn enter<R>(token: &Token, f: impl FnOnce() -> R) -> R {
         },
         f,
     )
+}
+
+/// The token of the current frame, for a job that another thread runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried {
+    /// Null outside tasks.
+    token: *const Token,
+    ignores_taken: bool,
+    heard: Heard,
+}
+
+impl Carried {
+    pub(crate) fn here() -> Self {
+        let here = Frame::here();
+        let (token, ignores_taken, heard) = match here.body() {
+            None => (ptr::null(), false, Heard::Nothing),
+            Some(Body::Task(token)) => (ptr::from_ref(token), token.was_taken(), Heard::Nothing),
+            Some(Body::Branch(branch)) => (branch.token, branch.ignores_taken, branch.heard.get()),
+        };
+        Carried {
+            token,
+            ignores_taken,
+            heard,
+        }
+    }
+
+    /// The token; null outside tasks.
+    pub(crate) fn token(&self) -> *const Token {
+        self.token
+    }
+
+    /// What is carried to a part of the task with this token that is made now, by code that is in no frame of the task.
+    ///
+    /// # Safety
+    ///
+    /// The token is null, or alive.
+    pub(crate) unsafe fn of(token: *const Token) -> Self {
+        Carried {
+            token,
+            // SAFETY: CURRENT-4 - null or alive, as the caller promises.
+            ignores_taken: unsafe { token.as_ref() }.is_some_and(Token::was_taken),
+            heard: Heard::Nothing,
+        }
+    }
+
+    /// Runs `f` as a branch of the task that this was made in, or in no task if it was made in none.
+    ///
+    /// # Safety
+    ///
+    /// The token outlives what runs inside of `f` (CURRENT-4).
+    pub(crate) unsafe fn enter<R>(self, f: impl FnOnce() -> R) -> R {
+        if self.token.is_null() {
+            return outside(f);
+        }
+        let branch = Branch {
+            token: self.token,
+            ignores_taken: self.ignores_taken,
+            heard: Cell::new(self.heard),
+        };
+        let tagged = ptr::from_ref(&branch)
+            .cast::<Token>()
+            .map_addr(|address| address | BRANCH);
+        within(
+            |parent| Frame {
+                token: tagged,
+                ..parent
+            },
+            f,
+        )
+    }
 }
 
 /// Runs `f` outside any task, with this stop behind all tasks that it runs.
@@ -223,8 +396,8 @@ pub fn masked<R>(f: impl FnOnce() -> R) -> R {
 #[inline]
 pub fn is_set() -> bool {
     let here = Frame::here();
-    here.token()
-        .is_some_and(|token| token.is_set() || here.stops_set() > here.reported)
+    here.body()
+        .is_some_and(|body| body.is_set() || here.stops_set() > here.reported)
 }
 
 /// Reports an interrupt of the running task: clears its token and marks all set stops as reported. All that
@@ -232,10 +405,10 @@ pub fn is_set() -> bool {
 #[inline]
 pub fn take() -> bool {
     let here = Frame::here();
-    let Some(token) = here.token() else {
+    let Some(body) = here.body() else {
         return false;
     };
-    let taken = token.take();
+    let taken = body.take();
     let reported = here.stops_set();
     if reported <= here.reported {
         return taken;
@@ -247,7 +420,7 @@ pub fn take() -> bool {
 /// Interrupts the running task, to undo that it has reported an interrupt. Returns false outside tasks.
 pub fn set() -> bool {
     let here = Frame::here();
-    here.token().map(Token::set).is_some()
+    here.body().map(|body| body.set()).is_some()
 }
 
 /// Whether an enclosing engine has been stopped, and the code that runs here has not reported it. An engine
@@ -261,10 +434,10 @@ pub fn is_stopped() -> bool {
 /// ([`take`], [`is_set`]) before it parks: what was set before wakes nothing.
 pub fn with_interrupt_waker<R>(waker: &Waker, f: impl FnOnce() -> R) -> R {
     let here = Frame::here();
-    match here.token() {
+    match here.body() {
         None => f(),
-        Some(token) => {
-            let _registered = Registered::new(token, waker);
+        Some(body) => {
+            let _registered = Registered::new(body.token(), waker);
             registered_with(here.stops(), waker, f)
         }
     }
@@ -334,6 +507,53 @@ mod tests {
             });
         });
         assert!(!token.is_set() && stop.is_set());
+    }
+
+    /// Runs `f` as a branch.
+    fn branch<R>(carried: Carried, f: impl FnOnce() -> R) -> R {
+        // SAFETY: CURRENT-4 - the tokens of these tests outlive the branches.
+        unsafe { carried.enter(f) }
+    }
+
+    #[test]
+    fn each_branch_and_the_task_report_an_interrupt_once() {
+        let token = Token::new();
+        let carried = token.enter(Carried::here);
+        branch(carried, || assert!(!is_set() && !take()));
+        token.set();
+        for _ in 0..2 {
+            branch(carried, || {
+                let inner = Carried::here();
+                branch(inner, || assert!(take() && !take()));
+                assert!(take() && !is_set() && !take());
+                branch(Carried::here(), || {
+                    assert!(!take(), "it was reported before")
+                });
+            });
+        }
+        token.enter(|| assert!(take() && !take()));
+        branch(carried, || {
+            assert!(take(), "it was reported by the task only")
+        });
+        let later = token.enter(Carried::here);
+        branch(later, || assert!(!take(), "the task had reported it"));
+        token.set();
+        branch(later, || {
+            assert!(take() && !take());
+            assert!(set() && take() && !take(), "it was put back");
+        });
+        assert!(token.is_set(), "a branch leaves it for the task");
+    }
+
+    #[test]
+    fn a_branch_of_no_task_is_in_no_task_and_no_branch_is_a_body() {
+        let token = Token::new();
+        token.set();
+        let (none, carried) = (Carried::here(), token.enter(Carried::here));
+        token.enter(|| branch(none, || assert!(!is_set() && !take() && !set())));
+        branch(carried, || {
+            bodies(|_| unreachable!("its stack is another one"))
+        });
     }
 
     #[test]

@@ -16,8 +16,8 @@ use std::task::Waker;
 /// Dropping it detaches the task.
 pub struct Handle<T, M = ()> {
     cell: CellRef,
-    /// Our registered waker; or [`TAKEN`], if we have taken the outcome out of the stage: then none is registered. One
-    /// word for both, for handles are kept by the million.
+    /// Our registered waker; or [`TAKEN`], if we have taken the outcome out of the stage: then the task is finished,
+    /// which takes all wakers. One word for both, for handles are kept by the million.
     ticket: Option<Ticket>,
     _types: PhantomData<(T, M)>,
 }
@@ -126,7 +126,8 @@ impl<T, M> Handle<T, M> {
         if let Some(reason) = seen.cancelled() {
             return Some(Outcome::Cancelled(reason));
         }
-        self.unregister();
+        // A registered waker is the finishing thread's to wake: it takes all of them. To unregister it here would drop
+        // it, and the caller may hold a lock.
         self.ticket = TAKEN;
         Some(if seen.is_panicked() {
             // SAFETY: TASK-4 - done, not cancelled, not taken, and we are the one handle.

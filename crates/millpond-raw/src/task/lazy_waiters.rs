@@ -1,13 +1,13 @@
 //! The queues of waiters, allocated for the first waiter: one word in every task cell.
 //!
 //! ```text
-//!   word:  pointer to the queues (null until something waits)  | FLAG
+//!   word:  pointer to the queues (null until something waits)  | TAKEN | FLAG
 //! ```
 //!
 //! Hardly any task is joined before it ends, and fewer still block in an interruptible call. So a cell has
 //! one word for both queues, and their memory is allocated on demand, from the slabs that cells come from.
 //! The flag is the interrupt token's; it is in the same word so that setting it and adding the queues cannot
-//! miss each other.
+//! miss each other. Clearing it leaves TAKEN behind, for those who work for the task on other threads.
 //!
 //! # Invariants
 //!
@@ -28,6 +28,8 @@ use crate::wait_queue::WaitQueue;
 use core::ptr::{self, NonNull};
 
 const FLAG: usize = 1;
+/// The flag has been cleared at least once.
+const TAKEN: usize = 2;
 
 /// The waiters of one task.
 #[derive(Debug, Default)]
@@ -57,6 +59,12 @@ impl LazyWaiters {
         self.word.load(Ordering::Acquire).addr() & FLAG != 0
     }
 
+    /// Whether the flag has ever been cleared.
+    pub(super) fn was_flag_cleared(&self) -> bool {
+        // [K-set]
+        self.word.load(Ordering::Acquire).addr() & TAKEN != 0
+    }
+
     /// Sets the flag. Returns the queues to wake, if the flag was clear and there are any.
     pub(super) fn set_flag(&self) -> Option<&WaiterQueues> {
         let mut seen = self.word.load(Ordering::Relaxed);
@@ -73,7 +81,8 @@ impl LazyWaiters {
     pub(super) fn clear_flag(&self) -> bool {
         let mut seen = self.word.load(Ordering::Relaxed);
         while seen.addr() & FLAG != 0 {
-            match self.swap_word(seen, seen.map_addr(|address| address & !FLAG)) {
+            let next = seen.map_addr(|address| address & !FLAG | TAKEN);
+            match self.swap_word(seen, next) {
                 Ok(()) => return true,
                 Err(now) => seen = now,
             }
@@ -113,7 +122,7 @@ impl LazyWaiters {
     }
 
     fn queues_in(&self, word: *mut WaiterQueues) -> Option<&WaiterQueues> {
-        let queues = word.map_addr(|address| address & !FLAG);
+        let queues = word.map_addr(|address| address & !(FLAG | TAKEN));
         // SAFETY: LAZY-1 - null, or queues that live as long as the word.
         unsafe { queues.as_ref() }
     }
@@ -134,7 +143,7 @@ impl Drop for LazyWaiters {
     #[inline]
     fn drop(&mut self) {
         let word = self.word.load(Ordering::Relaxed);
-        if let Some(queues) = NonNull::new(word.map_addr(|address| address & !FLAG)) {
+        if let Some(queues) = NonNull::new(word.map_addr(|address| address & !(FLAG | TAKEN))) {
             // SAFETY: LAZY-1 - from `into_raw`, and `&mut self` excludes all others.
             drop_queues(unsafe { Recycled::from_raw(queues) });
         }

@@ -60,6 +60,11 @@ impl Token {
         self.word.clear_flag()
     }
 
+    /// Whether an interrupt was ever [reported](Token::take).
+    pub(super) fn was_taken(&self) -> bool {
+        self.word.was_flag_cleared()
+    }
+
     /// Registers `waker` to be woken when the token is set; `None` if it is set already.
     pub fn register(&self, waker: &Waker) -> Option<Ticket> {
         let queues = self.word.get_or_init();

@@ -27,6 +27,7 @@ use super::deque::{Inner, Item};
 use super::engine::ForkJoinEngine;
 use super::slot::{FIRST, PATIENT, Slot, URGENT};
 use super::worker::Worker;
+use crate::task;
 use millpond_raw::forkjoin::{Awaited, Host, JobRef, Local};
 use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::sync::spins;
@@ -150,7 +151,11 @@ impl Context {
     /// Runs a job that this worker did not wait for.
     pub(super) fn run_job(&self, job: JobRef) {
         let outer = self.root.replace(job.id());
-        job.run();
+        if job.is_surrounded() {
+            job.run();
+        } else {
+            task::outside(|| job.run());
+        }
         self.root.set(outer);
     }
 
@@ -164,7 +169,10 @@ impl Context {
     }
 
     /// Pushes a job that was private. The caller tells others.
-    pub(super) fn push_published(&self, job: JobRef) {
+    pub(super) fn push_published(&self, mut job: JobRef) {
+        if let Some(context) = task::carried() {
+            job.surround(context);
+        }
         let id = job.id();
         let number = self.slot().deque.push_job(job, self.root.get());
         self.published.borrow_mut().push((id, number));
@@ -196,7 +204,10 @@ impl Context {
     }
 
     /// Pushes a job of a scope.
-    pub(super) fn spawn(&self, job: JobRef) {
+    pub(super) fn spawn(&self, mut job: JobRef) {
+        if let Some(context) = task::carried() {
+            job.surround(context);
+        }
         self.slot().deque.push_spawned(job, self.root.get());
         let _ = self.signal_job(true);
     }
@@ -303,6 +314,13 @@ impl Host for Context {
                 MAX_SKIP
             }
             Err(skip) => skip,
+        }
+    }
+
+    fn on_context_change(&self, local: &Local<'_>) {
+        // Nobody is woken: an inner task is often short.
+        while !local.is_empty() {
+            self.publish(local, false);
         }
     }
 

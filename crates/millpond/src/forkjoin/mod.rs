@@ -35,7 +35,7 @@
 //! |---|---|
 //! | Two parts? Many? | [`join`]; [`scope`] |
 //! | A loop over a slice, a range, a vector? Sorting? | [`parallel`] |
-//! | As in Java? | [`RecursiveTask`] |
+//! | As in Java? | [`RecursiveTask`], [`CountedCompleter`] |
 //! | Tasks that nobody waits for? With handles? | [`execute`](crate::executor::ExecutorExt::execute); [`submit`](crate::executor::ExecutorExt::submit) |
 //! | Which pool? | that of the worker that asks, or else [`ForkJoinPool::common`]; [`ForkJoinPool::install`] runs a closure in another one |
 //! | What does a worker do while it waits? | [`HelpPolicy`] |
@@ -58,6 +58,7 @@
 // | `sleep` | how workers fall asleep and are woken |
 // | `blocking`, `spares` | workers that block, and those that take their place |
 // | `recursive` | recursive tasks, as in Java |
+// | `completer` | counted completers, as in Java |
 // | `parallel` | loops over slices, ranges, chunks and vectors; sorting |
 // | `submit` | how tasks and jobs come in; inline joins |
 // | `shutdown`, `quiescence` | the end, and waiting for nothing to do |
@@ -69,6 +70,7 @@ mod as_executor;
 mod blocking;
 mod builder;
 mod cache_groups;
+mod completer;
 mod config;
 mod context;
 mod deque;
@@ -91,6 +93,7 @@ mod worker;
 
 pub use blocking::blocking;
 pub use builder::ForkJoinBuilder;
+pub use completer::{Completer, CountedCompleter};
 pub use config::HelpPolicy;
 pub use events::ForkJoinEvent;
 pub use install::{join, scope};

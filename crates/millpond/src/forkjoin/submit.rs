@@ -5,7 +5,7 @@ use super::engine::ForkJoinEngine;
 use super::worker::{Worker, WorkerRecord};
 use crate::engine::{Identity, InlineJoins, InlineRun, Spawn, Tombstones, WorkerEngine};
 use crate::executor::{RejectReason, Rejected};
-use crate::task::{Cycle, Name, Task, TaskView};
+use crate::task::{self, Cycle, Name, Task, TaskView};
 use millpond_raw::forkjoin::JobRef;
 use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
@@ -47,8 +47,11 @@ impl ForkJoinEngine {
     }
 
     /// Accepts a job from outside. It goes back to its owner if no worker will run it.
-    pub(super) fn inject(self: &Arc<Self>, job: JobRef) {
+    pub(super) fn inject(self: &Arc<Self>, mut job: JobRef) {
         let id = job.id();
+        if let Some(context) = task::carried() {
+            job.surround(context);
+        }
         // FORKJOIN-3
         let is_open = || self.ctl().read().is_running();
         if let Err(job) = self.outside.push_job_if(job, is_open) {

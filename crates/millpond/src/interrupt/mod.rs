@@ -35,6 +35,8 @@
 //! 7. A task and another one that it runs inline (`run_or_join`, `DirectExecutor`) are each interrupted
 //!    through their own handles only. Stopping the executor whose thread they run on interrupts both;
 //!    but a task that has reported that, and cleans up, may run others inline without interruption.
+//! 8. Parts of a task that other workers run (`forkjoin::join`, `scope`, `install`) are interrupted with the task: each
+//!    of them reports that once, and leaves it for the task and the other parts.
 
 // | file | what |
 // |---|---|

@@ -14,12 +14,16 @@
 //! Running a task puts its [`Inherited`] into a thread-local and takes it out afterwards, also if the body panics;
 //! [`TaskSpec::new`](super::TaskSpec::new) copies it from there. Most tasks have empty to pass on. For them both ends
 //! are one look at a flag.
+//!
+//! A part of a task that another worker of a fork-join pool runs is in the context of the task: a job that others may take
+//! carries a copy ([`carried`]).
 
 use super::Priority;
 use super::name::Name;
 use super::span::Span;
 use super::task_local::TaskLocals;
 use crate::time::Deadline;
+use millpond_raw::forkjoin::{self, Surround};
 use millpond_raw::sync::local;
 use std::cell::{Cell, RefCell};
 
@@ -106,8 +110,32 @@ pub(super) fn task_locals() -> TaskLocals {
 
 /// Runs `f` in the current context, but with these values of task-locals.
 pub(super) fn with_task_locals<R>(locals: TaskLocals, f: impl FnOnce() -> R) -> R {
+    // Jobs that were forked carry the context that is current when they are published.
+    forkjoin::publish_private();
     let _restore = Restore(swap(Inherited { locals, ..copy() }));
     f()
+}
+
+/// The current context, for a job that another thread may run; `None` if there is none.
+pub(crate) fn carried() -> Option<Box<dyn Surround>> {
+    let inherited = if is_set() || !Span::is_none_here() {
+        copy()
+    } else {
+        return None;
+    };
+    let is_plain = inherited.is_empty() && inherited.span.is_none();
+    (!is_plain).then(|| Box::new(inherited) as Box<dyn Surround>)
+}
+
+impl Surround for Inherited {
+    fn enclose(self: Box<Self>, body: &mut dyn FnMut()) {
+        enter(Some(*self), body);
+    }
+}
+
+/// Runs `f`, which is part of no task, without the context of the task that the thread runs.
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    if is_set() { enter(None, f) } else { f() }
 }
 
 /// Whether a task with this context runs without [`enter`].
@@ -120,6 +148,7 @@ pub(super) fn is_plain(inherited: Option<&Inherited>) -> bool {
 pub(super) fn enter<R>(inherited: Option<Inherited>, f: impl FnOnce() -> R) -> R {
     let inherited = inherited.unwrap_or(Inherited::empty());
     let span = inherited.span.clone();
+    forkjoin::publish_private();
     let _restore = Restore(swap(inherited));
     span.in_scope(f)
 }

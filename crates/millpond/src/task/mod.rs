@@ -75,7 +75,7 @@ mod task_local;
 
 pub(crate) use blocked_joins::{JoinGuard, JoinTarget};
 pub use blocked_joins::{blocked_joins, wait_cycles};
-pub(crate) use context::{current_name, inherits_nothing};
+pub(crate) use context::{carried, current_name, inherits_nothing, outside};
 pub use cycle::{BlockedJoin, Cycle, DetectedCycle, TaskLabel};
 pub(crate) use delivered::{Delivered, when_delivered};
 pub use error::TaskError;

@@ -8,6 +8,7 @@
 )]
 
 mod blocking;
+mod context;
 mod ends;
 mod joins;
 mod parallel;
