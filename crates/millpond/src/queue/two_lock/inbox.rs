@@ -31,6 +31,8 @@ pub(super) struct Inbox<T> {
     pub(super) producers: TicketQueue<Waiter>,
     /// The value of `taken` that was read last.
     taken_seen: usize,
+    /// Whether the last read of `taken` by an offer brought little room (`capacity.rs`).
+    pub(super) is_room_thin: bool,
     bound: Option<usize>,
     /// Whether every offer fails from now on.
     is_sealed: bool,
@@ -50,6 +52,7 @@ impl<T: Send> Inbox<T> {
             notified: None,
             producers: TicketQueue::new(),
             taken_seen: 0,
+            is_room_thin: false,
             bound,
             is_sealed: false,
             full_mark: NOT_FULL,

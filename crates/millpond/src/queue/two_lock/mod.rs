@@ -15,7 +15,7 @@
 //! | file | what |
 //! |---|---|
 //! | `inbox.rs` | the state under the inbox's lock |
-//! | `capacity.rs` | the bound, waking producers, the full mark |
+//! | `capacity.rs` | the bound, pauses for room, waking producers, the full mark |
 //! | `swap.rs` | swapping the boxes |
 //! | `search.rs` | searching consumers |
 //! | `newest.rs` | polling the newest element |
@@ -25,6 +25,9 @@
 //! Each side counts under its own lock: `put` in the inbox, `taken` beside the outbox. A producer keeps the value
 //! of `taken` that it last read, and reads it again before it reports a full queue. So the bound is exact, and no
 //! offer fails while there is room.
+//!
+//! A queue that stays full has a producer that waits for each free place. If it read `taken` for a few places at a
+//! time it would take the consumers' cache line as often, so it pauses for a moment first (`capacity.rs`).
 //!
 //! Rejected offers come in bursts. A full queue therefore publishes a mark; an offer that reads the mark and
 //! finds that nothing has been taken since fails without a lock and without a write (FIFO-8).
@@ -196,6 +199,9 @@ impl<T: Send> TwoLock<T> {
     pub(super) fn offer(&self, element: T, _: End) -> Result<(), OfferError<T>> {
         if !self.is_full() {
             let mut inbox = lock(&self.inbox.inbox);
+            if !inbox.has_room() && inbox.is_room_thin {
+                inbox = self.pause_for_room(inbox);
+            }
             if self.find_room(&mut inbox) {
                 self.push(inbox, element);
                 return Ok(());

@@ -33,8 +33,15 @@ use std::ops::Range;
 /// How many elements a swap of a thin stream brings (SWAP-1, SWAP-2). In models every stream is thin.
 const THIN: Range<usize> = if cfg!(millpond_shuttle) { 1..9 } else { 8..64 };
 
-/// How long a consumer pauses (SWAP-3), in spins of 20 to 40 ns.
+/// How long a thread of a thin stream pauses (SWAP-3, ROOM-3), in spins of 20 to 40 ns.
 const PAUSES: u32 = 16;
+
+/// Lets the other side proceed for a moment. The caller holds no lock.
+pub(super) fn pause() {
+    // Models do not spin, see `spins`.
+    let pauses = if spins() == 0 { 0 } else { PAUSES };
+    (0..pauses).for_each(|_| hint::spin_loop());
+}
 
 impl<T: Send> TwoLock<T> {
     /// Takes an element for a consumer that has found the outbox empty and `is_ready` set.
@@ -46,9 +53,7 @@ impl<T: Send> TwoLock<T> {
     ) -> Option<T> {
         if THIN.contains(&self.outbox.last_swap.load(Ordering::Relaxed)) {
             drop(outbox);
-            // Models do not spin, see `spins`.
-            let pauses = if spins() == 0 { 0 } else { PAUSES };
-            (0..pauses).for_each(|_| hint::spin_loop());
+            pause();
             outbox = lock(&self.outbox.ring);
         }
         if outbox.len() == 0 {

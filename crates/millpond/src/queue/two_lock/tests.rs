@@ -178,3 +178,30 @@ fn a_queue_goes_on_when_its_counts_wrap_around_with_old_elements_in_it() {
         }
     }
 }
+
+/// ROOM-3: a pause changes nothing about the bound, and `is_room_thin` follows each read of `taken`.
+#[test]
+fn an_offer_that_pauses_for_room_succeeds_for_each_place_and_then_fails() {
+    let queue = TwoLock::new(Ring::growing(), Ring::growing(), Some(1024));
+    let fill = || {
+        std::iter::repeat_with(|| queue.offer(7, End::Last))
+            .take_while(Result::is_ok)
+            .count()
+    };
+    let take = |count| (0..count).for_each(|_| assert_eq!(queue.poll(End::First), Some(7)));
+    let is_room_thin = || lock(&queue.inbox.inbox).is_room_thin;
+    assert_eq!(fill(), 1024);
+    for (taken, is_thin) in [(10, true), (63, true), (1, false), (2, true), (64, false)] {
+        take(taken);
+        // The first offer reads `taken`.
+        queue.offer(7, End::Last).unwrap();
+        assert_eq!(is_room_thin(), is_thin, "{taken} places");
+        assert_eq!(fill(), taken - 1);
+    }
+    take(10);
+    queue.offer(7, End::Last).unwrap();
+    queue.seal();
+    assert!(is_room_thin());
+    assert!(queue.offer(7, End::Last).is_err(), "it is sealed");
+    assert!(!is_room_thin(), "it has found no room");
+}
