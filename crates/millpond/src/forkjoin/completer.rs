@@ -98,6 +98,7 @@ pub trait CountedCompleter: Sized + Send + Sync {
     ///
     /// If a node does, or [was failed](Completer::fail), when all parts are over. If all are over and nobody has completed
     /// the root: a `try_complete` is missing.
+    #[track_caller]
     fn invoke(self) -> Self {
         let root = Counted::new(self);
         install::scope(|scope| {
