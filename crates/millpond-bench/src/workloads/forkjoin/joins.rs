@@ -6,6 +6,7 @@ use crate::harness::Sample;
 use crate::peers::forkjoin::ForkJoin;
 use crate::peers::pool::WORKERS;
 use anyhow::{Result, ensure};
+use std::hint::black_box;
 use std::time::Instant;
 
 /// The largest Fibonacci number that is computed has this index. Where more joins are wanted it is computed again.
@@ -36,7 +37,9 @@ pub fn fib<F: ForkJoin>(threads: usize, joins: u64) -> Result<Sample> {
     Team::<F>::open(threads)?.measure(times * each, |pool| {
         let (sum, elapsed) = pool.run(|context| {
             let start = Instant::now();
-            let sum = (0..times).map(|_| number::<F>(context, index)).sum::<u64>();
+            // Without this the compiler computes it once, where nothing is forked.
+            let once = |_| number::<F>(context, black_box(index));
+            let sum = (0..times).map(once).sum::<u64>();
             (sum, start.elapsed())
         });
         let expected = times * plain(index);
@@ -85,7 +88,7 @@ fn trees<F: ForkJoin>(threads: usize, nodes: u64, times: u64) -> Result<Sample> 
         let (sum, elapsed) = pool.run(|context| {
             let start = Instant::now();
             let sum = (0..times)
-                .map(|_| sum::<F>(context, &tree))
+                .map(|_| sum::<F>(context, black_box(&tree)))
                 .fold(0, u64::wrapping_add);
             (sum, start.elapsed())
         });
