@@ -12,13 +12,17 @@
 //! - **FORKJOIN-1** A thread that has pushed something reads the state of the idle workers and the worker count
 //!   *afterwards* ([`ForkJoinEngine::signal`]): it wakes a sleeper, starts a worker, or relies on one that searches, or
 //!   on those that run, if there are enough of them (SPARE-1).
-//! - **FORKJOIN-2** A leaving worker stops searching and decrements the worker count first, then looks for work. If there
-//!   is some and nobody to wake, it counts itself in again and stays.
+//! - **FORKJOIN-2** A leaving worker decrements the worker count and stops searching first, then looks for work. If there is
+//!   some and too few workers run, it wakes a sleeper, also where it may not stay itself: a submitter may have relied on
+//!   it. Only if there is nobody to wake, and a place, it counts itself in again and stays.
 //! - **FORKJOIN-3** Tasks are refused by the state of the control word, read under the lock under which they would be
 //!   pushed (DEQUE-2); a shutdown takes each lock once after it has changed the state.
 //! - **FORKJOIN-4** A worker exits with an empty deque and an empty private list: it runs what it has published and spawned,
 //!   also after a stop. Only tasks are handed back by a stop.
 //! - **FORKJOIN-5** No user code (a factory, listener, closure or destructor) runs under a lock of the pool.
+//! - **FORKJOIN-6** A worker that was counted and could not start, or that died, is missed by those that relied on it: a
+//!   worker that left because enough ran, and those that sleep after a shutdown until no worker is active. So one sleeper
+//!   is woken if there is work, and after a shutdown all are.
 //!
 //! Beside it: SLEEP in [`super::sleep`], SPARE in [`super::spares`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
 //! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
@@ -329,7 +333,17 @@ impl WorkerEngine for ForkJoinEngine {
         super::worker::run(guard);
     }
 
-    fn worker_uncounted(&self) {}
+    /// FORKJOIN-6
+    fn worker_uncounted(&self) {
+        if self.is_shut_down() {
+            self.wake_all();
+        } else if self.sleep.needs_wake().is_some()
+            && self.has_visible_work()
+            && self.lacks_runners()
+        {
+            self.wake_one();
+        }
+    }
 
     fn worker_exited(&self) {
         self.quiescence.wake_all();

@@ -186,3 +186,18 @@ fn parallelism_that_changes_all_the_time_forgets_nothing() {
         end(&pool);
     });
 }
+
+#[test]
+fn a_task_that_relies_on_a_worker_that_leaves_as_surplus_is_run_by_one_that_sleeps() {
+    pct(|| {
+        let pool = builder(2).0.build().unwrap();
+        // Two workers.
+        let other = pool.clone();
+        let thread = spawn(move || other.install(|| ()));
+        pool.install(|| ());
+        thread.join().unwrap();
+        pool.set_parallelism(1).unwrap();
+        assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
+        end(&pool);
+    });
+}
