@@ -4,6 +4,10 @@
 //! then stays, so that others can read it without a lock. What is in its deque when the worker exits is nothing
 //! (FORKJOIN-4).
 //!
+//! - **SLOT-1** There are as many slots as workers that can be counted. A leaving worker is uncounted a moment before it
+//!   gives its slot back, so a new one may find none, and waits: at least one of those that have a slot is leaving, and
+//!   it runs no user code and waits for nothing before it has given its slot back.
+//!
 //! # Orderings
 //!
 //! - `[S-ask]` A worker that goes to sleep is on the list of sleepers, and then asks all others for work, which releases.
@@ -19,6 +23,7 @@ use millpond_raw::forkjoin::Demand;
 use millpond_raw::once_box::OnceBox;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use millpond_raw::sync::thread;
 use std::task::Waker;
 
 /// A worker that searches, or one that waits for a job that this one runs, wants work at once.
@@ -124,22 +129,29 @@ impl Slots {
         }
     }
 
-    /// Takes a slot for a worker.
+    /// Takes a slot for a worker that is counted. If there is none, waits for one that is being given back (SLOT-1).
     pub(super) fn claim(&self, waker: Waker) -> u32 {
-        let index = {
-            let mut free = self.free.lock();
-            free.pop().unwrap_or_else(|| {
-                let used = self.used.load(Ordering::Relaxed);
-                self.slots[used].get_or_init(Slot::default);
-                // [S-slot] unmodelled: the box of the slot orders the same
-                self.used.store(used + 1, Ordering::Release);
-                used as u32
-            })
+        let index = loop {
+            if let Some(index) = self.take_free() {
+                break index;
+            }
+            thread::yield_now();
         };
         let slot = self.get(index);
         slot.set_waker(Some(waker));
         slot.is_taken.store(true, Ordering::Relaxed);
         index
+    }
+
+    fn take_free(&self) -> Option<u32> {
+        let mut free = self.free.lock();
+        free.pop().or_else(|| {
+            let used = self.used.load(Ordering::Relaxed);
+            self.slots.get(used)?.get_or_init(Slot::default);
+            // [S-slot] unmodelled: the box of the slot orders the same
+            self.used.store(used + 1, Ordering::Release);
+            Some(used as u32)
+        })
     }
 
     pub(super) fn release(&self, index: u32) {
@@ -173,5 +185,19 @@ impl Slots {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.iter_from(0).map(|(_, slot)| slot)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_starts_when_all_slots_are_taken_gets_that_of_one_that_leaves() {
+        let slots = Slots::new(2);
+        assert_eq!([0, 1].map(|_| slots.claim(Waker::noop().clone())), [0, 1]);
+        assert_eq!(slots.take_free(), None);
+        slots.release(1);
+        assert_eq!(slots.claim(Waker::noop().clone()), 1);
     }
 }
