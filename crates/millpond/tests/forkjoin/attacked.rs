@@ -73,3 +73,27 @@ fn a_sleeping_worker_runs_what_a_worker_that_cannot_be_started_was_to_run() {
     let pool = second_start_fails(1, |_| ());
     drop(pool);
 }
+
+#[derive(Debug)]
+struct Refusing;
+
+impl ThreadFactory for Refusing {
+    fn start(&self, _: Body) -> io::Result<JoinHandle<()>> {
+        Err(io::Error::other("no thread today"))
+    }
+}
+
+#[test]
+fn a_task_for_which_no_thread_can_be_started_is_rejected_and_not_submitted() {
+    let pool = ForkJoinPool::builder("mill").threads(Refusing);
+    let pool = pool.build().unwrap();
+    for _ in 0..10 {
+        assert!(pool.submit(|| ()).is_err());
+    }
+    let now = pool.snapshot();
+    assert_eq!((now.submitted, now.rejected), (0, 10));
+    assert_eq!(
+        (now.completed, now.cancelled, now.queued_outside),
+        (0, 0, 0)
+    );
+}
