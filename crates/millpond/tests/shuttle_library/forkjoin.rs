@@ -7,6 +7,7 @@ use crate::shuttle_drive;
 use crate::shuttle_kit::{KEEP_ALIVE, pct};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::forkjoin::{self, ForkJoinBuilder, ForkJoinPool, HelpPolicy};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::time::ManualClock;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
@@ -190,12 +191,13 @@ fn parallelism_that_changes_all_the_time_forgets_nothing() {
 #[test]
 fn a_task_that_relies_on_a_worker_that_leaves_as_surplus_is_run_by_one_that_sleeps() {
     pct(|| {
-        let pool = builder(2).0.build().unwrap();
-        // Two workers.
-        let other = pool.clone();
-        let thread = spawn(move || other.install(|| ()));
-        pool.install(|| ());
-        thread.join().unwrap();
+        let pool = builder(2).0.max_spares(0).build().unwrap();
+        // Two workers: the first task ends when the second runs.
+        let gate = Arc::new(FifoQueue::unbounded());
+        let from = Arc::clone(&gate);
+        let waits = pool.submit(move || from.take().unwrap()).unwrap();
+        pool.execute(move || gate.put(7).unwrap()).unwrap();
+        assert_eq!(waits.join().unwrap(), 7);
         pool.set_parallelism(1).unwrap();
         assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
         end(&pool);
