@@ -215,8 +215,9 @@ impl Context {
     /// Takes back the request of sleepers, if there is none any more.
     fn forget_sleepers(&self) {
         let word = self.slot().demand.word();
+        word.fetch_and(!PATIENT, Ordering::Relaxed);
         // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-        word.fetch_and(!PATIENT, Ordering::Acquire);
+        fence(Ordering::SeqCst);
         if self.engine.has_room(self.engine.sleep.read()) {
             word.fetch_or(PATIENT, Ordering::Relaxed);
         }

@@ -46,6 +46,7 @@ use crate::task::{CancelReason, QueueOwner, Task};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, TimestampClock};
 use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::wait_queue::WaitQueue;
 use std::borrow::Cow;
 use std::io;
@@ -234,6 +235,8 @@ impl ForkJoinEngine {
 
     /// More workers may be started: workers that run something are asked to make work for them.
     pub(super) fn ask_for_new_workers(&self) {
+        // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        fence(Ordering::SeqCst);
         self.ask_others(u32::MAX, PATIENT);
     }
 

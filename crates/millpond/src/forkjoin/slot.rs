@@ -10,9 +10,11 @@
 //!
 //! # Orderings
 //!
-//! - `[S-ask]` A worker that goes to sleep is on the list of sleepers, and then asks all others for work, which releases.
-//!   A worker that takes such a request back acquires; so it sees the sleeper, and asks itself again
-//!   ([`Context`](super::context::Context)).
+//! - `[S-ask]` Store-load: a worker that goes to sleep changes the word of the idle workers, then reads the request of each
+//!   other worker, and makes it if it is not there, with a fence between (that of `begin_sleep` or `begin_wait`; for a
+//!   higher parallelism, its own). A worker that takes such a request back does so first, and then reads the word, with
+//!   a fence between ([`Context`](super::context::Context)). So of a request that was there and is taken back the worker
+//!   sees the sleeper, and makes it again.
 //! - `[S-help]` Store-load: a worker that waits registers here, then looks into the deque, with a fence between; a worker
 //!   that publishes pushes, then looks who is registered, with a fence between. One of them sees the other.
 //! - `[S-slot]` Raising the number of used slots releases the slot; whoever reads the number acquires it.
@@ -79,11 +81,11 @@ impl Slot {
         self.cache_group.store(group, Ordering::Relaxed);
     }
 
-    /// Asks its worker for work.
+    /// Asks its worker for work. A patient request is made behind a fence.
     pub(super) fn ask(&self, bit: u32) {
+        // Relaxed: `[S-ask]` has the fence of the caller.
         if self.demand.get() & bit == 0 {
-            // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-            self.demand.word().fetch_or(bit, Ordering::Release);
+            self.demand.word().fetch_or(bit, Ordering::Relaxed);
         }
     }
 

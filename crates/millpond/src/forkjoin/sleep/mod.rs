@@ -133,7 +133,7 @@ impl Sleep {
         let before = Idle(self.word.fetch_add(SLEEPING - SEARCHING, Ordering::Relaxed));
         debug_assert!(before.searching() > 0, "SLEEP-2");
         drop(sleepers);
-        // [S-word] [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-quiet] [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         fence(Ordering::SeqCst);
     }
 
@@ -170,7 +170,7 @@ impl Sleep {
     /// then.
     pub(super) fn begin_wait(&self, wait: Wait) -> Idle {
         self.word.fetch_add(wait.unit(), Ordering::Relaxed);
-        // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         fence(Ordering::SeqCst);
         self.read()
     }
