@@ -70,6 +70,8 @@ pub(super) struct Context {
     skip: Cell<u32>,
     /// Whether it has woken or started a worker for its last publication.
     has_woken: Cell<bool>,
+    /// How many tasks it had run when it gave memory back.
+    pub(super) trimmed_at: Cell<u64>,
     pub(super) waits: WaitState,
 }
 
@@ -87,6 +89,7 @@ impl Context {
             patience: Cell::new(MIN_PATIENCE),
             skip: Cell::new(1),
             has_woken: Cell::new(false),
+            trimmed_at: Cell::new(0),
             waits: WaitState::default(),
         }
     }

@@ -45,6 +45,7 @@ use crate::executor::{DropReports, ReportDrops, Runner};
 use crate::task::{CancelReason, QueueOwner, Task};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, TimestampClock};
+use millpond_raw::recycle;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::wait_queue::WaitQueue;
@@ -270,6 +271,13 @@ impl ForkJoinEngine {
             .find_map(|(_, slot)| slot.deque.steal(own))
     }
 
+    /// Gives memory back to the system that a burst of tasks took, and that is not needed now (DEPOT-3).
+    pub(super) fn trim(&self) {
+        self.outside.trim();
+        self.slots.iter().for_each(|slot| slot.deque.trim());
+        recycle::trim();
+    }
+
     /// Takes tasks out of all queues.
     pub(super) fn remove_tasks(
         &self,
@@ -355,5 +363,6 @@ impl WorkerEngine for ForkJoinEngine {
     fn before_terminated(&self) {
         self.report_rest();
         self.end_events();
+        self.trim();
     }
 }
