@@ -31,6 +31,7 @@ use super::cache_groups::CacheGroups;
 use super::config::Config;
 use super::deque::{Deque, Item};
 use super::events::ForkJoinEvent;
+use super::quiescence::QuietWorkers;
 use super::sleep::Sleep;
 use super::slot::{PATIENT, Slots};
 use super::spares::{MAX_SPARES, Spares};
@@ -75,6 +76,7 @@ pub(super) struct ForkJoinEngine {
     pub(super) termination: Termination,
     /// Threads that wait until nothing is queued and nothing runs.
     pub(super) quiescence: WaitQueue,
+    pub(super) quiet: Mutex<QuietWorkers>,
     pub(super) starts: Starts,
     pub(super) removed: RemovedTasks,
     pub(super) rare: RareStats,
@@ -130,6 +132,7 @@ impl ForkJoinEngine {
             config: parts.config,
             termination: Termination::new(),
             quiescence: WaitQueue::new(),
+            quiet: Mutex::new(QuietWorkers::default()),
             starts: Starts::default(),
             removed: RemovedTasks::default(),
             rare: RareStats::default(),

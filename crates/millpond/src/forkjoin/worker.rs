@@ -314,7 +314,7 @@ impl Context {
     }
 
     /// The worker has found something (SLEEP-4).
-    fn end_search(&self) {
+    pub(super) fn end_search(&self) {
         let engine = &self.engine;
         if engine.sleep.end_search() && engine.has_visible_work() {
             let _ = engine.rouse(0);

@@ -203,3 +203,21 @@ fn a_task_that_relies_on_a_worker_that_leaves_as_surplus_is_run_by_one_that_slee
         end(&pool);
     });
 }
+
+#[test]
+fn tasks_that_await_quiescence_let_each_other_through() {
+    pct(|| {
+        let pool = builder(2).0.build().unwrap();
+        let waits = [0, 1].map(|_| {
+            let own = pool.clone();
+            pool.submit(move || {
+                let _ = own.execute(|| ());
+                own.await_quiescence(std::time::Duration::MAX).unwrap()
+            })
+        });
+        for wait in waits {
+            assert!(wait.unwrap().join().unwrap());
+        }
+        end(&pool);
+    });
+}
