@@ -26,6 +26,10 @@
 //!
 //! Beside it: SLEEP in [`super::sleep`], SPARE in [`super::spares`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
 //! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
+//!
+//! # Orderings
+//!
+//! `[S-ask]` is explained in [`super::slot`].
 
 use super::cache_groups::CacheGroups;
 use super::config::Config;
