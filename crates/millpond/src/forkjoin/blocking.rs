@@ -69,6 +69,12 @@ pub(super) struct WaitState {
     help_depth: Cell<u64>,
 }
 
+impl WaitState {
+    pub(super) fn is_counted(&self) -> bool {
+        self.is_counted.get()
+    }
+}
+
 /// How the thread of a worker waits.
 #[derive(Debug)]
 pub(super) struct WorkerBlock {
@@ -147,6 +153,8 @@ impl Context {
         let engine = &self.engine;
         // SPARE-2
         let idle = engine.sleep.begin_wait(wait);
+        // QUIET-3. [S-quiet]: the fence is that of `begin_wait`
+        engine.quiescence.wake_all();
         // [S-help]: the fence is that of `begin_wait`
         let coming = if has_published {
             self.wake_helpers()

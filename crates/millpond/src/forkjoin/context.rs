@@ -70,6 +70,8 @@ pub(super) struct Context {
     skip: Cell<u32>,
     /// Whether it has woken or started a worker for its last publication.
     has_woken: Cell<bool>,
+    /// How many tasks it had run when it gave memory back.
+    pub(super) trimmed_at: Cell<u64>,
     pub(super) waits: WaitState,
 }
 
@@ -87,6 +89,7 @@ impl Context {
             patience: Cell::new(MIN_PATIENCE),
             skip: Cell::new(1),
             has_woken: Cell::new(false),
+            trimmed_at: Cell::new(0),
             waits: WaitState::default(),
         }
     }
@@ -215,8 +218,9 @@ impl Context {
     /// Takes back the request of sleepers, if there is none any more.
     fn forget_sleepers(&self) {
         let word = self.slot().demand.word();
+        word.fetch_and(!PATIENT, Ordering::Relaxed);
         // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-        word.fetch_and(!PATIENT, Ordering::Acquire);
+        fence(Ordering::SeqCst);
         if self.engine.has_room(self.engine.sleep.read()) {
             word.fetch_or(PATIENT, Ordering::Relaxed);
         }

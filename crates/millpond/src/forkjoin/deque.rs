@@ -22,6 +22,9 @@ use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::VecDeque;
 
+/// The length of a ring that an idle pool keeps.
+const KEPT_CAPACITY: usize = 1024;
+
 /// What a worker can run.
 pub(super) enum Item {
     Task(Task),
@@ -77,6 +80,11 @@ impl Ring {
             item,
         });
         number
+    }
+
+    /// Whether it is empty, and has room for many.
+    fn is_oversized(&self) -> bool {
+        self.entries.is_empty() && self.entries.capacity() > KEPT_CAPACITY
     }
 
     fn taken(&mut self, entry: Entry) -> Item {
@@ -308,6 +316,16 @@ impl Deque {
                 }
             }
         });
+    }
+
+    /// Gives the memory of a long ring back if nothing is in it.
+    pub(super) fn trim(&self) {
+        let mut ring = self.ring.lock();
+        if ring.is_oversized() {
+            let oversized = std::mem::take(&mut ring.entries);
+            drop(ring);
+            drop(oversized);
+        }
     }
 
     /// Waits for pushes that are under way (DEQUE-2).

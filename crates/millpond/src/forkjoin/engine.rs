@@ -12,21 +12,30 @@
 //! - **FORKJOIN-1** A thread that has pushed something reads the state of the idle workers and the worker count
 //!   *afterwards* ([`ForkJoinEngine::signal`]): it wakes a sleeper, starts a worker, or relies on one that searches, or
 //!   on those that run, if there are enough of them (SPARE-1).
-//! - **FORKJOIN-2** A leaving worker stops searching and decrements the worker count first, then looks for work. If there
-//!   is some and nobody to wake, it counts itself in again and stays.
+//! - **FORKJOIN-2** A leaving worker decrements the worker count and stops searching first, then looks for work. If there is
+//!   some and too few workers run, it wakes a sleeper, also where it may not stay itself: a submitter may have relied on
+//!   it. Only if there is nobody to wake, and a place, it counts itself in again and stays.
 //! - **FORKJOIN-3** Tasks are refused by the state of the control word, read under the lock under which they would be
 //!   pushed (DEQUE-2); a shutdown takes each lock once after it has changed the state.
 //! - **FORKJOIN-4** A worker exits with an empty deque and an empty private list: it runs what it has published and spawned,
 //!   also after a stop. Only tasks are handed back by a stop.
 //! - **FORKJOIN-5** No user code (a factory, listener, closure or destructor) runs under a lock of the pool.
+//! - **FORKJOIN-6** A worker that was counted and could not start, or that died, is missed by those that relied on it: a
+//!   worker that left because enough ran, and those that sleep after a shutdown until no worker is active. So one sleeper
+//!   is woken if there is work, and after a shutdown all are.
 //!
 //! Beside it: SLEEP in [`super::sleep`], SPARE in [`super::spares`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
 //! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
+//!
+//! # Orderings
+//!
+//! `[S-ask]` is explained in [`super::slot`].
 
 use super::cache_groups::CacheGroups;
 use super::config::Config;
 use super::deque::{Deque, Item};
 use super::events::ForkJoinEvent;
+use super::quiescence::QuietWorkers;
 use super::sleep::Sleep;
 use super::slot::{PATIENT, Slots};
 use super::spares::{MAX_SPARES, Spares};
@@ -41,7 +50,9 @@ use crate::executor::{DropReports, ReportDrops, Runner};
 use crate::task::{CancelReason, QueueOwner, Task};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, TimestampClock};
+use millpond_raw::recycle;
 use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::wait_queue::WaitQueue;
 use std::borrow::Cow;
 use std::io;
@@ -69,6 +80,7 @@ pub(super) struct ForkJoinEngine {
     pub(super) termination: Termination,
     /// Threads that wait until nothing is queued and nothing runs.
     pub(super) quiescence: WaitQueue,
+    pub(super) quiet: Mutex<QuietWorkers>,
     pub(super) starts: Starts,
     pub(super) removed: RemovedTasks,
     pub(super) rare: RareStats,
@@ -124,6 +136,7 @@ impl ForkJoinEngine {
             config: parts.config,
             termination: Termination::new(),
             quiescence: WaitQueue::new(),
+            quiet: Mutex::new(QuietWorkers::default()),
             starts: Starts::default(),
             removed: RemovedTasks::default(),
             rare: RareStats::default(),
@@ -230,6 +243,8 @@ impl ForkJoinEngine {
 
     /// More workers may be started: workers that run something are asked to make work for them.
     pub(super) fn ask_for_new_workers(&self) {
+        // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        fence(Ordering::SeqCst);
         self.ask_others(u32::MAX, PATIENT);
     }
 
@@ -261,6 +276,13 @@ impl ForkJoinEngine {
         self.cache_groups
             .near_first(group, others, |(_, slot)| slot.cache_group())
             .find_map(|(_, slot)| slot.deque.steal(own))
+    }
+
+    /// Gives memory back to the system that a burst of tasks took, and that is not needed now (DEPOT-3).
+    pub(super) fn trim(&self) {
+        self.outside.trim();
+        self.slots.iter().for_each(|slot| slot.deque.trim());
+        recycle::trim();
     }
 
     /// Takes tasks out of all queues.
@@ -329,7 +351,17 @@ impl WorkerEngine for ForkJoinEngine {
         super::worker::run(guard);
     }
 
-    fn worker_uncounted(&self) {}
+    /// FORKJOIN-6
+    fn worker_uncounted(&self) {
+        if self.is_shut_down() {
+            self.wake_all();
+        } else if self.sleep.needs_wake().is_some()
+            && self.has_visible_work()
+            && self.lacks_runners()
+        {
+            self.wake_one();
+        }
+    }
 
     fn worker_exited(&self) {
         self.quiescence.wake_all();
@@ -338,5 +370,6 @@ impl WorkerEngine for ForkJoinEngine {
     fn before_terminated(&self) {
         self.report_rest();
         self.end_events();
+        self.trim();
     }
 }

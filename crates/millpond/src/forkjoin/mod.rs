@@ -212,7 +212,9 @@ impl ForkJoinPool {
 
     /// Waits until nothing is queued and no worker runs anything. False if that took longer than `timeout`.
     ///
-    /// On a worker of the pool it runs what is queued, and waits until no *other* worker runs anything.
+    /// On a worker of the pool it runs what is queued, and waits until no *other* worker runs anything. Others that wait for
+    /// quiescence too, are blocked, or wait in a join do not count then: they may wait for the caller. With little stack
+    /// left it does not run anything, and just waits.
     ///
     /// # Errors
     ///
@@ -235,7 +237,10 @@ impl ForkJoinPool {
         self.engine.await_quiescence(deadline)
     }
 
-    /// Runs everything that is queued, if the caller is a worker of this pool; otherwise nothing.
+    /// Runs everything that is queued, and waits until no other worker runs anything, as
+    /// [`await_quiescence`](ForkJoinPool::await_quiescence) does, for as long as it takes and whether or not the task is
+    /// interrupted. On a thread that is no worker of this pool it does nothing, and neither where little stack is left:
+    /// tasks that help each other do not overflow it.
     #[doc(alias = "helpQuiesce")]
     pub fn help_quiesce(&self) {
         self.engine.help_quiesce();

@@ -4,11 +4,17 @@
 //! then stays, so that others can read it without a lock. What is in its deque when the worker exits is nothing
 //! (FORKJOIN-4).
 //!
+//! - **SLOT-1** There are as many slots as workers that can be counted. A leaving worker is uncounted a moment before it
+//!   gives its slot back, so a new one may find none, and waits: at least one of those that have a slot is leaving, and
+//!   it runs no user code and waits for nothing before it has given its slot back.
+//!
 //! # Orderings
 //!
-//! - `[S-ask]` A worker that goes to sleep is on the list of sleepers, and then asks all others for work, which releases.
-//!   A worker that takes such a request back acquires; so it sees the sleeper, and asks itself again
-//!   ([`Context`](super::context::Context)).
+//! - `[S-ask]` Store-load: a worker that goes to sleep changes the word of the idle workers, then reads the request of each
+//!   other worker, and makes it if it is not there, with a fence between (that of `begin_sleep` or `begin_wait`; for a
+//!   higher parallelism, its own). A worker that takes such a request back does so first, and then reads the word, with
+//!   a fence between ([`Context`](super::context::Context)). So of a request that was there and is taken back the worker
+//!   sees the sleeper, and makes it again.
 //! - `[S-help]` Store-load: a worker that waits registers here, then looks into the deque, with a fence between; a worker
 //!   that publishes pushes, then looks who is registered, with a fence between. One of them sees the other.
 //! - `[S-slot]` Raising the number of used slots releases the slot; whoever reads the number acquires it.
@@ -19,6 +25,7 @@ use millpond_raw::forkjoin::Demand;
 use millpond_raw::once_box::OnceBox;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use millpond_raw::sync::thread;
 use std::task::Waker;
 
 /// A worker that searches, or one that waits for a job that this one runs, wants work at once.
@@ -74,11 +81,11 @@ impl Slot {
         self.cache_group.store(group, Ordering::Relaxed);
     }
 
-    /// Asks its worker for work.
+    /// Asks its worker for work. A patient request is made behind a fence.
     pub(super) fn ask(&self, bit: u32) {
+        // Relaxed: `[S-ask]` has the fence of the caller.
         if self.demand.get() & bit == 0 {
-            // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-            self.demand.word().fetch_or(bit, Ordering::Release);
+            self.demand.word().fetch_or(bit, Ordering::Relaxed);
         }
     }
 
@@ -124,22 +131,29 @@ impl Slots {
         }
     }
 
-    /// Takes a slot for a worker.
+    /// Takes a slot for a worker that is counted. If there is none, waits for one that is being given back (SLOT-1).
     pub(super) fn claim(&self, waker: Waker) -> u32 {
-        let index = {
-            let mut free = self.free.lock();
-            free.pop().unwrap_or_else(|| {
-                let used = self.used.load(Ordering::Relaxed);
-                self.slots[used].get_or_init(Slot::default);
-                // [S-slot] unmodelled: the box of the slot orders the same
-                self.used.store(used + 1, Ordering::Release);
-                used as u32
-            })
+        let index = loop {
+            if let Some(index) = self.take_free() {
+                break index;
+            }
+            thread::yield_now();
         };
         let slot = self.get(index);
         slot.set_waker(Some(waker));
         slot.is_taken.store(true, Ordering::Relaxed);
         index
+    }
+
+    fn take_free(&self) -> Option<u32> {
+        let mut free = self.free.lock();
+        free.pop().or_else(|| {
+            let used = self.used.load(Ordering::Relaxed);
+            self.slots.get(used)?.get_or_init(Slot::default);
+            // [S-slot] unmodelled: the box of the slot orders the same
+            self.used.store(used + 1, Ordering::Release);
+            Some(used as u32)
+        })
     }
 
     pub(super) fn release(&self, index: u32) {
@@ -173,5 +187,19 @@ impl Slots {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.iter_from(0).map(|(_, slot)| slot)
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_starts_when_all_slots_are_taken_gets_that_of_one_that_leaves() {
+        let slots = Slots::new(2);
+        assert_eq!([0, 1].map(|_| slots.claim(Waker::noop().clone())), [0, 1]);
+        assert_eq!(slots.take_free(), None);
+        slots.release(1);
+        assert_eq!(slots.claim(Waker::noop().clone()), 1);
     }
 }

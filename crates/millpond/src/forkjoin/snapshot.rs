@@ -1,8 +1,12 @@
 //! The state of a pool at one moment: its books, and what its workers do. In sentences: `explain`.
 //!
 //! ```text
+//!   calls     = submitted + rejected
 //!   submitted = completed + cancelled + queued tasks      at rest
 //! ```
+//!
+//! A task is counted as submitted when the call returns, and may have run before; `submitted` is never shown below the
+//! tasks that are over.
 //!
 //! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them.
 
@@ -137,7 +141,7 @@ impl ForkJoinEngine {
             largest: 0,
             queued_outside: 0,
             queued_by_worker: Vec::new(),
-            submitted: rare.submitted.get(),
+            submitted: 0,
             rejected: rare.rejected.get(),
             completed: 0,
             panicked: 0,
@@ -153,6 +157,7 @@ impl ForkJoinEngine {
         };
         if self.is_forked() {
             // Its workers are in the parent, and one of them may hold a lock.
+            snapshot.submitted = rare.submitted.get();
             return snapshot;
         }
         let (counts, forks, largest) =
@@ -177,6 +182,8 @@ impl ForkJoinEngine {
         snapshot.completed = counts.completed;
         snapshot.panicked = counts.panicked;
         snapshot.cancelled = counts.cancelled + counts.expired + counts.elsewhere + never_ran;
+        let over = snapshot.completed + snapshot.cancelled;
+        snapshot.submitted = rare.submitted.get().max(over);
         snapshot.published = forks.published;
         snapshot.steals = forks.steals;
         snapshot.leaps = forks.leaps;

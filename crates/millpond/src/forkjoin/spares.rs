@@ -110,9 +110,14 @@ impl ForkJoinEngine {
             && (idle.sleeping() > 0 || ctl.workers() < self.places(idle))
     }
 
+    /// How many workers run something and go on, or search.
+    pub(super) fn running(&self) -> usize {
+        running(self.ctl().read(), self.sleep.read())
+    }
+
     /// Whether fewer workers run than the parallelism says.
     pub(super) fn lacks_runners(&self) -> bool {
-        running(self.ctl().read(), self.sleep.read()) < self.parallelism()
+        self.running() < self.parallelism()
     }
 
     /// Whether more workers run than the parallelism says. Free of charge where there are no spares.

@@ -11,7 +11,8 @@ use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
 
 impl ForkJoinEngine {
-    /// Accepts a task: on the deque of the worker that this is, or in the queue from outside.
+    /// Accepts a task: on the deque of the worker that this is, or in the queue from outside. It is in the books as
+    /// submitted or as rejected when this returns, and may have run before.
     pub(super) fn submit(self: &Arc<Self>, task: Task) -> Result<(), Rejected<Task>> {
         let reject = |task, reason| {
             self.rare.rejected.add(1);
@@ -30,15 +31,18 @@ impl ForkJoinEngine {
             task.detach();
             return reject(task, RejectReason::ShutDown);
         }
-        self.rare.submitted.add(1);
         let Err(error) = self.signal() else {
+            self.rare.submitted.add(1);
             return Ok(());
         };
         // There is no worker. What others have pushed meanwhile gets an attempt of its own.
         let own = self.remove_tasks(1, &mut |task| identity.is(task)).pop();
         self.recover_failed_spawn();
         match own {
-            None => Ok(()),
+            None => {
+                self.rare.submitted.add(1);
+                Ok(())
+            }
             Some(task) => {
                 task.detach();
                 reject(task, RejectReason::SpawnFailed(error))

@@ -127,7 +127,7 @@ impl Context {
     }
 }
 
-fn has_stack() -> bool {
+pub(super) fn has_stack() -> bool {
     stack_space::current().is_none_or(|space| space.left >= MIN_STACK.min(space.size / 2))
 }
 

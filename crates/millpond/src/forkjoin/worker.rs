@@ -30,10 +30,17 @@ use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::chaos;
 use millpond_raw::user_code;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// After so many tasks a worker looks into the queue from outside first, so that what waits there is not starved by
 /// tasks that make tasks. A prime number.
 const OUTSIDE_EVERY: u32 = 61;
+
+/// So long after a burst an idle pool gives memory back.
+const TRIM_AFTER: Duration = Duration::from_secs(1);
+
+/// A worker that has run fewer tasks since it gave memory back does not do so again.
+const TRIM_EVERY: u64 = 1024;
 
 pub(super) type Worker = engine::Worker<WorkerRecord>;
 pub(super) type Workers = engine::Workers<WorkerRecord>;
@@ -307,7 +314,7 @@ impl Context {
     }
 
     /// The worker has found something (SLEEP-4).
-    fn end_search(&self) {
+    pub(super) fn end_search(&self) {
         let engine = &self.engine;
         if engine.sleep.end_search() && engine.has_visible_work() {
             let _ = engine.rouse(0);
@@ -387,9 +394,7 @@ impl Context {
                 Deadline::NEVER
             };
             self.worker.forks.parks.add(1);
-            let site = Site::new("forkjoin.idle").on(self.worker.as_ref());
-            let park = || engine.clock.park_until(&park::current(), site, deadline);
-            if self.with_parks(Parks::Idle, park) == Woken::TimedOut {
+            if self.park_idle(deadline) == Woken::TimedOut {
                 slept = Slept::TimedOut;
             }
         }
@@ -398,6 +403,40 @@ impl Context {
             Slept::TimedOut if is_woken => Slept::Woken,
             slept => slept,
         }
+    }
+}
+
+impl Context {
+    /// Parks without work. If the whole pool is idle for a while after a burst, memory is given back.
+    fn park_idle(&self, deadline: Deadline) -> Woken {
+        let clock = &self.engine.clock;
+        let site = Site::new("forkjoin.idle").on(self.worker.as_ref());
+        let park = |until| {
+            let park = || clock.park_until(&park::current(), site, until);
+            self.with_parks(Parks::Idle, park)
+        };
+        if self.may_trim() {
+            let soon = clock.deadline(TRIM_AFTER);
+            if soon < deadline {
+                let woken = park(soon);
+                if woken != Woken::TimedOut {
+                    return woken;
+                }
+            }
+            self.trimmed_at.set(self.done());
+            self.engine.trim();
+        }
+        park(deadline)
+    }
+
+    /// Whether this worker is the last to fall asleep, and has run so many tasks that there may be memory to give back.
+    /// How much is known later: handles keep the memory of their tasks until they are joined.
+    fn may_trim(&self) -> bool {
+        self.done() - self.trimmed_at.get() >= TRIM_EVERY && self.engine.awake() == 0
+    }
+
+    fn done(&self) -> u64 {
+        self.worker.stats.counts().done()
     }
 }
 

@@ -7,6 +7,7 @@
     reason = "a test stands outside: it uses std's threads, clocks and channels beside what it tests"
 )]
 
+mod attacked;
 mod blocking;
 mod context;
 mod ends;

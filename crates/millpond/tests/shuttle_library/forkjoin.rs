@@ -7,6 +7,7 @@ use crate::shuttle_drive;
 use crate::shuttle_kit::{KEEP_ALIVE, pct};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::forkjoin::{self, ForkJoinBuilder, ForkJoinPool, HelpPolicy};
+use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::time::ManualClock;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
@@ -183,6 +184,40 @@ fn parallelism_that_changes_all_the_time_forgets_nothing() {
         assert_eq!(pool.install(|| fib(3)), 2);
         assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
         thread.join().unwrap();
+        end(&pool);
+    });
+}
+
+#[test]
+fn a_task_that_relies_on_a_worker_that_leaves_as_surplus_is_run_by_one_that_sleeps() {
+    pct(|| {
+        let pool = builder(2).0.max_spares(0).build().unwrap();
+        // Two workers: the first task ends when the second runs.
+        let gate = Arc::new(FifoQueue::unbounded());
+        let from = Arc::clone(&gate);
+        let waits = pool.submit(move || from.take().unwrap()).unwrap();
+        pool.execute(move || gate.put(7).unwrap()).unwrap();
+        assert_eq!(waits.join().unwrap(), 7);
+        pool.set_parallelism(1).unwrap();
+        assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
+        end(&pool);
+    });
+}
+
+#[test]
+fn tasks_that_await_quiescence_let_each_other_through() {
+    pct(|| {
+        let pool = builder(2).0.build().unwrap();
+        let waits = [0, 1].map(|_| {
+            let own = pool.clone();
+            pool.submit(move || {
+                let _ = own.execute(|| ());
+                own.await_quiescence(std::time::Duration::MAX).unwrap()
+            })
+        });
+        for wait in waits {
+            assert!(wait.unwrap().join().unwrap());
+        }
         end(&pool);
     });
 }

@@ -133,7 +133,7 @@ impl Sleep {
         let before = Idle(self.word.fetch_add(SLEEPING - SEARCHING, Ordering::Relaxed));
         debug_assert!(before.searching() > 0, "SLEEP-2");
         drop(sleepers);
-        // [S-word] [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-quiet] [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         fence(Ordering::SeqCst);
     }
 
@@ -141,12 +141,20 @@ impl Sleep {
     /// whether another one has.
     pub(super) fn end_sleep(&self, slot: u32) -> bool {
         let mut sleepers = self.sleepers.lock();
-        let Some(index) = sleepers.iter().rposition(|each| *each == slot) else {
-            return true;
-        };
-        sleepers.remove(index);
-        self.word.fetch_sub(SLEEPING - SEARCHING, Ordering::Relaxed);
-        false
+        let found = sleepers.iter().rposition(|each| *each == slot);
+        if let Some(index) = found {
+            sleepers.remove(index);
+            self.word.fetch_sub(SLEEPING - SEARCHING, Ordering::Relaxed);
+        }
+        drop(sleepers);
+        // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        fence(Ordering::Release);
+        found.is_none()
+    }
+
+    /// Whether the worker in this slot is on the list of sleepers.
+    pub(super) fn is_asleep(&self, slot: u32) -> bool {
+        self.sleepers.lock().contains(&slot)
     }
 
     /// Takes a sleeper off the list. The caller wakes it.
@@ -170,7 +178,7 @@ impl Sleep {
     /// then.
     pub(super) fn begin_wait(&self, wait: Wait) -> Idle {
         self.word.fetch_add(wait.unit(), Ordering::Relaxed);
-        // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
         fence(Ordering::SeqCst);
         self.read()
     }
