@@ -1,7 +1,7 @@
 //! Scopes: jobs that borrow, spawned one by one, all over before the scope ends.
 
 use super::context::Context;
-use super::deque::Inner;
+use super::deque::{Inner, ScopeTag};
 use super::engine::ForkJoinEngine;
 use millpond_raw::forkjoin::{PendingJobs, SpawnScope};
 use millpond_raw::park::{self, Site};
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct ForkScope<'scope, 'env: 'scope> {
     jobs: SpawnScope<'scope>,
     engine: Arc<ForkJoinEngine>,
+    /// The stolen job inside of which it was entered; 0 outside of any.
+    root: usize,
     /// Invariant, as in [`std::thread::scope`].
     _env: PhantomData<&'env mut &'env ()>,
 }
@@ -41,9 +43,16 @@ impl<'scope, 'env> ForkScope<'scope, 'env> {
             unreachable!("a scope is borrowed no longer than it is open");
         };
         Context::with_current(|here| match here {
-            Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => here.spawn(job),
+            Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => here.spawn(job, self.tag()),
             _ => job.run(),
         });
+    }
+
+    fn tag(&self) -> ScopeTag {
+        ScopeTag {
+            id: std::ptr::from_ref(self).addr(),
+            root: self.root,
+        }
     }
 }
 
@@ -59,33 +68,36 @@ impl ForkJoinEngine {
         self: &Arc<Self>,
         f: impl for<'scope> FnOnce(&'scope ForkScope<'scope, 'env>) -> R,
     ) -> R {
+        let root = Context::with_current(|here| match here {
+            Some(here) if Arc::ptr_eq(&here.engine, self) => here.root(),
+            _ => 0,
+        });
         let scope = ForkScope {
             jobs: SpawnScope::new(),
             engine: Arc::clone(self),
+            root,
             _env: PhantomData,
         };
-        let since = Context::with_current(|here| match here {
-            Some(here) if Arc::ptr_eq(&here.engine, self) => here.slot().deque.next_number(),
-            _ => u64::MAX,
-        });
-        scope
-            .jobs
-            .enter(|| f(&scope), |jobs| wait(jobs, self, since))
+        scope.jobs.enter(|| f(&scope), |jobs| scope.wait(jobs))
     }
 }
 
-/// Waits for the jobs of a scope. A worker runs its own meanwhile.
-fn wait(jobs: &PendingJobs<'_, '_>, engine: &Arc<ForkJoinEngine>, since: u64) {
-    Context::with_current(|here| match here {
-        Some(here) if Arc::ptr_eq(&here.engine, engine) => {
-            let register = |waker: &_| jobs.register(waker);
-            here.wait_until(Inner::Scope(since), &|| jobs.is_over(), &register, &|| None);
-        }
-        _ => {
-            let here = park::current();
-            if jobs.register(&here.waker()) {
-                here.park(Site::new("forkjoin.scope").on(&**engine));
+impl ForkScope<'_, '_> {
+    /// Waits for its jobs. A worker runs its own meanwhile.
+    fn wait(&self, jobs: &PendingJobs<'_, '_>) {
+        Context::with_current(|here| match here {
+            Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => {
+                let (own, register) = (Inner::Scope(self.tag().id), |waker: &_| {
+                    jobs.register(waker)
+                });
+                here.wait_until(own, &|| jobs.is_over(), &register, &|| None);
             }
-        }
-    });
+            _ => {
+                let here = park::current();
+                if jobs.register(&here.waker()) {
+                    here.park(Site::new("forkjoin.scope").on(&*self.engine));
+                }
+            }
+        });
+    }
 }

@@ -10,6 +10,7 @@
 mod blocking;
 mod context;
 mod ends;
+mod helping;
 mod joins;
 mod parallel;
 mod recursive;
