@@ -6,14 +6,18 @@
 //! - **HELP-1** A worker that waits runs jobs of its own deque that the end of the wait depends on ([`Inner`]). While it
 //!   waits for a scope, these are the jobs of that scope. While it waits for the job of a join, they are jobs of scopes
 //!   that were entered inside of that job, which it has spawned there when it leapfrogged. Nobody else may be there to run
-//!   them. A job that was spawned meanwhile in an outer scope is a stranger, and so is a job of an outer join.
+//!   them, so in the end it does that however little stack is left (HELP-5). A job that was spawned meanwhile in an
+//!   outer scope is a stranger, and so is a job of an outer join.
 //! - **HELP-2** Then it *leapfrogs*: it runs jobs that were published inside of the job that it waits for, by the worker
 //!   that runs that one: of joins, and of scopes that were entered there. They are part of what it waits for.
 //! - **HELP-3** Otherwise it parks, and a spare may take its place ([`super::spares`]). Tasks
 //!   ([`execute`](crate::executor::ExecutorExt::execute)) are not part of anything that is waited for, and are never run by
 //!   a waiting worker.
-//! - **HELP-4** It helps only while enough of its stack is left ([`MIN_STACK`]). Beyond that it parks, and others run its
-//!   jobs. How deep it went is in the snapshot (`max_help_depth`).
+//! - **HELP-4** It takes jobs from others only while enough of its stack is left ([`MIN_STACK`]). Beyond that it parks, and
+//!   others run them. How deep it went is in the snapshot (`max_help_depth`).
+//! - **HELP-5** With less stack than that it leaves jobs of its own deque to a worker that is idle or can be started, for
+//!   [`GRACE`] at most. If it cannot be had, or has not come by then, the worker runs the job itself, as if it had called
+//!   it. So the wait does not depend on the other one.
 //!
 //! # Why no lock is met twice on one stack
 //!
@@ -56,13 +60,19 @@ use super::context::Context;
 use super::deque::{Inner, Item};
 use super::slot::URGENT;
 use crate::interrupt;
+use crate::time::Clock;
 use millpond_raw::forkjoin::JobRef;
 use millpond_raw::park::{self, Site};
 use millpond_raw::stack_space;
+use millpond_raw::sync::spins;
 use std::task::Waker;
+use std::time::Duration;
 
-/// The stack that must be left for a waiting worker to run another job, in bytes (HELP-4).
+/// The stack that must be left for a waiting worker to take a job from another one, in bytes (HELP-4).
 const MIN_STACK: usize = 128 * 1024;
+
+/// How long a worker with little stack leaves its jobs to others (HELP-5). Many times what it takes to start a thread.
+const GRACE: Duration = Duration::from_millis(10);
 
 /// The worker that runs a job, and the job.
 pub(super) type Thief = (u32, usize);
@@ -77,9 +87,16 @@ impl Context {
         register: &dyn Fn(&Waker) -> bool,
         thief: &dyn Fn() -> Option<Thief>,
     ) {
+        let mut has_left_own = false;
         while !is_over() {
+            if !has_left_own && self.may_leave_own(inner) {
+                has_left_own = true;
+                self.leave_own(inner, register);
+                continue;
+            }
             if let Some(job) = self.find_help(inner, thief) {
                 self.run_inside(|| self.run_job(job));
+                has_left_own = false;
                 continue;
             }
             if self.engine.config.help == HelpPolicy::Any {
@@ -122,16 +139,35 @@ impl Context {
         self.with_parks(Parks::Joining, || here.park(site));
     }
 
+    /// HELP-5
+    fn may_leave_own(&self, inner: Inner) -> bool {
+        // Models measure nothing.
+        spins() > 0
+            && self.slot().deque.has_inner(inner)
+            && !has_stack()
+            && self.engine.has_successor()
+    }
+
+    /// Waits until the wait is over, or for the grace. A worker is woken or started for the jobs (SPARE-2).
+    fn leave_own(&self, inner: Inner, register: &dyn Fn(&Waker) -> bool) {
+        let here = park::current();
+        if !register(&here.waker()) || !self.slot().deque.has_inner(inner) {
+            return;
+        }
+        self.worker.forks.parks.add(1);
+        let site = Site::new("forkjoin.deep").on(self.worker.as_ref());
+        let clock = Clock::system();
+        let park = || clock.park_until(&here, site, clock.deadline(GRACE));
+        self.with_parks(Parks::Joining, park);
+    }
+
     /// HELP-1, HELP-2
     fn find_help(&self, inner: Inner, thief: &dyn Fn() -> Option<Thief>) -> Option<JobRef> {
-        if !has_stack() {
-            return None;
-        }
         if let Some(job) = self.slot().deque.pop_inner(inner) {
             job.set_runner(self.index);
             return Some(job);
         }
-        if self.engine.config.help == HelpPolicy::Never {
+        if self.engine.config.help == HelpPolicy::Never || !has_stack() {
             return None;
         }
         let (thief, root) = thief()?;
@@ -143,9 +179,8 @@ impl Context {
 
     /// Whether [`find_help`](Context::find_help) may find something. A hint.
     fn has_help(&self, inner: Inner, thief: Option<Thief>) -> bool {
-        let own = self.slot().deque.has_inner(inner);
         let of_thief = |(thief, root)| self.engine.slots.get(thief).deque.has_job_of(root);
-        (own || thief.is_some_and(of_thief)) && has_stack()
+        self.slot().deque.has_inner(inner) || thief.is_some_and(of_thief) && has_stack()
     }
 
     pub(super) fn run_any(&self, item: Item) {
