@@ -41,8 +41,9 @@ pub enum HelpPolicy {
     /// may take its place ([`max_spares`](super::ForkJoinBuilder::max_spares)).
     #[default]
     Descendants,
-    /// It runs anything, as rayon does. Fewer workers sleep; a job that holds a lock while it joins may deadlock, and
-    /// stacks may grow.
+    /// It runs anything that is queued when it begins to wait, as rayon does, while enough of its stack is left. Once it
+    /// sleeps it is woken only as with `Descendants`: what is queued later is for other workers, or for a spare in its
+    /// place. Fewer workers sleep; a job that holds a lock while it joins may deadlock, and stacks grow.
     Any,
     /// It runs nothing but jobs of scopes that it has spawned itself, and that the wait is for.
     Never,

@@ -18,6 +18,8 @@
 //! - **HELP-5** With less stack than that it leaves jobs of its own deque to a worker that is idle or can be started, for
 //!   [`GRACE`] at most. If it cannot be had, or has not come by then, the worker runs the job itself, as if it had called
 //!   it. So the wait does not depend on the other one.
+//! - **HELP-6** With [`HelpPolicy::Any`] it runs whatever is queued, its own first, while HELP-4 allows that. Once it sleeps
+//!   it is woken only for what HELP-1 to HELP-3 say; what comes later is for other workers, spares among them.
 //!
 //! # Why no lock is met twice on one stack
 //!
@@ -50,7 +52,10 @@
 //!   - F ran above a wait of V for a scope, as a job of that. A job cannot name a scope that was entered inside of its
 //!     own. So that is the very scope, and V runs the queued job; or an inner one, which was entered later.
 //!
-//! So one of them goes on. What is not covered is a job that waits by other means: for a lock, a channel, another pool
+//! So one of them goes on. With [`HelpPolicy::Any`] strangers are above waits, and the scope of a queued job may be later
+//! than what its worker waits for; but there a worker that waits with enough stack leaves nothing in its deque (HELP-6).
+//!
+//! What is not covered is a job that waits by other means: for a lock, a channel, another pool
 //! ([`install`](super::ForkJoinPool::install)). Such a worker is replaced, as long as there are spares (SPARE-3). Pools that
 //! install into each other use up a worker of each at every level; at the bound of both they wait for each other for ever.
 
@@ -99,8 +104,8 @@ impl Context {
                 has_left_own = false;
                 continue;
             }
-            if self.engine.config.help == HelpPolicy::Any {
-                if let Some(item) = self.steal_any() {
+            if self.may_run_any() {
+                if let Some(item) = self.pop_any() {
                     self.run_inside(|| self.run_any(item));
                     continue;
                 }
@@ -112,7 +117,8 @@ impl Context {
             if let Some((thief, _)) = thief {
                 self.engine.slots.get(thief).ask(URGENT);
             }
-            let is_ready = || is_over() || self.has_help(inner, thief);
+            let has_any = || self.may_run_any() && self.engine.has_visible_work();
+            let is_ready = || is_over() || self.has_help(inner, thief) || has_any();
             if interrupt::poll_tight(is_ready, || Some(())).is_some() {
                 continue;
             }
@@ -137,6 +143,11 @@ impl Context {
         self.worker.forks.parks.add(1);
         let site = Site::new("forkjoin.join").on(self.worker.as_ref());
         self.with_parks(Parks::Joining, || here.park(site));
+    }
+
+    /// HELP-6
+    fn may_run_any(&self) -> bool {
+        self.engine.config.help == HelpPolicy::Any && has_stack()
     }
 
     /// HELP-5

@@ -1,7 +1,8 @@
 //! What a worker runs while it waits, and what it leaves to others.
 
 use crate::{TIMEOUT, fib, until};
-use millpond::forkjoin::{self, ForkJoinPool};
+use millpond::executor::ExecutorExt;
+use millpond::forkjoin::{self, ForkJoinPool, HelpPolicy};
 use millpond::thread::Threads;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -191,4 +192,55 @@ fn scopes_deep_in_the_stacks_of_all_workers_end() {
         pool.join(part, part)
     });
     assert_eq!(ran, (1, 1));
+}
+
+fn helping_any(max_spares: usize) -> ForkJoinPool {
+    let builder = ForkJoinPool::builder("mill").parallelism(2);
+    let builder = builder.max_spares(max_spares).help(HelpPolicy::Any);
+    builder.build().unwrap()
+}
+
+/// Joins, and the side that another worker has taken runs `other`. Says when that has begun.
+fn join_with_other(begun: &AtomicBool, other: impl FnOnce() + Send) {
+    forkjoin::join(
+        || until(|| begun.load(Ordering::Acquire)),
+        || {
+            begun.store(true, Ordering::Release);
+            other();
+        },
+    );
+}
+
+#[test]
+fn a_worker_that_may_run_anything_runs_its_own_queued_job_while_it_waits() {
+    let pool = helping_any(0);
+    let (begun, has_run) = (AtomicBool::new(false), AtomicBool::new(false));
+    pool.scope(|scope| {
+        forkjoin::join(
+            || {
+                until(|| begun.load(Ordering::Acquire));
+                scope.spawn(|_| has_run.store(true, Ordering::Release));
+            },
+            || {
+                begun.store(true, Ordering::Release);
+                // Both workers are here: only the one that waits can run the job.
+                until(|| has_run.load(Ordering::Acquire));
+            },
+        );
+    });
+}
+
+#[test]
+fn what_comes_when_a_worker_that_may_run_anything_sleeps_is_run_by_a_spare() {
+    let pool = helping_any(1);
+    let (begun, open) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            pool.install(|| join_with_other(&begun, || until(|| open.load(Ordering::Acquire))));
+        });
+        until(|| pool.snapshot().joining == 1);
+        let task = pool.submit(|| 7).unwrap();
+        assert_eq!(task.join().unwrap(), 7);
+        open.store(true, Ordering::Release);
+    });
 }
