@@ -148,11 +148,7 @@ impl Context {
     /// Runs a job that this worker did not wait for.
     pub(super) fn run_job(&self, job: JobRef) {
         let outer = self.root.replace(job.id());
-        if job.is_surrounded() {
-            job.run();
-        } else {
-            task::outside(|| job.run());
-        }
+        run_in_own_context(job);
         self.root.set(outer);
     }
 
@@ -261,6 +257,15 @@ impl Context {
         let item = self.engine.steal(self.index)?;
         self.worker.forks.steals.add(1);
         Some(item)
+    }
+}
+
+/// Runs a job in the context in which it was forked or spawned, and not in that of the calling task.
+pub(super) fn run_in_own_context(job: JobRef) {
+    if job.is_surrounded() {
+        job.run();
+    } else {
+        task::outside(|| job.run());
     }
 }
 

@@ -1,13 +1,26 @@
 //! Scopes: jobs that borrow, spawned one by one, all over before the scope ends.
+//!
+//! A worker of the pool puts a job that it spawns on its own deque, where all workers find it. Any other thread has no
+//! deque: it may be the owner of a scope whose pool was closed, has no threads or is in a forked child, or a thread that was
+//! started inside of the scope. Its jobs are *set aside* in the scope, and the owner runs them, one after the other:
+//!
+//! - **ASIDE-1** A job that is set aside is not run by `spawn`, so it meets no lock that its spawner holds, and a chain of
+//!   jobs needs no more stack than one. The owner runs it when the body of the scope is over.
+//! - **ASIDE-2** The owner sleeps only after it has left its waker under the lock of an empty list. Whoever adds a job
+//!   takes the waker under the same lock. The scope outlives both, for a job can be spawned only inside of it.
 
-use super::context::Context;
+use super::context::{Context, run_in_own_context};
 use super::deque::{Inner, ScopeTag};
 use super::engine::ForkJoinEngine;
-use millpond_raw::forkjoin::{PendingJobs, SpawnScope};
+use crate::task;
+use millpond_raw::forkjoin::{JobRef, PendingJobs, SpawnScope};
 use millpond_raw::park::{self, Site};
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::task::Waker;
 
 /// Where jobs are spawned that may borrow what lives longer than the scope: see [`ForkJoinPool::scope`](super::ForkJoinPool::scope).
 pub struct ForkScope<'scope, 'env: 'scope> {
@@ -15,15 +28,25 @@ pub struct ForkScope<'scope, 'env: 'scope> {
     engine: Arc<ForkJoinEngine>,
     /// The stolen job inside of which it was entered; 0 outside of any.
     root: usize,
+    aside: Mutex<Aside>,
+    /// Whether there may be jobs aside. Written under the lock; read without, as a hint.
+    has_aside: AtomicBool,
     /// Invariant, as in [`std::thread::scope`].
     _env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Jobs that no deque has, and how to wake their owner (ASIDE-2).
+#[derive(Default)]
+struct Aside {
+    jobs: Vec<JobRef>,
+    owner: Option<Waker>,
 }
 
 impl<'scope, 'env> ForkScope<'scope, 'env> {
     /// Spawns a job, which may spawn further ones.
     ///
-    /// It runs on a worker of the pool, at the latest when the scope ends. On a thread that is no worker of the pool it
-    /// runs at once.
+    /// It runs on a worker of the pool, at the latest when the scope ends. If it is spawned on a thread that is no worker of
+    /// the pool, it runs on the thread that has entered the scope, when the body of the scope is over.
     ///
     /// ```
     /// use millpond::forkjoin::ForkJoinPool;
@@ -44,8 +67,25 @@ impl<'scope, 'env> ForkScope<'scope, 'env> {
         };
         Context::with_current(|here| match here {
             Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => here.spawn(job, self.tag()),
-            _ => job.run(),
+            _ => self.set_aside(job),
         });
+    }
+
+    /// ASIDE-1
+    #[cold]
+    fn set_aside(&self, mut job: JobRef) {
+        if let Some(context) = task::carried() {
+            job.surround(context);
+        }
+        let owner = {
+            let mut aside = self.aside.lock();
+            aside.jobs.push(job);
+            self.has_aside.store(true, Ordering::Relaxed);
+            aside.owner.take()
+        };
+        if let Some(owner) = owner {
+            owner.wake();
+        }
     }
 
     fn tag(&self) -> ScopeTag {
@@ -76,6 +116,8 @@ impl ForkJoinEngine {
             jobs: SpawnScope::new(),
             engine: Arc::clone(self),
             root,
+            aside: Mutex::default(),
+            has_aside: AtomicBool::new(false),
             _env: PhantomData,
         };
         scope.jobs.enter(|| f(&scope), |jobs| scope.wait(jobs))
@@ -83,21 +125,57 @@ impl ForkJoinEngine {
 }
 
 impl ForkScope<'_, '_> {
-    /// Waits for its jobs. A worker runs its own meanwhile.
+    /// Waits for its jobs, and runs those that are set aside. A worker runs its own meanwhile.
     fn wait(&self, jobs: &PendingJobs<'_, '_>) {
-        Context::with_current(|here| match here {
-            Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => {
-                let (own, register) = (Inner::Scope(self.tag().id), |waker: &_| {
-                    jobs.register(waker)
-                });
-                here.wait_until(own, &|| jobs.is_over(), &register, &|| None);
-            }
-            _ => {
-                let here = park::current();
-                if jobs.register(&here.waker()) {
-                    here.park(Site::new("forkjoin.scope").on(&*self.engine));
+        let is_over = || jobs.is_over() || self.has_aside();
+        let register = |waker: &Waker| jobs.register(waker) && self.leave_waker(waker);
+        Context::with_current(|here| {
+            let here = here.filter(|here| Arc::ptr_eq(&here.engine, &self.engine));
+            match (here, self.take_aside()) {
+                (Some(here), Some(job)) => here.run_inside(|| here.run_job(job)),
+                (Some(here), None) => {
+                    here.wait_until(Inner::Scope(self.tag().id), &is_over, &register, &|| None);
+                }
+                (None, Some(job)) => run_in_own_context(job),
+                (None, None) => {
+                    let here = park::current();
+                    if register(&here.waker()) {
+                        here.park(Site::new("forkjoin.scope").on(&*self.engine));
+                    }
                 }
             }
         });
+    }
+
+    #[inline]
+    fn has_aside(&self) -> bool {
+        self.has_aside.load(Ordering::Relaxed)
+    }
+
+    /// Takes the youngest job that is set aside.
+    fn take_aside(&self) -> Option<JobRef> {
+        if !self.has_aside() {
+            return None;
+        }
+        let mut aside = self.aside.lock();
+        let job = aside.jobs.pop();
+        let is_left = !aside.jobs.is_empty();
+        self.has_aside.store(is_left, Ordering::Relaxed);
+        job
+    }
+
+    /// Lets the next job that is set aside wake its owner. False if there is one already (ASIDE-2).
+    fn leave_waker(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let mut aside = self.aside.lock();
+        let is_empty = aside.jobs.is_empty();
+        let former = if is_empty {
+            aside.owner.replace(waker)
+        } else {
+            Some(waker)
+        };
+        drop(aside);
+        drop(former);
+        is_empty
     }
 }
