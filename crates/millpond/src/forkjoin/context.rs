@@ -27,6 +27,7 @@ use super::deque::{Inner, Item, ScopeTag};
 use super::engine::ForkJoinEngine;
 use super::slot::{FIRST, PATIENT, Slot, URGENT};
 use super::worker::Worker;
+use crate::executor::RunOutcome;
 use crate::task;
 use millpond_raw::forkjoin::{Awaited, Host, JobRef, Local};
 use millpond_raw::sync::atomic::{Ordering, fence};
@@ -243,6 +244,16 @@ impl Context {
                 self.skip.set(1);
                 Err(0)
             }
+        }
+    }
+
+    /// A task of this pool has been claimed, and will run inline. If it was the newest of the worker's own deque, it leaves
+    /// that now, and with it older tombstones that had to stay. Otherwise a computation that forks and joins tasks would
+    /// leave one for each of them until its root is over.
+    pub(super) fn clear_tombstones(&self) {
+        while let Some(gone) = self.slot().deque.pop_gone() {
+            let fate = RunOutcome::of(gone.tombstone());
+            self.worker.stats.count_inside(fate);
         }
     }
 

@@ -192,6 +192,24 @@ impl Deque {
         })
     }
 
+    /// Takes the newest entry, if that is the tombstone of a task.
+    pub(super) fn pop_gone(&self) -> Option<Task> {
+        if self.is_empty() {
+            return None;
+        }
+        self.with(|ring| {
+            let newest = ring.entries.len().checked_sub(1)?;
+            let is_gone = match &ring.entries[newest].item {
+                Item::Task(task) => task.is_gone(),
+                Item::Job(_) => false,
+            };
+            match is_gone.then(|| ring.take_at(newest)).flatten() {
+                Some(Item::Task(task)) => Some(task),
+                Some(Item::Job(_)) | None => None,
+            }
+        })
+    }
+
     /// Takes the oldest entry for the worker with this number (DEQUE-3).
     pub(super) fn steal(&self, thief: u32) -> Option<Item> {
         if self.is_empty() {

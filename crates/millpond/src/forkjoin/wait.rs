@@ -169,7 +169,8 @@ impl Context {
         let site = Site::new("forkjoin.deep").on(self.worker.as_ref());
         let clock = Clock::system();
         let park = || clock.park_until(&here, site, clock.deadline(GRACE));
-        self.with_parks(Parks::Joining, park);
+        // The caller looks again in any case.
+        let _ = self.with_parks(Parks::Joining, park);
     }
 
     /// HELP-1, HELP-2
