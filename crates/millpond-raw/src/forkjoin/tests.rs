@@ -246,3 +246,20 @@ fn a_job_that_another_thread_makes_at_the_end_of_a_scope_is_waited_for_or_refuse
         assert_eq!(ends.0, ends.1);
     }
 }
+
+#[test]
+fn a_scope_that_was_entered_cannot_be_entered_again_and_makes_no_job_outside() {
+    let scope = SpawnScope::new();
+    assert!(scope.job(|| ()).is_err(), "not yet");
+    let again = || catch_unwind(AssertUnwindSafe(|| scope.enter(|| (), |_| ())));
+    scope.enter(
+        || {
+            assert!(again().is_err(), "it is open");
+            let job = scope.job(|| ()).ok();
+            job.expect("it is open").run();
+        },
+        |_| (),
+    );
+    assert!(again().is_err(), "it is over");
+    assert!(scope.job(|| ()).is_err(), "it is over");
+}

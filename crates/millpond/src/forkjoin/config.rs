@@ -33,14 +33,19 @@ pub(super) const DEFAULT_TASK_NAMES: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HelpPolicy {
-    /// It runs only what the wait is for: its own younger jobs, and jobs that were published inside of the one that it
-    /// waits for. So a worker that holds a lock never meets, on the same stack, a stranger that wants it.
+    /// It runs only what the wait is for: jobs of the scope that it waits for, and jobs that were forked, or spawned in
+    /// scopes that were entered, inside of the job that it waits for. So a worker that holds a lock never meets, on the
+    /// same stack, a stranger that wants it, unless it asks for that by
+    /// [`help_quiesce`](super::ForkJoinPool::help_quiesce) or
+    /// [`await_quiescence`](super::ForkJoinPool::await_quiescence). If there is nothing of the kind it sleeps, and a spare
+    /// may take its place ([`max_spares`](super::ForkJoinBuilder::max_spares)).
     #[default]
     Descendants,
-    /// It runs anything, as rayon does. Fewer workers sleep; a job that holds a lock while it joins may deadlock, and
-    /// stacks may grow.
+    /// It runs anything that is queued when it begins to wait, as rayon does, while enough of its stack is left. Once it
+    /// sleeps it is woken only as with `Descendants`: what is queued later is for other workers, or for a spare in its
+    /// place. Fewer workers sleep; a job that holds a lock while it joins may deadlock, and stacks grow.
     Any,
-    /// It runs nothing but its own younger jobs.
+    /// It runs nothing but jobs of scopes that it has spawned itself, and that the wait is for.
     Never,
 }
 

@@ -23,17 +23,18 @@
 //! `[S-ask]` and `[S-help]` are explained in [`super::slot`], where their other ends are.
 
 use super::blocking::WaitState;
-use super::deque::{Inner, Item};
+use super::deque::{Inner, Item, ScopeTag};
 use super::engine::ForkJoinEngine;
 use super::slot::{FIRST, PATIENT, Slot, URGENT};
 use super::worker::Worker;
+use crate::executor::RunOutcome;
 use crate::task;
 use millpond_raw::forkjoin::{Awaited, Host, JobRef, Local};
 use millpond_raw::sync::atomic::{Ordering, fence};
 use millpond_raw::sync::spins;
 use millpond_raw::timestamp::{self, Timestamp};
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The patience of a worker before it wakes another one, in nanoseconds.
@@ -58,8 +59,6 @@ pub(super) struct Context {
     pub(super) index: u32,
     /// The stolen job inside of which it runs; 0 outside of any.
     root: Cell<usize>,
-    /// The ids of published jobs that have not been joined, with their numbers in the deque; the youngest last.
-    published: RefCell<Vec<(usize, u64)>>,
     /// When its patience began.
     since: Cell<Option<Timestamp>>,
     /// When the first join of this computation found that others sleep.
@@ -82,7 +81,6 @@ impl Context {
             worker,
             index,
             root: Cell::new(0),
-            published: RefCell::new(Vec::new()),
             since: Cell::new(None),
             first_join: Cell::new(None),
             short: Cell::new(0),
@@ -154,11 +152,7 @@ impl Context {
     /// Runs a job that this worker did not wait for.
     pub(super) fn run_job(&self, job: JobRef) {
         let outer = self.root.replace(job.id());
-        if job.is_surrounded() {
-            job.run();
-        } else {
-            task::outside(|| job.run());
-        }
+        run_in_own_context(job);
         self.root.set(outer);
     }
 
@@ -176,9 +170,7 @@ impl Context {
         if let Some(context) = task::carried() {
             job.surround(context);
         }
-        let id = job.id();
-        let number = self.slot().deque.push_job(job, self.root.get());
-        self.published.borrow_mut().push((id, number));
+        self.slot().deque.push_job(job, self.root.get(), None);
         self.worker.forks.published.add(1);
     }
 
@@ -206,12 +198,18 @@ impl Context {
         helpers.len()
     }
 
-    /// Pushes a job of a scope.
-    pub(super) fn spawn(&self, mut job: JobRef) {
+    /// The stolen job inside of which it runs; 0 outside of any.
+    pub(super) fn root(&self) -> usize {
+        self.root.get()
+    }
+
+    /// Pushes a job of that scope.
+    pub(super) fn spawn(&self, mut job: JobRef, scope: ScopeTag) {
         if let Some(context) = task::carried() {
             job.surround(context);
         }
-        self.slot().deque.push_spawned(job, self.root.get());
+        let deque = &self.slot().deque;
+        deque.push_job(job, self.root.get(), Some(scope));
         let _ = self.signal_job(true);
     }
 
@@ -253,12 +251,13 @@ impl Context {
         }
     }
 
-    /// Forgets a published job, and returns its number in the deque.
-    fn forget_published(&self, id: usize) -> u64 {
-        let mut published = self.published.borrow_mut();
-        match published.iter().rposition(|(each, _)| *each == id) {
-            Some(index) => published.remove(index).1,
-            None => u64::MAX,
+    /// A task of this pool has been claimed, and will run inline. If it was the newest of the worker's own deque, it leaves
+    /// that now, and with it older tombstones that had to stay. Otherwise a computation that forks and joins tasks would
+    /// leave one for each of them until its root is over.
+    pub(super) fn clear_tombstones(&self) {
+        while let Some(gone) = self.slot().deque.pop_gone() {
+            let fate = RunOutcome::of(gone.tombstone());
+            self.worker.stats.count_inside(fate);
         }
     }
 
@@ -273,6 +272,15 @@ impl Context {
         let item = self.engine.steal(self.index)?;
         self.worker.forks.steals.add(1);
         Some(item)
+    }
+}
+
+/// Runs a job in the context in which it was forked or spawned, and not in that of the calling task.
+pub(super) fn run_in_own_context(job: JobRef) {
+    if job.is_surrounded() {
+        job.run();
+    } else {
+        task::outside(|| job.run());
     }
 }
 
@@ -330,7 +338,6 @@ impl Host for Context {
 
     fn reclaim(&self, id: usize) -> Option<JobRef> {
         let found = self.slot().deque.take_job(id)?;
-        self.forget_published(id);
         if self.has_woken.replace(false) {
             self.patience
                 .set((self.patience.get() * 2).min(MAX_PATIENCE));
@@ -342,11 +349,10 @@ impl Host for Context {
         let _ = local;
         self.patience.set(MIN_PATIENCE);
         self.has_woken.set(false);
-        let number = self.forget_published(job.id());
         let id = job.id();
         let thief = || job.runner().map(|runner| (runner, id));
         self.wait_until(
-            Inner::Join(number),
+            Inner::Join(id),
             &|| job.is_over(),
             &|waker| job.register(waker),
             &thief,

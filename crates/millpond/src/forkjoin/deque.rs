@@ -32,54 +32,61 @@ pub(super) enum Item {
 }
 
 struct Entry {
-    /// Grows with each entry of a deque.
-    number: u64,
-    /// The stolen job, or task, inside of which this one was published; 0 outside of any.
+    /// The stolen job inside of which this one was published; 0 outside of any.
     root: usize,
-    /// It was spawned in a scope. A job of a join that is published late has a high number and is old all the same.
-    is_spawned: bool,
+    /// The scope that a spawned job belongs to.
+    scope: Option<ScopeTag>,
     item: Item,
 }
 
-/// Which entries of its own deque are inside of what a worker waits for (HELP-1).
+/// What a spawned job says of its scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ScopeTag {
+    /// Tells scopes apart that are open at the same time.
+    pub(super) id: usize,
+    /// The stolen job inside of which the scope was entered; 0 outside of any. It is not over before the scope is.
+    pub(super) root: usize,
+}
+
+/// What a worker waits for, and so which entries of its own deque it may run meanwhile (HELP-1).
 #[derive(Clone, Copy)]
 pub(super) enum Inner {
-    /// It waits for a job of a join with this number. Jobs are published oldest first, so all behind it are younger.
-    Join(u64),
-    /// It waits for a scope that was entered before this number. Joins inside of the scope are over; a job of a join
-    /// behind that number is an outer one that was published late, and may run while this worker holds a lock that it
-    /// wants.
-    Scope(u64),
+    /// The job of a join with this id, which another worker runs.
+    Join(usize),
+    /// The scope with this id, which this worker has entered.
+    Scope(usize),
 }
 
 impl Inner {
+    /// Joins never: those inside of the wait are over, and an outer one may be published late.
     fn contains(self, entry: &Entry) -> bool {
-        match self {
-            Inner::Join(number) => entry.number >= number,
-            Inner::Scope(number) => entry.is_spawned && entry.number >= number,
-        }
+        entry.scope.is_some_and(|scope| match self {
+            Inner::Join(job) => scope.root == job,
+            Inner::Scope(id) => scope.id == id,
+        })
+    }
+}
+
+impl Entry {
+    /// Whether it is a job that the end of that root waits for (HELP-2). One that was spawned there in an outer scope is
+    /// not.
+    fn is_job_of(&self, root: usize) -> bool {
+        matches!(self.item, Item::Job(_))
+            && self.root == root
+            && self.scope.is_none_or(|scope| scope.root == root)
     }
 }
 
 #[derive(Default)]
 struct Ring {
     entries: VecDeque<Entry>,
-    next: u64,
     jobs: usize,
 }
 
 impl Ring {
-    fn push(&mut self, item: Item, root: usize, is_spawned: bool) -> u64 {
-        let number = self.next;
-        self.next += 1;
+    fn push(&mut self, item: Item, root: usize, scope: Option<ScopeTag>) {
         self.jobs += usize::from(matches!(item, Item::Job(_)));
-        self.entries.push_back(Entry {
-            number,
-            root,
-            is_spawned,
-            item,
-        });
-        number
+        self.entries.push_back(Entry { root, scope, item });
     }
 
     /// Whether it is empty, and has room for many.
@@ -153,19 +160,14 @@ impl Deque {
             if !is_open() {
                 return Err(task);
             }
-            ring.push(Item::Task(task), 0, false);
+            ring.push(Item::Task(task), 0, None);
             Ok(())
         })
     }
 
-    /// Adds a job of a join, and returns its number.
-    pub(super) fn push_job(&self, job: JobRef, root: usize) -> u64 {
-        self.with(|ring| ring.push(Item::Job(job), root, false))
-    }
-
-    /// Adds a job of a scope.
-    pub(super) fn push_spawned(&self, job: JobRef, root: usize) {
-        self.with(|ring| ring.push(Item::Job(job), root, true));
+    /// Adds a job that was published inside of that root: of a join, or spawned in a scope.
+    pub(super) fn push_job(&self, job: JobRef, root: usize, scope: Option<ScopeTag>) {
+        self.with(|ring| ring.push(Item::Job(job), root, scope));
     }
 
     /// Adds a job, unless `is_open` says no (DEQUE-2).
@@ -178,7 +180,7 @@ impl Deque {
             if !is_open() {
                 return Err(job);
             }
-            ring.push(Item::Job(job), 0, false);
+            ring.push(Item::Job(job), 0, None);
             Ok(())
         })
     }
@@ -198,6 +200,24 @@ impl Deque {
         })
     }
 
+    /// Takes the newest entry, if that is the tombstone of a task.
+    pub(super) fn pop_gone(&self) -> Option<Task> {
+        if self.is_empty() {
+            return None;
+        }
+        self.with(|ring| {
+            let newest = ring.entries.len().checked_sub(1)?;
+            let is_gone = match &ring.entries[newest].item {
+                Item::Task(task) => task.is_gone(),
+                Item::Job(_) => false,
+            };
+            match is_gone.then(|| ring.take_at(newest)).flatten() {
+                Some(Item::Task(task)) => Some(task),
+                Some(Item::Job(_)) | None => None,
+            }
+        })
+    }
+
     /// Takes the oldest entry for the worker with this number (DEQUE-3).
     pub(super) fn steal(&self, thief: u32) -> Option<Item> {
         if self.is_empty() {
@@ -212,13 +232,13 @@ impl Deque {
         })
     }
 
-    /// Takes a job that was published inside of that root, for the worker with this number (DEQUE-3).
+    /// Takes a job that the end of that root waits for, for the worker with this number (DEQUE-3).
     pub(super) fn steal_from_root(&self, root: usize, thief: u32) -> Option<JobRef> {
         if self.jobs() == 0 {
             return None;
         }
         self.with(|ring| {
-            let job = ring.take_job(|entry, _| entry.root == root)?;
+            let job = ring.take_job(|entry, _| entry.is_job_of(root))?;
             job.set_runner(thief);
             Some(job)
         })
@@ -240,29 +260,18 @@ impl Deque {
         self.with(|ring| ring.take_job(|_, job| job.id() == id))
     }
 
-    /// Whether there is a job that was published inside of that root.
+    /// Whether there is a job that the end of that root waits for.
     pub(super) fn has_job_of(&self, root: usize) -> bool {
-        self.jobs() > 0
-            && self.with(|ring| {
-                let is_of =
-                    |entry: &Entry| entry.root == root && matches!(entry.item, Item::Job(_));
-                ring.entries.iter().any(is_of)
-            })
+        self.jobs() > 0 && self.with(|ring| ring.entries.iter().any(|entry| entry.is_job_of(root)))
     }
 
     /// Whether there is a job that is inside of what its owner waits for.
     pub(super) fn has_inner(&self, inner: Inner) -> bool {
         self.jobs() > 0
             && self.with(|ring| {
-                let is_inner =
-                    |entry: &Entry| inner.contains(entry) && matches!(entry.item, Item::Job(_));
-                ring.entries.iter().rev().any(is_inner)
+                let mut entries = ring.entries.iter().rev();
+                entries.any(|entry| inner.contains(entry))
             })
-    }
-
-    /// The number of the next entry.
-    pub(super) fn next_number(&self) -> u64 {
-        self.with(|ring| ring.next)
     }
 
     /// Takes up to `most` tasks that are wanted, the oldest first.

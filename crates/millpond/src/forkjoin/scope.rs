@@ -1,27 +1,52 @@
 //! Scopes: jobs that borrow, spawned one by one, all over before the scope ends.
+//!
+//! A worker of the pool puts a job that it spawns on its own deque, where all workers find it. Any other thread has no
+//! deque: it may be the owner of a scope whose pool was closed, has no threads or is in a forked child, or a thread that was
+//! started inside of the scope. Its jobs are *set aside* in the scope, and the owner runs them, one after the other:
+//!
+//! - **ASIDE-1** A job that is set aside is not run by `spawn`, so it meets no lock that its spawner holds, and a chain of
+//!   jobs needs no more stack than one. The owner runs it when the body of the scope is over.
+//! - **ASIDE-2** The owner sleeps only after it has left its waker under the lock of an empty list. Whoever adds a job
+//!   takes the waker under the same lock. The scope outlives both, for a job can be spawned only inside of it.
 
-use super::context::Context;
-use super::deque::Inner;
+use super::context::{Context, run_in_own_context};
+use super::deque::{Inner, ScopeTag};
 use super::engine::ForkJoinEngine;
-use millpond_raw::forkjoin::{PendingJobs, SpawnScope};
+use crate::task;
+use millpond_raw::forkjoin::{JobRef, PendingJobs, SpawnScope};
 use millpond_raw::park::{self, Site};
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::task::Waker;
 
 /// Where jobs are spawned that may borrow what lives longer than the scope: see [`ForkJoinPool::scope`](super::ForkJoinPool::scope).
 pub struct ForkScope<'scope, 'env: 'scope> {
     jobs: SpawnScope<'scope>,
     engine: Arc<ForkJoinEngine>,
+    /// The stolen job inside of which it was entered; 0 outside of any.
+    root: usize,
+    aside: Mutex<Aside>,
+    /// Whether there may be jobs aside. Written under the lock; read without, as a hint.
+    has_aside: AtomicBool,
     /// Invariant, as in [`std::thread::scope`].
     _env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Jobs that no deque has, and how to wake their owner (ASIDE-2).
+#[derive(Default)]
+struct Aside {
+    jobs: Vec<JobRef>,
+    owner: Option<Waker>,
 }
 
 impl<'scope, 'env> ForkScope<'scope, 'env> {
     /// Spawns a job, which may spawn further ones.
     ///
-    /// It runs on a worker of the pool, at the latest when the scope ends. On a thread that is no worker of the pool it
-    /// runs at once.
+    /// It runs on a worker of the pool, at the latest when the scope ends. If it is spawned on a thread that is no worker of
+    /// the pool, it runs on the thread that has entered the scope, when the body of the scope is over.
     ///
     /// ```
     /// use millpond::forkjoin::ForkJoinPool;
@@ -41,9 +66,33 @@ impl<'scope, 'env> ForkScope<'scope, 'env> {
             unreachable!("a scope is borrowed no longer than it is open");
         };
         Context::with_current(|here| match here {
-            Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => here.spawn(job),
-            _ => job.run(),
+            Some(here) if Arc::ptr_eq(&here.engine, &self.engine) => here.spawn(job, self.tag()),
+            _ => self.set_aside(job),
         });
+    }
+
+    /// ASIDE-1
+    #[cold]
+    fn set_aside(&self, mut job: JobRef) {
+        if let Some(context) = task::carried() {
+            job.surround(context);
+        }
+        let owner = {
+            let mut aside = self.aside.lock();
+            aside.jobs.push(job);
+            self.has_aside.store(true, Ordering::Relaxed);
+            aside.owner.take()
+        };
+        if let Some(owner) = owner {
+            owner.wake();
+        }
+    }
+
+    fn tag(&self) -> ScopeTag {
+        ScopeTag {
+            id: std::ptr::from_ref(self).addr(),
+            root: self.root,
+        }
     }
 }
 
@@ -59,33 +108,74 @@ impl ForkJoinEngine {
         self: &Arc<Self>,
         f: impl for<'scope> FnOnce(&'scope ForkScope<'scope, 'env>) -> R,
     ) -> R {
+        let root = Context::with_current(|here| match here {
+            Some(here) if Arc::ptr_eq(&here.engine, self) => here.root(),
+            _ => 0,
+        });
         let scope = ForkScope {
             jobs: SpawnScope::new(),
             engine: Arc::clone(self),
+            root,
+            aside: Mutex::default(),
+            has_aside: AtomicBool::new(false),
             _env: PhantomData,
         };
-        let since = Context::with_current(|here| match here {
-            Some(here) if Arc::ptr_eq(&here.engine, self) => here.slot().deque.next_number(),
-            _ => u64::MAX,
-        });
-        scope
-            .jobs
-            .enter(|| f(&scope), |jobs| wait(jobs, self, since))
+        scope.jobs.enter(|| f(&scope), |jobs| scope.wait(jobs))
     }
 }
 
-/// Waits for the jobs of a scope. A worker runs its own meanwhile.
-fn wait(jobs: &PendingJobs<'_, '_>, engine: &Arc<ForkJoinEngine>, since: u64) {
-    Context::with_current(|here| match here {
-        Some(here) if Arc::ptr_eq(&here.engine, engine) => {
-            let register = |waker: &_| jobs.register(waker);
-            here.wait_until(Inner::Scope(since), &|| jobs.is_over(), &register, &|| None);
-        }
-        _ => {
-            let here = park::current();
-            if jobs.register(&here.waker()) {
-                here.park(Site::new("forkjoin.scope").on(&**engine));
+impl ForkScope<'_, '_> {
+    /// Waits for its jobs, and runs those that are set aside. A worker runs its own meanwhile.
+    fn wait(&self, jobs: &PendingJobs<'_, '_>) {
+        let is_over = || jobs.is_over() || self.has_aside();
+        let register = |waker: &Waker| jobs.register(waker) && self.leave_waker(waker);
+        Context::with_current(|here| {
+            let here = here.filter(|here| Arc::ptr_eq(&here.engine, &self.engine));
+            match (here, self.take_aside()) {
+                (Some(here), Some(job)) => here.run_inside(|| here.run_job(job)),
+                (Some(here), None) => {
+                    here.wait_until(Inner::Scope(self.tag().id), &is_over, &register, &|| None);
+                }
+                (None, Some(job)) => run_in_own_context(job),
+                (None, None) => {
+                    let here = park::current();
+                    if register(&here.waker()) {
+                        here.park(Site::new("forkjoin.scope").on(&*self.engine));
+                    }
+                }
             }
+        });
+    }
+
+    #[inline]
+    fn has_aside(&self) -> bool {
+        self.has_aside.load(Ordering::Relaxed)
+    }
+
+    /// Takes the youngest job that is set aside.
+    fn take_aside(&self) -> Option<JobRef> {
+        if !self.has_aside() {
+            return None;
         }
-    });
+        let mut aside = self.aside.lock();
+        let job = aside.jobs.pop();
+        let is_left = !aside.jobs.is_empty();
+        self.has_aside.store(is_left, Ordering::Relaxed);
+        job
+    }
+
+    /// Lets the next job that is set aside wake its owner. False if there is one already (ASIDE-2).
+    fn leave_waker(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let mut aside = self.aside.lock();
+        let is_empty = aside.jobs.is_empty();
+        let former = if is_empty {
+            aside.owner.replace(waker)
+        } else {
+            Some(waker)
+        };
+        drop(aside);
+        drop(former);
+        is_empty
+    }
 }

@@ -51,7 +51,8 @@ pub struct ForkJoinSnapshot {
     pub largest: usize,
     /// What waits in the queue from outside.
     pub queued_outside: usize,
-    /// What waits in the deque of each worker.
+    /// What waits in the deque of each worker. A task that was cancelled, or that a worker joined and ran before its turn,
+    /// may count until a worker comes to it.
     pub queued_by_worker: Vec<usize>,
     /// Tasks that were accepted.
     pub submitted: u64,

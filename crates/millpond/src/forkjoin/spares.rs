@@ -120,6 +120,13 @@ impl ForkJoinEngine {
         self.running() < self.parallelism()
     }
 
+    /// Whether another worker is idle, or could be started, if the calling one waited.
+    pub(super) fn has_successor(&self) -> bool {
+        let (idle, ctl) = (self.sleep.read(), self.ctl().read());
+        let spares = (idle.waiting() + 1).min(self.config.max_spares());
+        idle.count() > 0 || ctl.workers() < self.parallelism() + spares
+    }
+
     /// Whether more workers run than the parallelism says. Free of charge where there are no spares.
     #[inline]
     pub(super) fn has_surplus(&self, ctl: Ctl) -> bool {

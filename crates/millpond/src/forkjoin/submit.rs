@@ -96,6 +96,7 @@ impl InlineJoins for ForkJoinEngine {
 
     fn inline_started(&self, worker: &Worker, _task: TaskView<'_>) {
         worker.stats.begin_in_place();
+        Context::with_current(|here| here.map(Context::clear_tombstones));
     }
 
     fn inline_ended(&self, worker: &Worker, task: TaskView<'_>, run: InlineRun) {

@@ -1,8 +1,8 @@
 //! Interrupts, deadlines, names and task-locals reach the parts of a task that other workers run.
 
-use crate::pool;
+use crate::{pool, until};
 use millpond::executor::{ExecutorExt, Lifecycle};
-use millpond::forkjoin::{self, ForkJoinPool};
+use millpond::forkjoin::{self, ForkJoinPool, HelpPolicy};
 use millpond::interrupt::{self, Interrupted};
 use millpond::preset;
 use millpond::task::{self, TaskLocal, TaskSpec};
@@ -355,6 +355,64 @@ fn what_a_task_runs_for_others_while_it_helps_sees_nothing_of_it() {
     let seen = helper.unwrap().join().unwrap();
     assert_eq!(seen, ((true, Deadline::NEVER), Some(5)));
     pool.close().unwrap();
+}
+
+#[test]
+fn an_interrupt_does_not_hit_a_stranger_that_runs_on_the_stack_of_the_interrupted_task() {
+    // By a worker that waits in a join, and may run anything.
+    let pool = ForkJoinPool::builder("mill").parallelism(2);
+    let pool = pool.help(HelpPolicy::Any).build().unwrap();
+    let (taken, open, end) = (Flag::default(), Flag::default(), Flag::default());
+    let (begins, opens, ends) = (taken.clone(), open.clone(), end.clone());
+    let task = pool.submit(move || {
+        forkjoin::join(
+            || {
+                begins.wait();
+                opens.wait();
+                interrupt::is_interrupted()
+            },
+            || {
+                begins.raise();
+                ends.wait();
+            },
+        )
+    });
+    let task = task.unwrap();
+    taken.wait();
+    task.interrupt();
+    let seen = thread::scope(|threads| {
+        let stranger = threads.spawn(|| pool.install(interrupt::is_interrupted));
+        until(|| pool.snapshot().queued_outside > 0 || stranger.is_finished());
+        open.raise();
+        let seen = stranger.join().unwrap();
+        end.raise();
+        seen
+    });
+    assert!(!seen);
+    assert!(task.join().is_err(), "the task itself is interrupted");
+
+    // By a task that runs all that is queued: a job, and a task.
+    let pool = self::pool(1);
+    let (begun, open) = (Flag::default(), Flag::default());
+    let (inner, begins, opens) = (pool.clone(), begun.clone(), open.clone());
+    let task = pool.submit(move || {
+        begins.raise();
+        opens.wait();
+        inner.help_quiesce();
+        interrupt::is_interrupted()
+    });
+    let task = task.unwrap();
+    begun.wait();
+    task.interrupt();
+    let other = pool.submit(interrupt::is_interrupted).unwrap();
+    let seen = thread::scope(|threads| {
+        let stranger = threads.spawn(|| pool.install(interrupt::is_interrupted));
+        until(|| pool.snapshot().queued_outside == 2);
+        open.raise();
+        stranger.join().unwrap()
+    });
+    assert!(!seen && !other.join().unwrap());
+    assert!(task.join().is_err());
 }
 
 #[test]

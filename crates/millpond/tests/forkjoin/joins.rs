@@ -1,5 +1,6 @@
 //! Joins: results, panics, depth, nesting.
 
+use crate::helping::within;
 use crate::{fib, pool};
 use millpond::forkjoin::{self, ForkJoinPool, HelpPolicy};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -141,4 +142,34 @@ fn two_long_halves_of_a_single_join_run_side_by_side() {
         let met = pool.join(|| half(left, is_right), || half(right, is_left));
         assert_eq!(met, (true, true));
     }
+}
+
+#[test]
+fn pools_of_one_worker_install_into_each_other() {
+    let (there, back) = (pool(1), pool(1));
+    let depth =
+        within(move || there.install(|| back.install(|| there.install(|| back.install(|| 4)))));
+    assert_eq!(depth, 4);
+}
+
+#[test]
+fn many_threads_install_crosswise_into_two_pools() {
+    let sum = within(|| {
+        let pools = [pool(2), pool(2)];
+        let sum = AtomicUsize::new(0);
+        std::thread::scope(|threads| {
+            for caller in 0..4 {
+                let (outer, inner) = (&pools[caller % 2], &pools[1 - caller % 2]);
+                let sum = &sum;
+                threads.spawn(move || {
+                    for _ in 0..200 {
+                        let one = outer.install(|| inner.install(|| 1));
+                        sum.fetch_add(one, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        sum.into_inner()
+    });
+    assert_eq!(sum, 800);
 }

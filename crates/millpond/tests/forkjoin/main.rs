@@ -11,6 +11,7 @@ mod attacked;
 mod blocking;
 mod context;
 mod ends;
+mod helping;
 mod joins;
 mod parallel;
 mod recursive;

@@ -289,3 +289,33 @@ fn a_task_that_is_never_joined_still_runs() {
     pool.close().unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 100);
 }
+
+/// What waits in the deques of workers.
+fn queued(pool: &ForkJoinPool) -> usize {
+    pool.snapshot().queued_by_worker.iter().sum()
+}
+
+#[test]
+fn tasks_that_are_joined_inline_leave_the_deque_of_their_worker() {
+    let pool = pool(1);
+    let left = pool.install(|| {
+        let fib = Fib(15).compute().unwrap();
+        let nested = queued(&pool);
+        // The oldest first: those behind it are in the way, until the last one is joined.
+        let forked: Vec<_> = (0..100).map(|_| Fib(1).fork()).collect();
+        assert_eq!(queued(&pool), 100);
+        let sum: u64 = forked
+            .into_iter()
+            .map(|one| one.join().unwrap().unwrap())
+            .sum();
+        (fib, nested, sum, queued(&pool))
+    });
+    assert_eq!(left, (610, 0, 100, 0));
+    pool.close().unwrap();
+    let now = pool.snapshot();
+    assert_eq!(
+        (now.submitted, now.cancelled),
+        (now.completed, 0),
+        "{now:?}"
+    );
+}
