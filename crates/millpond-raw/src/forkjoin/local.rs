@@ -275,7 +275,7 @@ impl Local<'_> {
         B: FnOnce() -> RB + Send,
         RB: Send,
     {
-        if self.is_back(&job.header) {
+        if self.wait_or_take_back(&job.header) {
             // SAFETY: JOB-2 - it has come back.
             return call(unsafe { job.take_closure() });
         }
@@ -287,7 +287,7 @@ impl Local<'_> {
     }
 
     /// Waits for a job, wherever it is. Returns whether it has come back unrun.
-    fn is_back(&self, header: &Header) -> bool {
+    fn wait_or_take_back(&self, header: &Header) -> bool {
         if !header.links.prev.get().is_null() {
             // Still private, and not the youngest: frames of this thread did not end in order, as with coroutines.
             self.unlink(ptr::from_ref(header).cast());
@@ -335,7 +335,7 @@ where
 {
     #[cold]
     fn drop(&mut self) {
-        if self.local.is_back(&self.job.header) {
+        if self.local.wait_or_take_back(&self.job.header) {
             // SAFETY: JOB-2 - it has come back.
             catch_panic::drop(unsafe { self.job.take_closure() });
         } else {
@@ -386,7 +386,7 @@ mod tests {
                     jobs.push(job);
                 }
                 for (index, left) in [(1, 2), (0, 1), (2, 0)] {
-                    assert!(here.is_back(&jobs[index].header));
+                    assert!(here.wait_or_take_back(&jobs[index].header));
                     let mut seen = 0;
                     let mut each = here.tail.get();
                     while !ptr::eq(each, &raw const here.sentinel) {

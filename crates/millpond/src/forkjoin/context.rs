@@ -224,8 +224,9 @@ impl Context {
         }
     }
 
-    /// Whether the worker has computed for long enough to wake another one; otherwise how many joins may pass.
-    fn is_patience_over(&self) -> Result<(), u32> {
+    /// Looks at the clock: the worker has computed for long enough to wake another one, or else so many joins may pass
+    /// before the next look.
+    fn check_patience(&self) -> Result<(), u32> {
         if spins() == 0 {
             // Models measure nothing.
             return Ok(());
@@ -316,7 +317,7 @@ impl Host for Context {
             // A worker is on its way.
             return MAX_SKIP;
         }
-        match self.is_patience_over() {
+        match self.check_patience() {
             Ok(()) if is_published => {
                 self.has_woken.set(self.signal_job(true));
                 MAX_SKIP
