@@ -1,4 +1,4 @@
-//! Thread pools, scheduled pools and blocking queues: the executor framework of `java.util.concurrent`, done the Rust
+//! Thread pools, scheduled pools, fork-join pools and blocking queues: the executor framework of `java.util.concurrent`, done the Rust
 //! way.
 //!
 //! ```

@@ -12,7 +12,8 @@
 //! The first four are bounded, because an unbounded pool fails by running out of memory, at the worst
 //! time. The pools of Java's `Executors`, with unbounded queues and unlimited threads, are in [`java`].
 //!
-//! Each returns a builder, so everything can still be changed before it is built.
+//! Each returns a builder, so everything can still be changed before it is built; [`scheduled`] returns a pool, and
+//! [`fork_join_per_node`] a builder for each node.
 
 use crate::forkjoin::{ForkJoinBuilder, ForkJoinPool};
 use crate::machine::{CpuList, Machine, Topology};

@@ -73,6 +73,33 @@ fn waits(now: &ForkJoinSnapshot) -> Option<String> {
     Some(format!("{waits}; {spares} (at most {}).", now.max_spares))
 }
 
+/// What an operator should look at now. A fault that is over is not among them.
+pub(super) fn warnings(now: &ForkJoinSnapshot) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if now.failed_starts_in_a_row > 0 && now.state < RunState::Terminated {
+        warnings.push(format!(
+            "the last {} attempts to start a thread have failed",
+            now.failed_starts_in_a_row
+        ));
+    }
+    if is_stuck(now) {
+        warnings.push(format!(
+            "{} are queued and nothing runs: all workers wait, and there are as many spares as there may be ({})",
+            queued(now),
+            now.max_spares
+        ));
+    }
+    warnings
+}
+
+/// Whether something is queued, and all workers wait at the bound of spares.
+fn is_stuck(now: &ForkJoinSnapshot) -> bool {
+    queued(now) > 0
+        && now.active + now.searching == 0
+        && now.blocked + now.joining > 0
+        && is_at_bound(now)
+}
+
 /// Whether there are as many workers as there may be, all those that wait replaced as far as that goes.
 fn is_at_bound(now: &ForkJoinSnapshot) -> bool {
     now.workers >= now.parallelism + now.max_spares.min(now.blocked + now.joining)
@@ -84,10 +111,10 @@ fn why_nothing_runs(now: &ForkJoinSnapshot) -> Option<String> {
     }
     let why = if now.searching > 0 {
         "Nothing runs: a worker has just been woken for what is queued."
-    } else if now.blocked + now.joining > 0 && is_at_bound(now) {
+    } else if is_stuck(now) {
         "Nothing runs: all workers wait, and there are as many spares as there may be. What is queued waits until one \
          of them goes on: raise max_spares, or block less in this pool."
-    } else if now.thread_failures > 0 {
+    } else if now.failed_starts_in_a_row > 0 {
         "Nothing runs: no thread could be started for what is queued."
     } else {
         "Nothing runs: a worker is being started or woken for what is queued."
@@ -97,10 +124,11 @@ fn why_nothing_runs(now: &ForkJoinSnapshot) -> Option<String> {
 
 fn advice(now: &ForkJoinSnapshot) -> Vec<String> {
     let mut sentences = Vec::new();
-    if now.thread_failures > 0 && !is_at_bound(now) {
+    if now.failed_starts_in_a_row > 0 {
         sentences.push(format!(
-            "{} threads could not be started: raise the limit of threads, or lower the parallelism.",
-            now.thread_failures
+            "The last {} attempts to start a thread have failed: raise the limit of threads, lower the parallelism, or \
+             look at the thread factory; a rejection says what the system said.",
+            now.failed_starts_in_a_row
         ));
     }
     if now.active >= now.parallelism && now.queued_outside > 8 * now.parallelism {
@@ -134,9 +162,12 @@ mod tests {
         let mut now = snapshot();
         (now.workers, now.active, now.queued_outside) = (2, 2, 100);
         assert!(explain(&now).contains("All workers are busy"));
-        (now.workers, now.active, now.thread_failures) = (0, 0, 3);
+        (now.workers, now.active, now.failed_starts_in_a_row) = (0, 0, 3);
         assert!(explain(&now).contains("no thread could be started for what is queued"));
-        assert!(explain(&now).contains("3 threads could not be started"));
+        assert!(explain(&now).contains("The last 3 attempts to start a thread have failed"));
+        assert_eq!(warnings(&now).len(), 1);
+        now.failed_starts_in_a_row = 0;
+        assert!(warnings(&now).is_empty(), "the fault is over");
     }
 
     #[test]
@@ -150,7 +181,9 @@ mod tests {
         assert!(said.contains(waits), "{said}");
         assert!(said.contains("Nothing runs: all workers wait"), "{said}");
         assert!(said.contains("raise max_spares"), "{said}");
+        assert!(warnings(&now)[0].contains("nothing runs"));
         now.active = 1;
+        assert!(warnings(&now).is_empty());
         assert!(!explain(&now).contains("Nothing runs"));
         now.spares_exhausted = 7;
         assert!(explain(&now).contains("7 times work had to wait"));

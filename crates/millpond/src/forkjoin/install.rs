@@ -138,7 +138,8 @@ impl ForkJoinPool {
     }
 
     /// Runs `f` in this pool, and returns its result. On a worker of the pool it is called there and then; otherwise a
-    /// worker calls it, and the caller waits. If no thread can be started, or the pool was shut down, the caller runs it.
+    /// worker calls it, and the caller waits. If no thread can be started, or the pool was shut down, the caller runs it;
+    /// joins, scopes and loops inside of it run in [`ForkJoinPool::common`] then, as on any thread that is no worker.
     ///
     /// # Panics
     ///

@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// | Java | here |
 /// |---|---|
-/// | `pool.invoke(task)` | `pool.install(|| task.compute())` |
+/// | `pool.invoke(task)` | `pool.install(\|\| task.compute())` |
 /// | `task.invoke()` | [`task.invoke()`](RecursiveTask::invoke) |
 /// | `invokeAll(left, right)` | [`Sum::invoke_all([left, right])`](RecursiveTask::invoke_all) |
 /// | `invokeAll(list)` | [`Sum::invoke_all_vec(list)`](RecursiveTask::invoke_all_vec) |

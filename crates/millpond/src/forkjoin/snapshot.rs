@@ -13,6 +13,7 @@
 use super::ForkJoinPool;
 use super::config::TABLE;
 use super::engine::ForkJoinEngine;
+use super::explain::warnings;
 use crate::engine::WorkerEngine;
 use crate::engine::metrics::{Metrics, TaskMetrics};
 use crate::manage::{
@@ -58,12 +59,18 @@ pub struct ForkJoinSnapshot {
     pub submitted: u64,
     /// Tasks that were rejected.
     pub rejected: u64,
-    /// Tasks that have run.
+    /// Tasks that have run, on whichever thread.
     pub completed: u64,
+    /// Tasks of these that a joining thread, which is no worker, ran itself.
+    pub ran_elsewhere: u64,
     /// Tasks of these that panicked.
     pub panicked: u64,
-    /// Tasks that ended without having run on a worker: cancelled, expired, handed back, or run by another thread.
+    /// Tasks that ended and will never run: cancelled, expired or handed back.
     pub cancelled: u64,
+    /// Tasks of these whose deadline had passed.
+    pub expired: u64,
+    /// Tasks of these that a stop handed back.
+    pub handed_back: u64,
     /// Jobs of joins that were made visible to other workers.
     pub published: u64,
     /// Tasks and jobs that a worker took from another one, or from outside.
@@ -81,6 +88,8 @@ pub struct ForkJoinSnapshot {
     pub wakes: u64,
     /// Attempts to start a thread that failed.
     pub thread_failures: u64,
+    /// Failures of these since the last thread that started.
+    pub failed_starts_in_a_row: u64,
 }
 
 impl fmt::Display for ForkJoinSnapshot {
@@ -110,7 +119,11 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("spares", self.spares),
             Measurement::new("sleeping", self.sleeping),
             Measurement::new("searching", self.searching),
+            Measurement::new("largest", self.largest),
             Measurement::new("queued_outside", self.queued_outside),
+            Measurement::new("ran_elsewhere", self.ran_elsewhere),
+            Measurement::new("expired", self.expired),
+            Measurement::new("handed_back", self.handed_back),
             Measurement::new("published", self.published),
             Measurement::new("steals", self.steals),
             Measurement::new("leaps", self.leaps),
@@ -119,6 +132,7 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
             Measurement::new("thread_failures", self.thread_failures),
+            Measurement::new("failed_starts_in_a_row", self.failed_starts_in_a_row),
         ]
     }
 }
@@ -145,8 +159,11 @@ impl ForkJoinEngine {
             submitted: 0,
             rejected: rare.rejected.get(),
             completed: 0,
+            ran_elsewhere: 0,
             panicked: 0,
             cancelled: 0,
+            expired: 0,
+            handed_back: 0,
             published: 0,
             steals: 0,
             leaps: 0,
@@ -155,6 +172,7 @@ impl ForkJoinEngine {
             parks: 0,
             wakes: rare.wakes.get(),
             thread_failures: self.starts.failures.get(),
+            failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
         };
         if self.is_forked() {
             // Its workers are in the parent, and one of them may hold a lock.
@@ -164,7 +182,6 @@ impl ForkJoinEngine {
         let (counts, forks, largest) =
             self.with_workers(|workers| (workers.counts(), workers.forks(), workers.largest()));
         let idle = self.sleep.read();
-        let never_ran = self.removed.never_ran_here();
         snapshot.workers = ctl.workers();
         snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
         snapshot.blocked = idle.blocked();
@@ -180,9 +197,14 @@ impl ForkJoinEngine {
             .filter(|slot| slot.is_taken())
             .map(|slot| slot.deque.len())
             .collect();
-        snapshot.completed = counts.completed;
+        let removed = &self.removed;
+        snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
+        snapshot.completed = counts.completed + snapshot.ran_elsewhere;
         snapshot.panicked = counts.panicked;
-        snapshot.cancelled = counts.cancelled + counts.expired + counts.elsewhere + never_ran;
+        snapshot.expired = counts.expired + removed.expired.get();
+        snapshot.handed_back = removed.handed_back.get();
+        snapshot.cancelled =
+            counts.cancelled + removed.cancelled.get() + snapshot.expired + snapshot.handed_back;
         let over = snapshot.completed + snapshot.cancelled;
         snapshot.submitted = rare.submitted.get().max(over);
         snapshot.published = forks.published;
@@ -271,12 +293,7 @@ impl Managed for ForkJoinPool {
                 TaskLatency::new(label, each.metrics.wait, each.metrics.run)
             })
             .collect();
-        if own.thread_failures > 0 && own.workers < own.parallelism {
-            engine.warnings.push(format!(
-                "{} threads could not be started",
-                own.thread_failures
-            ));
-        }
+        engine.warnings = warnings(&own);
         engine.with_details(own)
     }
 

@@ -1,7 +1,7 @@
 //! Inspecting and changing engines of any kind while they run.
 //!
-//! Take it for a console, a registry or a parameter file that handles thread pools, scheduled pools and engines of other
-//! crates alike; code that knows its pool uses the methods of the pool.
+//! Take it for a console, a registry or a parameter file that handles thread pools, scheduled pools, fork-join pools and
+//! engines of other crates alike; code that knows its pool uses the methods of the pool.
 //!
 //! ```
 //! use millpond::manage::{Managed, Patch};

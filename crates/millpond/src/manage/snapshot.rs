@@ -100,7 +100,7 @@ impl fmt::Display for RunState {
 pub struct EngineSnapshot {
     /// The engine's name.
     pub name: String,
-    /// What kind of engine it is: `thread pool`, `scheduled pool`.
+    /// What kind of engine it is: `thread pool`, `scheduled pool`, `fork-join pool`.
     pub kind: Cow<'static, str>,
     /// Where it is in its life.
     pub state: RunState,

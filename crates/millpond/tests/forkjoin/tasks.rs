@@ -147,3 +147,19 @@ fn a_pool_is_quiescent_only_when_what_was_submitted_is_over() {
         }
     }
 }
+
+#[test]
+fn a_task_that_a_thread_outside_joins_and_runs_itself_counts_as_completed() {
+    let pool = ForkJoinPool::builder("mill").parallelism(1).max_spares(0);
+    let pool = pool.build().unwrap();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let first = pool.submit(move || released.recv().is_err()).unwrap();
+    let second = pool.submit(|| 7).unwrap();
+    assert_eq!(second.run_or_join().unwrap(), 7);
+    drop(release);
+    assert!(first.join().unwrap());
+    pool.close().unwrap();
+    let now = pool.snapshot();
+    assert_eq!((now.submitted, now.completed, now.cancelled), (2, 2, 0));
+    assert_eq!(now.ran_elsewhere, 1);
+}
