@@ -8,11 +8,52 @@ use crate::interrupt;
 use millpond_raw::forkjoin::{self as raw, Awaited, HandedOver};
 use millpond_raw::once_box::OnceBox;
 use millpond_raw::park::{self, Site};
-use millpond_raw::sync::global;
+use millpond_raw::sync::{global, local};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 global! {
     static COMMON: OnceBox<ForkJoinPool> = OnceBox::new();
+}
+
+local! {
+    /// The pool that has left a closure to its caller, which is this thread: joins inside belong to that pool.
+    static LEFT_TO_CALLER: RefCell<Option<Arc<ForkJoinEngine>>> = RefCell::new(None);
+}
+
+/// Runs `f` in the pool in which joins and loops of this thread run, which is no worker: the one that has left something to
+/// it, or the common one.
+pub(super) fn install_outside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    match left_to_caller() {
+        Some(engine) => engine.install(f),
+        None => ForkJoinPool::common().engine.install(f),
+    }
+}
+
+fn left_to_caller() -> Option<Arc<ForkJoinEngine>> {
+    LEFT_TO_CALLER
+        .try_with(|left| left.borrow().clone())
+        .ok()
+        .flatten()
+}
+
+/// Puts back which pool has left something to this thread.
+struct Leave(Option<Arc<ForkJoinEngine>>);
+
+impl Leave {
+    fn new(engine: &Arc<ForkJoinEngine>) -> Self {
+        let inner = Some(Arc::clone(engine));
+        let outer = LEFT_TO_CALLER.try_with(|left| left.replace(inner));
+        Leave(outer.ok().flatten())
+    }
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        let outer = self.0.take();
+        // What it replaces is dropped here, and borrows nothing.
+        drop(LEFT_TO_CALLER.try_with(|left| left.replace(outer)));
+    }
 }
 
 /// Runs both closures, perhaps at the same time, and returns both results.
@@ -64,9 +105,7 @@ where
     RA: Send,
     RB: Send,
 {
-    ForkJoinPool::common()
-        .engine
-        .install(move || join_here(a, b))
+    install_outside(move || join_here(a, b))
 }
 
 /// Joins on a worker; on any other thread, one after the other.
@@ -110,7 +149,10 @@ pub fn scope<'env, R: Send>(
     let current = Context::with_current(|here| here.map(|here| Arc::clone(&here.engine)));
     match current {
         Some(engine) => engine.enter_scope(f),
-        None => ForkJoinPool::common().scope(f),
+        None => match left_to_caller() {
+            Some(engine) => engine.install(|| engine.enter_scope(f)),
+            None => ForkJoinPool::common().scope(f),
+        },
     }
 }
 
@@ -138,8 +180,8 @@ impl ForkJoinPool {
     }
 
     /// Runs `f` in this pool, and returns its result. On a worker of the pool it is called there and then; otherwise a
-    /// worker calls it, and the caller waits. If no thread can be started, or the pool was shut down, the caller runs it;
-    /// joins, scopes and loops inside of it run in [`ForkJoinPool::common`] then, as on any thread that is no worker.
+    /// worker calls it, and the caller waits. If no thread can be started, or the pool was shut down, the caller runs it,
+    /// with the joins, scopes and loops inside of it.
     ///
     /// # Panics
     ///
@@ -212,7 +254,11 @@ impl ForkJoinPool {
 
 impl ForkJoinEngine {
     pub(super) fn install<R: Send>(self: &Arc<Self>, f: impl FnOnce() -> R + Send) -> R {
-        if self.is_forked() || !self.ctl().read().is_running() || self.is_worker_here() {
+        if self.is_worker_here() {
+            return f();
+        }
+        if self.is_forked() || !self.ctl().read().is_running() {
+            let _left = Leave::new(self);
             return f();
         }
         let give = |job| self.inject(job);
@@ -227,7 +273,10 @@ impl ForkJoinEngine {
         };
         match raw::hand_over(f, give, wait) {
             HandedOver::Ran(value) => value,
-            HandedOver::Returned(f) => f(),
+            HandedOver::Returned(f) => {
+                let _left = Leave::new(self);
+                f()
+            }
         }
     }
 

@@ -110,6 +110,7 @@ use crate::manage::{Patch, PatchError};
 use engine::ForkJoinEngine;
 use std::borrow::Cow;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -252,6 +253,10 @@ impl ForkJoinPool {
         self.engine.is_quiescent(0)
     }
 }
+
+// What a panic of a task leaves half done is the task's own: the pool catches it, and is as before.
+impl UnwindSafe for ForkJoinPool {}
+impl RefUnwindSafe for ForkJoinPool {}
 
 impl fmt::Debug for ForkJoinPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -275,6 +275,43 @@ impl ForkJoinPool {
     }
 }
 
+impl ForkJoinPool {
+    /// Changes several parameters together, or none if one of them cannot have its new value.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the patch; then nothing has changed.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    /// use millpond::manage::Patch;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+    /// pool.apply(&Patch::new().set("parallelism", 4).set("max_spares", 8))?;
+    /// assert_eq!((pool.parallelism(), pool.max_spares()), (4, 8));
+    /// let error = pool.apply(&Patch::new().set("paralelism", 3)).unwrap_err();
+    /// assert!(error.to_string().contains("parallelism"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+        self.engine.apply(patch).map(drop)
+    }
+
+    /// Its parameters, described, with their values now.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
+    /// let first = &pool.parameters()[0];
+    /// assert_eq!((&*first.name, first.value.to_string().as_str(), first.is_live), ("parallelism", "2", true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parameters(&self) -> Vec<Parameter> {
+        TABLE.describe(&self.engine.config.settings())
+    }
+}
+
 impl Managed for ForkJoinPool {
     fn engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
@@ -298,12 +335,12 @@ impl Managed for ForkJoinPool {
     }
 
     fn parameters(&self) -> Vec<Parameter> {
-        TABLE.describe(&self.engine.config.settings())
+        ForkJoinPool::parameters(self)
     }
 
     /// The common pool can be changed like any other.
     fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.engine.apply(patch).map(drop)
+        ForkJoinPool::apply(self, patch)
     }
 }
 

@@ -109,6 +109,7 @@ use engine::PoolEngine;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// An elastic, bounded pool of threads.
@@ -353,6 +354,10 @@ impl ThreadPool {
         state != RunState::Running && state != RunState::Terminated
     }
 }
+
+// What a panic of a task leaves half done is the task's own: the pool catches it, and is as before.
+impl UnwindSafe for ThreadPool {}
+impl RefUnwindSafe for ThreadPool {}
 
 impl fmt::Debug for ThreadPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

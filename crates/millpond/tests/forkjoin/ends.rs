@@ -123,3 +123,28 @@ fn idle_workers_leave_after_their_keep_alive_and_come_back() {
     }
     pool.close().unwrap();
 }
+
+#[test]
+fn what_is_installed_in_a_closed_pool_runs_in_the_caller_with_all_its_joins_and_loops() {
+    let pool = ForkJoinPool::builder("mill")
+        .parallelism(2)
+        .build()
+        .unwrap();
+    pool.close().unwrap();
+    let here = std::thread::current().id();
+    let own = || assert_eq!(std::thread::current().id(), here);
+    pool.install(|| {
+        own();
+        forkjoin::join(own, || forkjoin::join(own, own));
+        forkjoin::scope(|scope| {
+            scope.spawn(|scope| {
+                own();
+                scope.spawn(|_| own());
+            });
+        });
+        forkjoin::parallel::over(0..1_000).for_each(|_| own());
+    });
+    // Afterwards this thread is as it was: joins run in the common pool.
+    let (there, _) = forkjoin::join(|| std::thread::current().id(), || ());
+    assert_ne!(there, here);
+}

@@ -173,3 +173,11 @@ fn many_threads_install_crosswise_into_two_pools() {
     });
     assert_eq!(sum, 800);
 }
+
+#[test]
+fn pools_may_be_used_in_what_catches_panics() {
+    let pool = ForkJoinPool::builder("mill").build().unwrap();
+    let caught = std::panic::catch_unwind(|| pool.install(|| panic!("the dam broke")));
+    assert!(caught.is_err());
+    assert_eq!(pool.join(|| 3, || 4), (3, 4));
+}

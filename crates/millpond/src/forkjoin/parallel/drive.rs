@@ -14,8 +14,8 @@
 //! - **PARALLEL-2** A part that unwinds sets [`Stop`], and a part that sees it returns early with what it has; so partial
 //!   results are seen only by callers that set it, or that unwind themselves.
 
-use super::super::ForkJoinPool;
 use super::super::context::Context;
+use super::super::install::install_outside;
 use super::sink::Sink;
 use super::source::Source;
 use super::stage::Stage;
@@ -74,12 +74,12 @@ impl Wake for Stop {
     }
 }
 
-/// Runs `f` here if this is a worker of any pool, or else in the common one.
+/// Runs `f` here if this is a worker of any pool, or else in the pool that serves this thread.
 pub(in super::super) fn run_inside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     if raw::with_current(|here| here.is_some()) {
         return f();
     }
-    ForkJoinPool::common().install(f)
+    install_outside(f)
 }
 
 /// Joins on a worker; on any other thread, one after the other. The first closure stays on this thread.
