@@ -164,6 +164,8 @@ fn a_task_that_helps_until_quiescence_does_not_wait_for_one_that_waits_for_it() 
     });
 }
 
+// Under the address sanitizer locals are not on the stack, so nobody knows how much of it is left.
+#[cfg(not(millpond_plain_memory))]
 #[test]
 fn many_tasks_that_all_help_until_quiescence_do_not_overflow_the_stack() {
     let pool = pool(1);
