@@ -233,7 +233,9 @@ impl Context {
         turn: u32,
     ) -> Option<Item> {
         let engine = &self.engine;
-        if turn == 0 && !self.is_surplus() {
+        // A surplus worker looks, too, as long as it has something of its own: when the parallelism is lowered while all
+        // have tasks that make tasks, all of them are surplus, and nobody else would look.
+        if turn == 0 && (!self.is_surplus() || !self.slot().deque.is_empty()) {
             if let Some(item) = engine.outside.steal(self.index) {
                 return Some(item);
             }

@@ -5,7 +5,7 @@ use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::forkjoin::{self, ForkJoinPool};
 use millpond::thread::{Body, JoinHandle, ThreadFactory};
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -185,4 +185,32 @@ fn many_tasks_that_all_help_until_quiescence_do_not_overflow_the_stack() {
     forks.unwrap().join().unwrap();
     pool.close().unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), count);
+}
+
+/// A task that makes itself again, on the deque of its worker, until it is told to stop.
+fn again(pool: &ForkJoinPool, stop: &Arc<AtomicBool>) {
+    if !stop.load(Ordering::Relaxed) {
+        let (inner, own) = (pool.clone(), Arc::clone(stop));
+        pool.execute(move || again(&inner, &own)).unwrap();
+    }
+}
+
+#[test]
+fn a_lower_parallelism_does_not_starve_tasks_from_outside_while_all_workers_make_their_own() {
+    let pool = pool(2);
+    let stop = Arc::new(AtomicBool::new(false));
+    let all = Arc::new(Barrier::new(3));
+    for _ in 0..2 {
+        let (inner, own, all) = (pool.clone(), Arc::clone(&stop), Arc::clone(&all));
+        pool.execute(move || {
+            all.wait();
+            again(&inner, &own);
+        })
+        .unwrap();
+    }
+    all.wait();
+    pool.set_parallelism(1).unwrap();
+    let outside = pool.submit(|| 7).unwrap().join_timeout(TIMEOUT);
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(outside.unwrap(), 7);
 }
