@@ -15,7 +15,6 @@ use super::config::TABLE;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
-use crate::engine::metrics::{Metrics, TaskMetrics};
 use crate::manage::{
     Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
     TaskLatency,
@@ -132,7 +131,6 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
             Measurement::new("thread_failures", self.thread_failures),
-            Measurement::new("failed_starts_in_a_row", self.failed_starts_in_a_row),
         ]
     }
 }
@@ -214,23 +212,6 @@ impl ForkJoinEngine {
         snapshot.parks = forks.parks;
         snapshot
     }
-
-    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        let Some(names) = self.labels.as_ref().filter(|_| !self.is_forked()) else {
-            return Vec::new();
-        };
-        // The sums first: a label is in the table before anything is counted under it.
-        let mut sums = self.with_workers(|workers| workers.metrics());
-        let named = names.all().into_iter().map(|known| {
-            let metrics: Metrics = sums.take(known.id);
-            TaskMetrics {
-                label: known.label,
-                labels: known.labels,
-                metrics,
-            }
-        });
-        named.collect()
-    }
 }
 
 impl ForkJoinPool {
@@ -254,24 +235,6 @@ impl ForkJoinPool {
     #[doc(alias = "getActiveThreadCount")]
     pub fn snapshot(&self) -> ForkJoinSnapshot {
         self.engine.snapshot()
-    }
-
-    /// What its tasks, of each name, have waited and run.
-    ///
-    /// ```
-    /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::forkjoin::ForkJoinPool;
-    /// use millpond::task::TaskSpec;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").build()?;
-    /// pool.submit_with(TaskSpec::new().name("grind"), || ())?.join()?;
-    /// pool.close()?;
-    /// let names: Vec<_> = pool.metrics_by_name().into_iter().map(|each| each.label.to_string()).collect();
-    /// assert!(names.contains(&"grind".to_owned()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        self.engine.metrics_by_name()
     }
 }
 
@@ -308,11 +271,19 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        TABLE.describe(&self.engine.config.settings())
+        TABLE.describe(&self.engine.settings())
     }
 }
 
 impl Managed for ForkJoinPool {
+    fn name(&self) -> &str {
+        ForkJoinPool::name(self)
+    }
+
+    fn explain(&self) -> String {
+        ForkJoinPool::explain(self)
+    }
+
     fn engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
@@ -330,8 +301,11 @@ impl Managed for ForkJoinPool {
                 TaskLatency::new(label, each.metrics.wait, each.metrics.run)
             })
             .collect();
-        engine.warnings = warnings(&own);
-        engine.with_details(own)
+        let health = self.health();
+        engine.warnings = warnings(&own, &health);
+        engine
+            .with_details(own)
+            .with_measurements(health.measurements())
     }
 
     fn parameters(&self) -> Vec<Parameter> {
@@ -361,7 +335,15 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            ["parallelism", "max_spares", "keep_alive", "fifo", "help"]
+            [
+                "parallelism",
+                "max_spares",
+                "keep_alive",
+                "fifo",
+                "help",
+                "run_warning",
+                "max_task_names"
+            ]
         );
         let patch = Patch::new().set("parallelism", 3_usize).set("fifo", true);
         let error = Managed::apply(&pool, &patch).unwrap_err();

@@ -18,6 +18,7 @@ mod recursive;
 mod scopes;
 mod sorting;
 mod tasks;
+mod watching;
 
 use millpond::forkjoin::{self, ForkJoinPool};
 use std::time::{Duration, Instant};
