@@ -115,7 +115,7 @@ fn a_worker_that_is_blocked_waits_in_a_join_or_helps_says_so() {
             move || {
                 both.wait();
                 say.send(()).unwrap();
-                forkjoin::blocking(|| wait.recv())
+                _ = forkjoin::blocking(|| wait.recv());
             },
         );
     });
