@@ -106,6 +106,7 @@ pub(super) struct ForkJoinEngine {
 pub(super) struct RareStats {
     pub(super) submitted: Counter,
     pub(super) rejected: Counter,
+    pub(super) installed: Counter,
     pub(super) wakes: Counter,
     pub(super) dropped_detached: Counter,
     pub(super) futile_spins: Counter,

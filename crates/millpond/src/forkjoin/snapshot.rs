@@ -8,7 +8,8 @@
 //! A task is counted as submitted when the call returns, and may have run before; `submitted` is never shown below the
 //! tasks that are over.
 //!
-//! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them.
+//! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them. What comes from
+//! outside by `install` is counted by itself (`installed`), and its joins are not.
 
 use super::ForkJoinPool;
 use super::config::TABLE;
@@ -70,6 +71,9 @@ pub struct ForkJoinSnapshot {
     pub expired: u64,
     /// Tasks of these that a stop handed back.
     pub handed_back: u64,
+    /// Computations that came from threads outside and that are no tasks: calls of [`install`](ForkJoinPool::install),
+    /// joins, scopes and loops. They are in none of the counts above.
+    pub installed: u64,
     /// Jobs of joins that were made visible to other workers.
     pub published: u64,
     /// Tasks and jobs that a worker took from another one, or from outside.
@@ -123,6 +127,7 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("handed_back", self.handed_back),
+            Measurement::new("installed", self.installed),
             Measurement::new("published", self.published),
             Measurement::new("steals", self.steals),
             Measurement::new("leaps", self.leaps),
@@ -162,6 +167,7 @@ impl ForkJoinEngine {
             cancelled: 0,
             expired: 0,
             handed_back: 0,
+            installed: rare.installed.get(),
             published: 0,
             steals: 0,
             leaps: 0,

@@ -68,6 +68,8 @@ impl ForkJoinEngine {
         if self.signal().is_err() {
             drop(self.outside.take_job(id));
             self.recover_failed_spawn();
+        } else {
+            self.rare.installed.add(1);
         }
     }
 }

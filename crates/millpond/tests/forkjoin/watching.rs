@@ -393,6 +393,26 @@ fn metrics_of_all_names_together_are_the_sum_and_further_names_are_others() {
 }
 
 #[test]
+fn computations_from_outside_are_counted_once_each_and_are_no_tasks() {
+    let pool = pool(2);
+    assert_eq!(pool.install(|| crate::fib(10)), 55);
+    assert_eq!(pool.join(|| 3, || 4), (3, 4));
+    pool.scope(|scope| scope.spawn(|_| ()));
+    // Inside there is nothing to count: these are parts.
+    pool.submit({
+        let pool = pool.clone();
+        move || pool.install(|| crate::fib(10))
+    })
+    .unwrap()
+    .join()
+    .unwrap();
+    pool.close().unwrap();
+    assert_eq!(pool.install(|| 7), 7, "in the caller");
+    let now = pool.snapshot();
+    assert_eq!((now.installed, now.submitted, now.completed), (3, 1, 1));
+}
+
+#[test]
 fn every_engine_has_a_name_and_explains_itself() {
     let engine: &dyn Managed = &pool(2);
     assert_eq!(engine.name(), "mill");
