@@ -59,7 +59,9 @@ fn what_was_accepted_before_a_shutdown_still_runs_and_nothing_is_accepted_afterw
 
 #[test]
 fn a_stop_hands_back_what_has_not_started_and_interrupts_the_rest() {
-    let pool = pool(1);
+    // A spare would run what is queued as soon as the worker sleeps.
+    let builder = ForkJoinPool::builder("mill").parallelism(1).max_spares(0);
+    let pool = builder.build().unwrap();
     let (tell, told) = mpsc::channel();
     let running = pool.submit(move || {
         tell.send(()).unwrap();
